@@ -1,0 +1,1 @@
+"""qkvsearch: search, recommendation and self-attention as one computation."""

@@ -1,0 +1,1 @@
+"""Catalogues and interactions in: readers, samples, ids."""

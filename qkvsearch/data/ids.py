@@ -1,0 +1,96 @@
+"""Users and items by the ids their owner writes, beside the row numbers that arrays need."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from qkvsearch.errors import UnknownIdError, suggest
+
+Id = int | str
+
+
+def id_text(value: Any) -> str:
+    """The one spelling of an id, so that 7, 7.0 and "7 " from three files are the same user.
+
+    >>> id_text(7), id_text(7.0), id_text(" 7 "), id_text("007"), id_text(None)
+    ('7', '7', '7', '007', '')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, float | np.floating):
+        if math.isnan(value):
+            return ""
+        if float(value).is_integer():
+            return str(int(value))
+    return str(value).strip()
+
+
+def are_integers(texts: Iterable[str]) -> bool:
+    """True where every id is a whole number written the usual way ("7", not "007")."""
+    return all(text.isascii() and text.removeprefix("-").isdigit() and str(int(text)) == text
+               for text in texts)  # fmt: skip
+
+
+class Ids(Sequence[Id]):
+    """Distinct ids in a fixed order: position to id by indexing, id to position by `positions`.
+
+    Whole numbers come back as `int`, anything else as `str`; either spelling finds them.
+
+    >>> ids = Ids(["30", "4"])
+    >>> ids[0], ids.positions([4, "30"]).tolist()
+    (30, [1, 0])
+    """
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self.texts = list(texts)
+        self.integer = are_integers(self.texts)
+
+    @classmethod
+    def sorted(cls, texts: Iterable[str]) -> Ids:
+        """In their natural order: by number where all are whole numbers, else by text."""
+        texts = list(texts)
+        return cls(sorted(texts, key=int) if are_integers(texts) else sorted(texts))
+
+    def __len__(self) -> int:
+        return len(self.texts)
+
+    def __getitem__(self, position: Any) -> Any:
+        text = self.texts[position]
+        return int(text) if self.integer else text
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return {text: position for position, text in enumerate(self.texts)}
+
+    def __contains__(self, value: object) -> bool:
+        return id_text(value) in self._position
+
+    def positions(self, values: Iterable[Any], kind: str = "id") -> np.ndarray:
+        """Row numbers (int64) of ids. Raises `UnknownIdError` with near matches."""
+        try:
+            found = [self._position[id_text(value)] for value in values]
+        except KeyError as error:
+            unknown = error.args[0]
+            raise UnknownIdError(f"no {kind} {unknown!r}{suggest(unknown, self.texts)}") from None
+        return np.asarray(found, dtype=np.int64)
+
+
+def factorize(values: Any) -> tuple[np.ndarray, Ids]:
+    """Codes (int32, −1 where an id is missing) and the distinct ids, in natural order.
+
+    >>> codes, ids = factorize(["b", "a", None, "b"])
+    >>> codes.tolist(), list(ids)
+    ([1, 0, -1, 1], ['a', 'b'])
+    """
+    import pandas as pd
+
+    codes, distinct = pd.factorize(pd.Series(values))
+    texts = [id_text(value) for value in distinct]
+    ids = Ids.sorted({text for text in texts if text})
+    to_position = np.array([ids._position.get(text, -1) for text in texts] + [-1], dtype=np.int32)
+    return to_position[codes], ids

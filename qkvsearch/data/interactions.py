@@ -1,0 +1,86 @@
+"""Who met which item: the log of views, likes or ratings, one row a (user, item) pair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qkvsearch.data.ids import Ids, factorize
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+@dataclass(frozen=True)
+class Interactions:
+    """Distinct (user, item) pairs in row numbers, and the ids that the numbers stand for.
+
+    users, items: int32 (n,), sorted by user, then item. ratings: float32 (n,) or None.
+    times: int64 (n,) or None, comparable only within a user unless `times_comparable`.
+
+    >>> log = Interactions.from_columns(["ann", "bob", "ann"], [10, 10, 20], ratings=[5, 3, 4])
+    >>> log.matrix(log.ratings).toarray()
+    array([[5., 4.],
+           [3., 0.]], dtype=float32)
+    """
+
+    users: np.ndarray
+    items: np.ndarray
+    user_ids: Ids
+    item_ids: Ids
+    ratings: np.ndarray | None = None
+    times: np.ndarray | None = None
+    times_comparable: bool = True
+
+    @classmethod
+    def from_columns(
+        cls,
+        users: Any,
+        items: Any,
+        ratings: Any = None,
+        times: Any = None,
+        *,
+        item_ids: Ids | None = None,
+        times_comparable: bool = True,
+    ) -> Interactions:
+        """From columns of equal length, in the owner's ids.
+
+        Of repeated pairs the latest stays: by time, then by place in the file. Rows without a user
+        or an item, or with an item that is not in `item_ids` (default: all that occur), are left
+        out; callers that must report them compare ids beforehand.
+        """
+        user_codes, user_ids = factorize(users)
+        item_codes, seen_ids = factorize(items)
+        if item_ids is None:
+            item_ids = seen_ids
+        else:
+            known = [item_ids._position.get(text, -1) for text in seen_ids.texts]
+            item_codes = np.array([*known, -1], dtype=np.int32)[item_codes]
+        keep = np.flatnonzero((user_codes >= 0) & (item_codes >= 0))
+        stamps = None if times is None else np.asarray(times, dtype=np.int64)
+        order = keep if stamps is None else keep[np.argsort(stamps[keep], kind="stable")]
+        pair = user_codes[order].astype(np.int64) * max(len(item_ids), 1) + item_codes[order]
+        _, last = np.unique(pair[::-1], return_index=True)
+        chosen = order[len(order) - 1 - last]
+        return cls(
+            users=user_codes[chosen],
+            items=item_codes[chosen],
+            user_ids=user_ids,
+            item_ids=item_ids,
+            ratings=None if ratings is None else np.asarray(ratings, dtype=np.float32)[chosen],
+            times=None if stamps is None else stamps[chosen],
+            times_comparable=times_comparable,
+        )
+
+    def __len__(self) -> int:
+        return len(self.users)
+
+    def matrix(self, values: np.ndarray | None = None) -> csr_matrix:
+        """Users × items in compressed rows, float32; `values` per pair, 1 by default."""
+        from scipy.sparse import csr_matrix
+
+        data = np.ones(len(self), np.float32) if values is None else values.astype(np.float32)
+        shape = (len(self.user_ids), len(self.item_ids))
+        return csr_matrix((data, (self.users, self.items)), shape=shape)

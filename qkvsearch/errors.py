@@ -1,0 +1,30 @@
+"""The errors a person can cause: each message says what is wrong, where, and what to do."""
+
+
+class QkvError(Exception):
+    """Base of every error that comes from input or circumstances rather than from a bug."""
+
+
+class DataError(QkvError, ValueError):
+    """A file, a column or a value cannot be used as it is."""
+
+
+class UnknownIdError(QkvError, LookupError):
+    """An id or title that is not there; the message lists near matches."""
+
+
+class WorkspaceError(QkvError):
+    """A workspace is missing, damaged, from a newer version, or lacks what was asked of it."""
+
+
+def suggest(word: str, known: list[str], n: int = 3) -> str:
+    """A clause that names near matches, or nothing.
+
+    >>> suggest("genre", ["genres", "year", "title"])
+    '; did you mean genres?'
+    """
+    from difflib import get_close_matches
+
+    by_folded = {name.casefold(): name for name in known}
+    close = get_close_matches(word.casefold(), by_folded, n=n, cutoff=0.6)
+    return f"; did you mean {', '.join(by_folded[name] for name in close)}?" if close else ""
