@@ -1,1 +1,58 @@
-"""qkvsearch: search, recommendation and self-attention as one computation."""
+"""Search, recommendation and self-attention as one computation, softmax(QKᵀ/√d + mask)·V.
+
+>>> from qkvsearch.attention import attention
+>>> attention([[4.0, 0.0]], [[4.0, 0.0], [0.0, 4.0]], [[1.0], [0.0]]).round(4)
+array([[1.]])
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from qkvsearch.data.columns import Columns
+    from qkvsearch.data.interactions import Interactions
+    from qkvsearch.embeddings import BiasedMF, CorpusEncoder, ImplicitALS
+    from qkvsearch.engine import Engine, build
+    from qkvsearch.engine import open_workspace as open
+    from qkvsearch.errors import QkvError
+    from qkvsearch.retrieval import Hit, Ranking
+
+__version__ = "0.1.0"
+
+# Imported on first use, so that `qkvsearch --help` does not wait for NumPy.
+_HOMES = {
+    "build": "engine:build",
+    "open": "engine:open_workspace",
+    "BiasedMF": "embeddings.explicit:BiasedMF",
+    "Columns": "data.columns:Columns",
+    "CorpusEncoder": "embeddings.corpus:CorpusEncoder",
+    "Engine": "engine:Engine",
+    "Hit": "retrieval:Hit",
+    "ImplicitALS": "embeddings.implicit:ImplicitALS",
+    "Interactions": "data.interactions:Interactions",
+    "QkvError": "errors:QkvError",
+    "Ranking": "retrieval:Ranking",
+}
+
+__all__ = [
+    "BiasedMF",
+    "Columns",
+    "CorpusEncoder",
+    "Engine",
+    "Hit",
+    "ImplicitALS",
+    "Interactions",
+    "QkvError",
+    "Ranking",
+    "build",
+    "open",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, attribute = _HOMES[name].split(":")
+    return getattr(import_module(f"{__name__}.{module}"), attribute)

@@ -1,1 +1,75 @@
-""""""
+"""The command line: a group whose commands are imported when they are called."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import click
+
+from qkvsearch import __version__
+from qkvsearch.cli.context import Settings
+from qkvsearch.errors import QkvError, suggest
+
+# In the order in which a newcomer meets them.
+COMMANDS = ("demo", "build", "search", "recommend", "similar", "attend", "info")
+EPILOG = "Start with: qkvsearch demo"
+
+
+class LazyGroup(click.Group):
+    """Commands live in modules of their own name, so that one does not wait for another's."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f"qkvsearch.cli.{cmd_name}").command
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            near = suggest(args[0], list(COMMANDS))
+            ctx.fail(f"no command {args[0]!r}{near or '; see qkvsearch --help'}")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=LazyGroup, epilog=EPILOG, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "-w",
+    "--workspace",
+    type=click.Path(file_okay=False, path_type=Path),
+    envvar="QKVSEARCH_WORKSPACE",
+    help="Folder to build into and answer from.  [default: ./.qkvsearch, else the samples]",
+)
+@click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr but errors.")
+@click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")
+@click.version_option(__version__, prog_name="qkvsearch")
+@click.pass_context
+def group(ctx: click.Context, workspace: Path | None, quiet: bool, verbose: bool) -> None:
+    """Search and recommend with reasons: softmax(QKᵀ/√d + mask)·V, over your own files."""
+    ctx.obj = Settings(workspace, quiet, verbose)
+
+
+def main(args: list[str] | None = None) -> None:
+    """Run a command. Exit codes: 0 done, 1 a clear error, 2 wrong usage, 130 Ctrl-C."""
+    try:
+        code = group.main(args, prog_name="qkvsearch", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except QkvError as error:
+        click.echo(f"Error: {error}", err=True)
+        code = 1
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Stopped.", err=True)
+        code = 130
+    except BrokenPipeError:
+        # Whoever read our output has seen enough; Python must not fail once more while flushing.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    sys.exit(code if isinstance(code, int) else 0)

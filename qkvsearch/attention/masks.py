@@ -1,0 +1,120 @@
+"""Masks for attention: boolean arrays, True = this query may attend to this key; join them by `&`.
+
+A mask broadcasts to the scores' shape (..., L, S), L queries by S keys: one row (S,) serves every
+query, and a batch of rows (n, S) becomes (n, 1, S), or (n, 1, 1, S) where there are heads.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Mask = npt.NDArray[np.bool_]
+
+
+def padding_mask(lengths: npt.ArrayLike, size: int | None = None) -> Mask:
+    """Hide the padding that fills sentences of unequal length up to one size.
+
+    lengths (n,), in tokens -> bool (n, size); without a size, that of the longest sentence.
+    Raises TypeError where lengths are not whole numbers, ValueError where one is negative or
+    above size.   Vaswani et al. 2017, section 3.2.3, for hiding by −∞.
+
+    >>> padding_mask([3, 1], size=4).astype(int)
+    array([[1, 1, 1, 0],
+           [1, 0, 0, 0]])
+    """
+    tokens = _whole_numbers("lengths", lengths)
+    if size is None:
+        size = int(tokens.max(initial=0))
+    if tokens.size and not 0 <= tokens.min() <= tokens.max() <= size:
+        raise ValueError(
+            f"lengths must lie between 0 and size={size}, got {tokens.min()} to {tokens.max()}"
+        )
+    return np.arange(size) < tokens[..., None]
+
+
+def look_ahead_mask(L: int, S: int | None = None, offset: int = 0) -> Mask:
+    """Hide what comes later: key j is visible to query i where j ≤ i + offset.
+
+    L queries, S keys (L unless given) -> bool (L, S). `offset` is how many keys come before the
+    first query: S − L where the queries are the last of the keys.
+    Vaswani et al. 2017, section 3.2.3.
+
+    >>> look_ahead_mask(3).astype(int)
+    array([[1, 0, 0],
+           [1, 1, 0],
+           [1, 1, 1]])
+    """
+    return window_mask(L, L if S is None else S, left=None, right=0, offset=offset)
+
+
+def window_mask(
+    L: int, S: int, left: int | None = None, right: int | None = None, offset: int = 0
+) -> Mask:
+    """Hide what is far away: key j is visible to query i where p − left ≤ j ≤ p + right.
+
+    p = i + offset is the query's place among the keys; None leaves a side unlimited.
+    L queries, S keys, sides counted in tokens -> bool (L, S). Raises ValueError where a side is
+    negative.   Beltagy et al. 2020 (Longformer), section 3.1.
+
+    >>> window_mask(4, 4, left=1, right=0).astype(int)
+    array([[1, 0, 0, 0],
+           [1, 1, 0, 0],
+           [0, 1, 1, 0],
+           [0, 0, 1, 1]])
+    """
+    for name, side in (("left", left), ("right", right)):
+        if side is not None and side < 0:
+            raise ValueError(
+                f"the window's {name} side must be 0 or more, got {side}; None is unlimited"
+            )
+    places = np.arange(L)[:, None] + offset
+    keys = np.arange(S)
+    visible = np.ones((L, S), dtype=bool)
+    if left is not None:
+        visible &= keys >= places - left
+    if right is not None:
+        visible &= keys <= places + right
+    return visible
+
+
+def exclusion_mask(size: int, excluded: npt.ArrayLike) -> Mask:
+    """Hide chosen keys from every query: the items a user has seen, say.
+
+    size = number of keys S, excluded = their positions, any shape -> bool (S,). Raises TypeError
+    where a position is not a whole number, ValueError where it lies outside 0 … size − 1.
+
+    >>> exclusion_mask(5, [1, 3])
+    array([ True, False,  True, False,  True])
+    """
+    positions = _whole_numbers("excluded", excluded)
+    outside = positions[(positions < 0) | (positions >= size)]
+    if outside.size:
+        raise ValueError(f"excluded must lie between 0 and size - 1 = {size - 1}, got {outside[0]}")
+    visible = np.ones(size, dtype=bool)
+    visible[positions] = False
+    return visible
+
+
+def keep_from_ignore(mask: npt.ArrayLike) -> Mask:
+    """Turn a mask where True = ignore (torch.nn.MultiheadAttention's) into one where True = keep.
+
+    Any shape, bool -> the same shape, bool. Raises TypeError where the mask is not boolean.
+
+    >>> keep_from_ignore([False, False, True])
+    array([ True,  True, False])
+    """
+    ignored = np.asarray(mask)
+    if ignored.dtype != bool:
+        raise TypeError(f"an ignore mask must be boolean, True = ignore, got {ignored.dtype}")
+    return ~ignored
+
+
+def _whole_numbers(name: str, numbers: npt.ArrayLike) -> npt.NDArray[np.integer]:
+    """An array of integers; an empty list, which NumPy takes for floats, is one too."""
+    array = np.asarray(numbers)
+    if array.size == 0:
+        return array.astype(np.int64)
+    if not np.issubdtype(array.dtype, np.integer):
+        raise TypeError(f"{name} must be whole numbers, got {array.dtype}")
+    return array

@@ -1,0 +1,79 @@
+"""`qkvsearch attend`: a text's own attention, as a heat map in the terminal."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from qkvsearch.cli.context import settings
+from qkvsearch.cli.render import Output, output_options, terminal_width, to_table
+
+if TYPE_CHECKING:
+    from qkvsearch.embeddings.context import AttentionMap
+
+# Darkness by symbol, so that the map reads without colour too; each step is a fifth.
+SHADES = " ░▒▓█"
+
+
+@click.command()
+@click.argument("text", nargs=-1, required=True)
+@click.option(
+    "--mask",
+    type=click.Choice(["none", "padding", "causal"]),
+    default="none",
+    show_default=True,
+    help="Whom a word may not look at: nobody's word, <PAD>, the words after it.",
+)
+@output_options
+def command(text: tuple[str, ...], mask: str, output: Output) -> None:
+    """Show how much each word of a text looks at each other; `-` reads it from stdin.
+
+    A row is the word that looks, and its weights add up to 100 %. Words come from the catalogue:
+    stop words and words it does not have are left out.
+
+    \b
+    Examples:
+      qkvsearch attend "the bank of the river"
+      qkvsearch attend "deep learning with attention <PAD>" --mask padding
+    """
+    run = settings()
+    sentence = sys.stdin.read() if text == ("-",) else " ".join(text)
+    attention_map = run.open(sample="videos").attend(sentence, mask)
+    if not attention_map.tokens:
+        run.say("Nothing to attend to: none of these words is in the catalogue.")
+    elif attention_map.left_out:
+        run.say(f"Left out: {', '.join(attention_map.left_out)}")
+    output.write(attention_map.to_records(), lambda: heat_map(attention_map))
+
+
+def heat_map(attention_map: AttentionMap) -> str:
+    """Rows look, columns are looked at; a hidden pair shows a dot."""
+    if not attention_map.tokens:
+        return ""
+    return to_table(*_cells(attention_map), "row looks at column; rows add up to 100 %")
+
+
+def _cells(attention_map: AttentionMap) -> tuple[dict[str, str], list[list[Any]]]:
+    columns = {"": "left"}
+    tokens = attention_map.tokens
+    room = max(4, (terminal_width() - max(map(len, tokens)) - 2) // len(tokens) - 2)
+    for j, token in enumerate(tokens):
+        name = token[:room]
+        columns[name + " " * sum(other[:room] == name for other in tokens[:j])] = "right"
+    rows = []
+    for i, token in enumerate(tokens):
+        shown = zip(attention_map.weights[i], attention_map.mask[i], strict=True)
+        rows.append([token, *(_cell(weight, visible) for weight, visible in shown)])
+    return columns, rows
+
+
+def _cell(weight: float, visible: bool) -> Any:
+    from rich.text import Text
+
+    if not visible:
+        return Text("·", style="dim")
+    shade = SHADES[min(int(weight * len(SHADES)), len(SHADES) - 1)]
+    blue = 40 + round(215 * float(weight))
+    return Text(f"{shade}{weight:4.0%}", style=f"rgb(90,{140 + round(60 * weight)},{blue})")

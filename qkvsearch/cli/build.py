@@ -1,0 +1,70 @@
+"""`qkvsearch build`: files in, a workspace out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from qkvsearch.cli.context import DEFAULT_WORKSPACE, settings
+
+FILE = click.Path(path_type=Path)
+
+
+@click.command()
+@click.argument("source", required=False)
+@click.option("--items", type=FILE, help="A file of things: CSV, TSV, JSON Lines or Parquet.")
+@click.option("--interactions", type=FILE, help="A file of who watched or rated what.")
+@click.option("--id-column", metavar="NAME", help="In --items: the id.")
+@click.option("--title-column", metavar="NAME", help="In --items: the title.")
+@click.option("--text-columns", metavar="NAMES", help="In --items: what search reads: title,tags.")
+@click.option("--user-column", metavar="NAME", help="In --interactions: the user's id.")
+@click.option("--item-column", metavar="NAME", help="In --interactions: the item's id.")
+@click.option("--rating-column", metavar="NAME", help="In --interactions: a rating, if any.")
+@click.option("--time-column", metavar="NAME", help="In --interactions: when, if known.")
+@click.option(
+    "--encoder",
+    type=click.Choice(["corpus"]),
+    default="corpus",
+    show_default=True,
+    help="Where the words' vectors come from: corpus = learned from the catalogue.",
+)
+def command(
+    source: str | None, items: Path | None, interactions: Path | None, encoder: str, **names: Any
+) -> None:
+    """Build a workspace from SOURCE: the folder of a MovieLens data set, `sample:videos`,
+    `sample:movies`, or a file of things or of who met them; or from --items and --interactions.
+
+    Columns are guessed by their usual names where no option tells. The former build stays in use
+    until the new one is complete.
+
+    \b
+    Examples:
+      qkvsearch -w films build ml-latest-small
+      qkvsearch -w shop build --items products.csv --interactions orders.csv
+      qkvsearch -w talks build --items talks.csv --id-column id --text-columns title,tags
+    """
+    from qkvsearch.builder import build_workspace
+    from qkvsearch.data.columns import Columns
+    from qkvsearch.data.sources import read_source
+
+    if source is None and items is None and interactions is None:
+        raise click.UsageError("give a SOURCE, or --items and --interactions")
+    run = settings()
+    text = names.pop("text_columns")
+    columns = Columns(
+        text=[name.strip() for name in text.split(",")] if text else None,
+        **{name.removesuffix("_column"): value for name, value in names.items()},
+    )
+    dataset = read_source(source, items, interactions, columns)
+    for report in dataset.reports:
+        run.say(str(report))
+    path = run.workspace or DEFAULT_WORKSPACE
+    with run.progress() as progress:
+        build_workspace(path, dataset, encoder=encoder, progress=progress)
+    counted = f"{len(dataset.catalog):,} items"
+    if dataset.interactions is not None:
+        log = dataset.interactions
+        counted += f", {len(log.user_ids):,} users, {len(log):,} interactions"
+    run.say(f"Built {path}: {counted}; encoder: {encoder}.")

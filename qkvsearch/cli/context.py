@@ -1,0 +1,98 @@
+"""What every command is given: which workspace, how much to say, where the samples are kept."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from qkvsearch.errors import QkvError
+
+if TYPE_CHECKING:
+    from qkvsearch.builder import Progress
+    from qkvsearch.engine import Engine
+
+DEFAULT_WORKSPACE = Path(".qkvsearch")
+
+
+@dataclass
+class Settings:
+    """The options before the command."""
+
+    workspace: Path | None
+    quiet: bool
+    verbose: bool
+
+    def say(self, message: str) -> None:
+        """A line for the person, never part of the result."""
+        if not self.quiet:
+            click.echo(message, err=True)
+
+    def named_workspace(self) -> Path | None:
+        """The one asked for, or the one in this folder."""
+        if self.workspace is not None:
+            return self.workspace
+        return DEFAULT_WORKSPACE if DEFAULT_WORKSPACE.is_dir() else None
+
+    def open(self, sample: str) -> Engine:
+        """The named workspace, or else the bundled sample, which is built on its first use."""
+        from qkvsearch.engine import Engine
+
+        path = self.named_workspace()
+        if path is None:
+            self.say(f"No workspace here: using the bundled {sample} (-w DIR names another).")
+            return self.open_sample(sample)
+        if self.verbose:
+            self.say(f"Workspace: {path}")
+        return Engine(path)
+
+    def open_sample(self, name: str) -> Engine:
+        """A bundled sample, built on its first use and again when its data change."""
+        from qkvsearch import __version__
+        from qkvsearch.data.samples import sample
+        from qkvsearch.engine import Engine
+        from qkvsearch.workspace import Workspace
+
+        fingerprint = sample(name).fingerprint()
+        cache = Path(click.get_app_dir("qkvsearch")) / "samples"
+        path = cache / f"{name}-{__version__}-{fingerprint}"
+        if not Workspace(path).exists:
+            from qkvsearch.builder import build_workspace
+            from qkvsearch.data.sources import read_source
+
+            with self.progress() as report:
+                build_workspace(path, read_source(f"sample:{name}"), progress=report)
+        return Engine(path)
+
+    @contextmanager
+    def progress(self) -> Iterator[Progress | None]:
+        """A progress bar on stderr where that is a terminal, else nothing."""
+        if self.quiet or not sys.stderr.isatty():
+            yield None
+            return
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+        with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+            tasks: dict[str, int] = {}
+
+            def report(stage: str, done: int, total: int) -> None:
+                if stage not in tasks:
+                    tasks[stage] = bar.add_task(stage.capitalize(), total=total)
+                bar.update(tasks[stage], completed=done, total=total)  # type: ignore[arg-type]
+
+            yield report
+
+
+def settings() -> Settings:
+    """The options of the command that is running."""
+    found = click.get_current_context().find_object(Settings)
+    if found is None:
+        raise QkvError("this command runs as a part of qkvsearch")
+    return found

@@ -1,0 +1,71 @@
+"""`qkvsearch demo`: the whole story in under a minute, on the bundled samples."""
+
+from __future__ import annotations
+
+import shlex
+
+import click
+
+from qkvsearch.cli.attend import heat_map
+from qkvsearch.cli.context import settings
+from qkvsearch.cli.hits import ranking_table, with_parts
+from qkvsearch.cli.render import write_text
+
+LIKES = ("Toy Story", "Spirited Away")
+QUERY = "how does attention work in a transformer"
+
+
+@click.command()
+def command() -> None:
+    """See search, recommendation and their reasons on the bundled films and videos.
+
+    \b
+    Example:
+      qkvsearch demo
+    """
+    run = settings()
+    videos, films = run.open_sample("videos"), run.open_sample("movies")
+
+    _say(
+        "One formula, softmax(QKᵀ/√d + mask)·V: a query meets keys, and values are mixed or ranked."
+    )
+    _step(
+        "Search: the query is a text, the keys are the videos' words and vectors.", "search", QUERY
+    )
+    ranking = videos.search(QUERY, k=4)
+    write_text(ranking_table(ranking.to_records(), ranking))
+
+    _step("Why the first one? Its score is a sum, and these are its parts.",
+          "search", QUERY, "-k", "1", "--explain")  # fmt: skip
+    ranking = videos.search(QUERY, k=1)
+    write_text(ranking_table(with_parts(ranking), ranking))
+
+    likes = [word for title in LIKES for word in ("--like", title)]
+    _step("Recommend: the query is a person, solved from what they like; the keys are the films.",
+          "recommend", *likes, "-k", "4", "--explain")  # fmt: skip
+    ranking = films.recommend(likes=LIKES, k=4, explain=True)
+    write_text(ranking_table(ranking.to_records(), ranking))
+
+    _step("The same for a user of the log: what they have seen is masked, not ranked.",
+          "recommend", "--user", "u001", "-k", "4", "--where", "year >= 1990")  # fmt: skip
+    ranking = films.recommend(user="u001", k=4, where="year >= 1990")
+    write_text(ranking_table(ranking.to_records(), ranking))
+
+    _step("Similar: the query is a film, and only the film itself is masked.",
+          "similar", "Heat", "-k", "4")  # fmt: skip
+    ranking = films.similar("Heat", k=4)
+    write_text(ranking_table(ranking.to_records(), ranking))
+
+    text = "guitar bass fishing lake"
+    _step("Attend: the words of a text are queries, keys and values at once.", "attend", text)
+    write_text(heat_map(videos.attend(text)))
+    _say("\nNow with your own files:  qkvsearch build --help")
+
+
+def _step(what: str, *words: str) -> None:
+    _say(f"\n{what}")
+    _say(click.style(f"$ qkvsearch {shlex.join(words)}", bold=True))
+
+
+def _say(line: str) -> None:
+    click.echo(line)

@@ -1,0 +1,102 @@
+"""What the three ranking commands share: their options, and a ranking as a table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from qkvsearch.cli.render import Output, output_options, to_table
+
+if TYPE_CHECKING:
+    from qkvsearch.retrieval import Ranking
+
+# Contributions shown of each hit in a table; JSON carries all.
+SHOWN_REASONS = 3
+
+
+def ranking_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """`-k`, `--where`, `--temperature`, and the output options."""
+    options: list[Callable[..., Any]] = [
+        click.option(
+            "-k", type=click.IntRange(min=0), default=10, show_default=True, help="How many."
+        ),
+        click.option(
+            "--where",
+            metavar="EXPR",
+            help="Only items for which this SQL expression over the catalogue's columns holds.",
+        ),
+        click.option(
+            "--temperature",
+            type=click.FloatRange(min=0, min_open=True),
+            help="Divides the scores before the softmax: the lower, the more weight on the first.  "
+            "[default: their standard deviation]",
+        ),
+        output_options,
+    ]
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def write_ranking(ranking: Ranking, output: Output, explain: bool = False) -> None:
+    """The hits with all their fields, or the table of them."""
+    rows = with_parts(ranking) if explain else ranking.to_records()
+    output.write(rows, lambda: ranking_table(rows, ranking))
+
+
+def with_parts(ranking: Ranking) -> list[dict[str, Any]]:
+    """The hits with the parts of their scores, where they do not carry a `because` of their own."""
+    rows = ranking.to_records()
+    for i, row in enumerate(rows):
+        if "because" not in row:
+            row["parts"] = [part._asdict() for part in ranking.explain(i)]
+    return rows
+
+
+def ranking_table(rows: list[dict[str, Any]], ranking: Ranking) -> str:
+    if not rows:
+        return ""
+    columns = {"#": "right", "title": "wrap", "score": "right", "weight": "right"}
+    rated = any("predicted_rating" in row for row in rows)
+    if rated:
+        columns["rating"] = "right"
+    columns["id"] = "left"
+    cells = []
+    for row in rows:
+        line = [row["rank"], row["title"], f"{row['score']:.3f}", f"{row['weight']:.1%}"]
+        line += [f"{row['predicted_rating']:.1f}"] if rated else []
+        cells.append([*line, row["id"]])
+        cells += [["", _dim_line(reason)] for reason in _reasons(row)]
+    caption = (
+        f"weight = softmax(score / {ranking.temperature:.3g}) over {ranking.n_candidates:,} items"
+    )
+    return to_table(columns, cells, caption)
+
+
+def _dim_line(reason: str) -> Any:
+    from rich.text import Text
+
+    return Text(f"  {reason}", style="dim", no_wrap=True, overflow="ellipsis")
+
+
+def _reasons(row: dict[str, Any]) -> list[str]:
+    """The largest parts of a score in words, and how much the others add."""
+    if "because" in row:
+        addends = [(part["title"], part["contribution"]) for part in row["because"]]
+    elif "parts" in row:
+        addends = [(_part_name(part), part["value"]) for part in row["parts"]]
+    else:
+        return []
+    lines = [f"{value:+.3f} {name}" for name, value in addends[:SHOWN_REASONS]]
+    rest = [value for _, value in addends[SHOWN_REASONS:]]
+    return lines + ([f"{sum(rest):+.3f} from {len(rest)} more"] if rest else [])
+
+
+def _part_name(part: dict[str, Any]) -> str:
+    if part["query"] is None:
+        return f"{part['head']}: the mean over all items"
+    if part["query"] == part["key"]:
+        return f"{part['head']}: {part['query']}"
+    return f"{part['head']}: {part['query']} ~ {part['key']}"

@@ -1,0 +1,45 @@
+"""`qkvsearch info`: what is in the workspace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from qkvsearch.cli.context import settings
+from qkvsearch.cli.render import Output, output_options, to_table
+from qkvsearch.errors import WorkspaceError
+
+
+@click.command()
+@click.option("--verify", is_flag=True, help="Compare every file with its checksum.")
+@output_options
+def command(verify: bool, output: Output) -> None:
+    """Show what the workspace was built from, and what it holds.
+
+    \b
+    Examples:
+      qkvsearch -w films info
+      qkvsearch -w films info --verify --format json
+    """
+    engine = settings().open(sample="movies")
+    facts = engine.info()
+    if verify:
+        damaged = engine.snapshot.damaged_files()
+        if damaged:
+            raise WorkspaceError(
+                f"{engine.snapshot.folder}: damaged: {', '.join(damaged)}; build it again"
+            )
+        facts["checksums"] = "all files as written"
+    output.write([facts], lambda: to_table({"": "left", " ": "wrap"}, _lines(facts)))
+
+
+def _lines(facts: dict[str, Any]) -> list[list[str]]:
+    return [[name.replace("_", " "), _text(value)] for name, value in facts.items() if value]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        lines = any(len(str(part)) > 30 for part in value)
+        return ("\n" if lines else ", ").join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) else str(value)

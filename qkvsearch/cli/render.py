@@ -1,0 +1,166 @@
+"""The one output renderer: rows to a table, JSON, JSON Lines, CSV or Markdown, or to a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any
+
+import click
+
+from qkvsearch.errors import QkvError
+
+Rows = Sequence[Mapping[str, Any]]
+
+FORMATS = ("table", "json", "jsonl", "csv", "markdown")
+BY_SUFFIX = {".json": "json", ".jsonl": "jsonl", ".csv": "csv", ".md": "markdown"}
+
+
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command `--format` and `-o`; it is passed one `output` that takes its rows."""
+
+    @click.option(
+        "--format",
+        "format_name",
+        type=click.Choice(FORMATS),
+        help="How to print.  [default: table, or by the name of -o]",
+    )
+    @click.option(
+        "-o",
+        "--output",
+        "path",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Write to a file; .parquet, .csv, .json, .jsonl and .md name their format.",
+    )
+    @wraps(command)
+    def with_output(*args: Any, format_name: str | None, path: Path | None, **kwargs: Any) -> Any:
+        return command(*args, output=Output(format_name, path), **kwargs)
+
+    return with_output
+
+
+class Output:
+    """Where the rows go and in which form."""
+
+    def __init__(self, format_name: str | None, path: Path | None) -> None:
+        by_name = BY_SUFFIX.get(path.suffix, "table") if path else "table"
+        self.format = format_name or by_name
+        self.path = path
+        self.is_parquet = path is not None and path.suffix == ".parquet" and format_name is None
+
+    @property
+    def is_table(self) -> bool:
+        return self.format == "table" and not self.is_parquet
+
+    def write(self, rows: Rows, table: Callable[[], str]) -> None:
+        """`rows` in the format asked for; `table()` gives the text that a person reads."""
+        if self.is_parquet:
+            self._write_parquet(rows)
+            return
+        text = table() if self.format == "table" else RENDERERS[self.format](rows)
+        if self.path is None:
+            write_text(text)
+            return
+        try:
+            self.path.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
+        except OSError as error:
+            raise QkvError(f"{self.path}: cannot write: {error.strerror}") from None
+
+    def _write_parquet(self, rows: Rows) -> None:
+        import pandas as pd
+
+        try:
+            pd.DataFrame(rows).to_parquet(self.path, index=False)
+        except ImportError:
+            raise QkvError(
+                f"{self.path}: writing Parquet needs pyarrow: pip install 'qkvsearch[parquet]'"
+            ) from None
+        except OSError as error:
+            raise QkvError(f"{self.path}: cannot write: {error.strerror}") from None
+
+
+def write_text(text: str) -> None:
+    """To stdout, ending in a newline unless there is nothing."""
+    click.echo(text, nl=bool(text) and not text.endswith("\n"))
+
+
+def to_json(rows: Rows) -> str:
+    return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
+
+
+def to_jsonl(rows: Rows) -> str:
+    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def to_csv(rows: Rows) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, _columns(rows), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _flat(value) for name, value in row.items()} for row in rows)
+    return text.getvalue()
+
+
+def to_markdown(rows: Rows) -> str:
+    names = _columns(rows)
+    lines = [names, ["---"] * len(names)]
+    lines += [[_markdown_cell(row.get(name)) for name in names] for row in rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+RENDERERS = {"json": to_json, "jsonl": to_jsonl, "csv": to_csv, "markdown": to_markdown}
+
+
+def _columns(rows: Rows) -> list[str]:
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
+def _flat(value: Any) -> Any:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+
+
+def _markdown_cell(value: Any) -> str:
+    text = (
+        f"{value:.4f}" if isinstance(value, float) else str(_flat("" if value is None else value))
+    )
+    return text.replace("|", "\\|").replace("\n", " ")
+
+
+def to_table(columns: Mapping[str, str], rows: Sequence[Sequence[Any]], caption: str = "") -> str:
+    """A table as wide as the terminal at most. `columns`: heading to "left", "right" or "wrap".
+
+    Only the "wrap" columns give way where the window is narrow.
+    """
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    has_header = any(name.strip() for name in columns)
+    table = Table(box=None, pad_edge=False, header_style="bold", show_header=has_header)
+    for name, layout in columns.items():
+        table.add_column(
+            name,
+            justify="right" if layout == "right" else "left",
+            no_wrap=layout != "wrap",
+            overflow="fold" if layout == "wrap" else "ellipsis",
+        )
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+    text = io.StringIO()
+    console = Console(
+        file=text, width=terminal_width(), force_terminal=sys.stdout.isatty(), highlight=False
+    )
+    console.print(table)
+    if caption:
+        console.print(Text(caption, style="dim"))
+    return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
+
+
+def terminal_width() -> int:
+    import shutil
+
+    return shutil.get_terminal_size((80, 24)).columns

@@ -1,0 +1,45 @@
+"""`qkvsearch search`: items ranked for a text query."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from qkvsearch.cli.context import settings
+from qkvsearch.cli.hits import ranking_options, write_ranking
+from qkvsearch.cli.render import Output
+
+
+@click.command()
+@click.argument("query", nargs=-1, required=True)
+@click.option("--heads", metavar="NAMES", help="Which heads score.  [default: lexical,semantic]")
+@click.option("--explain", is_flag=True, help="Show the parts that add up to each score.")
+@ranking_options
+def command(
+    query: tuple[str, ...], heads: str | None, explain: bool, output: Output, **options: Any
+) -> None:
+    """Rank the items for a text query; `-` reads it from stdin.
+
+    \b
+    Examples:
+      qkvsearch search how does attention work
+      qkvsearch -w films search "space war" --where "year >= 1990" -k 5
+    """
+    run = settings()
+    text = sys.stdin.read() if query == ("-",) else " ".join(query)
+    engine = run.open(sample="videos")
+    names = [name.strip() for name in heads.split(",")] if heads is not None else None
+    ranking = engine.search(text, heads=names, **options)
+    if not ranking:
+        run.say(_why_nothing(ranking.n_candidates, options))
+    write_ranking(ranking, output, explain)
+
+
+def _why_nothing(n_candidates: int, options: dict[str, Any]) -> str:
+    if n_candidates:
+        return "No hits asked for."
+    if options["where"]:
+        return "No hits: none of the items that --where leaves has any of these words."
+    return "No hits: none of these words is in the catalogue."

@@ -1,0 +1,115 @@
+"""The catalogue: one row an item, sorted by id, with the columns that search reads."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import pandas as pd
+
+from qkvsearch.data.columns import Columns, find_column, find_text_columns, require_column
+from qkvsearch.data.ids import Ids, id_text
+from qkvsearch.data.report import ReadReport
+from qkvsearch.errors import DataError
+
+# What spreadsheets write where a formula failed, such as an id that begins with "=" or "-".
+SPREADSHEET_ERROR = re.compile(r"#(NAME\?|REF!|VALUE!|N/A|DIV/0!|NULL!|NUM!)")
+YEAR_IN_TITLE = r"\((\d{4})(?:[-–]\d{0,4})?\)\s*$"
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """`frame`: columns id (text), title, then the source's own, numbers as numbers; row order is
+    the natural order of the ids, so that ties broken by row are ties broken by id.
+    """
+
+    ids: Ids
+    frame: pd.DataFrame
+    text_columns: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def texts(self) -> list[str]:
+        """What search reads of each item: its text columns, one a line."""
+        parts = self.frame[list(self.text_columns)].fillna("").astype(str)
+        return ["\n".join(row) for row in parts.itertuples(index=False, name=None)]
+
+
+def catalog_from_frame(frame: pd.DataFrame, columns: Columns, report: ReadReport) -> Catalog:
+    """Rows of text to a catalogue. Of rows with one id the last stays, blanks filled from earlier.
+
+    Rows without an id, or with a spreadsheet's error for one, are skipped and counted in `report`.
+    """
+    names = list(frame.columns)
+    id_column = require_column("id", columns.id, names, report.file)
+    title = find_column("title", columns.title, names, report.file) or id_column
+    text_columns = find_text_columns(columns.text, title, names, report.file)
+
+    ids = frame[id_column].map(id_text)
+    broken = ids.str.fullmatch(SPREADSHEET_ERROR).astype(bool)
+    report.skip("without an id", int((ids == "").sum()))
+    report.skip("with a spreadsheet error for an id", int(broken.sum()))
+    frame = frame[(ids != "") & ~broken]
+    if frame.empty:
+        raise DataError(f"{report.file}: no rows with an id in column {id_column!r}")
+    merged = frame.groupby(ids[frame.index], sort=False).last()
+    report.merged += len(frame) - len(merged)
+
+    order = Ids.sorted(merged.index)
+    merged = merged.loc[order.texts].reset_index(drop=True)
+    renamed = _own_names(names, id_column, title)
+    merged.insert(0, "\0id", order.texts)
+    if title == id_column:
+        merged["\0title"] = merged["\0id"]
+        renamed |= {"\0title": "title"}
+    merged = merged.drop(columns=id_column).rename(columns=renamed | {"\0id": "id"})
+    rest = [name for name in merged.columns if name not in ("id", "title")]
+    merged = merged[["id", "title", *rest]].copy()
+    merged["title"] = merged["title"].fillna("").where(merged["title"].notna(), merged["id"])
+    for name in rest:
+        merged[name] = _numbers_if_all(merged[name])
+    if "year" not in {name.casefold() for name in merged.columns}:
+        merged = _with_year(merged)
+    searched = tuple("title" if name == title else renamed.get(name, name) for name in text_columns)
+    return Catalog(order, merged, searched)
+
+
+def catalog_of_ids(ids: Ids) -> Catalog:
+    """The items of a log that comes without a catalogue: each is titled by its id."""
+    frame = pd.DataFrame({"id": ids.texts, "title": ids.texts})
+    return Catalog(ids, frame, ("title",))
+
+
+def _own_names(names: list[str], id_column: str, title: str) -> dict[str, str]:
+    """New names where one would be taken twice; SQL does not see upper and lower case."""
+    renamed, taken = {title: "title"}, {"id", "title"}
+    for name in names:
+        if name in (id_column, title):
+            continue
+        new, number = name, 2
+        while new.casefold() in taken:
+            new, number = f"{name}_{number}", number + 1
+        taken.add(new.casefold())
+        renamed[name] = new
+    return renamed
+
+
+def _numbers_if_all(column: pd.Series) -> pd.Series:
+    """Numbers where every cell is one; codes with leading zeros, such as 0042, stay text."""
+    filled = column.dropna()
+    if filled.empty or filled.str.match(r"[-+]?0\d").any():
+        return column
+    numbers = pd.to_numeric(filled, errors="coerce")
+    if numbers.isna().any():
+        return column
+    if (numbers % 1 == 0).all() and numbers.abs().max() < 2**53:
+        numbers = numbers.astype("Int64")
+    return numbers.reindex(column.index)
+
+
+def _with_year(frame: pd.DataFrame) -> pd.DataFrame:
+    years = frame["title"].str.extract(YEAR_IN_TITLE, expand=False)
+    if years.notna().any():
+        frame.insert(2, "year", years.astype("Int64"))
+    return frame

@@ -1,0 +1,126 @@
+"""Files and frames of any origin to a `Catalog` and `Interactions`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from qkvsearch.data.catalog import Catalog, catalog_from_frame, catalog_of_ids
+from qkvsearch.data.columns import Columns, find_column, require_column
+from qkvsearch.data.ids import Ids, id_text
+from qkvsearch.data.interactions import Interactions
+from qkvsearch.data.report import ReadReport
+from qkvsearch.data.tables import as_text, read_table
+from qkvsearch.errors import DataError
+
+Source: TypeAlias = "str | Path | pd.DataFrame"
+
+
+@dataclass
+class Dataset:
+    """What `build` needs: things, who met them (or None), and what became of every row read."""
+
+    catalog: Catalog
+    interactions: Interactions | None = None
+    reports: list[ReadReport] = field(default_factory=list)
+
+
+def read_dataset(
+    items: Source | None, interactions: Source | None, columns: Columns | None = None
+) -> Dataset:
+    """From a file or frame of things, of a log, or both; a log alone titles things by their id."""
+    columns = columns or Columns()
+    catalog, log = None, None
+    reports: list[ReadReport] = []
+    if items is not None:
+        frame, report = _table(items, "items")
+        catalog = catalog_from_frame(frame, columns, report)
+        reports.append(report)
+    if interactions is not None:
+        frame, report = _table(interactions, "interactions")
+        log = interactions_from_frame(frame, columns, report, catalog.ids if catalog else None)
+        reports.append(report)
+    if catalog is None:
+        if log is None:
+            raise DataError("nothing to build from: give a source, --items or --interactions")
+        catalog = catalog_of_ids(log.item_ids)
+    return Dataset(catalog, log, reports)
+
+
+def interactions_from_frame(
+    frame: pd.DataFrame, columns: Columns, report: ReadReport, item_ids: Ids | None
+) -> Interactions:
+    """Rows of text to interactions; what cannot be used is skipped and counted in `report`."""
+    names = list(frame.columns)
+    user = require_column("user", columns.user, names, report.file)
+    free = [name for name in names if name != user]
+    item = require_column("item", columns.item, free, report.file)
+    free.remove(item)
+    rating = find_column("rating", columns.rating, free, report.file)
+    time = find_column("time", columns.time, free, report.file)
+    comparable = True
+    if time is None and "time_rank_in_user" in free:
+        time, comparable = "time_rank_in_user", False
+
+    usable = _usable_rows(frame, user, item, rating, report, item_ids)
+    if not usable.any():
+        raise DataError(f"{report.file}: no usable rows; {report}")
+    frame = frame[usable]
+    log = Interactions.from_columns(
+        frame[user],
+        frame[item],
+        ratings=None if rating is None else pd.to_numeric(frame[rating]),
+        times=None if time is None else _seconds(frame[time], report.file),
+        item_ids=item_ids,
+        times_comparable=comparable,
+    )
+    report.merged += len(frame) - len(log)
+    return log
+
+
+def _usable_rows(
+    frame: pd.DataFrame,
+    user: str,
+    item: str,
+    rating: str | None,
+    report: ReadReport,
+    item_ids: Ids | None,
+) -> pd.Series:
+    """True where a row has a user, a known item and, where there are ratings, a finite one."""
+    usable = pd.Series(True, index=frame.index)
+
+    def drop(bad: pd.Series, reason: str) -> None:
+        report.skip(reason, int((usable & bad).sum()))
+        usable.loc[bad] = False
+
+    drop(frame[user].isna(), "without a user")
+    drop(frame[item].isna(), "without an item")
+    if item_ids is not None:
+        known = {name for name in frame[item].dropna().unique() if id_text(name) in item_ids}
+        drop(~frame[item].isin(known), "with an item that is not in the catalogue")
+    if rating is not None:
+        numbers = pd.to_numeric(frame[rating], errors="coerce")
+        drop(~np.isfinite(numbers.astype(float)), "with a rating that is not a number")
+    return usable
+
+
+def _seconds(column: pd.Series, file: str) -> np.ndarray:
+    """Whole seconds (or ranks) from numbers or dates; a row without a time comes first."""
+    numbers = pd.to_numeric(column, errors="coerce")
+    if numbers.notna().sum() < column.notna().sum():
+        dates = pd.to_datetime(column, errors="coerce", utc=True, format="mixed")
+        if dates.notna().sum() < column.notna().sum():
+            example = column[column.notna() & dates.isna()].iloc[0]
+            raise DataError(f"{file}: column {column.name!r}: {example!r} is not a time")
+        numbers = (dates - pd.Timestamp(0, tz="UTC")) // pd.Timedelta(seconds=1)
+    return numbers.fillna(0).to_numpy(dtype=np.int64)
+
+
+def _table(source: Source, name: str) -> tuple[pd.DataFrame, ReadReport]:
+    if isinstance(source, pd.DataFrame):
+        return as_text(source), ReadReport(name, read=len(source))
+    return read_table(source)

@@ -1,0 +1,42 @@
+"""What became of every row that a reader met: the counts add up to the rows read."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+
+@dataclass
+class ReadReport:
+    """Rows of one file: each is kept, merged into another one, or skipped.
+
+    `repaired` counts lines whose encoding had to be mended, whatever became of their rows.
+
+    >>> report = ReadReport("watches.csv", read=10, merged=2, repaired=1)
+    >>> report.skip("without a user", 3)
+    >>> report.kept, str(report)
+    (5, 'watches.csv: 10 rows read = 5 kept + 2 merged + 3 skipped (3 without a user); 1 repaired')
+    """
+
+    file: str
+    read: int = 0
+    merged: int = 0
+    repaired: int = 0
+    skipped: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def kept(self) -> int:
+        return self.read - self.merged - self.skipped.total()
+
+    def skip(self, reason: str, rows: int) -> None:
+        if rows:
+            self.skipped[reason] += rows
+
+    def __str__(self) -> str:
+        text = f"{self.file}: {self.read:,} rows read = {self.kept:,} kept"
+        if self.merged:
+            text += f" + {self.merged:,} merged"
+        if self.skipped:
+            reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.skipped.items())
+            text += f" + {self.skipped.total():,} skipped ({reasons})"
+        return text + (f"; {self.repaired:,} repaired" if self.repaired else "")

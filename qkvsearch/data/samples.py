@@ -1,0 +1,51 @@
+"""The data sets that come with the package: a film club's ratings and a shelf of videos."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from qkvsearch.errors import DataError
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Files of one bundled data set, by name inside `datasets/`."""
+
+    items: str
+    interactions: str | None
+
+    def path(self, name: str) -> Path:
+        return datasets_folder() / name
+
+    def fingerprint(self) -> str:
+        """Changes when the data do, so that a workspace built from older data is not reused."""
+        digest = hashlib.sha256()
+        for name in (self.items, self.interactions):
+            if name is not None:
+                digest.update(self.path(name).read_bytes())
+        return digest.hexdigest()[:12]
+
+
+SAMPLES = {
+    "videos": Sample(items="videos.csv", interactions=None),
+    "movies": Sample(items="movies.csv", interactions="ratings.csv"),
+}
+
+
+def sample(name: str) -> Sample:
+    """A bundled data set by name. Raises `DataError` listing the names."""
+    try:
+        return SAMPLES[name]
+    except KeyError:
+        known = ", ".join(f"sample:{known}" for known in SAMPLES)
+        raise DataError(f"no sample {name!r}; there are {known}") from None
+
+
+def datasets_folder() -> Path:
+    """Inside an installed package, or at the top of a checkout."""
+    package = Path(str(files("qkvsearch")))
+    installed = package / "datasets"
+    return installed if installed.is_dir() else package.parent / "datasets"

@@ -1,0 +1,86 @@
+"""Self-attention over a text's tokens: each looks at the others and is re-mixed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qkvsearch.attention import attention, look_ahead_mask
+from qkvsearch.embeddings.labelled import LabelledVectors
+from qkvsearch.embeddings.tokens import PADDING
+from qkvsearch.errors import QkvError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MASKS = ("none", "padding", "causal")
+# Term vectors are compared by their angle alone, so that a frequent word does not win by its
+# length; cosines spread over at most 2, and 5 times that lets a close word stand out.
+COSINE_SCALE = 5.0
+
+
+@dataclass(frozen=True)
+class AttentionMap:
+    """tokens (n); weights (n, n), row = the token that looks, column = what it looks at; outputs
+    (n, d), the re-mixed vectors; mask bool (n, n), True = may attend; left_out, words of the text
+    that the encoder has no vector for.
+    """
+
+    tokens: list[str]
+    weights: np.ndarray
+    outputs: np.ndarray
+    mask: np.ndarray
+    left_out: list[str]
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """One dictionary a pair of tokens; positions count from 0."""
+        return [
+            {
+                "query_position": i,
+                "query": query,
+                "key_position": j,
+                "key": key,
+                "weight": float(self.weights[i, j]),
+                "visible": bool(self.mask[i, j]),
+            }
+            for i, query in enumerate(self.tokens)
+            for j, key in enumerate(self.tokens)
+        ]
+
+    def to_frame(self) -> pd.DataFrame:
+        """The weights as a table, tokens on both sides."""
+        import pandas as pd
+
+        return pd.DataFrame(self.weights, index=self.tokens, columns=self.tokens)
+
+
+def self_attend(
+    tokens: LabelledVectors, mask: str = "none", left_out: Sequence[str] = ()
+) -> AttentionMap:
+    """softmax(5 · cos(X, X) + mask) · X: queries, keys and values are the tokens themselves.
+
+    `mask`: "none", "padding" (nobody looks at `<PAD>`), "causal" (nobody looks ahead). Raises
+    `QkvError` for another.
+
+    >>> text = LabelledVectors(["a", "b"], np.eye(2))
+    >>> self_attend(text, "causal").weights.round(3)
+    array([[1.   , 0.   ],
+           [0.007, 0.993]])
+    """
+    n = len(tokens)
+    if mask not in MASKS:
+        raise QkvError(f"no mask {mask!r}; there are {', '.join(MASKS)}")
+    keep = np.ones((n, n), dtype=bool)
+    if mask == "padding":
+        keep &= np.array([label != PADDING for label in tokens.labels], dtype=bool)
+    elif mask == "causal":
+        keep = look_ahead_mask(n)
+    vectors = tokens.vectors
+    outputs, weights = attention(
+        vectors, vectors, vectors,
+        mask=keep, score="cosine", scale=COSINE_SCALE, return_weights=True,
+    )  # fmt: skip
+    return AttentionMap(list(tokens.labels), weights, outputs, keep, list(left_out))

@@ -1,0 +1,54 @@
+"""An encoder learned from the catalogue's own texts: latent semantic analysis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.decomposition import TruncatedSVD
+from sklearn.preprocessing import normalize
+from sklearn.utils.validation import check_is_fitted
+
+from qkvsearch.embeddings.text import Analyzer
+from qkvsearch.embeddings.tokens import TokenEncoder
+from qkvsearch.embeddings.vocabulary import count_terms
+
+
+class CorpusEncoder(TransformerMixin, BaseEstimator):
+    """Term vectors from a truncated SVD of the catalogue's tf-idf matrix (Deerwester et al. 1990).
+
+    Fitted: `encoder_` (a `TokenEncoder`), `embeddings_` (n_texts, d) float32, rows of length 1.
+
+    >>> encoder = CorpusEncoder(n_components=2, random_state=0)
+    >>> encoder.fit_transform(["deep sea", "sea water", "red car", "fast car"]).shape
+    (4, 2)
+    """
+
+    def __init__(self, n_components: int = 128, random_state: int | None = 0) -> None:
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def fit(self, texts: Iterable[str], y: Any = None) -> CorpusEncoder:
+        vocabulary, counts = count_terms(texts, Analyzer().terms)
+        n_texts, n_terms = counts.shape
+        document_frequency = np.bincount(counts.indices, minlength=n_terms)
+        weights = (np.log((1 + n_texts) / (1 + document_frequency)) + 1).astype(np.float32)
+        counts.data = (1 + np.log(counts.data)) * weights[counts.indices]
+        tf_idf = normalize(counts)
+
+        n_components = min(self.n_components, n_texts, n_terms)
+        svd = TruncatedSVD(n_components, random_state=self.random_state)
+        self.embeddings_ = normalize(svd.fit_transform(tf_idf)).astype(np.float32)
+        vectors = np.ascontiguousarray(svd.components_.T, dtype=np.float32)
+        self.encoder_ = TokenEncoder(vocabulary, vectors, weights)
+        return self
+
+    def transform(self, texts: Iterable[str]) -> np.ndarray:
+        """Embeddings (n, d); a text of unknown words is all zeros."""
+        check_is_fitted(self)
+        return np.array([self.encoder_.encode(text).total for text in texts], dtype=np.float32)
+
+    def fit_transform(self, texts: Iterable[str], y: Any = None) -> np.ndarray:
+        return self.fit(texts).embeddings_

@@ -1,0 +1,111 @@
+"""Text to terms: what the lexical keys match and the corpus encoder has vectors for."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+# Han, kana and Hangul are written without spaces between words (or, for Korean, with endings
+# attached), so pairs of neighbouring characters stand in for words.
+CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
+# In the scripts of India vowel signs are marks, not letters, and belong to the word.
+INDIC = "\u0900-\u0963\u0966-\u0dff"
+RUNS = re.compile(rf"[{CJK}]+|(?:(?![{CJK}_])[\w{INDIC}])+(?:'(?:(?![{CJK}_])[\w{INDIC}])+)*")
+ACCENTS = re.compile("[\u0300-\u036f]")
+MAX_TERM = 32
+
+STOP_WORDS = frozenset(
+    """
+    a about above after again against all am an and any are aren't as at be because been before
+    being below between both but by can can't cannot could couldn't did didn't do does doesn't
+    doing don't down during each few for from further had hadn't has hasn't have haven't having he
+    he'd he'll he's her here here's hers herself him himself his how how's i i'd i'll i'm i've if
+    in into is isn't it it's its itself let's me more most mustn't my myself no nor not of off on
+    once only or other ought our ours ourselves out over own same she she'd she'll she's should
+    shouldn't so some such than that that's the their theirs them themselves then there there's
+    these they they'd they'll they're they've this those through to too under until up very was
+    wasn't we we'd we'll we're we've were weren't what what's when when's where where's which while
+    who who's whom why why's will with won't would wouldn't you you'd you'll you're you've your
+    yours yourself yourselves
+    """.split()
+)
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word, folded, and the term that it is matched by."""
+
+    text: str
+    term: str
+    is_stop_word: bool = False
+
+
+@dataclass(frozen=True)
+class Analyzer:
+    """Unicode words, lower case, accents folded, English stop words left out, Snowball stems
+    (Porter 1980, revised as "English" in Snowball), character pairs for Chinese, Japanese, Korean.
+
+    >>> Analyzer().terms("The Cafés of Montréal aren't running 注意力")
+    ['cafe', 'montreal', 'run', '注意', '意力']
+    """
+
+    stop_words: frozenset[str] = STOP_WORDS
+    stem: bool = True
+
+    def tokens(self, text: str) -> list[Token]:
+        """All words in order. A lone CJK character is a word; a longer run is its pairs."""
+        return [token for run in RUNS.findall(fold(text)) for token in self._split(run)]
+
+    def query_tokens(self, text: str) -> list[Token]:
+        """What a query is matched by: its words but the stop words, unless it has no others.
+
+        >>> [token.term for token in Analyzer().query_tokens("It")]
+        ['it']
+        """
+        tokens = self.tokens(text)
+        return [token for token in tokens if not token.is_stop_word] or tokens
+
+    def terms(self, text: str) -> list[str]:
+        """The terms of `query_tokens`."""
+        return [token.term for token in self.query_tokens(text)]
+
+    def key_terms(self, text: str) -> list[str]:
+        """What a key can be found by: stop words too, for the film "It", and single CJK characters,
+        for the query "猫".
+        """
+        terms = [token.term for token in self.tokens(text)]
+        return terms + [char for run in re.findall(f"[{CJK}]{{2,}}", fold(text)) for char in run]
+
+    def _split(self, run: str) -> Iterator[Token]:
+        if re.match(f"[{CJK}]", run):
+            for pair in [run[i : i + 2] for i in range(len(run) - 1)] or [run]:
+                yield Token(pair, pair)
+        else:
+            term = stem(run) if self.stem else run
+            yield Token(run, term[:MAX_TERM], run in self.stop_words)
+
+
+def fold(text: str) -> str:
+    """Lower case without accents, in one Unicode form, with one kind of apostrophe.
+
+    >>> fold("Beyoncé’s ＤＪ")
+    "beyonce's dj"
+    """
+    decomposed = unicodedata.normalize("NFKD", text.replace("’", "'").casefold())
+    return unicodedata.normalize("NFC", ACCENTS.sub("", decomposed))
+
+
+@lru_cache(maxsize=1 << 17)
+def stem(word: str) -> str:
+    """Snowball's English stem; words in other scripts come back as they are."""
+    return _stemmer().stemWord(word) if word.isascii() else word
+
+
+@lru_cache(maxsize=1)
+def _stemmer():  # type: ignore[no-untyped-def]
+    import snowballstemmer
+
+    return snowballstemmer.stemmer("english")

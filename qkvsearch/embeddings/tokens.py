@@ -1,0 +1,75 @@
+"""A text encoder made of one vector and one weight a term: text to labelled vectors."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from qkvsearch.embeddings.labelled import LabelledVectors
+from qkvsearch.embeddings.text import Analyzer
+from qkvsearch.embeddings.vocabulary import Vocabulary
+
+PADDING = "<PAD>"
+
+
+@dataclass(frozen=True)
+class TokenEncoder:
+    """The weighted sum of a text's term vectors, at length 1.
+
+    vectors: float32 (n_terms, d). weights: float32 (n_terms,), the inverse document frequencies.
+    A term that occurs n times counts 1 + ln n times (Manning, Raghavan and Schütze 2008, 6.4.1).
+
+    >>> encoder = TokenEncoder(Vocabulary.of(["cat", "dog"]), np.eye(2), np.ones(2))
+    >>> encoder.encode("a dog, a cat").total.round(3)
+    array([0.707, 0.707])
+    """
+
+    vocabulary: Vocabulary
+    vectors: np.ndarray
+    weights: np.ndarray
+    analyzer: Analyzer = field(default_factory=Analyzer)
+
+    def encode(self, text: str) -> LabelledVectors:
+        """One labelled vector for each known word, adding up to length 1; none for none."""
+        words: dict[str, tuple[str, int]] = {}
+        for token in self.analyzer.query_tokens(text):
+            label, count = words.get(token.term, (token.text, 0))
+            words[token.term] = (label, count + 1)
+        rows = self.vocabulary.rows(words)
+        known = rows >= 0
+        labels = [
+            label for (label, _), is_known in zip(words.values(), known, strict=True) if is_known
+        ]
+        counts = np.array([count for _, count in words.values()], dtype=np.float32)[known]
+        vectors = self.vectors[rows[known]]
+        vectors = vectors * (self.weights[rows[known]] * (1 + np.log(counts)))[:, None]
+        length = np.linalg.norm(vectors.sum(axis=0))
+        if length < 1e-12:  # a term outside the catalogue's main directions has a zero vector
+            return LabelledVectors([], vectors[:0])
+        return LabelledVectors(labels, (vectors / length).astype(np.float32))
+
+    def sequence(self, text: str) -> LabelledVectors:
+        """One vector for each known word in reading order, repeats included, unweighted.
+
+        `<PAD>` in the text stands for itself, with a vector of zeros.
+        """
+        labels: list[str] = []
+        vectors = [np.zeros((0, self.vectors.shape[1]), dtype=self.vectors.dtype)]
+        for piece in re.split("(<PAD>)", text, flags=re.IGNORECASE):
+            if piece.upper() == PADDING:
+                labels.append(PADDING)
+                vectors.append(np.zeros_like(self.vectors[:1]))
+                continue
+            tokens = self.analyzer.query_tokens(piece)
+            rows = self.vocabulary.rows(token.term for token in tokens)
+            labels += [token.text for token, row in zip(tokens, rows, strict=True) if row >= 0]
+            vectors.append(self.vectors[rows[rows >= 0]])
+        return LabelledVectors(labels, np.concatenate(vectors))
+
+    def unknown(self, text: str) -> list[str]:
+        """The words of a text that `sequence` leaves out: stop words, and terms without a vector."""
+        known = set(self.sequence(text).labels)
+        words = self.analyzer.tokens(text.replace(PADDING, ""))
+        return [word for word in dict.fromkeys(token.text for token in words) if word not in known]

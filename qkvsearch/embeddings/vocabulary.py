@@ -1,0 +1,55 @@
+"""Terms to row numbers, from a sorted array that is read from disk without loading it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """`terms`: sorted UTF-8, dtype S. Byte order is code point order, so a binary search finds a
+    term in a memory-mapped file.
+
+    >>> Vocabulary.of(["cat", "dog", "猫"]).rows(["猫", "cow"]).tolist()
+    [2, -1]
+    """
+
+    terms: np.ndarray
+
+    @classmethod
+    def of(cls, terms: Iterable[str]) -> Vocabulary:
+        return cls(np.array([term.encode() for term in sorted(terms)] or [b""]))
+
+    def __len__(self) -> int:
+        return len(self.terms)
+
+    def rows(self, terms: Iterable[str]) -> np.ndarray:
+        """Row numbers (int64), −1 for a term that is not here."""
+        wanted = np.array([term.encode() for term in terms], dtype=bytes)
+        rows = np.searchsorted(self.terms, wanted)
+        found = self.terms[np.minimum(rows, len(self) - 1)] == wanted
+        return np.where(found & (wanted != b""), rows, -1)
+
+
+def count_terms(
+    texts: Iterable[str], terms_of: Callable[[str], list[str]]
+) -> tuple[Vocabulary, csr_matrix]:
+    """The vocabulary of `texts` and how often each text has each term, (n_texts, n_terms)."""
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    texts = list(texts)
+    vectorizer = CountVectorizer(analyzer=terms_of, dtype=np.float32)
+    try:
+        counts = vectorizer.fit_transform(texts)
+    except ValueError:  # what scikit-learn raises where no text has a single term
+        from scipy.sparse import csr_matrix
+
+        return Vocabulary.of([]), csr_matrix((len(texts), 1), dtype=np.float32)
+    return Vocabulary.of(vectorizer.vocabulary_), counts

@@ -1,0 +1,298 @@
+"""An opened workspace: search, recommend, similar, attend, and the reasons for each answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qkvsearch.attention import exclusion_mask
+from qkvsearch.embeddings.context import AttentionMap, self_attend
+from qkvsearch.embeddings.factors import ImplicitFactors, RatingFactors
+from qkvsearch.embeddings.feedback import confidences
+from qkvsearch.embeddings.labelled import LabelledVectors
+from qkvsearch.embeddings.text import Analyzer
+from qkvsearch.embeddings.tokens import TokenEncoder
+from qkvsearch.embeddings.vocabulary import Vocabulary
+from qkvsearch.errors import QkvError, WorkspaceError, suggest
+from qkvsearch.retrieval import DenseKeys, Head, LexicalKeys, Ranking, fuse, rank
+from qkvsearch.workspace import Snapshot, Workspace
+
+if TYPE_CHECKING:
+    from qkvsearch.data.columns import Columns
+    from qkvsearch.data.readers import Source
+
+# Chosen on the dev queries of a known-item task by benchmarks/search.py.
+HEAD_WEIGHTS = {"lexical": 0.75, "semantic": 0.25}
+SIMILAR_WEIGHTS = {"collaborative": 0.6, "semantic": 0.4}
+
+
+@dataclass(frozen=True)
+class History:
+    """What a person met: positions, confidences to recommend by, ratings where there are any."""
+
+    positions: np.ndarray
+    confidences: np.ndarray
+    ratings: np.ndarray | None = None
+
+
+class Engine:
+    """Answers from one build of a workspace; a build published later needs a new `Engine`."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.workspace = Workspace(path)
+        self.snapshot: Snapshot = self.workspace.open()
+        self.tables = self.snapshot.tables
+        self.n_items: int = self.snapshot.facts["n_items"]
+        self.analyzer = Analyzer()
+
+    # --- queries ---
+
+    def search(
+        self,
+        query: str,
+        *,
+        k: int = 10,
+        heads: Sequence[str] | None = None,
+        where: str | None = None,
+        temperature: float | None = None,
+    ) -> Ranking:
+        """Items ranked for a text query by `heads`: "lexical", "semantic", by default both.
+
+        The score is the heads' weighted sum in standard deviations from their means. A query of
+        which no head knows a word has no hits. Raises `QkvError` for a head or `where` that cannot
+        be used.
+        """
+        wanted = list(HEAD_WEIGHTS) if heads is None else list(heads)
+        for name in wanted:
+            if name not in HEAD_WEIGHTS:
+                known = list(HEAD_WEIGHTS)
+                raise QkvError(
+                    f"no head {name!r}{suggest(name, known)} (there are {', '.join(known)})"
+                )
+        answering = {"lexical": self._lexical_head, "semantic": self._semantic_head}
+        scored = {name: answering[name](query) for name in dict.fromkeys(wanted)}
+        return self._rank(_fuse(scored, HEAD_WEIGHTS), k, temperature, self._mask(where))
+
+    def recommend(
+        self,
+        *,
+        user: Any = None,
+        likes: Iterable[Any] = (),
+        k: int = 10,
+        where: str | None = None,
+        temperature: float | None = None,
+        explain: bool = False,
+    ) -> Ranking:
+        """Items for a known user, for someone new from what they like, or for both together.
+
+        The score is the prediction, near 1 for what the user is all but sure to want, from an
+        exact solve on the current history. Items met before are left out. With `explain` each hit
+        carries `because`: all of the history, whose contributions add up to the score.
+        """
+        history = self._history(user, list(likes))
+        vectors = self.collaborative.history_vectors(history.positions, history.confidences)
+        query = LabelledVectors(history.positions.tolist(), vectors)
+        keys = DenseKeys(self.collaborative.item_embeddings)
+        head = keys.head("collaborative", query) if history.confidences.any() else None
+        mask = self._mask(where, excluded=history.positions)
+        ranking = self._rank(head, k, temperature, mask)
+        if explain:
+            ranking = self._with_reasons(ranking, history)
+        if self.ratings is not None and history.ratings is not None:
+            rated = np.isfinite(history.ratings)
+            bias, embedding = self.ratings.fold_in(history.positions[rated], history.ratings[rated])
+            predicted = self.ratings.predict(embedding, bias, ranking.positions)
+            ranking = ranking.annotated(predicted_rating=predicted.tolist())
+        return ranking
+
+    def similar(
+        self, item: Any, *, k: int = 10, where: str | None = None, temperature: float | None = None
+    ) -> Ranking:
+        """Neighbours of an item, by who met it and by what it is called and tagged."""
+        position = self.tables.item_position(item)
+        scored: dict[str, Head | None] = {
+            "semantic": self.semantic_keys.head("semantic", self._text_vectors(position))
+        }
+        if "implicit.item_directions" in self.snapshot:
+            directions = self.snapshot.array("implicit.item_directions")
+            if directions[position].any():  # an item that nobody met has no direction
+                query = LabelledVectors([position], directions[position : position + 1])
+                scored["collaborative"] = DenseKeys(directions).head("collaborative", query)
+        mask = self._mask(where, excluded=[position])
+        return self._rank(_fuse(scored, SIMILAR_WEIGHTS), k, temperature, mask)
+
+    def attend(self, text: str, mask: str = "none") -> AttentionMap:
+        """The text's own attention, with the encoder's vectors for the words it knows."""
+        tokens = self.encoder.sequence(text)
+        return self_attend(tokens, mask, left_out=self.encoder.unknown(text))
+
+    def info(self) -> dict[str, Any]:
+        """What was built, when, and from what."""
+        facts = self.snapshot.facts
+        size = sum(file["bytes"] for file in facts["files"].values())
+        return {
+            "workspace": str(self.workspace.path),
+            "built": self.snapshot.created,
+            "items": self.n_items,
+            "users": facts.get("n_users", 0),
+            "interactions": facts.get("n_interactions", 0),
+            "rating_scale": facts.get("rating_scale"),
+            "encoder": facts["encoder"],
+            "columns": self.tables.columns,
+            "searched_columns": facts["text_columns"],
+            "rows": facts["rows"],
+            "megabytes": round(size / 1e6, 1),
+            "format": facts["format"],
+            "qkvsearch": facts["qkvsearch"],
+        }
+
+    # --- keys and models, read on first use ---
+
+    @cached_property
+    def encoder(self) -> TokenEncoder:
+        arrays = [self.snapshot.array(f"corpus.{name}") for name in ("terms", "vectors", "weights")]
+        return TokenEncoder(Vocabulary(arrays[0]), arrays[1], arrays[2], self.analyzer)
+
+    @cached_property
+    def lexical_keys(self) -> LexicalKeys:
+        names = ("indptr", "indices", "weights")
+        postings = {name: self.snapshot.array(f"lexical.{name}") for name in names}
+        vocabulary = Vocabulary(self.snapshot.array("lexical.terms"))
+        return LexicalKeys(vocabulary, n_items=self.n_items, **postings)
+
+    @cached_property
+    def semantic_keys(self) -> DenseKeys:
+        return DenseKeys(self.snapshot.array("corpus.embeddings"))
+
+    @cached_property
+    def collaborative(self) -> ImplicitFactors:
+        if "implicit.item_embeddings" not in self.snapshot:
+            raise WorkspaceError(
+                f"{self.workspace.path}: nobody's interactions are here to recommend from; build "
+                "with --interactions FILE"
+            )
+        return ImplicitFactors.from_state(*self._state("implicit", ("item_embeddings", "gram")))
+
+    @cached_property
+    def ratings(self) -> RatingFactors | None:
+        if "ratings.item_embeddings" not in self.snapshot:
+            return None
+        names = ("item_biases", "item_embeddings")
+        return RatingFactors.from_state(*self._state("ratings", names))
+
+    def _state(
+        self, model: str, names: Sequence[str]
+    ) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+        arrays = {name: self.snapshot.array(f"{model}.{name}") for name in names}
+        return arrays, self.snapshot.facts[model]
+
+    # --- from the owner's words to heads, histories and masks ---
+
+    def _lexical_head(self, query: str) -> Head | None:
+        return self.lexical_keys.head(self.analyzer.query_tokens(query))
+
+    def _semantic_head(self, query: str) -> Head | None:
+        vectors = self.encoder.encode(query)
+        return self.semantic_keys.head("semantic", vectors, self._text_vectors)
+
+    def _text_vectors(self, position: int) -> LabelledVectors:
+        """An item's text as the sum that its dense key is."""
+        columns = self.snapshot.facts["text_columns"]
+        return self.encoder.encode(self.tables.text(position, columns))
+
+    def _history(self, user: Any, likes: Sequence[Any]) -> History:
+        """What a known user met, with what they say they like on top; a like counts in full."""
+        if user is None and not likes:
+            raise QkvError("nobody to recommend to: name a user, or something they like")
+        liked = [self.tables.item_position(item) for item in likes]
+        history = History(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
+        if user is not None and self.collaborative:
+            history = self._stored_history(self.tables.require_user(user))
+        stays = ~np.isin(history.positions, liked)
+        added = np.unique(np.array(liked, dtype=np.int64))
+        return History(
+            np.concatenate([history.positions[stays], added]),
+            np.concatenate([history.confidences[stays], np.ones(len(added), np.float32)]),
+            None
+            if history.ratings is None
+            else np.concatenate([history.ratings[stays], np.full(len(added), np.nan)]),
+        )
+
+    def _stored_history(self, user: int) -> History:
+        start, end = self.snapshot.array("interactions.indptr")[user : user + 2]
+        positions = self.snapshot.array("interactions.items")[start:end].astype(np.int64)
+        if "interactions.ratings" not in self.snapshot:
+            return History(positions, confidences(None, len(positions), None))
+        ratings = self.snapshot.array("interactions.ratings")[start:end]
+        scale = self.snapshot.facts["rating_scale"]
+        return History(positions, confidences(ratings, len(positions), scale), ratings)
+
+    def _mask(self, where: str | None, excluded: Any = ()) -> np.ndarray:
+        """True where an item may be ranked."""
+        mask = exclusion_mask(self.n_items, excluded)
+        return mask if where is None else mask & self.tables.mask(where, self.n_items)
+
+    def _rank(
+        self, head: Head | None, k: int, temperature: float | None, mask: np.ndarray
+    ) -> Ranking:
+        if k < 0:
+            raise QkvError(f"k is how many to show, 0 or more, not {k}")
+        return rank(head, self.tables.names, k=k, temperature=temperature, mask=mask)
+
+    def _with_reasons(self, ranking: Ranking, history: History) -> Ranking:
+        ids, titles = self.tables.names(history.positions)
+        names = {
+            int(position): {"id": ids[i], "title": titles[i]}
+            for i, position in enumerate(history.positions)
+        }
+        reasons = [
+            [{**names[part.query], "contribution": part.value} for part in ranking.explain(i)]
+            for i in range(len(ranking))
+        ]
+        return ranking.annotated(because=reasons)
+
+
+def _fuse(scored: dict[str, Head | None], weights: dict[str, float]) -> Head | None:
+    """The heads that know anything of the query, as one; None where none does."""
+    present = {name: head for name, head in scored.items() if head is not None}
+    if not present:
+        return None
+    return fuse(list(present.values()), [weights[name] for name in present])
+
+
+def open_workspace(path: str | Path) -> Engine:
+    """The workspace at `path`, ready to answer. Raises `WorkspaceError`."""
+    return Engine(path)
+
+
+def build(
+    path: str | Path,
+    source: Source | None = None,
+    *,
+    items: Source | None = None,
+    interactions: Source | None = None,
+    columns: Columns | None = None,
+    encoder: str = "corpus",
+) -> Engine:
+    """Build a workspace at `path` from files or data frames, and open it.
+
+    `source`: a folder of a known data set, `sample:movies`, `sample:videos`, or one file; `items`
+    and `interactions`: a file or a pandas frame each, with `columns` where their names say too
+    little. Raises `QkvError`.
+
+    >>> import tempfile
+    >>> folder = tempfile.mkdtemp()
+    >>> engine = build(folder, "sample:videos")
+    >>> engine.search("sourdough bread", k=1)[0].title
+    """
+    from qkvsearch.builder import build_workspace
+    from qkvsearch.data.sources import read_source
+
+    dataset = read_source(source, items, interactions, columns)
+    build_workspace(path, dataset, encoder=encoder)
+    return Engine(path)

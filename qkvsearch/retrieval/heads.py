@@ -1,0 +1,72 @@
+"""A head: one query's scores against every key, and the parts each score is the sum of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Part(NamedTuple):
+    """One addend of a score: what a piece of the query and a piece of the key contribute."""
+
+    head: str
+    query: Any
+    key: Any
+    value: float
+
+
+@dataclass(frozen=True)
+class Head:
+    """Scores of all items for one query, before the mask and the softmax.
+
+    scores: float32 (n_items,). answers: bool (n_items,), the items that this head has anything to
+    say about, or None for all. `parts(position)` add up to `scores[position]`. A fused head keeps
+    the heads that it is the sum of as `addends`.
+    """
+
+    name: str
+    scores: np.ndarray
+    parts: Callable[[int], Sequence[Part]]
+    answers: np.ndarray | None = None
+    addends: Sequence[Head] = ()
+
+    def by_name(self, position: int) -> dict[str, float]:
+        """What each fused head adds to one score."""
+        return {head.name: float(head.scores[position]) for head in self.addends or [self]}
+
+
+def fuse(heads: Sequence[Head], weights: Sequence[float]) -> Head:
+    """One head from several: the weighted sum of their scores in standard deviations from the mean.
+
+    Heads measure in units of their own (BM25 is open-ended, a cosine is not), so each is
+    standardised over all items before the sum (Lee 1997, "Analyses of multiple evidence
+    combination", on score normalisation). Weights are scaled to sum to 1 over the heads present.
+    In the parts the mean appears as a constant of its own, with neither query nor key.
+    """
+    shares = np.asarray(weights, dtype=np.float64) / np.sum(weights)
+    scaled = [_standardise(head, share) for head, share in zip(heads, shares, strict=True)]
+    answering = [head.answers for head in heads if head.answers is not None]
+    answers = np.any(answering, axis=0) if len(answering) == len(heads) else None
+    return Head(
+        name="+".join(head.name for head in heads),
+        scores=np.asarray(sum(head.scores for head in scaled), dtype=np.float32),
+        parts=lambda position: [part for head in scaled for part in head.parts(position)],
+        answers=answers,
+        addends=scaled,
+    )
+
+
+def _standardise(head: Head, share: float) -> Head:
+    """`share` · (scores − mean) / standard deviation, and its parts."""
+    mean, deviation = float(head.scores.mean()), float(head.scores.std())
+    factor = share / deviation if deviation > 0 else 0.0
+
+    def parts(position: int) -> list[Part]:
+        scaled = [part._replace(value=part.value * factor) for part in head.parts(position)]
+        return [*scaled, Part(head.name, None, None, -mean * factor)]
+
+    scores = ((head.scores - mean) * factor).astype(np.float32)
+    return replace(head, scores=scores, parts=parts)

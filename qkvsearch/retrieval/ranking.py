@@ -1,0 +1,118 @@
+"""From a head's scores to a ranking: mask, top-k, softmax weights, and the reasons on request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qkvsearch.attention import hide, softmax
+from qkvsearch.data.ids import Id
+from qkvsearch.retrieval.heads import Head, Part
+from qkvsearch.retrieval.topk import top_k
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Positions to the owner's ids and titles.
+Names = Callable[[np.ndarray], tuple[Sequence[Id], Sequence[str]]]
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One ranked item. `score` is before the softmax, `weight` after; fields that do not apply to
+    what ranked it are None.
+    """
+
+    rank: int
+    id: Id
+    title: str
+    score: float
+    weight: float
+    heads: dict[str, float] | None = None
+    predicted_rating: float | None = None
+    because: list[dict[str, Any]] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields that apply, in the documented order."""
+        return {name: value for name, value in vars(self).items() if value is not None}
+
+
+@dataclass(frozen=True)
+class Ranking(Sequence[Hit]):
+    """Hits, best first. `weight` is the softmax of score / `temperature` over `n_candidates`."""
+
+    hits: Sequence[Hit]
+    positions: np.ndarray
+    temperature: float
+    n_candidates: int
+    head: Head | None = field(repr=False, default=None)
+
+    def __len__(self) -> int:
+        return len(self.hits)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.hits[index]
+
+    def explain(self, index: int) -> list[Part]:
+        """The parts of one hit's score, the largest first; they add up to it."""
+        position = int(self.positions[index])
+        return sorted(self.head.parts(position), key=lambda part: -abs(part.value))  # type: ignore[union-attr]
+
+    def annotated(self, **columns: Sequence[Any]) -> Ranking:
+        """The same hits with a field filled in: one value a hit."""
+        hits = [
+            replace(hit, **{name: values[i] for name, values in columns.items()})
+            for i, hit in enumerate(self.hits)
+        ]
+        return replace(self, hits=hits)
+
+    def to_records(self) -> list[dict[str, Any]]:
+        """One dictionary a hit, with the documented fields."""
+        return [hit.to_dict() for hit in self.hits]
+
+    def to_frame(self) -> pd.DataFrame:
+        """One row a hit."""
+        import pandas as pd
+
+        return pd.DataFrame(self.to_records())
+
+
+def rank(
+    head: Head | None,
+    names: Names,
+    *,
+    k: int,
+    temperature: float | None = None,
+    mask: np.ndarray | None = None,
+) -> Ranking:
+    """softmax(scores / temperature + mask), and the k items that it weighs most.
+
+    mask: bool (n_items,), True = may be ranked. Items that the head has nothing to say about are
+    hidden too; no head, no hits. temperature: by default one standard deviation of the scores, so
+    that weights compare between heads that measure in units of their own.
+    """
+    if head is None:
+        return Ranking([], np.zeros(0, dtype=np.int64), temperature or 1.0, 0)
+    allowed = np.ones(len(head.scores), dtype=bool) if mask is None else mask
+    if head.answers is not None:
+        allowed = allowed & head.answers
+    if temperature is None:
+        temperature = float(head.scores.std()) or 1.0
+    positions = top_k(head.scores, k, allowed)
+    weights = softmax(hide(head.scores, allowed), temperature)[positions]
+    ids, titles = names(positions)
+    hits = [
+        Hit(
+            rank=i + 1,
+            id=ids[i],
+            title=titles[i],
+            score=float(head.scores[position]),
+            weight=float(weights[i]),
+            heads=head.by_name(position),
+        )
+        for i, position in enumerate(positions)
+    ]
+    return Ranking(hits, positions, temperature, int(allowed.sum()), head)

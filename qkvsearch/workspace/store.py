@@ -1,0 +1,164 @@
+"""The workspace folder: builds are published in one transaction and read as snapshots."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qkvsearch.errors import WorkspaceError
+from qkvsearch.workspace.arrays import checksum, read_array, read_manifest, write_build
+from qkvsearch.workspace.tables import Tables, drop_tables, write_tables
+
+if TYPE_CHECKING:
+    from qkvsearch.data.catalog import Catalog
+    from qkvsearch.data.ids import Ids
+
+DATABASE = "workspace.db"
+# A reader that opened the build before the current one may still be at work on it.
+KEPT_BUILDS = 2
+ORPHAN_SECONDS = 24 * 3600
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS builds (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    folder TEXT NOT NULL UNIQUE,
+    created TEXT NOT NULL,
+    is_current INTEGER NOT NULL
+)
+"""
+
+
+@dataclass
+class BuildContents:
+    """What a build publishes: catalogue, users, arrays by name, facts for the manifest."""
+
+    catalog: Catalog
+    users: Ids | None = None
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One build, as it was when it was opened, whatever is published meanwhile."""
+
+    folder: Path
+    created: str
+    facts: Mapping[str, Any]
+    tables: Tables
+
+    def array(self, name: str) -> np.ndarray:
+        """A stored array, memory-mapped."""
+        return read_array(self.folder, name)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.facts["files"]
+
+    def damaged_files(self) -> list[str]:
+        """Names of the arrays whose checksum is not the one in the manifest."""
+        files = self.facts["files"].items()
+        return [
+            name for name, file in files if checksum(self.folder / f"{name}.npy") != file["sha256"]
+        ]
+
+
+class Workspace:
+    """A folder with `workspace.db` and `builds/<id>/`."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    @property
+    def exists(self) -> bool:
+        return (self.path / DATABASE).is_file()
+
+    def publish(self, contents: BuildContents) -> None:
+        """Write a build to a folder of its own, then make it current in one transaction.
+
+        A crash at any point leaves the former build current. Raises `WorkspaceError` where the
+        folder cannot be written.
+        """
+        name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
+        folder = self.path / "builds" / name
+        try:
+            write_build(folder, contents.arrays, contents.facts)
+            self._make_current(name, contents)
+        except (OSError, sqlite3.Error) as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise WorkspaceError(f"{self.path}: cannot write the build: {error}") from error
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        self._prune()
+
+    def open(self) -> Snapshot:
+        """The current build. Raises `WorkspaceError` where there is none or it is damaged."""
+        if not self.exists:
+            raise WorkspaceError(
+                f"{self.path}: no workspace here; make one with qkvsearch -w {self.path} build …"
+            )
+        db, row = self._read_current()
+        if row is None:
+            raise WorkspaceError(f"{self.path}: nothing was built here yet")
+        build, name, created = row
+        folder = self.path / "builds" / name
+        return Snapshot(folder, created, read_manifest(folder), Tables(db, build))
+
+    def _read_current(self) -> tuple[sqlite3.Connection, tuple[int, str, str] | None]:
+        # A read-only folder has no room for the WAL index, but nobody can be writing there either.
+        error: sqlite3.Error | None = None
+        for mode in ("mode=ro", "mode=ro&immutable=1"):
+            uri = f"{(self.path / DATABASE).absolute().as_uri()}?{mode}"
+            try:
+                db = sqlite3.connect(uri, uri=True, check_same_thread=False)
+                row = db.execute(
+                    "SELECT id, folder, created FROM builds WHERE is_current"
+                ).fetchone()
+                return db, row
+            except sqlite3.Error as caught:
+                error = caught
+        raise WorkspaceError(f"{self.path / DATABASE}: {error}; build the workspace again")
+
+    def _make_current(self, name: str, contents: BuildContents) -> None:
+        db = sqlite3.connect(self.path / DATABASE, timeout=60, isolation_level=None)
+        try:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("BEGIN IMMEDIATE")
+            db.execute(SCHEMA)
+            db.execute("UPDATE builds SET is_current = 0")
+            created = datetime.now(UTC).isoformat(timespec="seconds")
+            cursor = db.execute(
+                "INSERT INTO builds (folder, created, is_current) VALUES (?, ?, 1)", (name, created)
+            )
+            assert cursor.lastrowid is not None
+            write_tables(db, cursor.lastrowid, contents.catalog, contents.users)
+            db.execute("COMMIT")
+        finally:
+            db.close()
+
+    def _prune(self) -> None:
+        """Remove builds that nobody can still be reading, and what crashed builds left behind."""
+        db = sqlite3.connect(self.path / DATABASE, timeout=60, isolation_level=None)
+        try:
+            builds = db.execute("SELECT id, folder FROM builds ORDER BY id DESC").fetchall()
+            for build, name in builds[KEPT_BUILDS:]:
+                db.execute("BEGIN IMMEDIATE")
+                drop_tables(db, build)
+                db.execute("DELETE FROM builds WHERE id = ?", (build,))
+                db.execute("COMMIT")
+                shutil.rmtree(self.path / "builds" / name, ignore_errors=True)
+        finally:
+            db.close()
+        listed = {name for _, name in builds}
+        for folder in (self.path / "builds").iterdir():
+            age = time.time() - folder.stat().st_mtime
+            if folder.name not in listed and age > ORPHAN_SECONDS:
+                shutil.rmtree(folder, ignore_errors=True)

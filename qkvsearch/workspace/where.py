@@ -1,0 +1,51 @@
+"""`--where`: a person's SQL expression over the catalogue's columns, and nothing but those."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Sequence
+
+from qkvsearch.errors import QkvError, suggest
+
+# Functions of their arguments alone; what reads files, clocks or memory is not among them.
+PURE_FUNCTIONS = frozenset(
+    "abs coalesce glob ifnull iif instr length like lower ltrim max min nullif replace round rtrim "
+    "substr substring trim typeof unicode upper".split()
+)
+
+
+def matching_positions(
+    connection: sqlite3.Connection, table: str, columns: Sequence[str], expression: str
+) -> list[int]:
+    """Positions of the rows for which `expression` is true.
+
+    An authorizer lets SQLite compile only what reads `columns` of `table`. Raises `QkvError` with
+    SQLite's reason, and the columns where one of them may be misspelt.
+    """
+    readable = {*columns, "_position"}
+
+    def authorize(action: int, first: str | None, second: str | None, *_: object) -> int:
+        reads = action == sqlite3.SQLITE_READ and first == table and second in readable
+        calls = action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in PURE_FUNCTIONS
+        allowed = reads or calls or action == sqlite3.SQLITE_SELECT
+        return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
+
+    connection.set_authorizer(authorize)
+    try:
+        rows = connection.execute(
+            f'SELECT _position FROM "{table}" WHERE ({expression}\n) ORDER BY _position'
+        ).fetchall()
+    except (sqlite3.Error, sqlite3.Warning, ValueError) as error:
+        raise QkvError(_reason(expression, str(error), columns)) from None
+    finally:
+        connection.set_authorizer(None)
+    return [position for (position,) in rows]
+
+
+def _reason(expression: str, error: str, columns: Sequence[str]) -> str:
+    message = f"--where {expression!r}: {error}"
+    unknown = re.search(r"no such column: (\S+)", error)
+    if unknown:
+        message += suggest(unknown.group(1), list(columns))
+    return f"{message} (columns: {', '.join(columns)})"

@@ -1,0 +1,744 @@
+"""Attention: figures worked out by hand, a triple-loop twin, every option and every refusal."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from qkvsearch.attention import (
+    AdditiveScore,
+    attention,
+    cap,
+    cosine_score,
+    dot_score,
+    hide,
+    look_ahead_mask,
+    padding_mask,
+    softmax,
+)
+from qkvsearch.attention import _arguments as arguments
+from qkvsearch.attention.functional import mix
+
+# Self-attention in eight steps: three inputs through 4 × 3 projections, unscaled scores.
+X = np.array([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]], dtype=float)
+K = X @ [[0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0]]
+Q = X @ [[1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]]
+V = X @ [[0, 2, 0], [0, 3, 0], [1, 0, 3], [1, 1, 0]]
+
+# Four tokens a, b, c, D, the last of them padding.
+ONE_QUERY, KEYS_1_TO_4 = [[1.0]], [[1.0], [2.0], [3.0], [4.0]]
+PADDED = padding_mask([3], size=4)
+
+INF = np.inf
+NAN = np.nan
+
+
+def attend(*args: Any, **options: Any) -> Any:
+    """`attention`, where any warning and any floating-point error is a failure."""
+    with np.errstate(all="raise"), warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return attention(*args, **options)
+
+
+def weights_of(*args: Any, **options: Any) -> Any:
+    return attend(*args, return_weights=True, **options)[1]
+
+
+def random(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng([seed, *shape]).normal(size=shape)
+
+
+# --- figures ---
+
+
+def test_eight_steps_weights():
+    np.testing.assert_allclose(
+        weights_of(Q, K, V, scale=1),
+        [
+            [0.06337893833303762, 0.4683105308334812, 0.4683105308334812],
+            [6.0336648546e-06, 0.9820078648958167, 0.01798610143932864],
+            [2.9538722303456e-4, 0.8805369017749616, 0.11916771100200385],
+        ],
+        rtol=1e-10,
+    )
+
+
+def test_eight_steps_scores_and_outputs():
+    np.testing.assert_array_equal(
+        weights_of(Q, K, V, scale=1, normalize="none"), [[2, 4, 4], [4, 16, 12], [4, 12, 10]]
+    )
+    np.testing.assert_allclose(
+        attend(Q, K, V, scale=1),
+        [
+            [1.9366210616669624, 6.683105308334811, 1.5950684074995565],
+            [1.9999939663351454, 7.963991595132215, 0.0539764053125496],
+            [1.9997046127769653, 7.759892254657784, 0.35838929467511527],
+        ],
+        rtol=1e-13,
+    )
+
+
+def test_eight_steps_scaled_by_default():
+    np.testing.assert_allclose(attend(Q, K, V)[0], [1.86387, 6.31937, 1.70419], atol=5e-6)
+    np.testing.assert_array_equal(attend(Q, K, V), attend(Q, K, V, scale=1 / math.sqrt(3)))
+
+
+def test_eight_steps_with_the_weights_rounded_as_in_the_text():
+    rounded = np.array([[0.0, 0.5, 0.5], [0.0, 1.0, 0.0], [0.0, 0.9, 0.1]])
+    np.testing.assert_allclose(mix(rounded, V), [[2, 7, 1.5], [2, 8, 0], [2, 7.8, 0.3]])
+
+
+def test_relu_in_place_of_softmax():
+    np.testing.assert_array_equal(attend(Q, K, V, scale=1, normalize="none")[0], [18, 60, 18])
+    np.testing.assert_allclose(attend(Q, K, V, scale=1, normalize="relu")[0], [1.8, 6, 1.8])
+
+
+@pytest.mark.parametrize(
+    ("dtype", "expected"), [("float32", [0.25] * 4), ("float64", [0.032, 0.087, 0.237, 0.644])]
+)
+def test_adding_minus_1e9_is_no_mask(dtype, expected):
+    keys = np.array(KEYS_1_TO_4, dtype)
+    weights = weights_of(np.ones((1, 1), dtype), keys, keys, scale=1, bias=[-1e9] * 4)
+    np.testing.assert_allclose(weights[0], expected, atol=1e-3 if dtype == "float64" else 0)
+
+
+@pytest.mark.parametrize(
+    ("empty_rows", "expected"), [("zero", 0.0), ("uniform", 0.25), ("nan", NAN)]
+)
+@pytest.mark.parametrize("normalize", ["softmax", "relu", "none"])
+def test_a_row_with_nothing_to_attend_to(empty_rows, expected, normalize):
+    mask = np.array([[True] * 4, [False] * 4])
+    output, weights = attend(
+        ONE_QUERY * 2,
+        KEYS_1_TO_4,
+        np.eye(4),
+        mask=mask,
+        normalize=normalize,
+        empty_rows=empty_rows,
+        return_weights=True,
+    )
+    np.testing.assert_array_equal(weights[1], [expected] * 4)
+    np.testing.assert_array_equal(output[1], [expected] * 4)
+    np.testing.assert_array_equal(
+        weights[:1], weights_of(ONE_QUERY, KEYS_1_TO_4, np.eye(4), normalize=normalize)
+    )
+
+
+@pytest.mark.parametrize("normalize", ["softmax", "relu", "none"])
+def test_a_row_with_nothing_to_attend_to_can_raise(normalize):
+    options = {"normalize": normalize, "empty_rows": "raise"}
+    with pytest.raises(ValueError, match="nothing to attend to among its 4 keys"):
+        attend(ONE_QUERY, KEYS_1_TO_4, np.eye(4), mask=[False] * 4, **options)
+    np.testing.assert_array_equal(
+        attend(ONE_QUERY, KEYS_1_TO_4, np.eye(4), mask=PADDED, **options),
+        attend(ONE_QUERY, KEYS_1_TO_4, np.eye(4), mask=PADDED, normalize=normalize),
+    )
+
+
+def test_a_row_with_no_positive_score_is_empty_under_relu():
+    np.testing.assert_array_equal(
+        weights_of([[-1.0]], KEYS_1_TO_4, np.eye(4), normalize="relu", empty_rows="uniform"),
+        [[0.25] * 4],
+    )
+
+
+# --- what masks must do ---
+
+
+@given(st.integers(0, 2**31), st.integers(1, 6), st.integers(1, 6))
+def test_every_row_of_weights_sums_to_1(seed, L, S):
+    weights = weights_of(random(L, 3, seed=seed), random(S, 3, seed=seed), random(S, 2, seed=seed))
+    np.testing.assert_allclose(weights.sum(axis=-1), np.ones(L))
+    assert (weights > 0).all()
+
+
+def test_minus_infinity_plus_anything_stays_hidden():
+    weights = weights_of(ONE_QUERY, KEYS_1_TO_4, np.eye(4), scale=1, bias=[0, 0, 0, -INF])
+    np.testing.assert_array_equal(
+        weights, weights_of(ONE_QUERY, KEYS_1_TO_4, np.eye(4), scale=1, mask=PADDED)
+    )
+    assert weights[0, 3] == 0
+
+
+def test_padding_column_is_exactly_0_and_its_own_row_still_sums_to_1():
+    tokens = random(4, 2)
+    weights = weights_of(tokens, tokens, tokens, mask=PADDED)
+    np.testing.assert_array_equal(weights[:, 3], np.zeros(4))
+    np.testing.assert_allclose(weights.sum(axis=-1), np.ones(4))
+
+
+def test_padding_changed_changes_nothing_but_its_own_row():
+    tokens = random(4, 2)
+    changed = tokens.copy()
+    changed[3] += 5
+    before, after = (attend(x, x, x, mask=PADDED) for x in (tokens, changed))
+    np.testing.assert_array_equal(before[:3], after[:3])
+    assert (before[3] != after[3]).all()
+
+
+def test_without_a_mask_every_token_influences_every_token():
+    tokens = random(4, 2)
+    for j in range(4):
+        changed = tokens.copy()
+        changed[j] += 1
+        assert (attend(tokens, tokens, tokens) != attend(changed, changed, changed)).all()
+
+
+def test_masking_padding_as_query_and_key_gives_the_mean_in_its_row_alone():
+    tokens, values = random(4, 2), random(4, 2, seed=1)
+    both = PADDED & PADDED.T
+    output, weights = attend(
+        tokens, tokens, values, mask=both, empty_rows="uniform", return_weights=True
+    )
+    np.testing.assert_allclose(output[3], values.mean(axis=0))
+    np.testing.assert_array_equal(weights[3], [0.25] * 4)
+    np.testing.assert_array_equal(weights[:3, 3], np.zeros(3))
+
+
+def test_look_ahead_is_a_triangle():
+    tokens = random(4, 2)
+    weights = weights_of(tokens, tokens, tokens, is_causal=True)
+    np.testing.assert_array_equal(weights[0], [1, 0, 0, 0])
+    np.testing.assert_array_equal(weights > 0, np.tri(4, dtype=bool))
+
+
+def test_every_prefix_run_alone_equals_the_causal_rows():
+    tokens = random(5, 3)
+    whole = attend(tokens, tokens, tokens, is_causal=True)
+    for n in range(1, 6):
+        prefix = tokens[:n]
+        np.testing.assert_allclose(attend(prefix, prefix, prefix)[-1], whole[n - 1])
+
+
+def test_a_query_at_a_time_with_an_offset_equals_the_causal_rows():
+    tokens = random(5, 3)
+    whole = attend(tokens, tokens, tokens, is_causal=True, window=(2, None))
+    for i in range(5):
+        one = attend(
+            tokens[i : i + 1], tokens, tokens, is_causal=True, causal_offset=i, window=(2, None)
+        )
+        np.testing.assert_allclose(one[0], whole[i])
+
+
+def test_padded_equals_unpadded_sentence_by_sentence():
+    lengths = [3, 1, 5]
+    batch = random(3, 5, 4)
+    padded = attend(batch, batch, batch, mask=padding_mask(lengths, 5)[:, None, :])
+    for sentence, output, n in zip(batch, padded, lengths, strict=True):
+        alone = attend(sentence[:n], sentence[:n], sentence[:n])
+        np.testing.assert_allclose(output[:n], alone)
+
+
+def test_only_a_look_ahead_mask_or_positions_tell_the_two_saws_apart():
+    i, saw, a = random(3, 4)
+    sentence = np.stack([i, saw, a, saw])
+    unmasked = attend(sentence, sentence, sentence)
+    np.testing.assert_allclose(unmasked[1], unmasked[3])
+    causal = attend(sentence, sentence, sentence, is_causal=True)
+    assert np.abs(causal[1] - causal[3]).max() > 1e-3
+    placed = sentence + random(4, 4, seed=1)
+    positional = attend(placed, placed, placed)
+    assert np.abs(positional[1] - positional[3]).max() > 1e-3
+
+
+@given(st.permutations(range(5)))
+def test_weights_never_mix_the_order_of_tokens(order):
+    tokens = random(5, 3)
+    moved = tokens[list(order)]
+    np.testing.assert_allclose(
+        attend(moved, moved, moved), attend(tokens, tokens, tokens)[list(order)]
+    )
+
+
+# --- the twin: the same contract in plain loops ---
+
+
+@dataclass
+class Case:
+    """One call of attention: q (B, Hq, L, d), k (B, Hk, S, d), v (B, Hk, S, dv) and its options."""
+
+    q: np.ndarray
+    k: np.ndarray
+    v: np.ndarray
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def twin(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    batch, heads, L, _ = case.q.shape
+    S = case.k.shape[-2]
+    group = heads // case.k.shape[1]
+    weights = np.zeros((batch, heads, L, S))
+    output = np.zeros((batch, heads, L, case.v.shape[-1]))
+    for b, h, i in np.ndindex(batch, heads, L):
+        row = [
+            twin_score(case, b, h, i, j) if twin_visible(case, b, h, i, j) else None
+            for j in range(S)
+        ]
+        for j, weight in enumerate(twin_weights(row, case.options)):
+            weights[b, h, i, j] = weight
+            output[b, h, i] += weight * case.v[b, h // group, j]
+    return output, weights
+
+
+def twin_visible(case: Case, b: int, h: int, i: int, j: int) -> bool:
+    options, full = case.options, (*case.q.shape[:-1], case.k.shape[-2])
+    place = i + options["causal_offset"]
+    left, right = options["window"] or (None, None)
+    if options["mask"] is not None and not np.broadcast_to(options["mask"], full)[b, h, i, j]:
+        return False
+    if options["bias"] is not None and np.broadcast_to(options["bias"], full)[b, h, i, j] == -INF:
+        return False
+    if options["is_causal"] and j > place:
+        return False
+    return (left is None or j >= place - left) and (right is None or j <= place + right)
+
+
+def twin_score(case: Case, b: int, h: int, i: int, j: int) -> float:
+    options, full = case.options, (*case.q.shape[:-1], case.k.shape[-2])
+    q, k = case.q[b, h, i], case.k[b, h // (case.q.shape[1] // case.k.shape[1]), j]
+    product = sum(float(x) * float(y) for x, y in zip(q, k, strict=True))
+    scale, score = options["scale"], options["score"]
+    if score == "dot":
+        result = product * (1 / math.sqrt(len(q)) if scale is None else scale)
+    elif score == "cosine":
+        result = product / math.hypot(*q) / math.hypot(*k) * (1 if scale is None else scale)
+    else:
+        hidden = zip(score.w, q @ score.w_query, k @ score.w_key, strict=True)
+        result = sum(w * math.tanh(x + y) for w, x, y in hidden) * (1 if scale is None else scale)
+    if options["softcap"]:
+        result = options["softcap"] * math.tanh(result / options["softcap"])
+    if options["bias"] is not None:
+        result += np.broadcast_to(options["bias"], full)[b, h, i, j]
+    return result
+
+
+def twin_weights(row: list[float | None], options: dict[str, Any]) -> list[float]:
+    visible = [s for s in row if s is not None]
+    if options["normalize"] == "none":
+        powers = [0.0 if s is None else s for s in row]
+        total = 1.0 if visible else 0.0
+    elif options["normalize"] == "relu":
+        powers = [0.0 if s is None else max(0.0, s) for s in row]
+        total = sum(powers)
+    else:
+        powers = [0.0 if s is None else math.exp(s - max(visible)) for s in row]
+        total = sum(powers)
+    if total == 0:
+        return [{"zero": 0.0, "uniform": 1 / len(row), "nan": NAN}[options["empty_rows"]]] * len(
+            row
+        )
+    return [power / total for power in powers]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    size = st.integers(1, 4)
+    batch, key_heads, group, L, S, d, dv = (draw(size) for _ in range(7))
+    heads = key_heads * group
+    rng = np.random.default_rng(draw(st.integers(0, 2**31)))
+    shapes = [(S,), (L, S), (1, S), (L, 1), (heads, 1, S), (batch, 1, L, S), (batch, heads, L, S)]
+    mask_shape, bias_shape = draw(st.sampled_from(shapes)), draw(st.sampled_from(shapes))
+    bias = rng.normal(size=bias_shape)
+    bias[rng.random(bias_shape) < 0.2] = -INF
+    additive = AdditiveScore(rng.normal(size=(d, 3)), rng.normal(size=(d, 3)), rng.normal(size=3))
+    side = st.none() | st.integers(0, 4)
+    return Case(
+        rng.normal(size=(batch, heads, L, d)),
+        rng.normal(size=(batch, key_heads, S, d)),
+        rng.normal(size=(batch, key_heads, S, dv)),
+        {
+            "mask": draw(st.sampled_from([None, rng.random(mask_shape) < 0.6])),
+            "bias": draw(st.sampled_from([None, bias])),
+            "is_causal": draw(st.booleans()),
+            "causal_offset": draw(st.integers(-3, 3)),
+            "window": draw(st.none() | st.tuples(side, side)),
+            "scale": draw(st.sampled_from([None, 0.5, 3.0])),
+            "softcap": draw(st.sampled_from([0.0, 0.7, 20.0])),
+            "score": draw(st.sampled_from(["dot", "cosine", additive])),
+            "normalize": draw(st.sampled_from(["softmax", "relu", "none"])),
+            "empty_rows": draw(st.sampled_from(["zero", "uniform", "nan"])),
+        },
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(cases())
+def test_attention_equals_its_definition_in_plain_loops(case):
+    output, weights = attend(case.q, case.k, case.v, return_weights=True, **case.options)
+    expected_output, expected_weights = twin(case)
+    np.testing.assert_allclose(weights, expected_weights, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(output, expected_output, rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=200, deadline=None)
+@given(cases(), st.integers(1, 5))
+def test_any_block_size_gives_the_dense_result(case, block_size):
+    dense = attend(case.q, case.k, case.v, **case.options)
+    blocks = attend(case.q, case.k, case.v, block_size=block_size, **case.options)
+    np.testing.assert_allclose(blocks, dense, rtol=1e-13, atol=1e-14)
+
+
+# --- blocks ---
+
+
+def rows_scored(q: np.ndarray, k: np.ndarray, **options: Any) -> list[int]:
+    """How many queries attention scores at a time."""
+    seen = []
+
+    def spy(query: np.ndarray, key: np.ndarray, scale: float | None) -> np.ndarray:
+        seen.append(query.shape[-2])
+        return dot_score(query, key, scale)
+
+    attend(q, k, k, score=spy, **options)
+    return seen
+
+
+def test_block_size_is_the_number_of_queries_at_a_time():
+    assert rows_scored(random(7, 2), random(3, 2), block_size=3) == [3, 3, 1]
+    assert rows_scored(random(7, 2), random(3, 2), block_size=100) == [7]
+
+
+def test_auto_takes_all_queries_until_there_are_too_many_scores(monkeypatch):
+    q, k = random(2, 7, 2), random(2, 5, 2)
+    assert rows_scored(q, k) == [7]
+    monkeypatch.setattr(arguments, "MAX_SCORES", 2 * 7 * 5)
+    assert rows_scored(q, k) == [7]
+    monkeypatch.setattr(arguments, "MAX_SCORES", 2 * 7 * 5 - 1)
+    assert rows_scored(q, k) == [6, 1]
+    assert rows_scored(q, k, mask=np.ones((3, 1, 1, 5), bool)) == [2, 2, 2, 1]
+    monkeypatch.setattr(arguments, "MAX_SCORES", 1)
+    assert rows_scored(q, k) == [1] * 7
+
+
+def test_asking_for_weights_scores_everything_at_once():
+    assert rows_scored(random(7, 2), random(3, 2), block_size=2, return_weights=True) == [7]
+
+
+# --- shapes ---
+
+
+def test_plain_lists_give_float64():
+    output = attend([[0, 0]], [[1, 2], [3, 4]], [[1], [2]])
+    assert output.dtype == np.float64
+    assert output.tolist() == [[1.5]]
+
+
+def test_leading_axes_broadcast():
+    q, k, v = random(6, 2, 1, 3, 4), random(2, 1, 5, 4), random(5, 2)
+    output, weights = attend(q, k, v, return_weights=True)
+    assert output.shape == (6, 2, 1, 3, 2)
+    assert weights.shape == (6, 2, 1, 3, 5)
+    for a, b in np.ndindex(6, 2):
+        np.testing.assert_allclose(output[a, b, 0], attend(q[a, b, 0], k[b, 0], v))
+
+
+def test_one_query_head_serves_every_key_head():
+    q, k = random(1, 3, 4), random(5, 2, 4)
+    expected = [attend(q[0], k[h], k[h]) for h in range(5)]
+    np.testing.assert_allclose(attend(q, k, k), expected)
+
+
+def test_queries_without_a_head_axis_meet_every_key_head():
+    q, k = random(3, 4), random(2, 5, 4)
+    np.testing.assert_allclose(attend(q, k, k), [attend(q, k[h], k[h]) for h in range(2)])
+
+
+def test_grouped_query_heads_use_neighbouring_key_heads():
+    q, k, v = random(6, 3, 4), random(2, 5, 4), random(2, 5, 3)
+    expected = [attend(q[h], k[h // 3], v[h // 3]) for h in range(6)]
+    np.testing.assert_allclose(attend(q, k, v), expected)
+
+
+def test_one_text_under_several_masks():
+    tokens = random(4, 2)
+    masks = np.stack([np.ones((4, 4), bool), look_ahead_mask(4)])
+    expected = [attend(tokens, tokens, tokens), attend(tokens, tokens, tokens, is_causal=True)]
+    np.testing.assert_allclose(attend(tokens, tokens, tokens, mask=masks), expected)
+
+
+def test_no_queries_give_no_rows():
+    output, weights = attend(random(0, 3), random(4, 3), random(4, 2), return_weights=True)
+    assert output.shape == (0, 2)
+    assert weights.shape == (0, 4)
+    assert attend(random(0, 3), random(4, 3), random(4, 2), block_size=2).shape == (0, 2)
+
+
+@pytest.mark.parametrize("normalize", ["softmax", "relu", "none"])
+@pytest.mark.parametrize("empty_rows", ["zero", "uniform", "nan"])
+def test_no_keys_make_every_row_empty(normalize, empty_rows):
+    options = {"normalize": normalize, "empty_rows": empty_rows}
+    output, weights = attend(
+        random(3, 2), random(0, 2), random(0, 4), is_causal=True, return_weights=True, **options
+    )
+    np.testing.assert_array_equal(output, np.zeros((3, 4)))
+    assert weights.shape == (3, 0)
+
+
+def test_no_keys_raise_when_empty_rows_do():
+    with pytest.raises(ValueError, match="nothing to attend to among its 0 keys"):
+        attend(random(3, 2), random(0, 2), random(0, 4), empty_rows="raise")
+
+
+def test_vectors_of_width_0_attend_evenly():
+    np.testing.assert_array_equal(attend(np.ones((1, 0)), np.ones((2, 0)), [[1.0], [3.0]]), [[2.0]])
+
+
+# --- dtypes ---
+
+
+@pytest.mark.parametrize(
+    ("dtypes", "expected"),
+    [
+        (("float16",) * 3, "float16"),
+        (("float32",) * 3, "float32"),
+        (("float64",) * 3, "float64"),
+        (("int8",) * 3, "float64"),
+        (("bool",) * 3, "float64"),
+        (("float16", "float32", "float16"), "float32"),
+    ],
+)
+@pytest.mark.parametrize("score", ["dot", "cosine", AdditiveScore(np.eye(3), np.eye(3), [1, 1, 1])])
+def test_the_result_has_the_inputs_dtype(dtypes, expected, score):
+    q, k, v = (np.eye(3, dtype=dtype) for dtype in dtypes)
+    options = {
+        "score": score,
+        "scale": np.float64(2),
+        "softcap": np.float64(9),
+        "bias": np.zeros((3, 3)),
+    }
+    output, weights = attend(q, k, v, return_weights=True, **options)
+    assert output.dtype == weights.dtype == attend(q, k, v, **options).dtype == expected
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        lambda x: dot_score(x, x, np.float64(2)),
+        lambda x: cosine_score(x, x, np.float64(2)),
+        lambda x: AdditiveScore(np.eye(3), np.eye(3), [1.0, 2.0, 3.0])(x, x, np.float64(2)),
+        lambda x: cap(x, np.float64(2)),
+        lambda x: softmax(x, np.float64(2)),
+    ],
+)
+def test_a_float64_option_does_not_widen_float32(verb):
+    assert verb(np.eye(3, dtype=np.float32)).dtype == np.float32
+
+
+def test_float16_is_computed_in_float32():
+    x = np.full((1, 4), 300, np.float16)  # 4 · 300² is beyond float16's largest number, 65504
+    assert weights_of(x, np.vstack([x, x]), np.eye(2, dtype=np.float16)).tolist() == [[0.5, 0.5]]
+    many = np.ones((4096, 1), np.float16)  # a float16 sum of ones stops at 2048
+    assert attend(many[:1], many, many).tolist() == [[1.0]]
+
+
+def test_inputs_are_left_as_they_were():
+    q, k, v, bias = random(2, 3), random(4, 3), random(4, 3), random(2, 4)
+    mask = bias > 0
+    before = [x.copy() for x in (q, k, v, bias, mask)]
+    attend(q, k, v, bias=bias, mask=mask, softcap=5, window=(1, 1))
+    for x, y in zip((q, k, v, bias, mask), before, strict=True):
+        np.testing.assert_array_equal(x, y)
+
+
+# --- infinities and NaN ---
+
+
+@pytest.mark.parametrize("poison", [NAN, INF, -INF])
+@pytest.mark.parametrize("normalize", ["softmax", "relu", "none"])
+@pytest.mark.parametrize("score", ["dot", "cosine", AdditiveScore(np.eye(2), np.eye(2), [1, 1])])
+@pytest.mark.parametrize(
+    "hiding",
+    [
+        {"mask": [True, True, False]},
+        {"bias": [0, 0, -INF]},
+        {"is_causal": True, "causal_offset": 0},
+        {"window": (None, 0)},
+    ],
+)
+def test_nothing_leaks_from_a_hidden_key_or_its_value(poison, normalize, score, hiding):
+    q, k, v = random(2, 2), random(3, 2), random(3, 2)
+    clean, options = (q, k, v), {"normalize": normalize, "score": score, **hiding}
+    spoilt = q, k.copy(), v.copy()
+    spoilt[1][2] = spoilt[2][2] = poison
+    for expected, found in zip(
+        attend(*clean, return_weights=True, **options),
+        attend(*spoilt, return_weights=True, **options),
+        strict=True,
+    ):
+        np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-15)
+
+
+def test_a_broken_value_hidden_from_one_query_still_reaches_another():
+    mask = [[True, True, False], [False, True, True]]
+    values = [[1.0, 1.0], [2.0, 2.0], [NAN, INF]]
+    output = attend(np.zeros((2, 1)), np.zeros((3, 1)), values, mask=mask)
+    np.testing.assert_array_equal(output, [[1.5, 1.5], [NAN, INF]])
+
+
+def test_a_nan_in_one_batch_leaves_the_others_alone():
+    q, k, v = random(2, 3, 2), random(2, 4, 2), random(2, 4, 2)
+    expected = attend(q, k, v)
+    v[1, 2, 0] = NAN
+    found = attend(q, k, v)
+    np.testing.assert_allclose(found[0], expected[0])
+    np.testing.assert_allclose(found[1, :, 1], expected[1, :, 1])
+    assert np.isnan(found[1, :, 0]).all()
+
+
+def test_a_visible_nan_is_not_hushed_up():
+    assert np.isnan(attend([[NAN]], [[1.0], [2.0]], [[1.0], [2.0]])).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_scores_near_the_largest_float_do_not_overflow(dtype, sign):
+    largest = np.finfo(dtype).max
+    q, k = np.ones((1, 1), dtype), np.array([[1], [1], [-1]], dtype) * (sign * largest)
+    assert weights_of(q, k, k, scale=1).tolist() == [[0.5, 0.5, 0] if sign > 0 else [0, 0, 1]]
+
+
+# --- the verbs ---
+
+
+def test_softcap_comes_before_the_mask():
+    weights = weights_of(ONE_QUERY, KEYS_1_TO_4, np.eye(4), softcap=1, mask=PADDED)
+    assert weights[0, 3] == 0
+
+
+def test_softcap_comes_before_the_bias():
+    weights = weights_of(ONE_QUERY, KEYS_1_TO_4, np.eye(4), softcap=1, bias=[0, 0, 0, 50])
+    assert weights[0, 3] > 1 - 1e-15
+
+
+def test_cap_is_smooth_and_bounded():
+    scores = np.array([-INF, -1e308, 1e-9, 1e308, INF])
+    np.testing.assert_allclose(cap(scores, 5), [-5, -5, 1e-9, 5, 5])
+    assert cap(scores, 0) is scores
+
+
+def test_hide_selects_and_never_adds():
+    scores = np.array([1e300, NAN, INF, 2.0], np.float64)
+    hidden = hide(scores, [False, False, False, True])
+    np.testing.assert_array_equal(hidden, [-INF, -INF, -INF, 2.0])
+    np.testing.assert_array_equal(hide(scores, None), scores)
+    assert hide(np.ones(2, np.float32), [True, False]).dtype == np.float32
+
+
+def test_softmax_along_another_axis():
+    scores = random(3, 4)
+    np.testing.assert_allclose(softmax(scores, axis=0), softmax(scores.T).T)
+
+
+def test_softmax_temperature_divides_the_scores():
+    scores = random(5)
+    np.testing.assert_allclose(softmax(scores, temperature=0.25), softmax(scores * 4))
+
+
+@pytest.mark.parametrize("temperature", [1e-3, 1e-300, 5e-324])
+def test_softmax_near_temperature_0_is_a_hard_search(temperature):
+    with np.errstate(all="raise"):
+        np.testing.assert_array_equal(softmax([3.0, 9.0, -INF, 9.0], temperature), [0, 0.5, 0, 0.5])
+
+
+def test_softmax_does_not_overflow_on_large_scores():
+    with np.errstate(all="raise"):
+        np.testing.assert_array_equal(softmax([1e4, 1e4, -1e4]), [0.5, 0.5, 0])
+
+
+def test_cosine_ignores_length_and_survives_extremes():
+    q = np.array([[3.0, 4.0], [0.0, 0.0]], np.float32)
+    k = np.array([[3.0, 4.0], [3e30, 4e30], [3e-40, 4e-40], [0.0, 0.0]], np.float32)
+    weights = weights_of(q, k, np.eye(4, dtype=np.float32), score="cosine", normalize="none")
+    np.testing.assert_allclose(weights, [[1, 1, 1, 0], [0, 0, 0, 0]], atol=1e-4)
+    np.testing.assert_allclose(cosine_score(q[:1], k[:1], scale=7), [[7]], rtol=1e-6)
+
+
+def test_additive_score_is_bounded_by_the_sum_of_its_weights():
+    score = AdditiveScore(random(3, 4), random(2, 4), random(4))
+    scores = score(100 * random(5, 3), 100 * random(6, 2))
+    assert scores.shape == (5, 6)
+    assert (np.abs(scores) <= np.abs(score.w).sum() + 1e-12).all()
+
+
+def test_additive_score_lets_queries_and_keys_differ_in_width():
+    score = AdditiveScore(random(3, 4), random(2, 4), random(4))
+    q, k = random(5, 3), random(6, 2)
+    expected = [[score.w @ np.tanh(x @ score.w_query + y @ score.w_key) for y in k] for x in q]
+    np.testing.assert_allclose(weights_of(q, k, k, score=score, normalize="none"), expected)
+
+
+# --- refusals ---
+
+TOKENS = np.ones((4, 2))
+HEADS = np.ones((4, 3, 2))
+
+
+@pytest.mark.parametrize(
+    ("arrays", "options", "error", "message"),
+    [
+        ((TOKENS,) * 3, {"mask": np.ones((4, 4))}, TypeError,
+         r"mask must be boolean.*got float64.*`bias`.*masks\.keep_from_ignore\(\)"),
+        ((TOKENS,) * 3, {"mask": [1, 1, 1, 0]}, TypeError, r"got int64.*\.astype\(bool\)"),
+        ((TOKENS,) * 3, {"bias": [True] * 4}, TypeError, r"bias must be numbers.*bool.*`mask`"),
+        ((TOKENS,) * 3, {"mask": [True] * 3}, ValueError,
+         r"mask of shape \(3,\) does not broadcast to .* \(4, 4\)"),
+        ((TOKENS,) * 3, {"bias": np.ones((3, 4))}, ValueError, r"bias of shape \(3, 4\)"),
+        ((TOKENS[:1], TOKENS, TOKENS), {"mask": np.ones((4, 4), bool)}, ValueError,
+         r"mask of shape \(4, 4\) does not broadcast to .* \(1, 4\)"),
+        ((TOKENS, np.ones((4, 3)), TOKENS), {}, ValueError,
+         r"same width d, got shapes \(4, 2\) and \(4, 3\)"),
+        ((TOKENS, np.ones((4, 3)), TOKENS), {"score": "cosine"}, ValueError, r"same width d"),
+        ((TOKENS, TOKENS, np.ones((3, 2))), {}, ValueError,
+         r"key and value .* tokens S, got shapes \(4, 2\) and \(3, 2\)"),
+        ((np.ones(2), TOKENS, TOKENS), {}, ValueError, r"query must have axes .* shape \(2,\)"),
+        ((HEADS, HEADS[:3], HEADS[:3]), {}, ValueError,
+         r"query's 4 heads must be a multiple of key's 3.*\(4, 3, 2\) and \(3, 3, 2\)"),
+        ((HEADS, HEADS[:0], HEADS[:0]), {}, ValueError, r"4 heads must be a multiple of key's 0"),
+        ((HEADS, HEADS[:2], HEADS), {}, ValueError, r"do not broadcast.*key \(2, 3, 2\), value"),
+        ((HEADS[:, None], HEADS[:2, None], HEADS[:2, None]), {}, ValueError,
+         r"leading axes do not broadcast together: query \(4, 1, 3, 2\), key \(2, 1, 3, 2\)"),
+        ((TOKENS + 1j, TOKENS, TOKENS), {}, TypeError, r"real numbers, got complex128"),
+        (([["a"]], [["b"]], [["c"]]), {}, TypeError, r"real numbers, got <U1"),
+        ((TOKENS,) * 3, {"score": "dott"}, ValueError, r"score must be one of dot, cosine, got"),
+        ((TOKENS,) * 3, {"normalize": "max"}, ValueError, r"one of softmax, relu, none, got 'max'"),
+        ((TOKENS,) * 3, {"empty_rows": "one"}, ValueError, r"zero, uniform, nan, raise, got 'one'"),
+        ((TOKENS,) * 3, {"softcap": -1}, ValueError, r"softcap must be positive.*got -1"),
+        ((TOKENS,) * 3, {"window": (-1, 0)}, ValueError, r"left side.*got -1; None is unlimited"),
+        ((TOKENS,) * 3, {"block_size": 0}, ValueError, r'"auto" or a positive integer, got 0'),
+        ((TOKENS,) * 3, {"block_size": 2.0}, ValueError, r"positive integer, got 2\.0"),
+        ((TOKENS,) * 3, {"score": AdditiveScore(np.eye(3), np.eye(2, 3), np.ones(3))}, ValueError,
+         r"w_query takes a query of width 3, got \(4, 2\)"),
+        ((TOKENS,) * 3, {"score": AdditiveScore(np.eye(2), np.eye(3, 2), np.ones(2))}, ValueError,
+         r"w_key takes a key of width 3, got \(4, 2\)"),
+    ],
+)  # fmt: skip
+def test_a_mistake_is_named_with_what_to_do(arrays, options, error, message):
+    with pytest.raises(error, match=message):
+        attend(*arrays, **options)
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [((2, 3), (2, 4), (3,)), ((2, 3), (2, 3), (2,)), ((2, 0), (2, 0), (0,)), ((2,), (2,), (2,))],
+)
+def test_additive_weights_must_share_their_hidden_units(shapes):
+    with pytest.raises(ValueError, match="must share h, got"):
+        AdditiveScore(*(np.ones(shape) for shape in shapes))
+
+
+@pytest.mark.parametrize("temperature", [0, -1, NAN, INF])
+def test_softmax_refuses_a_temperature_that_is_none(temperature):
+    with pytest.raises(ValueError, match="temperature must be positive and finite"):
+        softmax([1.0, 2.0], temperature)
+
+
+def test_hide_refuses_a_mask_of_numbers():
+    with pytest.raises(TypeError, match="mask must be boolean"):
+        hide([1.0, 2.0], [1, 0])
