@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,32 +10,19 @@ import numpy as np
 
 from qkvsearch.attention import exclusion_mask
 from qkvsearch.embeddings.context import AttentionMap, self_attend
-from qkvsearch.embeddings.factors import ImplicitFactors, RatingFactors
-from qkvsearch.embeddings.feedback import confidences
 from qkvsearch.embeddings.labelled import LabelledVectors
-from qkvsearch.embeddings.text import Analyzer
-from qkvsearch.embeddings.tokens import TokenEncoder
-from qkvsearch.embeddings.vocabulary import Vocabulary
 from qkvsearch.errors import QkvError, WorkspaceError, suggest
-from qkvsearch.retrieval import DenseKeys, Head, LexicalKeys, Ranking, fuse, rank
+from qkvsearch.retrieval import DenseKeys, Head, Ranking, fuse, rank
+from qkvsearch.stored import History, StoredModels
 from qkvsearch.workspace import Snapshot, Workspace
 
 if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
     from qkvsearch.data.readers import Source
 
-# Chosen on the dev queries of a known-item task by benchmarks/search.py.
+# Chosen on the dev queries of a known-item task by benchmarks/known_items.py.
 HEAD_WEIGHTS = {"lexical": 0.75, "semantic": 0.25}
 SIMILAR_WEIGHTS = {"collaborative": 0.6, "semantic": 0.4}
-
-
-@dataclass(frozen=True)
-class History:
-    """What a person met: positions, confidences to recommend by, ratings where there are any."""
-
-    positions: np.ndarray
-    confidences: np.ndarray
-    ratings: np.ndarray | None = None
 
 
 class Engine:
@@ -47,8 +32,8 @@ class Engine:
         self.workspace = Workspace(path)
         self.snapshot: Snapshot = self.workspace.open()
         self.tables = self.snapshot.tables
-        self.n_items: int = self.snapshot.facts["n_items"]
-        self.analyzer = Analyzer()
+        self.models = StoredModels(self.snapshot)
+        self.n_items = self.models.n_items
 
     # --- queries ---
 
@@ -94,19 +79,26 @@ class Engine:
         exact solve on the current history. Items met before are left out. With `explain` each hit
         carries `because`: all of the history, whose contributions add up to the score.
         """
+        factors = self.models.implicit
+        if factors is None:
+            raise WorkspaceError(
+                f"{self.workspace.path}: nobody's interactions are here to recommend from; build "
+                "with --interactions FILE"
+            )
         history = self._history(user, list(likes))
-        vectors = self.collaborative.history_vectors(history.positions, history.confidences)
+        vectors = factors.history_vectors(history.positions, history.confidences)
         query = LabelledVectors(history.positions.tolist(), vectors)
-        keys = DenseKeys(self.collaborative.item_embeddings)
+        keys = DenseKeys(factors.item_embeddings)
         head = keys.head("collaborative", query) if history.confidences.any() else None
         mask = self._mask(where, excluded=history.positions)
         ranking = self._rank(head, k, temperature, mask)
         if explain:
             ranking = self._with_reasons(ranking, history)
-        if self.ratings is not None and history.ratings is not None:
+        ratings = self.models.ratings
+        if ratings is not None and history.ratings is not None:
             rated = np.isfinite(history.ratings)
-            bias, embedding = self.ratings.fold_in(history.positions[rated], history.ratings[rated])
-            predicted = self.ratings.predict(embedding, bias, ranking.positions)
+            bias, embedding = ratings.fold_in(history.positions[rated], history.ratings[rated])
+            predicted = ratings.predict(embedding, bias, ranking.positions)
             ranking = ranking.annotated(predicted_rating=predicted.tolist())
         return ranking
 
@@ -115,21 +107,19 @@ class Engine:
     ) -> Ranking:
         """Neighbours of an item, by who met it and by what it is called and tagged."""
         position = self.tables.item_position(item)
-        scored: dict[str, Head | None] = {
-            "semantic": self.semantic_keys.head("semantic", self._text_vectors(position))
-        }
-        if "implicit.item_directions" in self.snapshot:
-            directions = self.snapshot.array("implicit.item_directions")
-            if directions[position].any():  # an item that nobody met has no direction
-                query = LabelledVectors([position], directions[position : position + 1])
-                scored["collaborative"] = DenseKeys(directions).head("collaborative", query)
+        words = self._text_vectors(position)
+        scored = {"semantic": self.models.semantic_keys.head("semantic", words, self._text_vectors)}
+        direction = self._direction(position)
+        if direction.vectors.any():  # an item that nobody met has none
+            keys = self.models.item_directions
+            scored["collaborative"] = keys.head("collaborative", direction, self._direction)
         mask = self._mask(where, excluded=[position])
         return self._rank(_fuse(scored, SIMILAR_WEIGHTS), k, temperature, mask)
 
     def attend(self, text: str, mask: str = "none") -> AttentionMap:
         """The text's own attention, with the encoder's vectors for the words it knows."""
-        tokens = self.encoder.sequence(text)
-        return self_attend(tokens, mask, left_out=self.encoder.unknown(text))
+        tokens = self.models.encoder.sequence(text)
+        return self_attend(tokens, mask, left_out=self.models.encoder.unknown(text))
 
     def info(self) -> dict[str, Any]:
         """What was built, when, and from what."""
@@ -151,59 +141,26 @@ class Engine:
             "qkvsearch": facts["qkvsearch"],
         }
 
-    # --- keys and models, read on first use ---
-
-    @cached_property
-    def encoder(self) -> TokenEncoder:
-        arrays = [self.snapshot.array(f"corpus.{name}") for name in ("terms", "vectors", "weights")]
-        return TokenEncoder(Vocabulary(arrays[0]), arrays[1], arrays[2], self.analyzer)
-
-    @cached_property
-    def lexical_keys(self) -> LexicalKeys:
-        names = ("indptr", "indices", "weights")
-        postings = {name: self.snapshot.array(f"lexical.{name}") for name in names}
-        vocabulary = Vocabulary(self.snapshot.array("lexical.terms"))
-        return LexicalKeys(vocabulary, n_items=self.n_items, **postings)
-
-    @cached_property
-    def semantic_keys(self) -> DenseKeys:
-        return DenseKeys(self.snapshot.array("corpus.embeddings"))
-
-    @cached_property
-    def collaborative(self) -> ImplicitFactors:
-        if "implicit.item_embeddings" not in self.snapshot:
-            raise WorkspaceError(
-                f"{self.workspace.path}: nobody's interactions are here to recommend from; build "
-                "with --interactions FILE"
-            )
-        return ImplicitFactors.from_state(*self._state("implicit", ("item_embeddings", "gram")))
-
-    @cached_property
-    def ratings(self) -> RatingFactors | None:
-        if "ratings.item_embeddings" not in self.snapshot:
-            return None
-        names = ("item_biases", "item_embeddings")
-        return RatingFactors.from_state(*self._state("ratings", names))
-
-    def _state(
-        self, model: str, names: Sequence[str]
-    ) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-        arrays = {name: self.snapshot.array(f"{model}.{name}") for name in names}
-        return arrays, self.snapshot.facts[model]
-
     # --- from the owner's words to heads, histories and masks ---
 
     def _lexical_head(self, query: str) -> Head | None:
-        return self.lexical_keys.head(self.analyzer.query_tokens(query))
+        return self.models.lexical_keys.head(self.models.encoder.analyzer.query_tokens(query))
 
     def _semantic_head(self, query: str) -> Head | None:
-        vectors = self.encoder.encode(query)
-        return self.semantic_keys.head("semantic", vectors, self._text_vectors)
+        vectors = self.models.encoder.encode(query)
+        return self.models.semantic_keys.head("semantic", vectors, self._text_vectors)
 
     def _text_vectors(self, position: int) -> LabelledVectors:
         """An item's text as the sum that its dense key is."""
         columns = self.snapshot.facts["text_columns"]
-        return self.encoder.encode(self.tables.text(position, columns))
+        return self.models.encoder.encode(self.tables.text(position, columns))
+
+    def _direction(self, position: int) -> LabelledVectors:
+        """Who met an item, as one vector of length 1 that bears its title."""
+        if self.models.implicit is None:
+            return LabelledVectors([], np.zeros((0, 0)))
+        _, titles = self.tables.names([position])
+        return LabelledVectors(titles, self.models.item_directions.vectors[[position]])
 
     def _history(self, user: Any, likes: Sequence[Any]) -> History:
         """What a known user met, with what they say they like on top; a like counts in full."""
@@ -211,8 +168,8 @@ class Engine:
             raise QkvError("nobody to recommend to: name a user, or something they like")
         liked = [self.tables.item_position(item) for item in likes]
         history = History(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
-        if user is not None and self.collaborative:
-            history = self._stored_history(self.tables.require_user(user))
+        if user is not None:
+            history = self.models.history(self.tables.require_user(user))
         stays = ~np.isin(history.positions, liked)
         added = np.unique(np.array(liked, dtype=np.int64))
         return History(
@@ -222,15 +179,6 @@ class Engine:
             if history.ratings is None
             else np.concatenate([history.ratings[stays], np.full(len(added), np.nan)]),
         )
-
-    def _stored_history(self, user: int) -> History:
-        start, end = self.snapshot.array("interactions.indptr")[user : user + 2]
-        positions = self.snapshot.array("interactions.items")[start:end].astype(np.int64)
-        if "interactions.ratings" not in self.snapshot:
-            return History(positions, confidences(None, len(positions), None))
-        ratings = self.snapshot.array("interactions.ratings")[start:end]
-        scale = self.snapshot.facts["rating_scale"]
-        return History(positions, confidences(ratings, len(positions), scale), ratings)
 
     def _mask(self, where: str | None, excluded: Any = ()) -> np.ndarray:
         """True where an item may be ranked."""
@@ -289,6 +237,7 @@ def build(
     >>> folder = tempfile.mkdtemp()
     >>> engine = build(folder, "sample:videos")
     >>> engine.search("sourdough bread", k=1)[0].title
+    'Sourdough from nothing, day one to day nine'
     """
     from qkvsearch.builder import build_workspace
     from qkvsearch.data.sources import read_source

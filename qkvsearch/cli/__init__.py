@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from importlib import import_module
@@ -57,6 +58,7 @@ def group(ctx: click.Context, workspace: Path | None, quiet: bool, verbose: bool
 
 def main(args: list[str] | None = None) -> None:
     """Run a command. Exit codes: 0 done, 1 a clear error, 2 wrong usage, 130 Ctrl-C."""
+    _use_utf8()
     try:
         code = group.main(args, prog_name="qkvsearch", standalone_mode=False)
     except click.ClickException as error:
@@ -68,8 +70,18 @@ def main(args: list[str] | None = None) -> None:
     except (click.Abort, KeyboardInterrupt):
         click.echo("Stopped.", err=True)
         code = 130
+    except UnicodeEncodeError as error:
+        click.echo(f"Error: {error.object!r}: not text in UTF-8", err=True)
+        code = 1
     except BrokenPipeError:
         # Whoever read our output has seen enough; Python must not fail once more while flushing.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _use_utf8() -> None:
+    """The same text in and out on every system; bytes that are no text become "�" or "?"."""
+    for stream in (sys.stdin, sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(encoding="utf-8", errors="replace")

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 
 # Darkness by symbol, so that the map reads without colour too; each step is a fifth.
 SHADES = " ░▒▓█"
+FIELDS = ("query_position", "query", "key_position", "key", "weight", "visible")
 
 
-@click.command()
+@click.command(short_help="Show how much each word of a text looks at each other.")
 @click.argument("text", nargs=-1, required=True)
 @click.option(
     "--mask",
@@ -45,7 +46,7 @@ def command(text: tuple[str, ...], mask: str, output: Output) -> None:
         run.say("Nothing to attend to: none of these words is in the catalogue.")
     elif attention_map.left_out:
         run.say(f"Left out: {', '.join(attention_map.left_out)}")
-    output.write(attention_map.to_records(), lambda: heat_map(attention_map))
+    output.write(attention_map.to_records(), lambda: heat_map(attention_map), FIELDS)
 
 
 def heat_map(attention_map: AttentionMap) -> str:

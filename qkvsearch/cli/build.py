@@ -12,7 +12,7 @@ from qkvsearch.cli.context import DEFAULT_WORKSPACE, settings
 FILE = click.Path(path_type=Path)
 
 
-@click.command()
+@click.command(short_help="Build a workspace from your files or a known data set.")
 @click.argument("source", required=False)
 @click.option("--items", type=FILE, help="A file of things: CSV, TSV, JSON Lines or Parquet.")
 @click.option("--interactions", type=FILE, help="A file of who watched or rated what.")

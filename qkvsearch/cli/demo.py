@@ -15,7 +15,7 @@ LIKES = ("Toy Story", "Spirited Away")
 QUERY = "how does attention work in a transformer"
 
 
-@click.command()
+@click.command(short_help="See search, recommendation and their reasons on sample data.")
 def command() -> None:
     """See search, recommendation and their reasons on the bundled films and videos.
 
@@ -29,9 +29,8 @@ def command() -> None:
     _say(
         "One formula, softmax(QKᵀ/√d + mask)·V: a query meets keys, and values are mixed or ranked."
     )
-    _step(
-        "Search: the query is a text, the keys are the videos' words and vectors.", "search", QUERY
-    )
+    _step("Search: the query is a text, the keys are the videos' words and vectors.",
+          "search", QUERY, "-k", "4")  # fmt: skip
     ranking = videos.search(QUERY, k=4)
     write_text(ranking_table(ranking.to_records(), ranking))
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # Contributions shown of each hit in a table; JSON carries all.
 SHOWN_REASONS = 3
+# What every hit has, in this order, before what only some questions add.
+FIELDS = ("rank", "id", "title", "score", "weight")
 
 
 def ranking_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,7 +45,7 @@ def ranking_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def write_ranking(ranking: Ranking, output: Output, explain: bool = False) -> None:
     """The hits with all their fields, or the table of them."""
     rows = with_parts(ranking) if explain else ranking.to_records()
-    output.write(rows, lambda: ranking_table(rows, ranking))
+    output.write(rows, lambda: ranking_table(rows, ranking), FIELDS)
 
 
 def with_parts(ranking: Ranking) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ from qkvsearch.cli.hits import ranking_options, write_ranking
 from qkvsearch.cli.render import Output
 
 
-@click.command()
+@click.command(short_help="Recommend items to a user, or to someone new.")
 @click.option("--user", metavar="ID", help="A user of the log.")
 @click.option("--like", "likes", metavar="ITEM", multiple=True, help="An id or title; repeatable.")
 @click.option("--explain", is_flag=True, help="Show what of the history carries each score.")

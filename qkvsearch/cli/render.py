@@ -57,12 +57,14 @@ class Output:
     def is_table(self) -> bool:
         return self.format == "table" and not self.is_parquet
 
-    def write(self, rows: Rows, table: Callable[[], str]) -> None:
-        """`rows` in the format asked for; `table()` gives the text that a person reads."""
+    def write(self, rows: Rows, table: Callable[[], str], fields: Sequence[str] = ()) -> None:
+        """`rows` in the format asked for; `table()` gives the text that a person reads. `fields`
+        head the columns even where there are no rows.
+        """
         if self.is_parquet:
-            self._write_parquet(rows)
+            self._write_parquet(rows, fields)
             return
-        text = table() if self.format == "table" else RENDERERS[self.format](rows)
+        text = table() if self.format == "table" else RENDERERS[self.format](rows, fields)
         if self.path is None:
             write_text(text)
             return
@@ -71,17 +73,18 @@ class Output:
         except OSError as error:
             raise QkvError(f"{self.path}: cannot write: {error.strerror}") from None
 
-    def _write_parquet(self, rows: Rows) -> None:
+    def _write_parquet(self, rows: Rows, fields: Sequence[str]) -> None:
         import pandas as pd
 
         try:
-            pd.DataFrame(rows).to_parquet(self.path, index=False)
+            frame = pd.DataFrame(rows, columns=_columns(rows, fields))
+            frame.to_parquet(self.path, index=False)
         except ImportError:
             raise QkvError(
                 f"{self.path}: writing Parquet needs pyarrow: pip install 'qkvsearch[parquet]'"
             ) from None
         except OSError as error:
-            raise QkvError(f"{self.path}: cannot write: {error.strerror}") from None
+            raise QkvError(f"{self.path}: cannot write: {error.strerror or error}") from None
 
 
 def write_text(text: str) -> None:
@@ -89,24 +92,24 @@ def write_text(text: str) -> None:
     click.echo(text, nl=bool(text) and not text.endswith("\n"))
 
 
-def to_json(rows: Rows) -> str:
+def to_json(rows: Rows, fields: Sequence[str] = ()) -> str:
     return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
 
 
-def to_jsonl(rows: Rows) -> str:
+def to_jsonl(rows: Rows, fields: Sequence[str] = ()) -> str:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def to_csv(rows: Rows) -> str:
+def to_csv(rows: Rows, fields: Sequence[str] = ()) -> str:
     text = io.StringIO()
-    writer = csv.DictWriter(text, _columns(rows), lineterminator="\n")
+    writer = csv.DictWriter(text, _columns(rows, fields), lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: _flat(value) for name, value in row.items()} for row in rows)
     return text.getvalue()
 
 
-def to_markdown(rows: Rows) -> str:
-    names = _columns(rows)
+def to_markdown(rows: Rows, fields: Sequence[str] = ()) -> str:
+    names = _columns(rows, fields)
     lines = [names, ["---"] * len(names)]
     lines += [[_markdown_cell(row.get(name)) for name in names] for row in rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
@@ -115,8 +118,8 @@ def to_markdown(rows: Rows) -> str:
 RENDERERS = {"json": to_json, "jsonl": to_jsonl, "csv": to_csv, "markdown": to_markdown}
 
 
-def _columns(rows: Rows) -> list[str]:
-    return list(dict.fromkeys(name for row in rows for name in row))
+def _columns(rows: Rows, fields: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys([*fields, *(name for row in rows for name in row)]))
 
 
 def _flat(value: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+import numpy as np
 import pandas as pd
 
 from qkvsearch.data.columns import Columns, find_column, find_text_columns, require_column
@@ -14,7 +15,7 @@ from qkvsearch.errors import DataError
 
 # What spreadsheets write where a formula failed, such as an id that begins with "=" or "-".
 SPREADSHEET_ERROR = re.compile(r"#(NAME\?|REF!|VALUE!|N/A|DIV/0!|NULL!|NUM!)")
-YEAR_IN_TITLE = r"\((\d{4})(?:[-–]\d{0,4})?\)\s*$"
+YEAR_IN_TITLE = r"\(([0-9]{4})(?:[-–][0-9]{0,4})?\)\s*$"
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,7 @@ class Catalog:
 
     def texts(self) -> list[str]:
         """What search reads of each item: its text columns, one a line."""
-        parts = self.frame[list(self.text_columns)].fillna("").astype(str)
+        parts = self.frame[list(self.text_columns)].astype(object).fillna("").astype(str)
         return ["\n".join(row) for row in parts.itertuples(index=False, name=None)]
 
 
@@ -71,7 +72,8 @@ def catalog_from_frame(frame: pd.DataFrame, columns: Columns, report: ReadReport
         merged[name] = _numbers_if_all(merged[name])
     if "year" not in {name.casefold() for name in merged.columns}:
         merged = _with_year(merged)
-    searched = tuple("title" if name == title else renamed.get(name, name) for name in text_columns)
+    renamed |= {id_column: "id", title: "title"}
+    searched = tuple(renamed[name] for name in text_columns)
     return Catalog(order, merged, searched)
 
 
@@ -83,7 +85,7 @@ def catalog_of_ids(ids: Ids) -> Catalog:
 
 def _own_names(names: list[str], id_column: str, title: str) -> dict[str, str]:
     """New names where one would be taken twice; SQL does not see upper and lower case."""
-    renamed, taken = {title: "title"}, {"id", "title"}
+    renamed, taken = {title: "title"}, {"id", "title", "_position"}  # the last is the workspace's
     for name in names:
         if name in (id_column, title):
             continue
@@ -101,9 +103,9 @@ def _numbers_if_all(column: pd.Series) -> pd.Series:
     if filled.empty or filled.str.match(r"[-+]?0\d").any():
         return column
     numbers = pd.to_numeric(filled, errors="coerce")
-    if numbers.isna().any():
+    if numbers.dtype.kind == "u" or not np.isfinite(numbers.astype(float)).all():
         return column
-    if (numbers % 1 == 0).all() and numbers.abs().max() < 2**53:
+    if numbers.dtype.kind == "i" or ((numbers % 1 == 0).all() and numbers.abs().max() < 2**53):
         numbers = numbers.astype("Int64")
     return numbers.reindex(column.index)
 

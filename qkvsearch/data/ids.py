@@ -13,7 +13,7 @@ import numpy as np
 from qkvsearch.errors import UnknownIdError, suggest
 
 Id = int | str
-WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,18}")
 
 
 def id_text(value: Any) -> str:
@@ -34,7 +34,10 @@ def id_text(value: Any) -> str:
 
 def are_integers(texts: Iterable[str]) -> bool:
     """True where every id is a whole number written the usual way ("7", not "007") in 64 bits."""
-    return all(WHOLE_NUMBER.fullmatch(text) for text in texts)
+    return all(
+        WHOLE_NUMBER.fullmatch(text) and (len(text) < 19 or -(2**63) <= int(text) < 2**63)
+        for text in texts
+    )
 
 
 class Ids(Sequence[Id]):
@@ -90,7 +93,9 @@ def factorize(values: Any) -> tuple[np.ndarray, Ids]:
     """
     import pandas as pd
 
-    codes, distinct = pd.factorize(pd.Series(values))
+    # A list with a gap would turn into floats, which merge long numbers.
+    dtype = None if hasattr(values, "dtype") else object
+    codes, distinct = pd.factorize(pd.Series(values, dtype=dtype))
     texts = [id_text(value) for value in distinct]
     ids = Ids.sorted({text for text in texts if text})
     to_position = np.array([ids._position.get(text, -1) for text in texts] + [-1], dtype=np.int32)

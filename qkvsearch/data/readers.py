@@ -97,24 +97,27 @@ def _usable_rows(
         report.skip(reason, int((usable & bad).sum()))
         usable.loc[bad] = False
 
-    drop(frame[user].isna(), "without a user")
-    drop(frame[item].isna(), "without an item")
+    drop(frame[user].fillna("").str.strip() == "", "without a user")
+    drop(frame[item].fillna("").str.strip() == "", "without an item")
     if item_ids is not None:
         known = {name for name in frame[item].dropna().unique() if id_text(name) in item_ids}
         drop(~frame[item].isin(known), "with an item that is not in the catalogue")
     if rating is not None:
         numbers = pd.to_numeric(frame[rating], errors="coerce")
-        drop(~np.isfinite(numbers.astype(float)), "with a rating that is not a number")
+        drop(~(numbers.abs() <= np.finfo(np.float32).max), "with a rating that is not a number")
     return usable
 
 
 def _seconds(column: pd.Series, file: str) -> np.ndarray:
     """Whole seconds (or ranks) from numbers or dates; a row without a time comes first."""
     numbers = pd.to_numeric(column, errors="coerce")
+    numbers = numbers.where(numbers.abs() < 2**63)
     if numbers.notna().sum() < column.notna().sum():
         dates = pd.to_datetime(column, errors="coerce", utc=True, format="mixed")
         if dates.notna().sum() < column.notna().sum():
-            example = column[column.notna() & dates.isna()].iloc[0]
+            bad = column[column.notna() & dates.isna()]
+            worst = bad[numbers[bad.index].isna()]
+            example = (bad if worst.empty else worst).iloc[0]
             raise DataError(f"{file}: column {column.name!r}: {example!r} is not a time")
         numbers = (dates - pd.Timestamp(0, tz="UTC")) // pd.Timedelta(seconds=1)
     return numbers.fillna(0).to_numpy(dtype=np.int64)

@@ -7,7 +7,7 @@ import io
 import json
 import re
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -60,7 +60,7 @@ def _open_text(path: Path, encoding: str | None) -> tuple[io.TextIOBase, int]:
         return path.open(encoding=encoding, errors="replace", newline=""), 0
     with path.open("rb") as file:
         if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
-            return path.open(encoding="utf-16", newline=""), 0
+            return path.open(encoding="utf-16", errors="replace", newline=""), 0
     try:
         with path.open(encoding="utf-8") as file_text:
             while file_text.read(1 << 20):
@@ -86,6 +86,9 @@ def _read_delimited(
 ) -> tuple[pd.DataFrame, ReadReport]:
     if delimiter is None:
         delimiter = "\t" if path.suffix in (".tsv", ".tab") else _guess_delimiter(text)
+    # pandas lets the first row be of any length, so the header has to be a row; one column more
+    # than it has shows which rows are too long.
+    width = len(names) if names else _header_width(path, text, delimiter)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", pd.errors.ParserWarning)
         try:
@@ -94,8 +97,8 @@ def _read_delimited(
                 sep=re.escape(delimiter) if len(delimiter) > 1 else delimiter,
                 engine="python" if len(delimiter) > 1 else "c",
                 quoting=csv.QUOTE_MINIMAL if names is None else csv.QUOTE_NONE,
-                header=0 if names is None else None,
-                names=names,
+                header=None,
+                names=range(width + 1),
                 index_col=False,
                 dtype=str,
                 keep_default_na=False,
@@ -105,24 +108,38 @@ def _read_delimited(
             )
         except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
             raise DataError(f"{path}: not a table: {error}".rstrip()) from None
-    frame.columns = frame.columns.map(lambda name: str(name).strip())
+    if names is None:
+        names, frame = _distinct(frame.iloc[0, :width]), frame.iloc[1:]
     bad_lines = re.findall(r"Skipping line (\d+)", " ".join(str(w.message) for w in caught))
     report = ReadReport(path.name, read=len(frame) + len(bad_lines))
-    report.skip("with too many columns", len(bad_lines))
-    return frame, report
+    frame = frame[frame[width].isna()].drop(columns=width).reset_index(drop=True)
+    report.skip("with too many columns", report.read - len(frame))
+    return frame.set_axis(list(names), axis=1), report
+
+
+def _header_width(path: Path, text: io.TextIOBase, delimiter: str) -> int:
+    rows = csv.reader(text, delimiter=delimiter, skipinitialspace=True)
+    try:
+        width = next(len(row) for row in rows if len(row) > 1 or "".join(row).strip())
+    except (StopIteration, csv.Error) as error:
+        raise DataError(
+            f"{path}: not a table: {str(error) or 'no line has anything in it'}"
+        ) from None
+    text.seek(0)
+    return width
 
 
 def _guess_delimiter(text: io.TextIOBase) -> str:
     """The delimiter that splits the header into the most columns."""
-    header = re.sub(r'"[^"]*"', "", text.readline())
+    header = re.sub(r'"[^"]*"', "", next((line for line in text if line.strip()), ""))
     text.seek(0)
     return max(DELIMITERS, key=header.count)
 
 
 def _read_json_lines(path: Path, text: io.TextIOBase) -> tuple[pd.DataFrame, ReadReport]:
     rows = list(_json_rows(path, text))
-    frame = pd.DataFrame(rows)
-    return frame.map(_cell).astype(str).where(frame.notna()), ReadReport(path.name, read=len(rows))
+    # As objects, since a gap would turn a column into floats, which merge long numbers.
+    return as_text(pd.DataFrame(rows, dtype=object)), ReadReport(path.name, read=len(rows))
 
 
 def _json_rows(path: Path, text: io.TextIOBase) -> Iterator[dict[str, Any]]:
@@ -156,13 +173,30 @@ def _read_parquet(path: Path) -> tuple[pd.DataFrame, ReadReport]:
 
 def as_text(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame in memory made like one read from a file: named columns of text, blanks missing."""
-    frame = frame.rename(columns=str).reset_index(drop=True)
-    return frame.map(_cell).astype(str).where(frame.notna())
+    frame = frame.set_axis(_distinct(frame.columns), axis=1).reset_index(drop=True)
+    texts = frame.astype(object).map(_cell).astype(str)
+    return texts.where(frame.notna() & (texts != ""))
 
 
-def _cell(value: Any) -> Any:
+def _distinct(names: Iterable[Any]) -> list[str]:
+    """Names without spaces around them; one that comes again is numbered: tag, tag.1."""
+    distinct: list[str] = []
+    for place, name in enumerate(names):
+        text = "" if name is None or name != name else str(name).strip()
+        text, number = text or f"Unnamed: {place}", 0
+        new = text
+        while new in distinct:
+            number += 1
+            new = f"{text}.{number}"
+        distinct.append(new)
+    return distinct
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
     if isinstance(value, str):
-        return value
+        return value.encode(errors="replace").decode()  # half an emoji cannot be stored
     if hasattr(value, "__iter__"):
         return "|".join(str(part) for part in value)
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.decomposition import TruncatedSVD
 from sklearn.preprocessing import normalize
+from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_is_fitted
 
 from qkvsearch.embeddings.text import Analyzer
-from qkvsearch.embeddings.tokens import TokenEncoder
+from qkvsearch.embeddings.tokens import NEGLIGIBLE, TokenEncoder
 from qkvsearch.embeddings.vocabulary import count_terms
 
 
@@ -39,9 +39,15 @@ class CorpusEncoder(TransformerMixin, BaseEstimator):
         tf_idf = normalize(counts)
 
         n_components = min(self.n_components, n_texts, n_terms)
-        svd = TruncatedSVD(n_components, random_state=self.random_state)
-        self.embeddings_ = normalize(svd.fit_transform(tf_idf)).astype(np.float32)
-        vectors = np.ascontiguousarray(svd.components_.T, dtype=np.float32)
+        _, strengths, directions = randomized_svd(
+            tf_idf, n_components, n_iter=5, random_state=self.random_state
+        )
+        # Equal texts leave directions that none of them has, which are arbitrary.
+        directions[strengths <= NEGLIGIBLE * strengths[0]] = 0
+        vectors = np.ascontiguousarray(directions.T, dtype=np.float32)
+        embeddings = tf_idf @ vectors
+        embeddings[np.linalg.norm(embeddings, axis=1) < NEGLIGIBLE] = 0
+        self.embeddings_ = normalize(embeddings).astype(np.float32)
         self.encoder_ = TokenEncoder(vocabulary, vectors, weights)
         return self
 

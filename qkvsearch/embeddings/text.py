@@ -68,9 +68,15 @@ class Analyzer:
         tokens = self.tokens(text)
         return [token for token in tokens if not token.is_stop_word] or tokens
 
+    def meaningful_tokens(self, text: str) -> list[Token]:
+        """What an embedding is made of: the query's words but the numbers. A year in a title would
+        otherwise outweigh what the title is about.
+        """
+        return [token for token in self.query_tokens(text) if not token.term.isnumeric()]
+
     def terms(self, text: str) -> list[str]:
-        """The terms of `query_tokens`."""
-        return [token.term for token in self.query_tokens(text)]
+        """The terms of `meaningful_tokens`."""
+        return [token.term for token in self.meaningful_tokens(text)]
 
     def key_terms(self, text: str) -> list[str]:
         """What a key can be found by: stop words too, for the film "It", and single CJK characters,
@@ -94,8 +100,9 @@ def fold(text: str) -> str:
     >>> fold("Beyoncé’s ＤＪ")
     "beyonce's dj"
     """
-    decomposed = unicodedata.normalize("NFKD", text.replace("’", "'").casefold())
-    return unicodedata.normalize("NFC", ACCENTS.sub("", decomposed))
+    # Decomposed before as well: "𝐀" has no lower case, but the "A" that it stands for has.
+    plain = unicodedata.normalize("NFKD", text.replace("’", "'")).casefold()
+    return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFKD", plain)))
 
 
 @lru_cache(maxsize=1 << 17)

@@ -12,6 +12,8 @@ from qkvsearch.embeddings.text import Analyzer
 from qkvsearch.embeddings.vocabulary import Vocabulary
 
 PADDING = "<PAD>"
+# Of a text's length, what its vector must keep to be more than rounding errors.
+NEGLIGIBLE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,7 @@ class TokenEncoder:
 
     >>> encoder = TokenEncoder(Vocabulary.of(["cat", "dog"]), np.eye(2), np.ones(2))
     >>> encoder.encode("a dog, a cat").total.round(3)
-    array([0.707, 0.707])
+    array([0.707, 0.707], dtype=float32)
     """
 
     vocabulary: Vocabulary
@@ -34,7 +36,7 @@ class TokenEncoder:
     def encode(self, text: str) -> LabelledVectors:
         """One labelled vector for each known word, adding up to length 1; none for none."""
         words: dict[str, tuple[str, int]] = {}
-        for token in self.analyzer.query_tokens(text):
+        for token in self.analyzer.meaningful_tokens(text):
             label, count = words.get(token.term, (token.text, 0))
             words[token.term] = (label, count + 1)
         rows = self.vocabulary.rows(words)
@@ -44,9 +46,11 @@ class TokenEncoder:
         ]
         counts = np.array([count for _, count in words.values()], dtype=np.float32)[known]
         vectors = self.vectors[rows[known]]
-        vectors = vectors * (self.weights[rows[known]] * (1 + np.log(counts)))[:, None]
+        shares = self.weights[rows[known]] * (1 + np.log(counts))
+        vectors = vectors * shares[:, None]
         length = np.linalg.norm(vectors.sum(axis=0))
-        if length < 1e-12:  # a term outside the catalogue's main directions has a zero vector
+        # A term outside the catalogue's main directions has a zero vector.
+        if length <= NEGLIGIBLE * np.linalg.norm(shares):
             return LabelledVectors([], vectors[:0])
         return LabelledVectors(labels, (vectors / length).astype(np.float32))
 
@@ -62,14 +66,14 @@ class TokenEncoder:
                 labels.append(PADDING)
                 vectors.append(np.zeros_like(self.vectors[:1]))
                 continue
-            tokens = self.analyzer.query_tokens(piece)
+            tokens = self.analyzer.meaningful_tokens(piece)
             rows = self.vocabulary.rows(token.term for token in tokens)
             labels += [token.text for token, row in zip(tokens, rows, strict=True) if row >= 0]
             vectors.append(self.vectors[rows[rows >= 0]])
         return LabelledVectors(labels, np.concatenate(vectors))
 
     def unknown(self, text: str) -> list[str]:
-        """The words of a text that `sequence` leaves out: stop words, and terms without a vector."""
+        """The words of a text that `sequence` leaves out: stop words, numbers, unknown terms."""
         known = set(self.sequence(text).labels)
-        words = self.analyzer.tokens(text.replace(PADDING, ""))
+        words = self.analyzer.tokens(re.sub(PADDING, " ", text, flags=re.IGNORECASE))
         return [word for word in dict.fromkeys(token.text for token in words) if word not in known]

@@ -61,12 +61,14 @@ def fuse(heads: Sequence[Head], weights: Sequence[float]) -> Head:
 
 def _standardise(head: Head, share: float) -> Head:
     """`share` · (scores − mean) / standard deviation, and its parts."""
-    mean, deviation = float(head.scores.mean()), float(head.scores.std())
-    factor = share / deviation if deviation > 0 else 0.0
+    wide = head.scores.astype(np.float64)
+    mean, deviation = float(wide.mean()), float(wide.std())
+    # Scores that differ by rounding errors alone tell no item from another.
+    factor = share / deviation if deviation > 1e-6 * np.abs(wide).max() else 0.0
 
     def parts(position: int) -> list[Part]:
         scaled = [part._replace(value=part.value * factor) for part in head.parts(position)]
         return [*scaled, Part(head.name, None, None, -mean * factor)]
 
-    scores = ((head.scores - mean) * factor).astype(np.float32)
+    scores = ((wide - mean) * factor).astype(np.float32)
     return replace(head, scores=scores, parts=parts)

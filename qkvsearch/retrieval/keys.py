@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -99,7 +99,7 @@ class DenseKeys:
         """Scores of all items, or None for an empty query.
 
         Query and key are sums of labelled vectors, so their product is a sum over pairs of labels.
-        `pieces_of(position)` gives those of a key; without it a key is one piece.
+        `pieces_of(position)` gives those of a key; without it a key is one piece without a label.
         """
         if not len(query):
             return None
@@ -117,5 +117,4 @@ class DenseKeys:
         return Head(name, scores, parts)
 
     def _whole(self, position: int) -> LabelledVectors:
-        labels: list[Any] = [position]
-        return LabelledVectors(labels, self.vectors[position : position + 1])
+        return LabelledVectors([None], self.vectors[position : position + 1])

@@ -39,20 +39,24 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """Raises `WorkspaceError` where the manifest or a file is missing, cut short, or too new."""
     try:
         manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
+        newer = manifest["format"] > FORMAT_VERSION
+        sizes = {} if newer else {name: file["bytes"] for name, file in manifest["files"].items()}
     except (OSError, ValueError) as error:
         raise WorkspaceError(f"{folder / MANIFEST}: {error}; build the workspace again") from None
-    if manifest.get("format", 0) > FORMAT_VERSION:
+    except (AttributeError, LookupError, TypeError):
+        raise WorkspaceError(
+            f"{folder / MANIFEST}: not a manifest; build the workspace again"
+        ) from None
+    if newer:
         raise WorkspaceError(
             f"{folder}: written in format {manifest['format']}, this version reads up to "
             f"{FORMAT_VERSION}; upgrade with pip install -U qkvsearch"
         )
-    for name, expected in manifest["files"].items():
+    for name, expected in sizes.items():
         path = folder / f"{name}.npy"
         size = path.stat().st_size if path.is_file() else None
-        if size != expected["bytes"]:
-            found = (
-                "missing" if size is None else f"{size:,} bytes instead of {expected['bytes']:,}"
-            )
+        if size != expected:
+            found = "missing" if size is None else f"{size:,} bytes instead of {expected:,}"
             raise WorkspaceError(f"{path}: {found}; build the workspace again")
     return manifest
 

@@ -117,13 +117,14 @@ class Workspace:
         error: sqlite3.Error | None = None
         for mode in ("mode=ro", "mode=ro&immutable=1"):
             uri = f"{(self.path / DATABASE).absolute().as_uri()}?{mode}"
+            db = sqlite3.connect(uri, uri=True, check_same_thread=False)
             try:
-                db = sqlite3.connect(uri, uri=True, check_same_thread=False)
                 row = db.execute(
                     "SELECT id, folder, created FROM builds WHERE is_current"
                 ).fetchone()
                 return db, row
             except sqlite3.Error as caught:
+                db.close()
                 error = caught
         raise WorkspaceError(f"{self.path / DATABASE}: {error}; build the workspace again")
 

@@ -115,9 +115,8 @@ class Tables:
         position = self.user_position(user)
         if position is None:
             known = [str(name) for (name,) in self._rows(f"SELECT id FROM users_{self.build}")]
-            near = (
-                suggest(id_text(user), known) or f"; {len(known):,} users, the first is {known[0]}"
-            )
+            first = f"; {len(known):,} users, the first is {known[0]}" if known else "; no users"
+            near = suggest(id_text(user), known) or first
             raise UnknownIdError(f"no user {id_text(user)!r}{near}")
         return position
 
@@ -148,7 +147,7 @@ class Tables:
         raise UnknownIdError(f"no item {wanted!r}{suggest(wanted, self._similar_titles(wanted))}")
 
     def _similar_titles(self, wanted: str) -> list[str]:
-        words = [f"%{word}%" for word in re.findall(r"\w{3,}", wanted)] or [f"%{wanted}%"]
+        words = [f"%{word}%" for word in re.findall(r"\w{3,}", wanted)[:20]] or [f"%{wanted}%"]
         condition = " OR ".join(["title LIKE ?"] * len(words))
         sharing = self._rows(
             f"SELECT title FROM items_{self.build} WHERE {condition} LIMIT {MAX_COMPARED}", *words

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sqlite3
 from collections.abc import Sequence
+from itertools import accumulate
 
 from qkvsearch.errors import QkvError, suggest
 
@@ -13,6 +14,8 @@ PURE_FUNCTIONS = frozenset(
     "abs coalesce glob ifnull iif instr length like lower ltrim max min nullif replace round rtrim "
     "substr substring trim typeof unicode upper".split()
 )
+# Texts, quoted names and comments: no parenthesis or keyword inside them counts.
+QUOTED = re.compile(r"""(?s)'[^']*'|"[^"]*"|`[^`]*`|\[[^]]*\]|--[^\n]*|/\*.*?(?:\*/|$)""")
 
 
 def matching_positions(
@@ -23,7 +26,9 @@ def matching_positions(
     An authorizer lets SQLite compile only what reads `columns` of `table`. Raises `QkvError` with
     SQLite's reason, and the columns where one of them may be misspelt.
     """
-    readable = {*columns, "_position"}
+    if not _one_condition(expression):
+        raise QkvError(_reason(expression, "one condition, without SELECT", columns))
+    readable = {*columns, "_position", ""}  # "" where none is read, as in 1 = 1
 
     def authorize(action: int, first: str | None, second: str | None, *_: object) -> int:
         reads = action == sqlite3.SQLITE_READ and first == table and second in readable
@@ -41,6 +46,13 @@ def matching_positions(
     finally:
         connection.set_authorizer(None)
     return [position for (position,) in rows]
+
+
+def _one_condition(expression: str) -> bool:
+    """False where a parenthesis closes the one around the expression, or a query is nested."""
+    bare = QUOTED.sub(" ", expression)
+    depths = accumulate((char == "(") - (char == ")") for char in bare)
+    return min(depths, default=0) >= 0 and not re.search(r"(?i)\b(select|values)\b", bare)
 
 
 def _reason(expression: str, error: str, columns: Sequence[str]) -> str:

@@ -1,0 +1,149 @@
+"""What a fitted collaborative model needs to answer: plain arrays and one exact linear solve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from qkvsearch.errors import DataError
+
+
+def solve_positive(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """matrix⁻¹ right in float64, for a symmetric positive definite matrix, by Cholesky.
+
+    NumPy alone: importing `scipy.linalg` for its triangular solve takes longer than a search.
+    """
+    lower = np.linalg.cholesky(matrix)
+    return np.linalg.solve(lower.T, np.linalg.solve(lower, right))
+
+
+@dataclass(frozen=True)
+class ImplicitFactors:
+    """The item side of a fitted `ImplicitALS`; it places anyone by what they met.
+
+    item_embeddings (n, d); gram (d, d) = Σ y yᵀ over all items; alpha0, reg, nu and n_items (items
+    that someone met) as in the objective of `ImplicitALS`.
+
+    >>> factors = ImplicitFactors(np.eye(2), np.eye(2), alpha0=0.5, reg=0.25, nu=1.0, n_items=2)
+    >>> factors.fold_in([0])
+    array([0.5, 0. ])
+    """
+
+    item_embeddings: np.ndarray
+    gram: np.ndarray
+    alpha0: float
+    reg: float
+    nu: float
+    n_items: int
+
+    def fold_in(self, positions: np.ndarray, confidences: np.ndarray | None = None) -> np.ndarray:
+        """The embedding (d,) of someone with this history of distinct items; none gives zeros."""
+        return self.history_vectors(positions, confidences).sum(axis=0)
+
+    def history_vectors(
+        self, positions: np.ndarray, confidences: np.ndarray | None = None
+    ) -> np.ndarray:
+        """What each item of a history (h,) adds to the embedding: rows cⱼ A⁻¹yⱼ (h, d), float64.
+
+        A = α₀·gram + Σ cⱼ yⱼyⱼᵀ + reg·(h + α₀·n_items)^nu·I. The rows sum to `fold_in`, so that
+        score(i) = yᵢ·u = Σⱼ cⱼ yᵢᵀA⁻¹yⱼ: a candidate's attention to each item of the history.
+        confidences (h,): finite, not negative, 1 by default; `DataError` otherwise.
+        """
+        history = rows(self.item_embeddings, positions)
+        weights = check_values(confidences, len(history), lowest=0.0)
+        n_met = np.count_nonzero(weights)
+        ridge = self.reg * (n_met + self.alpha0 * self.n_items) ** self.nu
+        weighted = history * weights[:, None]
+        matrix = self.alpha0 * self.gram + history.T @ weighted + ridge * np.eye(len(self.gram))
+        return solve_positive(matrix, weighted.T).T
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+        """The arrays and the numbers to store; `from_state` is the way back."""
+        arrays = {"item_embeddings": self.item_embeddings, "gram": self.gram}
+        numbers = {n: getattr(self, n) for n in ("alpha0", "reg", "nu", "n_items")}
+        return arrays, numbers
+
+    @classmethod
+    def from_state(cls, arrays: dict[str, np.ndarray], numbers: dict[str, float]) -> Self:
+        return cls(**arrays, **numbers)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class RatingFactors:
+    """The item side of a fitted `BiasedMF`; it predicts the ratings of anyone who rated something.
+
+    mean: of all ratings; item_biases (n,), item_embeddings (n, d); lowest, highest: the scale that
+    predictions are clipped to; reg: the penalty per rating, as in training.
+
+    >>> factors = RatingFactors(np.zeros(2), np.eye(2), mean=3.0, lowest=1.0, highest=5.0, reg=0.5)
+    >>> bias, embedding = factors.fold_in([0], [5.0])
+    >>> factors.predict(embedding, bias, [0, 1]).round(2)
+    array([4.6, 3.8])
+    """
+
+    item_biases: np.ndarray
+    item_embeddings: np.ndarray
+    mean: float
+    lowest: float
+    highest: float
+    reg: float
+
+    def predict(
+        self, user_embedding: np.ndarray, user_bias: float | np.ndarray, positions: np.ndarray
+    ) -> np.ndarray:
+        """Ratings (n,) of the items at `positions` (n,), clipped to the scale.
+
+        By one user, embedding (d,) and bias, or by one each, (n, d) and (n,).
+        """
+        items = rows(self.item_embeddings, positions)
+        affinity = np.einsum("nd,nd->n", items, np.broadcast_to(user_embedding, items.shape))
+        ratings = self.mean + user_bias + rows(self.item_biases, positions) + affinity
+        return np.clip(ratings, self.lowest, self.highest)
+
+    def fold_in(self, positions: np.ndarray, ratings: np.ndarray) -> tuple[float, np.ndarray]:
+        """The bias and the embedding (d,) of someone who rated these items (h,), items held fixed.
+
+        Minimises Σ (r − mean − bᵢ − b − p·qᵢ)² + reg·h·(b² + |p|²), a ridge regression. No ratings
+        give zeros; ratings that are not finite raise `DataError`.
+        """
+        history = rows(self.item_embeddings, positions)
+        values = check_values(ratings, len(history))
+        inputs = np.column_stack([np.ones(len(history)), history])
+        if not len(inputs):
+            return 0.0, np.zeros(history.shape[1])
+        targets = values - self.mean - rows(self.item_biases, positions)
+        matrix = inputs.T @ inputs + self.reg * len(inputs) * np.eye(inputs.shape[1])
+        solution = solve_positive(matrix, inputs.T @ targets)
+        return float(solution[0]), solution[1:]
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+        """The arrays and the numbers to store; `from_state` is the way back."""
+        arrays = {"item_biases": self.item_biases, "item_embeddings": self.item_embeddings}
+        numbers = {n: getattr(self, n) for n in ("mean", "lowest", "highest", "reg")}
+        return arrays, numbers
+
+    @classmethod
+    def from_state(cls, arrays: dict[str, np.ndarray], numbers: dict[str, float]) -> Self:
+        return cls(**arrays, **numbers)  # type: ignore[arg-type]
+
+
+def rows(array: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """The entries at `positions` in float64; none where there are none, also for a plain []."""
+    return np.asarray(array[np.asarray(positions, dtype=np.intp)], dtype=np.float64)
+
+
+def check_values(values: np.ndarray | None, count: int, lowest: float = -np.inf) -> np.ndarray:
+    """One finite number (float64) per item of a history; `DataError` names the first bad one."""
+    if values is None:
+        return np.ones(count)
+    numbers = np.asarray(values, dtype=np.float64).reshape(-1)
+    if len(numbers) != count:
+        raise DataError(f"the history has {count} items and {len(numbers)} values: give one each")
+    bad = ~(np.isfinite(numbers) & (numbers >= lowest))
+    if bad.any():
+        place = int(np.flatnonzero(bad)[0])
+        wanted = "finite" if np.isinf(lowest) else f"finite and at least {lowest:g}"
+        raise DataError(f"value {numbers[place]} of history item {place} must be {wanted}")
+    return numbers

@@ -1,0 +1,257 @@
+"""Embeddings from who met what: implicit alternating least squares."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Literal, Self
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from qkvsearch.data.interactions import Interactions
+from qkvsearch.embeddings._base import (
+    CollaborativeModel,
+    Progress,
+    available_cores,
+    is_positive,
+    one_entry_per_pair,
+    random_generator,
+    require,
+)
+from qkvsearch.embeddings._kernels import solve_rows
+from qkvsearch.embeddings.factors import ImplicitFactors
+from qkvsearch.errors import DataError
+
+AUTO_ALPHA0 = 10.0
+AUTO_REG = 0.2
+CHUNKS_PER_THREAD = 8
+
+
+class ImplicitALS(CollaborativeModel):
+    """Users and items as vectors whose dot product says how likely they meet.
+
+    Minimises, with score s = u·y (Rendle, Krichene, Zhang and Koren 2022, "Revisiting the
+    Performance of iALS on Item Recommendation Benchmarks", section 3, arXiv 2110.14037):
+
+        Σ_observed c·(1 − s)² + α₀ Σ_all s² + Σ_users reg·(n_u + α₀·n_items)^nu·|u|²
+                                            + Σ_items reg·(n_i + α₀·n_users)^nu·|y|²
+
+    with n_u, n_i the lengths of their histories. It alternates between the users and the items,
+    a few warm-started conjugate gradient steps each. Those without a history are outside the sums
+    (n_users and n_items do not count them) and get a zero embedding.
+
+    "auto" follows the shape of the data, with n̄ the mean length of the users' histories:
+
+        α₀ = 10·n̄ / n_items          reg = 0.2 / max(n̄, 10)^⅔
+
+    A fixed α₀ that suits a dense set collapses on a sparse one, and short histories overfit under
+    the reg that suits long ones; below 10 it would shrink every embedding to nothing.
+    `benchmarks/collaborative_defaults.py` chose both.
+
+    Parameters: n_components, the embedding size d; max_iter; alpha0 > 0, the weight of the pairs
+    not observed; reg > 0; nu; cg_steps per half iteration; init_scale, the norm that embeddings
+    start with; n_threads, one per core by default; random_state; callback(iteration, max_iter),
+    called after each. The result is the same bit for bit whatever n_threads.
+
+    Fitted: user_embeddings_ (n_users, d) and item_embeddings_ (n_items, d), float32; alpha0_ and
+    reg_ as used; user_ids_ and item_ids_, None after a matrix; factors_, all that answering needs.
+
+    >>> watched = csr_matrix([[1, 0, 1, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 1, 0, 0]])
+    >>> model = ImplicitALS(n_components=2, random_state=0).fit(watched)
+    >>> scores = model.predict([3, 3], [3, 2])
+    >>> bool(scores[0] > scores[1])
+    True
+    >>> model.fold_in([1]).shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 64,
+        *,
+        max_iter: int = 10,
+        alpha0: float | Literal["auto"] = "auto",
+        reg: float | Literal["auto"] = "auto",
+        nu: float = 1.0,
+        cg_steps: int = 3,
+        init_scale: float = 0.1,
+        n_threads: int | None = None,
+        random_state: Any = None,
+        callback: Progress | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.max_iter = max_iter
+        self.alpha0 = alpha0
+        self.reg = reg
+        self.nu = nu
+        self.cg_steps = cg_steps
+        self.init_scale = init_scale
+        self.n_threads = n_threads
+        self.random_state = random_state
+        self.callback = callback
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Learn from a sparse matrix (n_users, n_items) or from `Interactions`.
+
+        A matrix holds confidences c, 1 for a plain positive; stored zeros are no interaction. The
+        pairs of `Interactions` are plain positives. Raises `DataError` for a confidence that is
+        negative or not finite, naming its place.
+        """
+        self._check_parameters()
+        observed = self._read(X)
+        bad = ~(np.isfinite(observed.data) & (observed.data >= 0))
+        self._refuse(observed, bad, "is no confidence: use a finite number, 0 or more")
+        if not observed.data.all():
+            observed = observed.copy()
+            observed.eliminate_zeros()
+        if not observed.nnz:
+            raise DataError("there is nothing to learn from: no user has met an item")
+        self._alternate(observed)
+        return self
+
+    def predict(self, users: Any, items: Any) -> np.ndarray:
+        """Scores (n,) of the pairs users (n,), items (n,); one of them may be single.
+
+        Row numbers after `fit(matrix)`, own ids after `fit(Interactions)`; others raise
+        `UnknownIdError`.
+        """
+        check_is_fitted(self)
+        u, i = self._pairs(users, items)
+        return np.einsum("nd,nd->n", self.user_embeddings_[u], self.item_embeddings_[i])
+
+    def fold_in(self, history: Any, confidences: Any = None) -> np.ndarray:
+        """The embedding (d,) of someone who was not there at training, solved exactly.
+
+        history: the items they met, named as in `predict`. A sparse matrix (n, n_items) of
+        confidences holds n people and gives (n, d).
+        """
+        check_is_fitted(self)
+        if not issparse(history):
+            positions = self._item_positions(history)
+            return self.factors_.fold_in(positions, confidences).astype(np.float32)
+        if confidences is not None:
+            raise DataError("a sparse history holds its confidences itself: pass no others")
+        people = one_entry_per_pair(history)
+        if people.shape[1] != len(self.item_embeddings_):
+            raise DataError(
+                f"histories have {people.shape[1]} columns, the model {len(self.item_embeddings_)}"
+                " items: give one column per item"
+            )
+        embeddings = np.empty((people.shape[0], self.item_embeddings_.shape[1]), np.float32)
+        for row, (start, end) in enumerate(zip(people.indptr, people.indptr[1:], strict=False)):
+            met, values = people.indices[start:end], people.data[start:end]
+            embeddings[row] = self.factors_.fold_in(met, values)
+        return embeddings
+
+    def _values(self, interactions: Interactions) -> None:
+        return None
+
+    def _check_parameters(self) -> None:
+        for name in ("n_components", "max_iter", "cg_steps"):
+            value = getattr(self, name)
+            require(value >= 1, name, value, "at least 1")
+        for name in ("alpha0", "reg"):
+            value = getattr(self, name)
+            require(value == "auto" or is_positive(value), name, value, "'auto' or above 0")
+        threads = self.n_threads
+        require(threads is None or threads >= 1, "n_threads", threads, "None or at least 1")
+
+    def _alternate(self, observed: csr_matrix) -> None:
+        """Solve for the users with the items held fixed, then the other way round, and again."""
+        n_threads = self.n_threads or available_cores()
+        rng = random_generator(self.random_state)
+        roots = csr_matrix(
+            (np.sqrt(observed.data), observed.indices, observed.indptr), shape=observed.shape
+        )
+        users, items = (
+            _Side.start(matrix, self.n_components, self.init_scale, rng, n_threads)
+            for matrix in (roots, roots.T.tocsr())
+        )
+        length = observed.nnz / users.n_active
+        self.alpha0_ = float(
+            self.alpha0 if self.alpha0 != "auto" else auto_alpha0(length, items.n_active)
+        )
+        self.reg_ = float(self.reg if self.reg != "auto" else auto_reg(length))
+        # One BLAS thread: the products here are small, and their sums must not depend on it.
+        with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads) as pool:
+            for iteration in range(1, self.max_iter + 1):
+                self._improve(users, items, pool)
+                self._improve(items, users, pool)
+                if self.callback is not None:
+                    self.callback(iteration, self.max_iter)
+        self.user_embeddings_, self.item_embeddings_ = users.embeddings, items.embeddings
+        exact = items.embeddings.astype(np.float64)
+        self.factors_ = ImplicitFactors(
+            items.embeddings, exact.T @ exact, self.alpha0_, self.reg_, self.nu, items.n_active
+        )
+
+    def _improve(self, side: _Side, others: _Side, pool: Executor) -> None:
+        """A few conjugate gradient steps for every row of one side, shared among the threads."""
+        gram = np.float32(self.alpha0_) * (others.embeddings.T @ others.embeddings)
+        strength = side.lengths + self.alpha0_ * others.n_active
+        ridges = (self.reg_ * strength**self.nu).astype(np.float32)
+
+        def solve(rows: np.ndarray) -> None:
+            solve_rows(
+                rows, side.indptr, side.columns, side.roots, gram, ridges,
+                others.embeddings, side.embeddings, self.cg_steps,
+            )  # fmt: skip
+
+        list(pool.map(solve, side.chunks))
+
+
+def auto_alpha0(mean_length: float, n_items: int) -> float:
+    """The weight of pairs not observed that makes them count AUTO_ALPHA0 times a history."""
+    return AUTO_ALPHA0 * mean_length / n_items
+
+
+def auto_reg(mean_length: float) -> float:
+    """More for shorter histories, up to where it would shrink every embedding to zero."""
+    return AUTO_REG / max(mean_length, 10.0) ** (2 / 3)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Users or items: the histories as compressed rows of √c, and the embeddings being solved."""
+
+    indptr: np.ndarray
+    columns: np.ndarray
+    roots: np.ndarray
+    lengths: np.ndarray
+    chunks: list[np.ndarray]
+    embeddings: np.ndarray
+
+    @classmethod
+    def start(
+        cls,
+        roots: csr_matrix,
+        n_components: int,
+        scale: float,
+        rng: np.random.Generator,
+        n_threads: int,
+    ) -> _Side:
+        """Random embeddings for the rows with a history, zero for the others."""
+        lengths = np.diff(roots.indptr)
+        embeddings = rng.standard_normal((len(lengths), n_components), dtype=np.float32)
+        embeddings *= np.float32(scale / np.sqrt(n_components))
+        embeddings[lengths == 0] = 0
+        # Dealt out from the longest history to the shortest, so that all chunks take as long.
+        order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
+        n_chunks = CHUNKS_PER_THREAD * n_threads
+        return cls(
+            # One integer type each, so that the kernel is compiled once.
+            indptr=roots.indptr.astype(np.int64),
+            columns=roots.indices.astype(np.int32, copy=False),
+            roots=roots.data,
+            lengths=lengths,
+            chunks=[np.ascontiguousarray(order[first::n_chunks]) for first in range(n_chunks)],
+            embeddings=embeddings,
+        )
+
+    @property
+    def n_active(self) -> int:
+        """How many have a history."""
+        return sum(map(len, self.chunks))

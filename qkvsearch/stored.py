@@ -1,0 +1,140 @@
+"""The models of a build: the arrays that the builder stores, and the way back for the engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from qkvsearch.data.interactions import Interactions
+from qkvsearch.embeddings.factors import ImplicitFactors, RatingFactors
+from qkvsearch.embeddings.feedback import confidences
+from qkvsearch.embeddings.tokens import TokenEncoder
+from qkvsearch.embeddings.vocabulary import Vocabulary
+from qkvsearch.retrieval import DenseKeys, LexicalKeys
+from qkvsearch.workspace import BuildContents, Snapshot
+
+IMPLICIT_ARRAYS = ("item_embeddings", "gram")
+RATING_ARRAYS = ("item_biases", "item_embeddings")
+
+
+@dataclass(frozen=True)
+class History:
+    """What a person met: row numbers (h,), confidences (h,) to recommend by, ratings (h,) or None,
+    NaN where one is unknown.
+    """
+
+    positions: np.ndarray
+    confidences: np.ndarray
+    ratings: np.ndarray | None = None
+
+
+# --- stored by the builder ---
+
+
+def store_lexical(contents: BuildContents, keys: LexicalKeys) -> None:
+    contents.arrays |= {
+        "lexical.terms": keys.vocabulary.terms,
+        "lexical.indptr": keys.indptr,
+        "lexical.indices": keys.indices,
+        "lexical.weights": keys.weights,
+    }
+
+
+def store_encoder(contents: BuildContents, encoder: TokenEncoder, keys: np.ndarray) -> None:
+    """The encoder and what it makes of every item, (n_items, d)."""
+    contents.arrays |= {
+        "encoder.terms": encoder.vocabulary.terms,
+        "encoder.vectors": encoder.vectors,
+        "encoder.weights": encoder.weights,
+        "encoder.keys": keys,
+    }
+
+
+def store_interactions(contents: BuildContents, log: Interactions) -> None:
+    """Each user's history as one span of the arrays, items in ascending order."""
+    indptr = np.searchsorted(log.users, np.arange(len(log.user_ids) + 1))
+    contents.users = log.user_ids
+    contents.arrays |= {"interactions.indptr": indptr, "interactions.items": log.items}
+    contents.facts |= {"n_users": len(log.user_ids), "n_interactions": len(log)}
+    if log.ratings is not None:
+        contents.arrays["interactions.ratings"] = log.ratings
+        contents.facts["rating_scale"] = [float(log.ratings.min()), float(log.ratings.max())]
+    if log.times is not None:
+        contents.arrays["interactions.times"] = log.times
+        contents.facts["times_comparable"] = log.times_comparable
+
+
+def store_implicit(contents: BuildContents, factors: ImplicitFactors) -> None:
+    """Item embeddings to recommend by, and their directions to compare items by."""
+    arrays, contents.facts["implicit"] = factors.state()
+    contents.arrays |= {f"implicit.{name}": array for name, array in arrays.items()}
+    lengths = np.linalg.norm(factors.item_embeddings, axis=1, keepdims=True)
+    directions = factors.item_embeddings / np.where(lengths > 0, lengths, 1)
+    contents.arrays["implicit.item_directions"] = directions
+
+
+def store_ratings(contents: BuildContents, factors: RatingFactors) -> None:
+    arrays, contents.facts["ratings"] = factors.state()
+    contents.arrays |= {f"ratings.{name}": array for name, array in arrays.items()}
+
+
+# --- read by the engine ---
+
+
+class StoredModels:
+    """What a build stored, each part read on first use, with neither scikit-learn nor numba."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self.n_items: int = snapshot.facts["n_items"]
+
+    @cached_property
+    def lexical_keys(self) -> LexicalKeys:
+        names = ("indptr", "indices", "weights")
+        postings = {name: self.snapshot.array(f"lexical.{name}") for name in names}
+        vocabulary = Vocabulary(self.snapshot.array("lexical.terms"))
+        return LexicalKeys(vocabulary, n_items=self.n_items, **postings)
+
+    @cached_property
+    def encoder(self) -> TokenEncoder:
+        return TokenEncoder(
+            Vocabulary(self.snapshot.array("encoder.terms")),
+            self.snapshot.array("encoder.vectors"),
+            self.snapshot.array("encoder.weights"),
+        )
+
+    @cached_property
+    def semantic_keys(self) -> DenseKeys:
+        return DenseKeys(self.snapshot.array("encoder.keys"))
+
+    @cached_property
+    def implicit(self) -> ImplicitFactors | None:
+        """None where nobody's interactions were given."""
+        if "implicit" not in self.snapshot.facts:
+            return None
+        arrays = {name: self.snapshot.array(f"implicit.{name}") for name in IMPLICIT_ARRAYS}
+        return ImplicitFactors.from_state(arrays, self.snapshot.facts["implicit"])
+
+    @cached_property
+    def item_directions(self) -> DenseKeys:
+        return DenseKeys(self.snapshot.array("implicit.item_directions"))
+
+    @cached_property
+    def ratings(self) -> RatingFactors | None:
+        """None where interactions came without ratings."""
+        if "ratings" not in self.snapshot.facts:
+            return None
+        arrays = {name: self.snapshot.array(f"ratings.{name}") for name in RATING_ARRAYS}
+        return RatingFactors.from_state(arrays, self.snapshot.facts["ratings"])
+
+    def history(self, user: int) -> History:
+        """What the user in this row met."""
+        start, end = self.snapshot.array("interactions.indptr")[user : user + 2]
+        positions = self.snapshot.array("interactions.items")[start:end].astype(np.int64)
+        if "rating_scale" not in self.snapshot.facts:
+            return History(positions, confidences(None, len(positions), None))
+        ratings = self.snapshot.array("interactions.ratings")[start:end]
+        scale = self.snapshot.facts["rating_scale"]
+        return History(positions, confidences(ratings, len(positions), scale), ratings)

@@ -1,0 +1,256 @@
+"""Commands: which workspace answers, what goes to stderr, and what each of them shows."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+
+def ids(answer):
+    assert answer.code == 0, answer.stderr
+    return [row["id"] for row in json.loads(answer.stdout)]
+
+
+# --- which workspace ---
+
+
+@pytest.mark.parametrize(
+    ("question", "sample"),
+    [
+        (("search", "attention"), "videos"),
+        (("recommend", "--user", "u001"), "movies"),
+        (("similar", "Heat"), "movies"),
+        (("attend", "guitar bass"), "videos"),
+    ],
+)
+def test_without_a_workspace_a_sample_answers_and_stderr_says_so(qkv, tmp_path, question, sample):
+    answer = qkv(*question, "--format", "json")
+    assert answer.code == 0
+    assert f"bundled {sample}" in answer.stderr
+    assert json.loads(answer.stdout)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_workspace_in_this_folder_is_used_without_being_named(qkv, shop_path, tmp_path):
+    shutil.copytree(shop_path, tmp_path / ".qkvsearch")
+    answer = qkv("similar", "red apple", "-k", 2, "--format", "json")
+    assert set(ids(answer)) == {2, 3}
+    assert answer.stderr == ""
+
+
+def test_the_environment_names_a_workspace_and_the_option_overrules_it(
+    qkv, shop_path, videos_path, tmp_path, monkeypatch
+):
+    shutil.copytree(videos_path, tmp_path / ".qkvsearch")
+    monkeypatch.setenv("QKVSEARCH_WORKSPACE", str(shop_path))
+    question = ("search", "why do cats purr apple", "-k", 1, "--format", "json")
+    assert ids(qkv(*question))[0] in (1, 2, 3, 9)
+    assert ids(qkv("-w", videos_path, *question)) == ["v046"]
+
+
+def test_build_writes_to_the_named_workspace_or_to_this_folder(qkv, shop_items, tmp_path):
+    shop_items.to_csv("shop.csv", index=False)
+    for named, folder in (((), ".qkvsearch"), (("-w", "shop"), "shop")):
+        answer = qkv(*named, "build", "shop.csv")
+        assert (answer.code, answer.stdout) == (0, "")
+        assert "10 rows read = 10 kept" in answer.stderr
+        assert f"Built {folder}: 10 items" in answer.stderr
+        assert (tmp_path / folder / "workspace.db").is_file()
+
+
+def test_build_takes_the_columns_it_is_told(qkv, shop_items, shop_log, tmp_path):
+    shop_items.rename(columns={"id": "sku", "title": "what"}).to_csv("items.csv", index=False)
+    shop_log.rename(columns={"user": "who", "item": "sku", "rating": "liked"}).to_csv(
+        "log.tsv", index=False, sep="\t"
+    )
+    built = qkv(
+        "-w", "ws", "build", "--items", "items.csv", "--interactions", "log.tsv",
+        "--id-column", "sku", "--title-column", "what", "--text-columns", "what",
+        "--user-column", "who", "--item-column", "sku", "--rating-column", "liked",
+    )  # fmt: skip
+    assert built.code == 0, built.stderr
+    assert "7 users, 23 interactions" in built.stderr
+    assert ids(qkv("-w", "ws", "recommend", "--user", 101, "-k", 1, "--format", "json")) == [3]
+
+
+# --- stdout is for results, stderr for talk ---
+
+
+@pytest.mark.parametrize(
+    "question",
+    [("search", "attention"), ("search", "zzqx"), ("attend", "guitar zzqx"), ("info",), ("demo",)],
+)
+def test_quiet_leaves_stderr_empty_and_changes_no_result(qkv, question):
+    loud, quiet = qkv(*question), qkv("-q", *question)
+    assert (loud.code, quiet.code) == (0, 0)
+    assert quiet.stderr == ""
+    assert quiet.stdout == loud.stdout
+
+
+def test_quiet_still_reports_errors(qkv):
+    answer = qkv("-q", "recommend", "--user", "nobody")
+    assert (answer.code, answer.stdout) == (1, "")
+    assert answer.stderr.startswith("Error: no user 'nobody'")
+
+
+def test_verbose_says_which_workspace_answers(qkv, shop_path):
+    assert str(shop_path) in qkv("-v", "-w", shop_path, "search", "apple").stderr
+
+
+# --- the questions ---
+
+
+@pytest.mark.parametrize("query", [("why do cats purr",), ("why", "do", "cats", "purr")])
+def test_a_query_may_be_quoted_or_not(qkv, videos_path, query):
+    assert ids(qkv("-w", videos_path, "search", *query, "-k", 1, "--format", "json")) == ["v046"]
+
+
+def test_a_dash_reads_the_query_or_the_text_from_stdin(qkv, videos_path):
+    question = ("-w", videos_path, "search", "-", "-k", 1, "--format", "json")
+    assert ids(qkv(*question, stdin="why do cats purr\n")) == ["v046"]
+    shown = qkv("-w", videos_path, "attend", "-", stdin="guitar bass\n").stdout
+    assert shown == qkv("-w", videos_path, "attend", "guitar bass").stdout
+
+
+def test_search_takes_heads_and_where(qkv, videos_path, videos):
+    answer = qkv(
+        "-w", videos_path, "search", "attention", "--heads", "lexical, semantic",
+        "--where", "category = 'Education'", "-k", 3, "--format", "json",
+    )  # fmt: skip
+    expected = videos.search("attention", k=3, where="category = 'Education'")
+    assert ids(answer) == [hit.id for hit in expected]
+
+
+def test_search_says_whether_words_or_where_left_nothing(qkv, videos_path):
+    run = ("-w", videos_path, "search")
+    assert "none of these words is in the catalogue" in qkv(*run, "zzqx").stderr
+    filtered = qkv(*run, "attention", "--where", "seconds < 0").stderr
+    assert "--where leaves" in filtered
+    assert "No hits asked for" in qkv(*run, "attention", "-k", 0).stderr
+
+
+def test_recommend_takes_a_user_likes_or_both(qkv, movies_path, movies):
+    run = ("-w", movies_path, "recommend", "-k", 4, "--format", "json")
+    assert ids(qkv(*run, "--user", "u001")) == [
+        hit.id for hit in movies.recommend(user="u001", k=4)
+    ]
+    likes = ("Toy Story", "Spirited Away")
+    options = ("--like", likes[0], "--like", likes[1])
+    assert ids(qkv(*run, *options)) == [hit.id for hit in movies.recommend(likes=likes, k=4)]
+    both = movies.recommend(user="u001", likes=likes, k=4)
+    assert ids(qkv(*run, "--user", "u001", *options)) == [hit.id for hit in both]
+
+
+def test_recommend_says_when_there_is_nothing_to_go_by(qkv, shop_path):
+    answer = qkv("-w", shop_path, "recommend", "--user", 300)
+    assert (answer.code, answer.stdout) == (0, "")
+    assert "nothing this user likes" in answer.stderr
+
+
+def test_similar_says_when_nothing_is_known(qkv):
+    with open("one.csv", "w", encoding="utf-8") as file:
+        file.write("id,title\n1,!!!\n2,cat\n")
+    assert qkv("-w", "ws", "build", "one.csv").code == 0
+    answer = qkv("-w", "ws", "similar", "1")
+    assert (answer.code, answer.stdout) == (0, "")
+    assert "No neighbours" in answer.stderr
+
+
+def test_temperature_sharpens_the_weights(qkv, videos_path):
+    run = ("-w", videos_path, "search", "attention", "-k", 1, "--format", "json")
+    (warm,) = json.loads(qkv(*run).stdout)
+    (cold,) = json.loads(qkv(*run, "--temperature", 0.1).stdout)
+    assert cold["weight"] > warm["weight"]
+    assert cold["score"] == warm["score"]
+
+
+# --- attend ---
+
+
+def test_the_heat_map_shows_rows_that_add_up_to_100_percent(qkv, videos_path):
+    answer = qkv("-w", videos_path, "attend", "guitar bass fishing zzqx")
+    lines = answer.stdout.splitlines()
+    assert lines[0].split() == ["guitar", "bass", "fishing"]
+    for name, line in zip(("guitar", "bass", "fishing"), lines[1:4], strict=True):
+        assert line.startswith(name)
+        percents = [int(cell.strip("%")) for cell in line.split() if cell.endswith("%")]
+        assert abs(sum(percents) - 100) <= 2
+    assert answer.stderr == "Left out: zzqx\n"
+
+
+def test_a_causal_map_is_a_triangle(qkv, videos_path):
+    answer = qkv("-w", videos_path, "attend", "guitar bass fishing", "--mask", "causal")
+    assert [line.count("·") for line in answer.stdout.splitlines()[1:4]] == [2, 1, 0]
+
+
+def test_a_padding_map_hides_the_column_of_padding(qkv, videos_path):
+    run = ("-w", videos_path, "attend", "guitar <PAD> bass", "--format", "json")
+    rows = json.loads(qkv(*run, "--mask", "padding").stdout)
+    assert len(rows) == 9
+    for row in rows:
+        assert row["visible"] == (row["key"] != "<PAD>")
+        assert (row["weight"] == 0) == (row["key"] == "<PAD>")
+    assert all(row["visible"] for row in json.loads(qkv(*run).stdout))
+
+
+def test_attend_to_unknown_words_shows_nothing_and_says_why(qkv, videos_path):
+    answer = qkv("-w", videos_path, "attend", "zzqx")
+    assert (answer.code, answer.stdout) == (0, "")
+    assert "Nothing to attend to" in answer.stderr
+
+
+def test_the_same_word_twice_has_a_column_each(qkv, videos_path):
+    header = qkv("-w", videos_path, "attend", "bass guitar bass").stdout.splitlines()[0]
+    assert header.split() == ["bass", "guitar", "bass"]
+
+
+# --- info and demo ---
+
+
+def test_info_counts_what_is_there_and_verifies_it(qkv, movies_path):
+    answer = qkv("-w", movies_path, "info", "--verify", "--format", "json")
+    (facts,) = json.loads(answer.stdout)
+    assert (facts["items"], facts["users"], facts["interactions"]) == (180, 300, 10052)
+    assert "checksums" in facts
+    assert "10,052" in qkv("-w", movies_path, "info").stdout
+
+
+def test_info_verify_finds_a_changed_file(qkv, shop_path, tmp_path):
+    shutil.copytree(shop_path, tmp_path / "copy")
+    (file,) = (tmp_path / "copy").glob("builds/*/encoder.weights.npy")
+    damaged = bytearray(file.read_bytes())
+    damaged[-1] ^= 1
+    file.write_bytes(damaged)
+    answer = qkv("-w", "copy", "info", "--verify")
+    assert answer.code == 1
+    assert "corpus.weights" in answer.stderr
+
+
+def test_demo_shows_every_section_with_a_command_to_repeat_it(qkv):
+    answer = qkv("demo")
+    assert answer.code == 0
+    assert answer.stderr == ""
+    for section in (
+        "One formula",
+        "Search:",
+        "Why the first one?",
+        "Recommend:",
+        "Similar:",
+        "Attend:",
+    ):
+        assert section in answer.stdout
+    assert answer.stdout.count("$ qkvsearch ") == 6
+    assert answer.stdout.count("weight = softmax") == 5
+
+
+def test_commands_shown_by_demo_give_what_demo_showed(qkv):
+    import shlex
+
+    shown = qkv("demo").stdout
+    for line in shown.splitlines():
+        if line.startswith("$ qkvsearch "):
+            output = qkv("-q", *shlex.split(line.removeprefix("$ qkvsearch "))).stdout
+            assert output.strip()
+            assert output in shown

@@ -1,0 +1,145 @@
+"""Errors: one clear sentence, the right exit code, never a traceback."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+from qkvsearch.workspace import Workspace
+
+COMMAND = [sys.executable, "-c", "from qkvsearch.cli import main; main()"]
+
+INTERRUPTED_BUILD = """
+import os, signal, sys
+from qkvsearch.cli import main
+from qkvsearch.embeddings.corpus import CorpusEncoder
+
+fit = CorpusEncoder.fit
+
+def stop_then_fit(self, texts, y=None):
+    os.kill(os.getpid(), signal.SIGINT)
+    return fit(self, texts)
+
+CorpusEncoder.fit = stop_then_fit
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (("build", "nofile.csv"), 1, "nofile.csv"),
+        (("build", "--items", "nofile.csv"), 1, "nofile.csv"),
+        (("build", "sample:viedos"), 1, "no sample 'viedos'"),
+        (("-w", "nowhere", "search", "x"), 1, "no workspace here"),
+        (("-w", "nowhere", "info"), 1, "no workspace here"),
+        (("recommend", "--user", "u0001"), 1, "did you mean u001"),
+        (("recommend", "--like", "The Matrx"), 1, "did you mean The Matrix"),
+        (("similar", "Little Women"), 1, "m121 = Little Women"),
+        (("similar", "m9999"), 1, "no item 'm9999'"),
+        (("search", "x", "--heads", "lexcal"), 1, "did you mean lexical"),
+        (("search", "x", "--where", "secnds > 3"), 1, "did you mean seconds"),
+        (("search", "x", "--where", "nonsense ("), 1, "--where"),
+        (("search", "x", "--where", "(SELECT 1 FROM builds)"), 1, "--where"),
+        (("serch", "x"), 2, "did you mean search"),
+        (("frobnicate",), 2, "see qkvsearch --help"),
+        (("search",), 2, "QUERY"),
+        (("search", "x", "-k", "-1"), 2, "-1"),
+        (("search", "x", "--temperature", "0"), 2, "--temperature"),
+        (("search", "x", "--format", "yaml"), 2, "yaml"),
+        (("search", "x", "--nonsense"), 2, "--nonsense"),
+        (("recommend",), 2, "--like"),
+        (("build",), 2, "SOURCE"),
+        (("attend", "x", "--mask", "triangle"), 2, "triangle"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)
+def test_mistakes_are_told_in_a_sentence_with_the_right_exit_code(qkv, args, code, said):
+    answer = qkv("-q", *args)
+    assert answer.code == code
+    assert said in answer.stderr
+    assert "Traceback" not in answer.stderr
+    assert answer.stdout == ""
+
+
+def test_an_unknown_column_lists_the_columns_there_are(qkv, shop_items):
+    shop_items.to_csv("shop.csv", index=False)
+    answer = qkv("build", "shop.csv", "--title-column", "titel")
+    assert answer.code == 1
+    assert "no column 'titel'" in answer.stderr
+    assert "did you mean title" in answer.stderr
+    assert "columns: id, title, made" in answer.stderr
+
+
+def test_a_workspace_without_interactions_says_how_to_get_some(qkv, videos_path):
+    answer = qkv("-w", videos_path, "recommend", "--like", "Why do cats purr?")
+    assert answer.code == 1
+    assert "build with --interactions FILE" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    "args", [("similar", "\udcff"), ("recommend", "--user", "\udcff"), ("search", "\udcff")]
+)
+def test_bytes_that_are_no_text_are_no_crash(qkv, args):
+    assert qkv(*args).code in (0, 1)
+
+
+def test_a_stdin_that_is_no_text_is_no_crash(videos_path):
+    answer = subprocess.run(
+        [*COMMAND, "-w", videos_path, "search", "-"], input=b"\xff", capture_output=True
+    )
+    assert answer.returncode == 0
+    assert b"No hits" in answer.stderr
+    assert b"Traceback" not in answer.stderr
+
+
+@pytest.mark.parametrize("args", [("--help",), ("-q", "demo")], ids=["help", "demo"])
+def test_a_pipe_that_knows_few_letters_still_gets_all_of_them(args, qkv):
+    answer = subprocess.run(
+        [*COMMAND, *args],
+        capture_output=True,
+        env={**os.environ, "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"},
+    )
+    assert answer.stderr.decode() == ""
+    assert answer.stdout.decode("utf-8").replace("\r", "") == qkv(*args).stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT to send to oneself")
+def test_ctrl_c_during_a_build_exits_130_and_keeps_the_former_build(
+    qkv_process, shop_items, shop_path, tmp_path
+):
+    shutil.copytree(shop_path, tmp_path / "ws")
+    before = Workspace("ws").open().folder
+    answer = qkv_process("-w", "ws", "build", "sample:videos", code=INTERRUPTED_BUILD)
+    assert answer.code == 130
+    assert answer.stderr.rstrip().endswith("Stopped.")
+    assert "Traceback" not in answer.stderr
+    assert Workspace("ws").open().folder == before
+    assert list((tmp_path / "ws" / "builds").iterdir()) == [before.absolute()]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a closed pipe is another error on Windows")
+def test_a_pipe_closed_early_is_no_error(videos_path):
+    question = ["-w", str(videos_path), "search", "attention", "-k", "170"]
+    options = ["--explain", "--format", "json"]
+    process = subprocess.Popen(
+        [*COMMAND, *question, *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    assert process.stdout.readline() == b"[\n"
+    process.stdout.close()
+    assert process.stderr.read() == b""
+    process.stderr.close()
+    assert process.wait() == 0
+
+
+def test_the_process_itself_exits_with_the_code_and_without_a_traceback(qkv_process):
+    for args, code in (((), 2), (("serch",), 2), (("-w", "nowhere", "info"), 1), (("-h",), 0)):
+        answer = qkv_process(*args)
+        assert answer.code == code
+        assert "Traceback" not in answer.stderr

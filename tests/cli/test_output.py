@@ -1,0 +1,195 @@
+"""Output: five formats and a file of each kind hold the same hits; tables fit their window."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+
+import pandas as pd
+import pytest
+
+FIELDS = ["rank", "id", "title", "score", "weight"]
+QUESTION = ("search", "attention", "-k", "5")
+
+
+def rows_of_csv(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def rows_of_markdown(text):
+    lines = [line[2:-2].split(" | ") for line in text.splitlines()]
+    assert set(lines[1]) == {"---"}
+    return [dict(zip(lines[0], line, strict=True)) for line in lines[2:]]
+
+
+PARSERS = {
+    "json": json.loads,
+    "jsonl": lambda text: [json.loads(line) for line in text.splitlines()],
+    "csv": rows_of_csv,
+    "markdown": rows_of_markdown,
+}
+
+
+@pytest.fixture
+def expected(videos):
+    return videos.search("attention", k=5).to_records()
+
+
+@pytest.mark.parametrize("name", PARSERS)
+def test_every_format_holds_the_same_hits_with_the_documented_fields_in_order(
+    qkv, videos_path, expected, name
+):
+    answer = qkv("-w", videos_path, *QUESTION, "--format", name)
+    rows = PARSERS[name](answer.stdout)
+    assert answer.code == 0
+    assert [row["id"] for row in rows] == [row["id"] for row in expected]
+    assert [row["title"] for row in rows] == [row["title"] for row in expected]
+    assert all(list(row)[:5] == FIELDS for row in rows)
+
+
+@pytest.mark.parametrize("name", ["json", "jsonl"])
+def test_json_numbers_are_unrounded(qkv, videos_path, expected, name):
+    answer = qkv("-w", videos_path, *QUESTION, "--format", name)
+    assert PARSERS[name](answer.stdout) == expected
+
+
+def test_csv_numbers_are_unrounded(qkv, videos_path, expected):
+    rows = rows_of_csv(qkv("-w", videos_path, *QUESTION, "--format", "csv").stdout)
+    assert [float(row["score"]) for row in rows] == [row["score"] for row in expected]
+    assert [float(row["weight"]) for row in rows] == [row["weight"] for row in expected]
+    assert [json.loads(row["heads"]) for row in rows] == [row["heads"] for row in expected]
+
+
+def test_a_table_has_a_line_for_each_hit_with_its_id_last(qkv, videos_path, expected):
+    answer = qkv("-w", videos_path, *QUESTION)
+    hits = [line.split() for line in answer.stdout.splitlines() if re.match(r"\d", line.strip())]
+    assert [(int(hit[0]), hit[-1]) for hit in hits] == [
+        (row["rank"], row["id"]) for row in expected
+    ]
+
+
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [("a.json", "json"), ("a.jsonl", "jsonl"), ("a.csv", "csv"), ("a.md", "markdown")],
+)
+def test_a_file_is_written_in_the_format_of_its_name_and_stdout_stays_empty(
+    qkv, videos_path, tmp_path, file, name
+):
+    on_stdout = qkv("-w", videos_path, *QUESTION, "--format", name).stdout
+    answer = qkv("-w", videos_path, *QUESTION, "-o", file)
+    assert (answer.code, answer.stdout) == (0, "")
+    assert (tmp_path / file).read_text(encoding="utf-8") == on_stdout
+
+
+def test_a_parquet_file_is_a_table_of_the_same_hits(qkv, videos_path, tmp_path, expected):
+    pytest.importorskip("pyarrow", reason="writing Parquet needs the extra [parquet]")
+    answer = qkv("-w", videos_path, *QUESTION, "-o", "a.parquet")
+    assert (answer.code, answer.stdout) == (0, "")
+    frame = pd.read_parquet(tmp_path / "a.parquet")
+    assert frame[FIELDS].to_dict("records") == [
+        {name: row[name] for name in FIELDS} for row in expected
+    ]
+
+
+def test_a_file_of_another_name_holds_the_table(qkv, videos_path, tmp_path):
+    on_stdout = qkv("-w", videos_path, *QUESTION).stdout
+    assert qkv("-w", videos_path, *QUESTION, "-o", "a.txt").code == 0
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == on_stdout
+
+
+def test_format_has_the_last_word_over_the_name_of_a_file(qkv, videos_path, tmp_path, expected):
+    qkv("-w", videos_path, *QUESTION, "-o", "a.csv", "--format", "json")
+    assert json.loads((tmp_path / "a.csv").read_text(encoding="utf-8")) == expected
+
+
+@pytest.mark.parametrize("file", ["a.json", "a.parquet"])
+def test_a_file_that_cannot_be_written_is_a_clear_error(qkv, videos_path, file):
+    answer = qkv("-w", videos_path, *QUESTION, "-o", f"nowhere/{file}")
+    assert answer.code == 1
+    assert answer.stderr.startswith(f"Error: nowhere/{file}: cannot write: ")
+    assert not answer.stderr.rstrip().endswith("None")
+
+
+@pytest.mark.parametrize("name", ["json", "jsonl", "csv", "markdown", "table"])
+def test_no_hits_are_an_empty_listing_and_a_word_on_stderr(qkv, videos_path, name):
+    answer = qkv("-w", videos_path, "search", "zzqx wvvk", "--format", name)
+    assert answer.code == 0
+    assert "No hits" in answer.stderr
+    if name == "table":
+        assert answer.stdout == ""
+    else:
+        assert PARSERS[name](answer.stdout) == []
+
+
+def test_a_listing_of_nothing_still_has_its_header(qkv, videos_path, tmp_path):
+    run = ("-w", videos_path)
+    assert qkv(*run, "search", "zzqx", "--format", "csv").stdout == "rank,id,title,score,weight\n"
+    attended = qkv(*run, "attend", "guitar", "--format", "csv").stdout
+    assert qkv(*run, "attend", "zzqx", "--format", "csv").stdout == attended.splitlines(True)[0]
+    pytest.importorskip("pyarrow", reason="writing Parquet needs the extra [parquet]")
+    qkv(*run, "search", "zzqx", "-o", "a.parquet")
+    assert list(pd.read_parquet(tmp_path / "a.parquet").columns) == FIELDS
+
+
+def test_explain_adds_parts_that_sum_to_the_score(qkv, videos_path, assert_adds_up):
+    answer = qkv("-w", videos_path, *QUESTION, "--explain", "--format", "json")
+    for row in json.loads(answer.stdout):
+        assert_adds_up([part["value"] for part in row["parts"]], row["score"])
+
+
+def test_recommend_explains_with_the_history(qkv, movies_path, assert_adds_up):
+    answer = qkv(
+        "-w", movies_path, "recommend", "--user", "u001", "-k", 2, "--explain", "--format", "json"
+    )
+    for row in json.loads(answer.stdout):
+        assert list(row)[:5] == FIELDS
+        assert 1 <= row["predicted_rating"] <= 5
+        assert_adds_up([reason["contribution"] for reason in row["because"]], row["score"])
+
+
+@pytest.mark.parametrize("columns", [80, 40])
+@pytest.mark.parametrize(
+    "question",
+    [
+        ("search", "attention", "--explain"),
+        ("recommend", "--user", "u001", "--explain"),
+        ("similar", "The Matrix", "--explain"),
+        ("info",),
+        ("attend", "family animation comedy drama war"),
+    ],
+    ids=lambda question: question[0],
+)
+def test_tables_fit_the_window(qkv, videos_path, movies_path, monkeypatch, columns, question):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    path = videos_path if question[0] == "search" else movies_path
+    answer = qkv("-w", path, *question)
+    lines = [
+        line
+        for line in answer.stdout.splitlines()
+        if not line.startswith(("workspace", " " * 10 + str(path)[:5]))
+    ]
+    assert answer.code == 0
+    assert lines
+    assert [line for line in lines if len(line) > columns] == []
+
+
+@pytest.mark.parametrize(
+    "question", [("search", "attention"), ("attend", "guitar bass"), ("info",), ("demo",)]
+)
+def test_without_a_terminal_there_are_no_colour_codes(qkv, question):
+    assert "\x1b" not in qkv("-q", *question).stdout
+
+
+def test_a_terminal_gets_colour_unless_no_color_is_set(qkv, videos_path, monkeypatch, capsys):
+    import sys
+
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    coloured = qkv("-w", videos_path, "attend", "guitar bass").stdout
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = qkv("-w", videos_path, "attend", "guitar bass").stdout
+    assert "\x1b[38" in coloured
+    assert "\x1b[38" not in plain
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == re.sub(r"\x1b\[[0-9;]*m", "", plain)

@@ -1,0 +1,151 @@
+"""The catalogue: one row an item, nothing lost on the way, names that SQL can hold apart."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from qkvsearch.data.catalog import catalog_from_frame, catalog_of_ids
+from qkvsearch.data.columns import Columns
+from qkvsearch.data.ids import Ids
+from qkvsearch.data.report import ReadReport
+from qkvsearch.errors import DataError
+
+
+def catalog(*rows, names="id title", report=None, **columns):
+    frame = pd.DataFrame(rows, columns=names.split(), dtype=str)
+    report = report or ReadReport("items.csv", read=len(rows))
+    return catalog_from_frame(frame, Columns(**columns), report)
+
+
+def column(made, name):
+    cells = made.frame[name]
+    return cells.astype(object).where(cells.notna(), None).tolist()
+
+
+def test_rows_are_ordered_by_id_as_numbers():
+    made = catalog(("30", "c"), ("4", "a"), ("5", "b"))
+    assert list(made.ids) == [4, 5, 30]
+    assert column(made, "id") == ["4", "5", "30"]
+    assert column(made, "title") == ["a", "b", "c"]
+
+
+def test_of_one_id_the_last_row_stays_with_its_blanks_filled_from_earlier():
+    report = ReadReport("items.csv", read=4)
+    rows = [("1", "old", "x"), ("2", "b", None), (" 1", None, "y"), ("1", "new", None)]
+    made = catalog(*rows, names="id title tags", report=report)
+    assert (column(made, "title"), column(made, "tags")) == (["new", "b"], ["y", None])
+    assert (report.merged, report.kept) == (2, 2)
+
+
+def test_rows_without_an_id_or_with_a_failed_formula_are_skipped_and_counted():
+    report = ReadReport("items.csv", read=6)
+    rows = [(None, "a"), ("  ", "b"), ("#NAME?", "c"), ("#REF!", "d"), ("#1", "e"), ("f", "#N/A")]
+    made = catalog(*rows, report=report)
+    assert list(made.ids) == ["#1", "f"]
+    assert report.skipped == {"without an id": 2, "with a spreadsheet error for an id": 2}
+    assert report.kept == 2
+
+
+def test_nothing_but_rows_without_an_id_is_an_error():
+    with pytest.raises(DataError, match=r"items\.csv: no rows with an id in column 'id'"):
+        catalog((None, "a"))
+
+
+def test_id_and_title_columns_besides_the_chosen_ones_get_a_number():
+    made = catalog(
+        ("v1", "Name", "7", "T"),
+        names="code name id title",
+        id="code",
+        title="name",
+        text=["title", "name", "id", "code"],
+    )
+    assert made.frame.iloc[0].to_dict() == {"id": "v1", "title": "Name", "id_2": 7, "title_2": "T"}
+    assert made.text_columns == ("title_2", "title", "id_2", "id")
+    assert made.texts() == ["T\nName\n7\nv1"]
+
+
+def test_columns_that_differ_only_in_case_are_told_apart():
+    made = catalog(("1", "t", "p", "q", "r"), names="id title Genre genre GENRE_2")
+    assert list(made.frame) == ["id", "title", "Genre", "genre_2", "GENRE_2_2"]
+    assert made.frame.iloc[0, 2:].tolist() == ["p", "q", "r"]
+
+
+def test_a_column_named_as_the_workspace_names_its_own_is_renamed():
+    made = catalog(("1", "t", "q"), names="id title _position")
+    assert list(made.frame) == ["id", "title", "_position_2"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected", "kind"),
+    [
+        (["5", None, "12"], [5, None, 12], "i"),
+        (["5.0", "-3", "1e2"], [5, -3, 100], "i"),
+        (["5.5", "2", None], [5.5, 2.0, None], "f"),
+        ([str(2**63 - 1), str(2**53 + 1), None], [2**63 - 1, 2**53 + 1, None], "i"),
+        (["1994", "x", "7"], ["1994", "x", "7"], "O"),
+        (["0042", "17", "8"], ["0042", "17", "8"], "O"),
+        (["0.5", "0", "8"], [0.5, 0, 8], "f"),
+        ([str(2**64 - 1), "5", None], [str(2**64 - 1), "5", None], "O"),
+        (["inf", "5", None], ["inf", "5", None], "O"),
+        ([None, None, None], [None, None, None], "O"),
+    ],
+)
+def test_numbers_are_numbers_where_every_cell_is_one_that_can_be_stored(cells, expected, kind):
+    made = catalog(*[(str(i), "t", cell) for i, cell in enumerate(cells)], names="id title n")
+    assert column(made, "n") == expected
+    assert made.frame["n"].dtype.kind == kind
+
+
+def test_titles_stay_text_though_they_look_like_numbers():
+    assert column(catalog(("1", "300"), ("2", "1984")), "title") == ["300", "1984"]
+
+
+@pytest.mark.parametrize(
+    ("title", "year"),
+    [
+        ("Kettle (1995)", 1995),
+        ("Kettle (1995-1999) ", 1995),
+        ("Kettle (1995–)", 1995),
+        ("Kettle (Two) (2001)", 2001),
+        ("Kettle 1995", None),
+        ("Kettle (1995) again", None),
+        ("Kettle (१९९५)", None),
+    ],
+)
+def test_year_is_derived_from_the_end_of_the_title_which_stays_verbatim(title, year):
+    made = catalog(("1", title), ("2", "Anchor (1950)"))
+    assert column(made, "year") == [year, 1950]
+    assert column(made, "title")[0] == title
+
+
+def test_a_year_column_of_its_own_is_kept():
+    made = catalog(("1", "Kettle (1995)", "2001"), names="id title Year")
+    assert list(made.frame) == ["id", "title", "Year"]
+    assert column(made, "Year") == [2001]
+
+
+def test_titles_without_a_year_add_no_column():
+    assert list(catalog(("1", "Kettle")).frame) == ["id", "title"]
+
+
+def test_without_a_title_column_the_id_is_the_title():
+    made = catalog(("b", "x"), ("a", "y"), names="id colour")
+    assert column(made, "title") == column(made, "id") == ["a", "b"]
+    assert made.texts() == ["a", "b"]
+
+
+def test_a_blank_title_is_the_id():
+    assert column(catalog(("7", None), ("8", "b")), "title") == ["7", "b"]
+
+
+def test_texts_join_the_columns_read_with_blanks_for_gaps_and_numbers_as_written():
+    made = catalog(("1", "a", "5"), ("2", "b", None), names="id title category")
+    assert made.text_columns == ("title", "category")
+    assert made.texts() == ["a\n5", "b\n"]
+
+
+def test_items_of_a_log_are_titled_by_their_ids():
+    made = catalog_of_ids(Ids(["4", "30"]))
+    assert column(made, "title") == made.texts() == ["4", "30"]
+    assert len(made) == 2

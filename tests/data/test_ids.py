@@ -1,0 +1,100 @@
+"""Ids: one spelling each, whole numbers as numbers, natural order, near matches."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qkvsearch.data.ids import Ids, are_integers, factorize, id_text
+from qkvsearch.errors import UnknownIdError
+
+
+@pytest.mark.parametrize("value", [7, 7.0, "7", "7 ", " 7\n", np.int32(7), np.float32(7.0)])
+def test_every_spelling_of_seven_is_one_id(value):
+    assert id_text(value) == "7"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [("007", "007"), (7.5, "7.5"), (-0.0, "0"), (10**20, "1" + "0" * 20), ("é b", "é b")],
+)
+def test_other_ids_keep_what_makes_them_distinct(value, text):
+    assert id_text(value) == text
+
+
+@pytest.mark.parametrize("value", [None, float("nan"), np.float64("nan"), "", " \t"])
+def test_missing_ids_have_no_text(value):
+    assert id_text(value) == ""
+
+
+@pytest.mark.parametrize("number", [0, -1, 2**63 - 1, -(2**63), 10**18])
+def test_whole_numbers_of_64_bits_are_integers(number):
+    assert are_integers([str(number)])
+
+
+@pytest.mark.parametrize(
+    "text", ["007", "-0", "+7", "7.0", "1e3", "٧", "", "7a", str(2**63), str(-(2**63) - 1)]
+)
+def test_what_sqlite_could_not_store_as_the_same_number_is_text(text):
+    assert not are_integers(["1", text])
+
+
+def test_numbers_are_ordered_as_numbers_and_come_back_as_int():
+    assert list(Ids.sorted(["30", "4", "-2"])) == [-2, 4, 30]
+
+
+def test_one_id_that_is_no_number_makes_all_of_them_text():
+    assert list(Ids.sorted(["30", "4", "a"])) == ["30", "4", "a"]
+
+
+@given(st.lists(st.integers(-(2**63), 2**63 - 1), unique=True))
+def test_positions_invert_indexing_for_either_spelling(numbers):
+    ids = Ids.sorted(map(str, numbers))
+    assert ids.positions(list(ids)).tolist() == list(range(len(numbers)))
+    assert ids.positions(map(str, ids)).tolist() == list(range(len(numbers)))
+
+
+def test_membership_takes_either_spelling():
+    ids = Ids(["30", "4"])
+    assert 4.0 in ids
+    assert "30 " in ids
+    assert "030" not in ids
+
+
+def test_unknown_id_is_named_with_near_matches():
+    with pytest.raises(UnknownIdError, match=r"no user 'anna'; did you mean anne\?"):
+        Ids(["anne", "bob"]).positions(["bob", "anna"], "user")
+
+
+def test_unknown_id_without_near_matches_is_named_alone():
+    with pytest.raises(UnknownIdError, match=r"^no id 'zzz'$"):
+        Ids(["anne"]).positions(["zzz"])
+
+
+def test_factorize_merges_text_and_number():
+    codes, ids = factorize(["1", 1, 1.0, " 1", None, float("nan"), "", 2])
+    assert codes.tolist() == [0, 0, 0, 0, -1, -1, -1, 1]
+    assert codes.dtype == np.int32
+    assert list(ids) == [1, 2]
+
+
+def test_factorize_of_nothing_is_nothing():
+    codes, ids = factorize([])
+    assert (len(codes), len(ids)) == (0, 0)
+
+
+@pytest.mark.parametrize("values", [[2**53 + 1, 2**53, None], pd.array([2**53 + 1, 2**53, None])])
+def test_long_numbers_beside_a_gap_are_not_rounded_together(values):
+    codes, ids = factorize(values)
+    assert list(ids) == [2**53, 2**53 + 1]
+    assert codes.tolist() == [1, 0, -1]
+
+
+@given(st.lists(st.integers(-5, 5) | st.sampled_from(["a", "B", "05", None])))
+def test_factorize_codes_lead_back_to_the_values(values):
+    codes, ids = factorize(values)
+    assert [ids.texts[code] if code >= 0 else "" for code in codes] == list(map(id_text, values))
+    assert len(set(ids.texts)) == len(ids)

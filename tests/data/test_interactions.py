@@ -1,0 +1,85 @@
+"""Interactions: distinct pairs, the latest of each, against a dict that does the same slowly."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qkvsearch.data.ids import Ids
+from qkvsearch.data.interactions import Interactions
+
+people = st.sampled_from(["ann", "bob", "cat", None])
+things = st.sampled_from([10, 9, 100, None])
+rows = st.lists(st.tuples(people, things, st.integers(1, 5), st.integers(-3, 3)), max_size=20)
+
+
+def test_without_times_the_later_row_of_a_pair_stays():
+    log = Interactions.from_columns(["a", "a"], [1, 1], ratings=[5, 2])
+    assert log.ratings.tolist() == [2]
+
+
+def test_with_times_the_later_time_stays_wherever_it_stands():
+    log = Interactions.from_columns(["a", "a"], [1, 1], ratings=[5, 2], times=[9, 8])
+    assert (log.ratings.tolist(), log.times.tolist()) == ([5], [9])
+
+
+def test_of_equal_times_the_later_row_stays():
+    log = Interactions.from_columns(["a"] * 3, [1] * 3, ratings=[5, 2, 4], times=[9, 9, 8])
+    assert log.ratings.tolist() == [2]
+
+
+def test_of_many_equal_times_the_last_row_stays():
+    log = Interactions.from_columns(["a"] * 999, [1] * 999, ratings=range(999), times=[7] * 999)
+    assert log.ratings.tolist() == [998]
+
+
+def test_items_outside_the_given_ids_are_left_out_and_theirs_is_the_numbering():
+    log = Interactions.from_columns(["a", "a", "b"], [30, 7, 4], item_ids=Ids(["4", "5", "30"]))
+    assert log.items.tolist() == [2, 0]
+    assert log.matrix().shape == (2, 3)
+
+
+def test_no_rows_make_an_empty_matrix():
+    log = Interactions.from_columns([], [], item_ids=Ids(["1", "2"]))
+    assert log.matrix().shape == (0, 2)
+
+
+@given(rows, st.booleans(), st.booleans())
+def test_from_columns_is_its_dict_twin(rows, timed, given_ids):
+    item_ids = Ids(["100", "9"]) if given_ids else None
+    users, items, ratings, times = zip(*rows, strict=True) if rows else ([], [], [], [])
+    log = Interactions.from_columns(
+        list(users), list(items), ratings, times if timed else None, item_ids=item_ids
+    )
+
+    ordered = sorted(rows, key=lambda row: row[3]) if timed else rows
+    twin = {
+        (user, item): (rating, time)
+        for user, item, rating, time in ordered
+        if user is not None and item is not None and (not given_ids or item != 10)
+    }
+    pairs = [
+        (log.user_ids[user], log.item_ids[item])
+        for user, item in zip(log.users, log.items, strict=True)
+    ]
+    assert dict(zip(pairs, log.ratings.tolist(), strict=True)) == {
+        pair: rating for pair, (rating, _) in twin.items()
+    }
+    assert len(pairs) == len(twin)
+    if timed:
+        assert log.times.tolist() == [twin[pair][1] for pair in pairs]
+    keys = list(zip(log.users, log.items, strict=True))
+    assert keys == sorted(keys)
+
+
+@given(rows)
+def test_matrix_has_each_rating_at_its_place_and_zero_elsewhere(rows):
+    users, items, ratings, _ = zip(*rows, strict=True) if rows else ([], [], [], [])
+    log = Interactions.from_columns(list(users), list(items), ratings)
+    expected = np.zeros((len(log.user_ids), len(log.item_ids)), np.float32)
+    for user, item, rating in zip(log.users, log.items, log.ratings, strict=True):
+        expected[user, item] = rating
+    np.testing.assert_array_equal(log.matrix(log.ratings).toarray(), expected)
+    assert log.matrix().dtype == np.float32
+    assert log.matrix().sum() == len(log)

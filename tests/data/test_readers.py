@@ -1,0 +1,166 @@
+"""Things and logs from files and frames: what is kept, what is skipped, and that it adds up."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from qkvsearch.data.columns import Columns
+from qkvsearch.data.readers import read_dataset
+from qkvsearch.errors import DataError
+
+
+@pytest.fixture
+def write(tmp_path):
+    def writer(name, text):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        return tmp_path / name
+
+    return writer
+
+
+def pairs(log):
+    """(user, item): rating, or the time, or True."""
+    values = log.ratings if log.ratings is not None else log.times
+    values = [True] * len(log) if values is None else values.tolist()
+    met = zip(log.users, log.items, values, strict=True)
+    return {(log.user_ids[user], log.item_ids[item]): value for user, item, value in met}
+
+
+ITEMS = "id,title\n1,kettle\n2,anchor\n"
+
+
+def test_items_alone_make_a_catalogue_without_a_log(write):
+    dataset = read_dataset(write("items.csv", ITEMS), None)
+    assert dataset.catalog.texts() == ["kettle", "anchor"]
+    assert dataset.interactions is None
+
+
+def test_a_log_alone_titles_items_by_id(write):
+    dataset = read_dataset(None, write("log.csv", "user,item\nann,30\nbob,4\n"))
+    assert dataset.catalog.frame["title"].tolist() == ["4", "30"]
+    assert pairs(dataset.interactions) == {("ann", 30): True, ("bob", 4): True}
+
+
+def test_items_that_the_catalogue_lacks_are_skipped_and_counted(write):
+    log = write("log.csv", "user,item\nann,1\nann,9\nbob, 2 \nbob,8\n")
+    dataset = read_dataset(write("items.csv", ITEMS), log)
+    assert pairs(dataset.interactions) == {("ann", 1): True, ("bob", 2): True}
+    report = dataset.reports[1]
+    assert report.skipped == {"with an item that is not in the catalogue": 2}
+    assert (report.read, report.kept) == (4, 2)
+
+
+MESSY_ITEMS = """id,title,tags
+1,old kettle,
+,nameless,
+1,kettle,steel
+2,anchor
+3,rope,hemp,too,many
+#NAME?,broken,
+"""
+MESSY_LOG = """user,item,rating,time
+ann,1,4,100
+ann,1,2,50
+,1,3,1
+"  ",1,3,1
+bob,,3,1
+bob,7,3,1
+bob,2,nan,1
+bob,2,inf,1
+bob,2,good,1
+bob,2,,1
+bob,2,1e300,1
+bob,2,5,1,extra
+bob,2,3,
+"""
+
+
+def test_reports_of_messy_files_add_up_and_name_every_reason(write):
+    files = write("items.csv", MESSY_ITEMS), write("log.csv", MESSY_LOG)
+    dataset = read_dataset(*files)
+    items, log = dataset.reports
+    assert (items.read, items.kept, items.merged) == (6, len(dataset.catalog), 1)
+    assert items.skipped == {
+        "with too many columns": 1,
+        "without an id": 1,
+        "with a spreadsheet error for an id": 1,
+    }
+    assert (log.read, log.kept, log.merged) == (13, len(dataset.interactions), 1)
+    assert log.skipped == {
+        "with too many columns": 1,
+        "without a user": 2,
+        "without an item": 1,
+        "with an item that is not in the catalogue": 1,
+        "with a rating that is not a number": 5,
+    }
+    for report in dataset.reports:
+        assert report.read == report.kept + report.merged + report.skipped.total()
+    assert pairs(dataset.interactions) == {("ann", 1): 4, ("bob", 2): 3}
+
+
+def test_dates_and_seconds_are_the_same_times(write):
+    dated = "user,item,date\n1,1,2001-09-09\n1,2,2001-09-09T01:46:40Z\n1,3,\n"
+    plain = "user,item,date\n1,1,999993600\n1,2,1000000000.7\n1,3,\n"
+    logs = [read_dataset(None, write("log.csv", text)).interactions for text in (dated, plain)]
+    assert pairs(logs[0]) == pairs(logs[1])
+    assert logs[0].times.tolist() == [999993600, 1000000000, 0]
+    assert logs[0].times_comparable
+
+
+@pytest.mark.parametrize("bad", ["soon", "inf", "1e30"])
+def test_what_is_no_time_is_named_with_its_column(write, bad):
+    log = write("log.csv", f"user,item,date\n1,1,5\n1,2,{bad}\n")
+    with pytest.raises(DataError, match=rf"log\.csv: column 'date': '{bad}' is not a time"):
+        read_dataset(None, log)
+
+
+def test_ranks_within_a_user_order_rows_but_are_not_comparable(write):
+    log = "user,item,rating,time_rank_in_user\n1,1,5,2\n1,1,3,1\n"
+    log = read_dataset(None, write("log.csv", log)).interactions
+    assert not log.times_comparable
+    assert pairs(log) == {(1, 1): 5}
+
+
+def test_a_frame_with_whole_and_broken_numbers_reads_as_the_file_does(write):
+    items = pd.DataFrame({"id": [2, 1], "title": ["anchor", "kettle"]})
+    log = pd.DataFrame(
+        {
+            "user": [7.0, 8.0, None],
+            "item": [1.0, 2.0, 1.0],
+            "rating": [4, 3.5, 1],
+            "time": [3, 2, 1],
+        }
+    )
+    text = "user,item,rating,time\n7,1,4,3\n8,2,3.5,2\n,1,1,1\n"
+    from_frames = read_dataset(items, log)
+    from_files = read_dataset(write("items.csv", ITEMS), write("log.csv", text))
+    assert pairs(from_frames.interactions) == pairs(from_files.interactions)
+    assert pairs(from_frames.interactions) == {(7, 1): 4, (8, 2): 3.5}
+    pd.testing.assert_frame_equal(from_frames.catalog.frame, from_files.catalog.frame)
+    assert from_frames.reports[1].skipped == from_files.reports[1].skipped == {"without a user": 1}
+    assert "title" in items  # the caller's frame is as it was
+
+
+def test_columns_are_taken_as_told(write):
+    log = write("log.csv", "who,what,user,stars,when\nann,x,1,5,7\n")
+    columns = Columns(user="who", item="WHAT", rating="stars", time="when")
+    log = read_dataset(None, log, columns).interactions
+    assert pairs(log) == {("ann", "x"): 5}
+    assert log.times.tolist() == [7]
+
+
+def test_a_log_without_ratings_or_times_has_none(write):
+    log = read_dataset(None, write("log.csv", "user,item\n1,2\n")).interactions
+    assert (log.ratings, log.times) == (None, None)
+
+
+def test_a_log_of_which_nothing_can_be_used_says_why(write):
+    log = write("log.csv", "user,item\n1,8\n1,9\n")
+    with pytest.raises(DataError, match=r"no usable rows; .*2 with an item that is not in the cat"):
+        read_dataset(write("items.csv", ITEMS), log)
+
+
+def test_nothing_given_is_an_error():
+    with pytest.raises(DataError, match="nothing to build from"):
+        read_dataset(None, None)

@@ -1,0 +1,226 @@
+"""Tables of any make into frames of text; what is wrong with a file is said of that file."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qkvsearch.data.tables import as_text, read_table
+from qkvsearch.errors import DataError
+
+
+@pytest.fixture
+def read(tmp_path):
+    """Writes text or bytes to a file and reads it: rows as lists, None where missing, report."""
+
+    def reader(content, name="table.csv", **options):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        frame, report = read_table(path, **options)
+        return cells(frame), report
+
+    return reader
+
+
+def cells(frame):
+    header = list(frame.columns)
+    rows = frame.astype(object).where(frame.notna(), None).to_numpy().tolist()
+    return [header, *rows]
+
+
+@pytest.mark.parametrize("delimiter", [",", "\t", ";", "|"])
+def test_delimiter_is_guessed_from_the_header(read, delimiter):
+    text = delimiter.join(["id", '"title, year; x|y"']) + f"\n1{delimiter}a\n"
+    assert read(text)[0] == [["id", "title, year; x|y"], ["1", "a"]]
+
+
+def test_a_tsv_is_split_at_tabs_only(read):
+    rows, _ = read("id\ta,b,c,d\n1\tx\n", "table.tsv")
+    assert rows == [["id", "a,b,c,d"], ["1", "x"]]
+
+
+def test_lines_before_the_header_may_be_blank(read):
+    assert read("\n \nid;title\n1;a\n\n2;b\n")[0] == [["id", "title"], ["1", "a"], ["2", "b"]]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_every_line_ending_is_understood(read, end):
+    rows, report = read(end.join(["id,title", "1,a", "2,b", ""]))
+    assert rows == [["id", "title"], ["1", "a"], ["2", "b"]]
+    assert report.read == 2
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_unicode_is_read_with_and_without_a_mark(read, encoding):
+    rows, report = read("id,title\n1,Żółw 🐢\n".encode(encoding))
+    assert rows == [["id", "title"], ["1", "Żółw 🐢"]]
+    assert report.repaired == 0
+
+
+def test_utf_16_cut_in_the_middle_of_a_letter_is_still_read(read):
+    assert read("id,title\n1,aé".encode("utf-16")[:-1])[0][1][0] == "1"
+
+
+def test_lines_in_two_encodings_are_each_read_in_their_own_and_counted(read):
+    text = "id,title\n1,café\n".encode() + "2,caf\xe9 – x\n3,naïve\n".encode("cp1252")
+    rows, report = read(text)
+    assert [row[1] for row in rows[1:]] == ["café", "café – x", "naïve"]
+    assert report.repaired == 2
+    assert report.kept == 3
+
+
+def test_a_quoted_cell_may_span_lines_and_hold_quotes(read):
+    rows, report = read('id,title\n1,"two\nlines, ""quoted"""\n2,b\n')
+    assert rows[1:] == [["1", 'two\nlines, "quoted"'], ["2", "b"]]
+    assert report.read == 2
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+@pytest.mark.parametrize("extra", [",x", ",x,y,z"])
+def test_a_row_with_too_many_cells_is_skipped_and_counted_wherever_it_is(read, place, extra):
+    lines = ["1,a", "2,b", "3,c"]
+    lines[place] += extra
+    rows, report = read("\n".join(["id,title", *lines]))
+    assert [row[0] for row in rows[1:]] == [n for n in "123" if n != str(place + 1)]
+    assert report.skipped == {"with too many columns": 1}
+    assert (report.read, report.kept) == (3, 2)
+
+
+def test_an_empty_cell_at_the_end_of_every_line_is_not_too_many(read):
+    rows, report = read("id,title\n1,a,\n2,b,\n")
+    assert rows == [["id", "title"], ["1", "a"], ["2", "b"]]
+    assert not report.skipped
+
+
+def test_a_short_row_lacks_its_last_cells(read):
+    assert read("id,title,tags\n1\n2,b\n")[0][1:] == [["1", None, None], ["2", "b", None]]
+
+
+def test_codes_and_words_for_nothing_stay_text(read):
+    assert read("id,title\n007,NA\n1e5,null\n")[0][1:] == [["007", "NA"], ["1e5", "null"]]
+
+
+def test_columns_of_one_name_stay_apart_once_spaces_are_gone(read):
+    assert read("id,tag,tag ,tag,\n1,a,b,c,d\n")[0] == [
+        ["id", "tag", "tag.1", "tag.2", "Unnamed: 4"],
+        ["1", "a", "b", "c", "d"],
+    ]
+
+
+@pytest.mark.parametrize("delimiter", ["::", "\t"])
+def test_without_a_header_columns_are_as_told_and_quotes_are_letters(read, delimiter):
+    rows, _ = read(f'1{delimiter}"A" b\n2{delimiter}"c\n', delimiter=delimiter, names=["id", "t"])
+    assert rows == [["id", "t"], ["1", '"A" b'], ["2", '"c']]
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_a_row_too_long_is_counted_without_a_header_too(read, place):
+    lines = ["1::a", "2::b", "3::c"]
+    lines[place] += "::x"
+    rows, report = read("\n".join(lines), delimiter="::", names=["id", "t"])
+    assert len(rows) == 3
+    assert report.skipped == {"with too many columns": 1}
+
+
+def test_json_lines_join_lists_and_leave_gaps(read):
+    text = '{"id": 7, "tags": ["a", "b"]}\n\n{"id": 8.0, "title": "x", "tags": []}\n'
+    assert read(text, "t.jsonl")[0] == [
+        ["id", "tags", "title"],
+        ["7", "a|b", None],
+        ["8", None, "x"],
+    ]
+
+
+def test_a_json_array_reads_as_json_lines_do(read):
+    objects = [{"id": 1, "title": "a"}, {"id": 2, "title": None}]
+    lines = "\n".join(map(json.dumps, objects))
+    assert read(json.dumps(objects, indent=1), "t.json")[0] == read(lines, "t.jsonl")[0]
+
+
+def test_long_json_numbers_beside_a_gap_are_not_rounded(read):
+    text = f'{{"id": {2**53 + 1}}}\n{{"id": null}}\n{{"id": {2**53}}}\n'
+    assert read(text, "t.jsonl")[0][1:] == [[str(2**53 + 1)], [None], [str(2**53)]]
+
+
+def test_half_an_emoji_in_json_becomes_a_question_mark(read):
+    assert read(r'{"id": 1, "t": "a\ud83d"}', "t.jsonl")[0][1] == ["1", "a?"]
+
+
+@pytest.mark.parametrize("bad", ['{"id": }', "[1]", "7"])
+def test_bad_json_names_the_file_and_the_line(read, bad):
+    with pytest.raises(DataError, match=r"t\.jsonl, line 3: "):
+        read(f'{{"id": 1}}\n\n{bad}\n', "t.jsonl")
+
+
+def test_parquet_reads_as_the_frame_does(tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"id": [1.0, 2.5, None], "tags": [["a", "b"], [], None], "b": [b"x"] * 3})
+    frame.to_parquet(tmp_path / "t.parquet")
+    read, report = read_table(tmp_path / "t.parquet")
+    assert cells(read) == cells(as_text(frame))
+    assert cells(read)[1:] == [["1", "a|b", "x"], ["2.5", None, "x"], [None, None, "x"]]
+    assert report.read == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("t.csv", "", "the file is empty"),
+        ("t.csv", "\n\n", "no line has anything in it"),
+        ("t.csv", 'id,title\n1,"a\n2,b\n', "not a table"),
+        ("t.csv", '"' + "x" * 200_000, "not a table"),
+        ("t.parquet", "no such thing", "not a Parquet file"),
+    ],
+)
+def test_what_is_no_table_is_an_error_naming_the_file(read, name, content, reason):
+    with pytest.raises(DataError, match=rf"{name}: .*{reason}"):
+        read(content, name)
+
+
+def test_a_missing_file_and_a_folder_are_told_apart(tmp_path):
+    with pytest.raises(DataError, match=r"gone\.csv: no such file"):
+        read_table(tmp_path / "gone.csv")
+    with pytest.raises(DataError, match="not a file"):
+        read_table(tmp_path)
+
+
+def test_a_frame_in_memory_becomes_text_without_rounding():
+    frame = pd.DataFrame(
+        {
+            "ints": pd.array([2**53 + 1, None], dtype="Int64"),
+            "floats": [7.0, None],
+            "blank": ["", "x"],
+            "kind": pd.Categorical(["a", None]),
+        }
+    )
+    assert cells(as_text(frame))[1:] == [
+        [str(2**53 + 1), "7", None, "a"],
+        [None, None, "x", None],
+    ]
+
+
+def test_equal_column_names_in_memory_are_numbered():
+    assert list(as_text(pd.DataFrame([[1, 2]], columns=["id", "id"]))) == ["id", "id.1"]
+
+
+# Any text but half surrogates; a space where a cell begins is not kept (`a, b` reads as `a,b`).
+cell = st.text(st.characters(exclude_categories=["Cs"]), max_size=6).map(lambda text: text.lstrip())
+tables = st.integers(2, 4).flatmap(
+    lambda width: st.lists(st.lists(cell, min_size=width, max_size=width), max_size=5)
+)
+
+
+@given(tables, st.sampled_from(",;|\t"))
+def test_any_cells_survive_writing_and_reading(tmp_path_factory, rows, delimiter):
+    path = tmp_path_factory.getbasetemp() / "round_trip.csv"
+    header = [f"column {i}" for i in range(len(rows[0]) if rows else 2)]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, delimiter=delimiter).writerows([header, *rows])
+    frame, report = read_table(path)
+    assert cells(frame) == [header, *[[text or None for text in row] for row in rows]]
+    assert (report.read, report.kept, report.repaired) == (len(rows), len(rows), 0)

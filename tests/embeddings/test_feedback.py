@@ -1,0 +1,30 @@
+"""Ratings to confidences: the documented rule, at its ends and where there is no scale."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qkvsearch.embeddings.feedback import confidences
+
+halves = st.integers(2, 10).map(lambda value: value / 2)
+
+
+@given(st.lists(halves, min_size=1))
+def test_confidence_is_the_squared_height_on_the_scale(ratings):
+    found = confidences(np.array(ratings), len(ratings), (1.0, 5.0))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, [((rating - 1) / 4) ** 2 for rating in ratings], atol=1e-6)
+
+
+def test_ratings_outside_the_scale_stay_within_zero_and_one():
+    assert confidences(np.array([-3.0, 99.0]), 2, (1.0, 5.0)).tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("ratings", "scale"), [(None, None), (None, (1.0, 5.0)), (np.full(3, 4.0), (4.0, 4.0))]
+)
+def test_without_ratings_or_with_only_one_value_everything_counts_in_full(ratings, scale):
+    assert confidences(ratings, 3, scale).tolist() == [1, 1, 1]

@@ -1,0 +1,117 @@
+"""Rankings: what the mask hides, what the weights are a softmax of, what the records hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qkvsearch.retrieval import Head, Part, rank
+
+scores = st.lists(st.floats(-50, 50, width=32), min_size=1, max_size=12)
+
+
+def names(positions):
+    return [f"i{position}" for position in positions], [f"Item {i}" for i in positions]
+
+
+def head_of(values, answers=None):
+    array = np.array(values, dtype=np.float32)
+
+    def parts(position):
+        score = float(array[position])
+        return [
+            Part("h", "small", 0, score - 60),
+            Part("h", "large", 0, 70.0),
+            Part("h", 0, 0, -10),
+        ]
+
+    return Head("h", array, parts, None if answers is None else np.array(answers, dtype=bool))
+
+
+@given(scores, st.integers(0, 15), st.floats(0.1, 9), st.randoms())
+def test_weights_are_the_softmax_over_what_is_allowed(values, k, temperature, random):
+    mask = np.array([random.random() < 0.6 for _ in values], dtype=bool)
+    answers = np.array([random.random() < 0.8 for _ in values], dtype=bool)
+    allowed = mask & answers
+    ranking = rank(head_of(values, answers), names, k=k, temperature=temperature, mask=mask)
+    powers = np.where(allowed, np.exp((np.array(values) - max(values)) / temperature), 0)
+    assert len(ranking) == min(k, allowed.sum())
+    assert ranking.n_candidates == allowed.sum()
+    for hit, position in zip(ranking, ranking.positions, strict=True):
+        assert allowed[position]
+        assert hit.id == f"i{position}"
+        if powers.sum() > 1e-20:
+            assert hit.weight == pytest.approx(powers[position] / powers.sum(), abs=1e-4)
+    assert sum(hit.weight for hit in ranking) <= 1 + 1e-5
+    if allowed.any() and k >= len(values):
+        assert sum(hit.weight for hit in ranking) == pytest.approx(1, abs=1e-5)
+
+
+@given(scores)
+def test_ranks_count_from_one_and_scores_never_rise(values):
+    ranking = rank(head_of(values), names, k=len(values))
+    assert [hit.rank for hit in ranking] == list(range(1, len(values) + 1))
+    ordered = [hit.score for hit in ranking]
+    assert ordered == sorted(ordered, reverse=True)
+    assert sorted(hit.title for hit in ranking) == sorted(f"Item {i}" for i in range(len(values)))
+
+
+def test_temperature_is_by_default_one_standard_deviation():
+    assert rank(head_of([1, 2, 3]), names, k=1).temperature == pytest.approx((2 / 3) ** 0.5)
+
+
+def test_equal_scores_share_the_weight_equally():
+    ranking = rank(head_of([2, 2, 2, 2]), names, k=4)
+    assert ranking.temperature == 1
+    assert [hit.weight for hit in ranking] == [0.25] * 4
+    assert [hit.id for hit in ranking] == ["i0", "i1", "i2", "i3"]
+
+
+def test_a_lower_temperature_gives_more_weight_to_the_first():
+    weights = [rank(head_of([1, 2, 3]), names, k=1, temperature=t)[0].weight for t in (9, 1, 0.1)]
+    assert weights == sorted(weights)
+    assert weights[-1] == pytest.approx(1, abs=1e-4)
+
+
+def test_no_head_gives_no_hits():
+    ranking = rank(None, names, k=5)
+    assert list(ranking) == []
+    assert ranking.n_candidates == 0
+    assert ranking.to_records() == []
+    assert len(ranking.to_frame()) == 0
+
+
+def test_k_of_zero_gives_no_hits_and_still_counts_the_candidates():
+    ranking = rank(head_of([1, 2]), names, k=0)
+    assert len(ranking) == 0
+    assert ranking.n_candidates == 2
+
+
+def test_records_have_the_documented_fields_first_and_only_those_that_apply():
+    (record,) = rank(head_of([1]), names, k=1).to_records()
+    assert list(record) == ["rank", "id", "title", "score", "weight", "heads"]
+    plain = [type(record[name]) for name in ("rank", "score", "weight")]
+    assert plain == [int, float, float]
+
+
+def test_explain_lists_the_largest_part_first_and_adds_up():
+    ranking = rank(head_of([1, 5]), names, k=2)
+    parts = ranking.explain(0)
+    assert [part.query for part in parts] == ["large", "small", 0]
+    assert sum(part.value for part in parts) == pytest.approx(ranking[0].score, abs=1e-4)
+
+
+def test_annotated_fills_one_field_of_each_hit_and_changes_nothing_else():
+    ranking = rank(head_of([1, 5]), names, k=2)
+    rated = ranking.annotated(predicted_rating=[4.5, 3.0])
+    assert [hit.predicted_rating for hit in rated] == [4.5, 3.0]
+    assert [hit.id for hit in rated] == [hit.id for hit in ranking]
+    assert ranking[0].predicted_rating is None
+
+
+def test_a_frame_has_one_row_a_hit():
+    frame = rank(head_of([1, 5]), names, k=2).to_frame()
+    assert frame["id"].tolist() == ["i1", "i0"]
+    assert frame["rank"].tolist() == [1, 2]

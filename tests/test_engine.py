@@ -1,0 +1,426 @@
+"""The engine: what each question finds, never shows, explains, and refuses, on small data."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import qkvsearch
+from qkvsearch.data.ids import id_text
+from qkvsearch.embeddings.feedback import confidences
+from qkvsearch.engine import HEAD_WEIGHTS, Engine
+from qkvsearch.errors import QkvError, UnknownIdError, WorkspaceError
+
+QUERIES = ["attention", "how does attention work", "猫", "bass", "Un été", "the", "notes on python"]
+
+
+def answers(ranking):
+    return [(hit.id, hit.score, hit.weight) for hit in ranking]
+
+
+def met_by_user(movies):
+    """Every user of the sample with the ids of what they met."""
+    users = [user for (user,) in movies.tables.db.execute(f"SELECT id FROM {users_table(movies)}")]
+    indptr = movies.snapshot.array("interactions.indptr")
+    items = movies.snapshot.array("interactions.items")
+    return {
+        user: set(movies.tables.names(items[indptr[i] : indptr[i + 1]])[0])
+        for i, user in enumerate(users)
+    }
+
+
+def users_table(engine):
+    return f"users_{engine.tables.build}"
+
+
+# --- search ---
+
+
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [
+        ("sourdough bread", "Sourdough from nothing, day one to day nine"),
+        (
+            "how attention works in transformers",
+            "How attention works in transformers, step by step",
+        ),
+        ("CAFÉ roaster java", "Tasting Java: a coffee roaster compares four island farms"),
+        ("why do cats purr", "Why do cats purr?"),
+        ("宋朝人的一天", "宋朝人的一天怎么过"),
+        ("randonnee cevennes", "Un été dans les Cévennes : marcher avec un âne"),
+    ],
+)
+def test_search_finds_the_obvious_first(videos, query, best):
+    assert videos.search(query, k=1)[0].title == best
+
+
+@pytest.mark.parametrize("heads", [None, ["lexical"], ["semantic"]])
+@pytest.mark.parametrize("query", ["zzqx wvvk", "", "🎸", " \n"])
+def test_a_query_of_unknown_words_has_no_hits(videos, query, heads):
+    ranking = videos.search(query, heads=heads)
+    assert list(ranking) == []
+    assert ranking.n_candidates == 0
+
+
+def test_lexical_search_finds_only_items_with_one_of_the_words(shop):
+    titles = [hit.title for hit in shop.search("hammer zzqx", heads=["lexical"], k=99)]
+    assert sorted(titles) == ["apple hammer", "claw hammer", "hammer handle", "steel hammer"]
+
+
+@pytest.mark.parametrize("heads", [["lexical"], ["semantic"], ["lexical", "semantic"], None])
+@pytest.mark.parametrize("query", QUERIES)
+def test_parts_of_every_search_score_add_up(videos, assert_adds_up, query, heads):
+    ranking = videos.search(query, heads=heads, k=5)
+    for i, hit in enumerate(ranking):
+        assert_adds_up([part.value for part in ranking.explain(i)], hit.score)
+        assert_adds_up(hit.heads.values(), hit.score)
+        assert set(hit.heads) <= set(heads or HEAD_WEIGHTS)
+
+
+def test_a_last_hit_is_explained_as_exactly_as_a_first(videos, assert_adds_up):
+    ranking = videos.search("deep learning", k=170)
+    assert len(ranking) == 170
+    for i in (84, 168, 169):
+        assert_adds_up([part.value for part in ranking.explain(i)], ranking[i].score)
+
+
+def test_the_order_of_heads_and_naming_one_twice_change_nothing(videos):
+    expected = answers(videos.search("attention", heads=["lexical", "semantic"]))
+    assert answers(videos.search("attention", heads=["semantic", "lexical", "lexical"])) == expected
+    assert answers(videos.search("attention")) == expected
+
+
+def test_a_misspelt_head_is_named_with_what_was_meant(videos):
+    with pytest.raises(QkvError, match="'lexcal'; did you mean lexical"):
+        videos.search("attention", heads=["lexcal"])
+
+
+def test_where_keeps_only_what_it_says_and_shares_the_weight_among_it(videos):
+    everything = videos.search("attention", k=170)
+    ranking = videos.search("attention", where="category = 'Education'", k=170)
+    kept = set(ranking_ids(videos, "category = 'Education'"))
+    assert 0 < len(ranking) < len(everything)
+    assert {hit.id for hit in ranking} == kept
+    assert [hit.id for hit in ranking] == [hit.id for hit in everything if hit.id in kept]
+    assert sum(hit.weight for hit in ranking) == pytest.approx(1, abs=1e-4)
+
+
+def ranking_ids(engine, condition):
+    table = f"items_{engine.tables.build}"
+    return [row[0] for row in engine.tables.db.execute(f"SELECT id FROM {table} WHERE {condition}")]
+
+
+def test_where_that_nothing_meets_gives_no_hits(videos):
+    assert list(videos.search("attention", where="seconds < 0")) == []
+
+
+@pytest.mark.parametrize("where", ["secnds > 3", "seconds >", "", "1); DROP TABLE builds --"])
+def test_where_that_cannot_be_used_is_a_clear_error(videos, where):
+    with pytest.raises(QkvError, match="--where"):
+        videos.search("attention", where=where)
+
+
+def test_where_names_the_column_that_was_meant(videos):
+    with pytest.raises(QkvError, match="no such column: secnds; did you mean seconds"):
+        videos.search("attention", where="secnds > 3")
+
+
+def test_weights_are_those_of_the_stated_temperature(videos):
+    ranking = videos.search("attention", k=170, temperature=0.5)
+    powers = np.exp(np.array([hit.score for hit in ranking]) / 0.5)
+    np.testing.assert_allclose([hit.weight for hit in ranking], powers / powers.sum(), rtol=1e-3)
+
+
+@pytest.mark.parametrize("k", [0, 1, 169, 10_000])
+def test_k_hits_come_back_or_all_there_are(videos, k):
+    assert len(videos.search("attention", k=k)) == min(k, 170)
+
+
+def test_a_negative_k_is_a_clear_error(videos):
+    with pytest.raises(QkvError, match="-1"):
+        videos.search("attention", k=-1)
+
+
+# --- recommend ---
+
+
+def test_no_user_is_recommended_what_they_met(movies):
+    for user, met in met_by_user(movies).items():
+        ranking = movies.recommend(user=user, k=180)
+        assert not met & {hit.id for hit in ranking}, user
+        assert len(ranking) == 180 - len(met)
+
+
+def test_what_someone_rated_lowest_is_left_out_too(shop):
+    assert {hit.id for hit in shop.recommend(user=101, k=99)} == {3, 5, 6, 7, 8, 9, 30}
+
+
+def test_likes_are_left_out_alone_and_on_top_of_a_user(shop):
+    assert not {1, 4} & {hit.id for hit in shop.recommend(likes=[1, 4], k=99)}
+    with_user = {hit.id for hit in shop.recommend(user=101, likes=[5], k=99)}
+    assert with_user == {3, 6, 7, 8, 9, 30}
+
+
+def test_people_are_recommended_what_others_of_their_taste_met(shop):
+    assert shop.recommend(user=101, k=1)[0].title == "apple pie"
+    assert shop.recommend(user=201, k=1)[0].title == "hammer handle"
+    assert shop.recommend(likes=["green apple"], k=2)[0].title in ("red apple", "apple pie")
+
+
+def test_someone_who_liked_nothing_is_recommended_nothing(shop):
+    assert list(shop.recommend(user=300)) == []
+
+
+def test_reasons_add_up_to_the_score_for_every_user(movies, assert_adds_up):
+    for user, met in met_by_user(movies).items():
+        for hit in movies.recommend(user=user, k=2, explain=True):
+            assert_adds_up([reason["contribution"] for reason in hit.because], hit.score)
+            assert {reason["id"] for reason in hit.because} == met
+
+
+def test_reasons_name_what_was_met_by_id_and_title_the_largest_first(shop):
+    (hit,) = shop.recommend(likes=["green apple", "claw hammer"], k=1, explain=True)
+    assert {(reason["id"], reason["title"]) for reason in hit.because} == {
+        (2, "green apple"),
+        (5, "claw hammer"),
+    }
+    sizes = [abs(reason["contribution"]) for reason in hit.because]
+    assert sizes == sorted(sizes, reverse=True)
+
+
+def test_the_score_is_the_exact_solve_on_the_history(movies):
+    ranking = movies.recommend(user="u007", k=3)
+    user = movies.tables.require_user("u007")
+    start, end = movies.snapshot.array("interactions.indptr")[user : user + 2]
+    positions = movies.snapshot.array("interactions.items")[start:end]
+    ratings = movies.snapshot.array("interactions.ratings")[start:end]
+    embedding = movies.models.implicit.fold_in(
+        positions, confidences(ratings, len(ratings), (1, 5))
+    )
+    expected = movies.models.implicit.item_embeddings[ranking.positions] @ embedding
+    np.testing.assert_allclose([hit.score for hit in ranking], expected, atol=1e-5)
+
+
+def test_without_explain_there_is_no_because(movies):
+    assert movies.recommend(user="u001", k=1)[0].because is None
+
+
+def test_likes_by_title_year_article_or_id_are_the_same(movies):
+    expected = answers(movies.recommend(likes=["m060", "m078"]))
+    for likes in (["The Matrix", "Heat"], ["matrix", "HEAT (1995)"], ["Heat", "m060", "Heat"]):
+        assert answers(movies.recommend(likes=likes)) == expected
+
+
+def test_likes_may_be_any_iterable(shop):
+    assert answers(shop.recommend(likes=iter([1]))) == answers(shop.recommend(likes=[1]))
+
+
+def test_an_ambiguous_title_lists_the_ids_to_choose_from(movies, shop):
+    with pytest.raises(UnknownIdError, match="m121 = Little Women, m122 = Little Women"):
+        movies.recommend(likes=["Little Women"])
+    with pytest.raises(UnknownIdError, match="7 = ladder, 8 = ladder"):
+        shop.similar("ladder")
+
+
+def test_an_unknown_title_or_id_names_near_matches(movies):
+    with pytest.raises(UnknownIdError, match="'The Matrx'; did you mean The Matrix"):
+        movies.recommend(likes=["The Matrx"])
+
+
+def test_an_unknown_user_names_near_matches(movies, shop):
+    with pytest.raises(UnknownIdError, match="'u0001'; did you mean u001"):
+        movies.recommend(user="u0001")
+    with pytest.raises(UnknownIdError, match="no user '7'"):
+        shop.recommend(user=7)
+
+
+def test_recommending_to_nobody_is_a_clear_error(movies):
+    with pytest.raises(QkvError, match="nobody to recommend to"):
+        movies.recommend()
+
+
+@pytest.mark.parametrize("question", [{"user": "u001"}, {"likes": ["Why do cats purr?"]}])
+def test_a_workspace_without_interactions_says_what_is_missing(videos, question):
+    with pytest.raises(WorkspaceError, match="build with --interactions"):
+        videos.recommend(**question)
+
+
+def test_predicted_ratings_stay_within_the_scale_and_differ(movies):
+    lowest, highest = movies.info()["rating_scale"]
+    predicted = [hit.predicted_rating for hit in movies.recommend(user="u001", k=180)]
+    assert all(lowest <= rating <= highest for rating in predicted)
+    assert len(set(predicted)) > 100
+
+
+def test_a_like_is_no_rating_so_nothing_is_predicted_from_likes_alone(movies):
+    assert movies.recommend(likes=["Heat"], k=1)[0].predicted_rating is None
+    assert movies.recommend(user="u001", likes=["Heat"], k=1)[0].predicted_rating is not None
+
+
+def test_where_holds_for_recommendations_too(movies):
+    ranking = movies.recommend(user="u001", where="year >= 2000", k=180)
+    assert {hit.id for hit in ranking} <= set(ranking_ids(movies, "year >= 2000"))
+    assert len(ranking) > 10
+
+
+# --- similar ---
+
+
+def test_no_item_is_similar_to_itself(movies):
+    for item in ranking_ids(movies, "year > 2010"):
+        ranking = movies.similar(item, k=180)
+        assert item not in {hit.id for hit in ranking}
+        assert len(ranking) == 179
+
+
+def test_neighbours_are_of_the_same_taste_and_words(shop):
+    assert {hit.id for hit in shop.similar("red apple", k=2)} == {2, 3}
+    assert {hit.id for hit in shop.similar(5, k=2)} == {4, 6}
+
+
+def test_an_item_that_nobody_met_has_neighbours_by_its_text(shop):
+    ranking = shop.similar("apple hammer", k=5)
+    assert set(ranking[0].heads) == {"semantic"}
+    assert all("apple" in hit.title or "hammer" in hit.title for hit in ranking)
+
+
+def test_an_item_without_words_has_neighbours_by_who_met_it(shop):
+    ranking = shop.similar("!!!", k=3)
+    assert set(ranking[0].heads) == {"collaborative"}
+    assert ranking[0].id in (1, 2, 3)
+
+
+def test_equal_titles_are_nearest_to_each_other_by_text(shop):
+    assert shop.similar(7, k=1)[0].id == 8
+
+
+def test_parts_of_every_similar_score_add_up(movies, shop, assert_adds_up):
+    for engine, item in [(movies, "The Matrix"), (shop, 1), (shop, 9), (shop, 30)]:
+        ranking = engine.similar(item, k=5)
+        assert len(ranking) == 5
+        for i, hit in enumerate(ranking):
+            assert_adds_up([part.value for part in ranking.explain(i)], hit.score)
+
+
+def test_reasons_of_similar_name_words_and_titles_never_row_numbers(movies):
+    parts = movies.similar("The Matrix", k=1).explain(0)
+    assert not [part for part in parts if isinstance(part.query, int) or isinstance(part.key, int)]
+
+
+def test_similar_works_without_interactions(videos):
+    assert "cat" in videos.similar("Why do cats purr?", k=1)[0].title.lower()
+
+
+# --- attend ---
+
+
+def test_attend_keeps_known_words_in_order_and_lists_the_others(videos):
+    attended = videos.attend("The zzqx guitar and the bass")
+    assert attended.tokens == ["guitar", "bass"]
+    assert attended.left_out == ["the", "zzqx", "and"]
+
+
+def test_attend_to_nothing_known_is_empty(videos):
+    attended = videos.attend("zzqx")
+    assert attended.tokens == []
+    assert attended.weights.shape == (0, 0)
+
+
+# --- builds ---
+
+
+def test_info_counts_what_was_built(movies, videos):
+    facts = movies.info()
+    assert (facts["items"], facts["users"], facts["interactions"]) == (180, 300, 10052)
+    assert facts["rating_scale"] == [1, 5]
+    assert videos.info()["users"] == 0
+    assert videos.info()["columns"][:2] == ["id", "title"]
+
+
+def test_building_twice_gives_the_same_answers(shop, shop_items, shop_log, tmp_path):
+    again = qkvsearch.build(tmp_path / "ws", items=shop_items, interactions=shop_log)
+    assert answers(again.search("apple")) == answers(shop.search("apple"))
+    assert answers(again.recommend(user=101)) == answers(shop.recommend(user=101))
+    assert answers(again.similar(1)) == answers(shop.similar(1))
+
+
+def test_the_order_of_rows_in_the_files_changes_nothing(shop, shop_items, shop_log, tmp_path):
+    shuffled = [frame.sample(frac=1, random_state=3) for frame in (shop_items, shop_log)]
+    again = qkvsearch.build(tmp_path / "ws", items=shuffled[0], interactions=shuffled[1])
+    assert answers(again.search("apple")) == answers(shop.search("apple"))
+    assert answers(again.recommend(user=101)) == answers(shop.recommend(user=101))
+
+
+def test_another_process_gets_the_same_ranking(movies, movies_path):
+    code = (
+        "import sys, qkvsearch; engine = qkvsearch.open(sys.argv[1]); "
+        "print([(hit.id, hit.score) for hit in engine.recommend(user='u001')]); "
+        "print([(hit.id, hit.score) for hit in engine.search('family animation')])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(movies_path)], capture_output=True, text=True, check=True
+    )
+    here = [movies.recommend(user="u001"), movies.search("family animation")]
+    expected = [str([(hit.id, hit.score) for hit in ranking]) for ranking in here]
+    assert done.stdout.splitlines() == expected
+
+
+@pytest.mark.parametrize("id_type", [int, str])
+def test_the_owners_ids_come_out_as_they_went_in(shop, shop_items, shop_log, tmp_path, id_type):
+    def named(column):
+        return column if id_type is int else "x" + column.astype(str)
+
+    items = shop_items.assign(id=named(shop_items["id"]))
+    log = shop_log.assign(item=named(shop_log["item"]), user=named(shop_log["user"]))
+    engine = qkvsearch.build(tmp_path / "ws", items=items, interactions=log)
+    user = 101 if id_type is int else "x101"
+    found = engine.recommend(user=user, k=99)
+    assert {type(hit.id) for hit in found} == {id_type}
+    assert {id_text(hit.id).lstrip("x") for hit in found} == {
+        str(hit.id) for hit in shop.recommend(user=101, k=99)
+    }
+    assert type(engine.search("apple", k=1)[0].id) is id_type
+
+
+def test_whole_numbers_are_found_however_they_are_spelt(shop):
+    expected = answers(shop.recommend(user=101))
+    assert answers(shop.recommend(user="101")) == expected
+    assert answers(shop.recommend(user=np.int64(101))) == expected
+
+
+def test_a_log_alone_is_enough_to_recommend(tmp_path):
+    log = pd.DataFrame({"user": list("aabbcc"), "item": ["x", "y", "x", "y", "x", "z"]})
+    engine = qkvsearch.build(tmp_path / "ws", interactions=log)
+    assert {hit.id for hit in engine.recommend(user="c")} == {"y"}
+    assert engine.recommend(user="c")[0].predicted_rating is None
+
+
+@pytest.mark.parametrize("title", ["cat", "the", "!!!", "deep sea"])
+def test_a_catalogue_of_one_item_answers_everything(tmp_path, title):
+    items = pd.DataFrame({"id": ["i"], "title": [title]})
+    log = pd.DataFrame({"user": ["ann"], "item": ["i"], "rating": [4]})
+    engine = qkvsearch.build(tmp_path / "ws", items=items, interactions=log)
+    found = [hit.id for hit in engine.search(title)]
+    assert found == ([] if title == "!!!" else ["i"])
+    assert list(engine.recommend(user="ann")) == []
+    assert list(engine.similar("i")) == []
+
+
+def test_many_equal_titles_are_found_in_the_order_of_their_ids(tmp_path):
+    items = pd.DataFrame({"id": range(40), "title": ["deep sea"] * 40})
+    engine = qkvsearch.build(tmp_path / "ws", items=items)
+    assert [hit.id for hit in engine.search("sea", k=40)] == list(range(40))
+
+
+def test_an_unknown_encoder_names_the_known_ones(shop_items, tmp_path):
+    with pytest.raises(QkvError, match="no encoder 'corpsu'; did you mean corpus"):
+        qkvsearch.build(tmp_path / "ws", items=shop_items, encoder="corpsu")
+
+
+def test_opening_a_folder_without_a_workspace_is_a_clear_error(tmp_path):
+    with pytest.raises(WorkspaceError, match="no workspace here"):
+        Engine(tmp_path)

@@ -1,0 +1,100 @@
+"""The package as a whole: what an import costs, what the public names are, what the wheel holds."""
+
+from __future__ import annotations
+
+import email
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import qkvsearch
+
+ROOT = Path(__file__).parents[1]
+HEAVY = {"numpy", "pandas", "sklearn", "scipy", "numba", "rich"}
+LISTED = "; import json, sys; print(json.dumps(sorted({m.split('.')[0] for m in sys.modules})))"
+RUN = (
+    "import sys; from qkvsearch.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: pass\n"
+)
+
+
+def modules_after(code, *args):
+    """Top-level modules that a fresh process has imported after running `code`."""
+    done = subprocess.run(
+        [sys.executable, "-c", code + LISTED.removeprefix("; "), *map(str, args)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=True,
+        env={**os.environ, "PYTHONUTF8": "1"},
+    )
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    ("code", "args"),
+    [("import qkvsearch\n", ()), (RUN, ["--help"]), (RUN, ["search", "--help"])],
+    ids=["import", "help", "search help"],
+)
+def test_importing_and_help_load_nothing_heavy(code, args):
+    loaded = modules_after(code, *args)
+    assert "qkvsearch" in loaded
+    assert not HEAVY & loaded
+
+
+def test_search_and_recommend_load_neither_pandas_nor_scikit_learn(movies_path):
+    for question in (
+        ["search", "family animation", "--format", "json"],
+        ["recommend", "--user", "u001", "--where", "year > 1990", "--explain"],
+        ["similar", "Heat"],
+    ):
+        loaded = modules_after(RUN, "-w", movies_path, *question)
+        assert "numpy" in loaded
+        assert not {"pandas", "sklearn", "numba"} & loaded, question
+
+
+def test_every_public_name_resolves_and_is_documented():
+    for name in qkvsearch.__all__:
+        assert getattr(qkvsearch, name).__doc__, name
+
+
+def test_an_unknown_name_is_an_ordinary_attribute_error():
+    with pytest.raises(AttributeError, match="has no attribute 'serch'"):
+        _ = qkvsearch.serch
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    pytest.importorskip("hatchling", reason="building the wheel needs hatchling")
+    if not (ROOT / "pyproject.toml").is_file():
+        pytest.skip("no pyproject.toml: these tests do not run from a checkout")
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    (path,) = folder.glob("*.whl")
+    return zipfile.ZipFile(path)
+
+
+def test_the_wheel_ships_the_samples_and_the_type_marker(wheel):
+    names = set(wheel.namelist())
+    for file in ("movies.csv", "ratings.csv", "videos.csv"):
+        assert f"qkvsearch/datasets/{file}" in names
+    assert "qkvsearch/py.typed" in names
+
+
+def test_the_wheel_has_every_module_and_nothing_but_the_package(wheel):
+    modules = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("qkvsearch/**/*.py")}
+    names = set(wheel.namelist())
+    assert modules <= names
+    assert {name.split("/")[0].split("-")[0] for name in names} == {"qkvsearch"}
+    assert not [name for name in names if "test" in name or name.endswith((".pyc", ".nbc", ".nbi"))]
+
+
+def test_the_version_is_the_one_of_the_wheel(wheel):
+    (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+    metadata = email.message_from_bytes(wheel.read(name))
+    assert metadata["Version"] == qkvsearch.__version__

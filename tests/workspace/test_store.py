@@ -1,0 +1,237 @@
+"""Publishing: a reader sees the old build or the new one, whatever happens in between."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pytest
+
+from qkvsearch.errors import WorkspaceError
+from qkvsearch.workspace import Workspace, arrays, store
+
+NEW = [(1, "New (2020)", 2020, "War", 5.0)]
+
+
+def state(workspace):
+    """What a new reader sees: titles, an array, and which builds lie on the disk."""
+    snapshot = workspace.open()
+    n_items = snapshot.facts["n_items"]
+    folders = sorted(path.name for path in (workspace.path / "builds").iterdir())
+    return snapshot.tables.names(range(n_items)), snapshot.array("numbers").tolist(), folders
+
+
+def test_what_was_published_is_opened(workspace):
+    snapshot = workspace.open()
+    assert workspace.exists
+    assert snapshot.tables.names([0, 4]) == (
+        [4, 100],
+        ["Teapot, The (1999)", "L'Été (bleu) (1980)"],
+    )
+    assert snapshot.tables.columns == ["id", "title", "year", "genres", "score"]
+    assert snapshot.array("words").tolist() == ["a", "żó"]
+    assert "words" in snapshot
+    assert "other" not in snapshot
+    assert snapshot.damaged_files() == []
+
+
+def test_a_reader_keeps_its_build_when_a_new_one_is_published(workspace, make_contents):
+    old = workspace.open()
+    workspace.publish(make_contents(NEW, ("99",), numbers=np.zeros(2)))
+    assert old.tables.names([0])[0] == [4]
+    assert old.tables.user_position(12) == 1
+    assert old.tables.mask("year < 1960", 5).tolist() == [False, True, False, False, False]
+    assert old.array("numbers").tolist() == [0, 1, 2, 3, 4]
+    new = workspace.open()
+    assert new.tables.names([0]) == ([1], ["New (2020)"])
+    assert new.tables.user_position(12) is None
+    assert new.array("numbers").tolist() == [0, 0]
+
+
+def test_only_the_last_two_builds_stay(workspace, make_contents):
+    for year in (2001, 2002, 2003):
+        workspace.publish(make_contents([(1, "x", year, "War", 1.0)]))
+    with sqlite3.connect(workspace.path / "workspace.db") as db:
+        names = {
+            name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type='table'")
+        }
+        folders = {name for (name,) in db.execute("SELECT folder FROM builds")}
+    db.close()
+    kinds = ("items", "titles", "users")
+    assert names - {"builds", "sqlite_sequence"} == {
+        f"{kind}_{n}" for kind in kinds for n in (3, 4)
+    }
+    assert folders == {path.name for path in (workspace.path / "builds").iterdir()}
+    assert len(folders) == 2
+
+
+def test_what_a_crash_left_behind_goes_after_a_day_but_not_before(workspace, make_contents):
+    builds = workspace.path / "builds"
+    for name, age in (("old", store.ORPHAN_SECONDS + 60), ("young", 60)):
+        (builds / name).mkdir()
+        made = (builds / name).stat().st_mtime - age
+        os.utime(builds / name, (made, made))
+    workspace.publish(make_contents())
+    left = {path.name for path in builds.iterdir()}
+    assert "old" not in left
+    assert "young" in left
+
+
+def raising(error):
+    def fail(*args, **kwargs):
+        raise error
+
+    return fail
+
+
+class FailingConnection(sqlite3.Connection):
+    """Fails where the transaction would end."""
+
+    error: BaseException = sqlite3.OperationalError("disk I/O error")
+
+    def execute(self, sql, *values):
+        if sql == "COMMIT":
+            raise self.error
+        return super().execute(sql, *values)
+
+
+def break_at(monkeypatch, point, error):
+    if point == "COMMIT":
+        connect = sqlite3.connect
+        monkeypatch.setattr(FailingConnection, "error", error)
+        monkeypatch.setattr(
+            store.sqlite3, "connect", lambda *a, **k: connect(*a, factory=FailingConnection, **k)
+        )
+    elif point == "after write_tables":
+        write = store.write_tables
+
+        def fail(*args):
+            write(*args)
+            raise error
+
+        monkeypatch.setattr(store, "write_tables", fail)
+    elif point == "fsync":
+        monkeypatch.setattr(arrays.os, "fsync", raising(error))
+    else:
+        monkeypatch.setattr(store, point, raising(error))
+
+
+POINTS = ["write_build", "fsync", "write_tables", "after write_tables", "COMMIT"]
+ERRORS = [
+    OSError("disk full"),
+    sqlite3.OperationalError("locked"),
+    KeyboardInterrupt(),
+    ValueError(),
+]
+
+
+@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("point", POINTS)
+def test_a_crash_leaves_the_old_build_current_and_no_stray(
+    workspace, make_contents, monkeypatch, point, error
+):
+    before = state(workspace)
+    reported = WorkspaceError if isinstance(error, OSError | sqlite3.Error) else type(error)
+    with monkeypatch.context() as patch:
+        break_at(patch, point, error)
+        with pytest.raises(reported):
+            workspace.publish(make_contents(NEW))
+    assert state(workspace) == before
+    workspace.publish(make_contents(NEW, numbers=np.ones(1)))
+    assert state(workspace)[:2] == (([1], ["New (2020)"]), [1.0])
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_a_crash_of_the_first_build_leaves_nothing_to_open(
+    tmp_path, make_contents, monkeypatch, point
+):
+    workspace = Workspace(tmp_path / "ws")
+    with monkeypatch.context() as patch:
+        break_at(patch, point, OSError("disk full"))
+        with pytest.raises(WorkspaceError, match=r"ws: cannot write the build: disk full"):
+            workspace.publish(make_contents())
+    with pytest.raises(WorkspaceError, match="build"):
+        workspace.open()
+    assert not list((tmp_path / "ws").glob("builds/*"))
+
+
+def test_no_workspace_says_how_to_make_one(tmp_path):
+    with pytest.raises(WorkspaceError, match=r"no workspace here; make one with qkvsearch -w"):
+        Workspace(tmp_path).open()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_file_in_the_place_of_a_workspace_is_not_overwritten(tmp_path, make_contents):
+    path = tmp_path / "ws"
+    path.write_text("mine")
+    with pytest.raises(WorkspaceError, match=r"ws: cannot write the build"):
+        Workspace(path).publish(make_contents())
+    assert path.read_text() == "mine"
+
+
+@pytest.mark.parametrize("content", [b"not a database at all, but long enough" * 40, b""])
+def test_a_corrupt_database_is_named(workspace, content):
+    (workspace.path / "workspace.db").write_bytes(content)
+    with pytest.raises(WorkspaceError, match=r"workspace\.db: .*build the workspace again"):
+        workspace.open()
+
+
+def test_a_table_that_is_gone_is_an_error_of_the_workspace(workspace):
+    with sqlite3.connect(workspace.path / "workspace.db") as db:
+        db.execute("DROP TABLE items_1")
+    db.close()
+    with pytest.raises(WorkspaceError, match=r"workspace\.db: no such table"):
+        workspace.open().tables.names([0])
+
+
+def test_damage_that_keeps_the_size_is_found_by_checksum(workspace):
+    snapshot = workspace.open()
+    path = snapshot.folder / "numbers.npy"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    assert workspace.open().damaged_files() == ["numbers"]
+
+
+@contextmanager
+def without_privileges():
+    """As a user who owns nothing, where the tests run as root, whom no mode keeps from writing."""
+    if os.geteuid() != 0:
+        yield
+        return
+    os.seteuid(65534)
+    try:
+        yield
+    finally:
+        os.seteuid(0)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="folder modes do not keep Windows from writing")
+def test_a_read_only_folder_can_be_opened(make_contents):
+    with TemporaryDirectory() as name:  # not tmp_path, whose parents are its owner's alone
+        workspace = Workspace(Path(name))
+        workspace.publish(make_contents())
+        everything = [Path(name), *Path(name).rglob("*")]
+        try:
+            for path in everything:
+                path.chmod(0o555 if path.is_dir() else 0o444)
+            with without_privileges():
+                with pytest.raises(PermissionError):
+                    (Path(name) / "new").touch()
+                snapshot = workspace.open()
+                assert snapshot.tables.names([0])[0] == [4]
+                assert snapshot.array("numbers").tolist() == [0, 1, 2, 3, 4]
+                with pytest.raises(WorkspaceError, match="cannot write the build"):
+                    workspace.publish(make_contents(NEW))
+        finally:
+            for path in everything:
+                path.chmod(0o755)
+
+
+def test_a_reader_cannot_write(workspace):
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        workspace.open().tables.db.execute("DELETE FROM builds")

@@ -1,0 +1,129 @@
+"""Looking up items and users by what people call them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qkvsearch.errors import UnknownIdError
+from qkvsearch.workspace import Workspace
+from qkvsearch.workspace.tables import title_key
+
+
+@pytest.mark.parametrize("spelling", [30, "30", 30.0, " 30 "])
+def test_an_item_is_found_by_its_id_however_written(tables, spelling):
+    assert tables.item_position(spelling) == 3
+
+
+@pytest.mark.parametrize(
+    "title",
+    ["Teapot, The (1999)", "Teapot, The", "The Teapot", "the teapot (1999)", "TEAPOT", " teapot "],
+)
+def test_an_item_is_found_by_its_title_without_year_article_and_case(tables, title):
+    assert tables.item_position(title) == 0
+
+
+def test_a_parenthesis_that_is_no_year_belongs_to_the_title(tables):
+    assert tables.item_position("l'été (BLEU)") == 4
+    with pytest.raises(UnknownIdError):
+        tables.item_position("L'Été")
+
+
+def test_the_year_tells_two_equal_titles_apart(tables):
+    assert tables.item_position("Anchor (1950)") == 1
+    assert tables.item_position("Anchor (2004)") == 2
+
+
+def test_an_ambiguous_title_lists_the_ids(tables):
+    with pytest.raises(UnknownIdError, match="title of 2 items; give an id") as error:
+        tables.item_position("the anchor")
+    assert "7 = Anchor (1950), 8 = Anchor (2004)" in str(error.value)
+
+
+def test_an_exact_title_that_two_items_have_lists_them(tmp_path, make_contents):
+    rows = [(i, "Rope", 2000, "x", 1.0) for i in (3, 1)]
+    Workspace(tmp_path).publish(make_contents(rows))
+    with pytest.raises(UnknownIdError, match="give an id: 1 = Rope, 3 = Rope"):
+        Workspace(tmp_path).open().tables.item_position("Rope")
+
+
+@pytest.mark.parametrize("wanted", ["Ketle (1995)", "kettel (1995)", "the kettle (1996)x"])
+def test_an_unknown_title_names_near_ones(tables, wanted):
+    with pytest.raises(UnknownIdError, match=r"no item .*did you mean Kettle \(1995\)"):
+        tables.item_position(wanted)
+
+
+@pytest.mark.parametrize(
+    "wanted", ["", None, float("nan"), "%", "zzz", "'; DROP", "9" * 40, "word " * 3000, "1e400"]
+)
+def test_an_unknown_item_like_no_other_is_just_unknown(tables, wanted):
+    with pytest.raises(UnknownIdError, match="no item"):
+        tables.item_position(wanted)
+
+
+def test_text_ids_are_not_numbers(tmp_path, make_contents):
+    films = [(name, "x" + name, 2000, "War", 1.0) for name in ("007", "7", "a b")]
+    Workspace(tmp_path).publish(make_contents(films, users=("ann", "07")))
+    tables = Workspace(tmp_path).open().tables
+    assert [tables.item_position(name) for name in ("007", "7", 7, "a b")] == [0, 1, 1, 2]
+    assert tables.names([2, 0, 2])[0] == ["a b", "007", "a b"]
+    assert tables.user_position("07") == 1
+    assert tables.user_position(7) is None
+
+
+def test_names_follow_the_positions_asked_for(tables):
+    ids, titles = tables.names([3, 0, 3])
+    assert ids == [30, 4, 30]
+    assert titles == ["Kettle (1995)", "Teapot, The (1999)", "Kettle (1995)"]
+    assert tables.names([]) == ([], [])
+
+
+def test_text_is_what_the_catalogue_says_search_reads(tables, make_contents):
+    catalog = make_contents().catalog
+    columns = ["title", "genres"]
+    assert list(catalog.text_columns) == columns
+    assert [tables.text(i, columns) for i in range(5)] == catalog.texts()
+
+
+@pytest.mark.parametrize("user", [12, "12", 12.0])
+def test_a_user_is_found_however_written(tables, user):
+    assert tables.user_position(user) == tables.require_user(user) == 1
+
+
+def test_an_unknown_user_is_none_or_an_error_that_helps(tables):
+    assert tables.user_position(13) is None
+    with pytest.raises(UnknownIdError, match=r"no user '112'; did you mean 12\?"):
+        tables.require_user(112)
+    with pytest.raises(UnknownIdError, match=r"no user 'x'; 2 users, the first is 5"):
+        tables.require_user("x")
+
+
+def test_where_nobody_is_a_user_that_is_said(tmp_path, make_contents):
+    Workspace(tmp_path).publish(make_contents(users=()))
+    with pytest.raises(UnknownIdError, match=r"no user 'x'; no users"):
+        Workspace(tmp_path).open().tables.require_user("x")
+
+
+@pytest.mark.parametrize(
+    ("title", "key"),
+    [
+        ("Kettle, The (1995)", "kettle"),
+        ("An Anchor", "anchor"),
+        ("Été, L' (1980)", "été, l'"),
+        ("Les Amis (1980-1984)", "amis"),
+        ("The", "the"),
+        ("Theatre", "theatre"),
+        ("2001 (1968)", "2001"),
+        ("STRASSE", "strasse"),
+        ("Straße", "strasse"),
+    ],
+)
+def test_title_key_drops_what_people_forget(title, key):
+    assert title_key(title) == key
+
+
+@given(st.text("aBc é", min_size=1).map(str.strip), st.integers(1000, 9999))
+def test_title_key_knows_no_case_year_or_place_of_the_article(name, year):
+    name = "x" + name  # so that it is no article itself
+    assert title_key(f"{name}, The ({year})") == title_key(f"the {name.upper()}") == title_key(name)

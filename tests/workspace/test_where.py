@@ -1,0 +1,153 @@
+"""`--where`: conditions work as SQL says, and nothing but the catalogue can be reached."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qkvsearch.errors import QkvError
+from qkvsearch.workspace import Workspace
+from qkvsearch.workspace.where import matching_positions
+
+# id: 4, 7, 8, 30, 100; year: 1999, 1950, 2004, 1995, none
+ALL = [4, 7, 8, 30, 100]
+
+
+@pytest.fixture(scope="module")
+def kept(tables):
+    """Ids of the items for which an expression holds."""
+    return lambda expression: [
+        id_ for id_, keep in zip(ALL, tables.mask(expression, 5), strict=True) if keep
+    ]
+
+
+@pytest.mark.parametrize(
+    ("expression", "ids"),
+    [
+        ("year >= 1995", [4, 8, 30]),
+        ("YEAR = 1995", [30]),
+        ("year BETWEEN 1950 AND 1995", [7, 30]),
+        ("year IS NULL", [100]),
+        ("NOT year > 1990", [7]),
+        ("id < 30", [4, 7, 8]),
+        ("id IN (4, 100, 5)", [4, 100]),
+        ("genres LIKE '%war%'", [8, 30]),
+        ("genres LIKE '%War%' AND year > 2000 OR id = 7", [7, 8]),
+        ("genres LIKE '%War%' AND (year > 2000 OR id = 7)", [8]),
+        ("title GLOB 'A*'", [7, 8]),
+        ("lower(title) LIKE 'anchor%' AND length(genres) = 5", [7]),
+        ("score * 2 >= 6.0", [8, 30]),
+        ("coalesce(score, 9) > 4", [7, 30]),
+        ("score", [4, 8, 30, 100]),
+        ("1 = 1", ALL),
+        ("0", []),
+        ("title = 'it''s :) -- SELECT'", []),
+        ('"year" = 1995 OR [id] = 4 OR `id` = 7', [4, 7, 30]),
+        ("year > 2000 -- the new ones", [8]),
+        ("year > 2000 /* the new) ones */", [8]),
+        ("CASE WHEN year > 2000 THEN 1 ELSE 0 END", [8]),
+    ],
+)
+def test_conditions_hold_as_sql_says(kept, expression, ids):
+    assert kept(expression) == ids
+
+
+def test_an_unknown_column_is_named_with_the_nearest_and_all_others(kept):
+    with pytest.raises(QkvError, match=r"no such column: yeer; did you mean year\?") as error:
+        kept("yeer > 2000")
+    assert "(columns: id, title, year, genres, score)" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["", " ", "year >", "year => ", "(year > 1", "year > 1)", "'", '"', "year > 1 /*", "?", ":x",
+     "\0", "\ud800", "year year", "max(year) > 1", "1=1 GROUP BY year", "x'zz'"],
+)  # fmt: skip
+def test_what_is_no_condition_is_an_error_that_repeats_it(kept, expression):
+    with pytest.raises(QkvError, match="--where") as error:
+        kept(expression)
+    assert repr(expression) in str(error.value)
+
+
+ATTACKS = """
+id IN (SELECT 1 FROM sqlite_master)
+id IN (SELECT _position FROM users_1)
+EXISTS (SELECT 1 FROM titles_1 WHERE key = 'kettle')
+(SELECT count(*) FROM items_1 a, items_1 b, items_1 c) > 0
+id IN users_1
+(0, 5) IN users_1
+(id, title) IN builds
+id IN (VALUES (4))
+id IN (WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c)
+year > 1) UNION SELECT 99 WHERE (1
+year > 1) UNION SELECT id FROM items_1 WHERE (year > 1
+1) UNION SELECT folder FROM builds WHERE (1
+1) UNION SELECT sql FROM sqlite_master WHERE (1
+1) UNION VALUES (99) /*
+1)/**/UNION/**/SELECT(99)WHERE(1
+year > 1) LIMIT 1 /*
+year > 1) --
+')' = ')') OR (1
+1; DROP TABLE items_1
+1); DROP TABLE items_1; --
+1; ATTACH 'other.db' AS other
+ATTACH 'other.db' AS other
+PRAGMA writable_schema = 1
+pragma_table_info('items_1')
+id IN pragma_table_list
+id IN (DELETE FROM items_1)
+DELETE FROM items_1
+load_extension('x')
+readfile('/etc/hosts')
+randomblob(1000000000)
+zeroblob(1000000000)
+hex(title)
+random() > 0
+printf('%1000000000d', 1)
+sqlite_version() > ''
+CURRENT_TIMESTAMP > ''
+titles_1.key = 'kettle'
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("expression", ATTACKS)
+def test_an_attack_is_refused_and_the_connection_stays_usable(tables, kept, expression):
+    with pytest.raises(QkvError, match="--where"):
+        kept(expression)
+    assert kept("year > 2000") == [8]
+    assert tables.names([0])[0] == [4]
+    assert tables.user_position(12) == 1
+
+
+def test_the_guard_also_holds_where_an_expression_was_allowed_before(tables, kept):
+    statement = 'SELECT _position FROM "items_1" WHERE (hex(title) > 0\n) ORDER BY _position'
+    tables.db.execute(statement).fetchall()  # compiled without a guard, and cached
+    with pytest.raises(QkvError, match="not authorized"):
+        kept("hex(title) > 0")
+
+
+def test_a_reader_can_filter_after_another_build_was_published(tmp_path, make_contents):
+    workspace = Workspace(tmp_path)
+    workspace.publish(make_contents())
+    tables = workspace.open().tables
+    assert tables.mask("year > 2000", 5).sum() == 1
+    workspace.publish(make_contents())  # the schema changes under the reader
+    assert tables.mask("year > 2000", 5).sum() == 1
+
+
+years = st.lists(st.none() | st.integers(1880, 2030), min_size=1, max_size=12)
+PYTHON = {"<": int.__lt__, "<=": int.__le__, "=": int.__eq__, "!=": int.__ne__, ">": int.__gt__}
+
+
+@given(years, st.sampled_from(list(PYTHON)), st.integers(1880, 2030))
+def test_year_comparisons_are_their_python_twins(years, operator, bound):
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE TABLE items (_position INTEGER PRIMARY KEY, year INTEGER)")
+    db.executemany("INSERT INTO items VALUES (?, ?)", enumerate(years))
+    found = matching_positions(db, "items", ["year"], f"year {operator} {bound}")
+    db.close()
+    compare = PYTHON[operator]
+    assert found == [i for i, year in enumerate(years) if year is not None and compare(year, bound)]
