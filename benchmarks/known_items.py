@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from qkvsearch.data.columns import Columns
-from qkvsearch.data.readers import read_dataset
+from qkvsearch.data.sources import read_source
 from qkvsearch.embeddings import Analyzer, CorpusEncoder
 from qkvsearch.embeddings.vocabulary import count_terms
 from qkvsearch.retrieval import DenseKeys, Head, LexicalKeys, fuse, top_k
@@ -24,7 +24,7 @@ LEXICAL_WEIGHTS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 1.0)
 
 def main() -> None:
     folder = Path(os.environ["QKVSEARCH_DATA"]) / "ted"
-    catalog = read_dataset(folder / "talks.csv", None, Columns(text=("title", "tags"))).catalog
+    catalog = read_source(folder / "talks.csv", columns=Columns(text=("title", "tags"))).catalog
     queries = read_pairs(folder / "queries_dev.tsv", 0, 1)
     relevant = read_pairs(folder / "qrels_dev.tsv", 0, 2)
     answers = [int(catalog.ids.positions([relevant[name]])[0]) for name in queries]

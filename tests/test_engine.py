@@ -215,6 +215,15 @@ def test_likes_by_title_year_article_or_id_are_the_same(movies):
         assert answers(movies.recommend(likes=likes)) == expected
 
 
+def test_a_like_of_something_met_counts_in_full_and_once(shop, assert_adds_up):
+    """Item 4 has the lowest rating from 101, so that alone it counts for nothing."""
+    (hit,) = shop.recommend(user=101, likes=[4], where="id = 5", explain=True)
+    assert sorted(reason["id"] for reason in hit.because) == [1, 2, 4]
+    assert_adds_up([reason["contribution"] for reason in hit.because], hit.score)
+    (liked,) = [reason for reason in hit.because if reason["id"] == 4]
+    assert liked["contribution"] > 0.01
+
+
 def test_likes_may_be_any_iterable(shop):
     assert answers(shop.recommend(likes=iter([1]))) == answers(shop.recommend(likes=[1]))
 

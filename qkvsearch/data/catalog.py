@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from qkvsearch.data.columns import Columns, find_column, find_text_columns, require_column
-from qkvsearch.data.ids import Ids, id_text
+from qkvsearch.data.ids import Ids, id_texts
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
@@ -47,7 +47,7 @@ def catalog_from_frame(frame: pd.DataFrame, columns: Columns, report: ReadReport
     title = find_column("title", columns.title, names, report.file) or id_column
     text_columns = find_text_columns(columns.text, title, names, report.file)
 
-    ids = frame[id_column].map(id_text)
+    ids = id_texts(frame[id_column])
     broken = ids.str.fullmatch(SPREADSHEET_ERROR).astype(bool)
     report.skip("without an id", int((ids == "").sum()))
     report.skip("with a spreadsheet error for an id", int(broken.sum()))

@@ -32,6 +32,19 @@ def id_text(value: Any) -> str:
     return str(value).strip()
 
 
+def id_texts(column: Any) -> Any:
+    """A column of ids (a pandas Series) in their one spelling.
+
+    Where pandas wrote whole numbers beside gaps, a file says 7.0 throughout: those are 7 again.
+    Version numbers, 1.0 beside 1.1, stay as they are.
+    """
+    texts = column.map(id_text).astype(object)
+    present = texts[texts != ""]
+    if present.str.fullmatch(r"-?\d+\.0").all():
+        texts = texts.str.removesuffix(".0")
+    return texts
+
+
 def are_integers(texts: Iterable[str]) -> bool:
     """True where every id is a whole number written the usual way ("7", not "007") in 64 bits."""
     return all(
@@ -96,7 +109,7 @@ def factorize(values: Any) -> tuple[np.ndarray, Ids]:
     # A list with a gap would turn into floats, which merge long numbers.
     dtype = None if hasattr(values, "dtype") else object
     codes, distinct = pd.factorize(pd.Series(values, dtype=dtype))
-    texts = [id_text(value) for value in distinct]
+    texts = id_texts(pd.Series(distinct, dtype=object)).tolist()
     ids = Ids.sorted({text for text in texts if text})
     to_position = np.array([ids._position.get(text, -1) for text in texts] + [-1], dtype=np.int32)
     return to_position[codes], ids

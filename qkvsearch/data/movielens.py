@@ -73,6 +73,8 @@ def _read_movies(path: Path) -> tuple[pd.DataFrame, ReadReport]:
 def _with_tags(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     """Each film's distinct tags, the most used first, as one more column."""
     tags, _ = read_table(path)
+    if not {"movieId", "tag"} <= {*tags.columns}:
+        return frame
     counted = tags.dropna().assign(tag=tags["tag"].str.casefold()).value_counts(["movieId", "tag"])
     joined = counted.reset_index().groupby("movieId", sort=False)["tag"].agg("|".join)
     return frame.assign(tags=frame["movieId"].map(joined))

@@ -11,13 +11,14 @@ import pandas as pd
 
 from qkvsearch.data.catalog import Catalog, catalog_from_frame, catalog_of_ids
 from qkvsearch.data.columns import Columns, find_column, require_column
-from qkvsearch.data.ids import Ids, id_text
+from qkvsearch.data.ids import Ids, id_texts
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.report import ReadReport
 from qkvsearch.data.tables import as_text, read_table
 from qkvsearch.errors import DataError
 
-Source: TypeAlias = "str | Path | pd.DataFrame"
+Table: TypeAlias = tuple[pd.DataFrame, ReadReport]
+Source: TypeAlias = "str | Path | pd.DataFrame | Table"
 
 
 @dataclass
@@ -37,11 +38,11 @@ def read_dataset(
     catalog, log = None, None
     reports: list[ReadReport] = []
     if items is not None:
-        frame, report = _table(items, "items")
+        frame, report = load(items, "items")
         catalog = catalog_from_frame(frame, columns, report)
         reports.append(report)
     if interactions is not None:
-        frame, report = _table(interactions, "interactions")
+        frame, report = load(interactions, "interactions")
         log = interactions_from_frame(frame, columns, report, catalog.ids if catalog else None)
         reports.append(report)
     if catalog is None:
@@ -74,7 +75,7 @@ def interactions_from_frame(
         frame[user],
         frame[item],
         ratings=None if rating is None else pd.to_numeric(frame[rating]),
-        times=None if time is None else _seconds(frame[time], report.file),
+        times=None if time is None else _times(frame[time], report, told=columns.time),
         item_ids=item_ids,
         times_comparable=comparable,
     )
@@ -100,12 +101,24 @@ def _usable_rows(
     drop(frame[user].fillna("").str.strip() == "", "without a user")
     drop(frame[item].fillna("").str.strip() == "", "without an item")
     if item_ids is not None:
-        known = {name for name in frame[item].dropna().unique() if id_text(name) in item_ids}
-        drop(~frame[item].isin(known), "with an item that is not in the catalogue")
+        drop(
+            ~id_texts(frame[item]).isin(item_ids.texts), "with an item that is not in the catalogue"
+        )
     if rating is not None:
         numbers = pd.to_numeric(frame[rating], errors="coerce")
         drop(~(numbers.abs() <= np.finfo(np.float32).max), "with a rating that is not a number")
     return usable
+
+
+def _times(column: pd.Series, report: ReadReport, told: str | None) -> np.ndarray | None:
+    """The column's times. One that was only guessed from its name may turn out to hold none."""
+    try:
+        return _seconds(column, report.file)
+    except DataError as error:
+        if told is not None:
+            raise
+        report.notes.append(f"column {column.name} left out: {error}")
+        return None
 
 
 def _seconds(column: pd.Series, file: str) -> np.ndarray:
@@ -123,7 +136,10 @@ def _seconds(column: pd.Series, file: str) -> np.ndarray:
     return numbers.fillna(0).to_numpy(dtype=np.int64)
 
 
-def _table(source: Source, name: str) -> tuple[pd.DataFrame, ReadReport]:
+def load(source: Source, name: str) -> Table:
+    """A frame as it is, or a file, as text; `name` stands for a frame in messages."""
+    if isinstance(source, tuple):
+        return source
     if isinstance(source, pd.DataFrame):
         return as_text(source), ReadReport(name, read=len(source))
     return read_table(source)

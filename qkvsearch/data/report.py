@@ -23,6 +23,7 @@ class ReadReport:
     merged: int = 0
     repaired: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def kept(self) -> int:
@@ -39,4 +40,5 @@ class ReadReport:
         if self.skipped:
             reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.skipped.items())
             text += f" + {self.skipped.total():,} skipped ({reasons})"
-        return text + (f"; {self.repaired:,} repaired" if self.repaired else "")
+        repaired = [f"{self.repaired:,} repaired"] if self.repaired else []
+        return "; ".join([text, *repaired, *self.notes])

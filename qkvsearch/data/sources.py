@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
+
 from qkvsearch.data.columns import Columns, find_column
 from qkvsearch.data.movielens import read_movielens
-from qkvsearch.data.readers import Dataset, Source, read_dataset
+from qkvsearch.data.readers import Dataset, Source, load, read_dataset
 from qkvsearch.data.samples import sample
-from qkvsearch.data.tables import read_table
+from qkvsearch.errors import DataError
 
 SAMPLE = "sample:"
 
@@ -22,22 +24,30 @@ def read_source(
     """`source` is `sample:NAME`, a MovieLens folder, or one file, which is taken for a log where it
     has a user and no title, and for a catalogue otherwise. Raises `DataError`.
     """
-    if isinstance(source, str) and source.startswith(SAMPLE):
-        bundled = sample(source.removeprefix(SAMPLE))
-        log = bundled.path(bundled.interactions) if bundled.interactions else None
-        return read_dataset(bundled.path(bundled.items), log)
-    if isinstance(source, str | Path) and Path(source).is_dir():
-        return read_movielens(source)
-    if source is not None and items is None and not _is_log(source):
-        items = source
-    elif source is not None:
-        interactions = interactions if interactions is not None else source
+    is_sample = isinstance(source, str) and source.startswith(SAMPLE)
+    if is_sample or (isinstance(source, str | Path) and Path(source).is_dir()):
+        if items is not None or interactions is not None or columns not in (None, Columns()):
+            raise DataError(f"{source} is known: leave out --items, --interactions and the columns")
+        return _read_sample(str(source)) if is_sample else read_movielens(Path(str(source)))
+    if source is not None:
+        table = load(source, "source")
+        if _is_log(table[0]) and interactions is None:
+            interactions = table
+        elif items is None:
+            items = table
+        else:
+            raise DataError("give a SOURCE, or --items and --interactions, not all three")
     return read_dataset(items, interactions, columns)
 
 
-def _is_log(source: Source) -> bool:
-    frame = read_table(source)[0] if isinstance(source, str | Path) else source
-    names = [str(name) for name in frame.columns]
+def _read_sample(name: str) -> Dataset:
+    bundled = sample(name.removeprefix(SAMPLE))
+    log = bundled.path(bundled.interactions) if bundled.interactions else None
+    return read_dataset(bundled.path(bundled.items), log)
+
+
+def _is_log(frame: pd.DataFrame) -> bool:
+    names = list(frame.columns)
     return (
         find_column("user", None, names, "") is not None
         and find_column("title", None, names, "") is None

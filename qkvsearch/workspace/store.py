@@ -7,6 +7,7 @@ import sqlite3
 import time
 import uuid
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -92,12 +93,14 @@ class Workspace:
             write_build(folder, contents.arrays, contents.facts)
             self._make_current(name, contents)
         except (OSError, sqlite3.Error) as error:
-            shutil.rmtree(folder, ignore_errors=True)
+            self._discard(name)
             raise WorkspaceError(f"{self.path}: cannot write the build: {error}") from error
         except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
+            self._discard(name)
             raise
-        self._prune()
+        # The build is current whatever happens now; what is left over goes at the next publish.
+        with suppress(OSError, sqlite3.Error):
+            self._prune()
 
     def open(self) -> Snapshot:
         """The current build. Raises `WorkspaceError` where there is none or it is damaged."""
@@ -144,6 +147,14 @@ class Workspace:
             db.execute("COMMIT")
         finally:
             db.close()
+
+    def _discard(self, name: str) -> None:
+        """Remove a build's folder, unless it became current just before the interruption."""
+        folder = self.path / "builds" / name
+        with suppress(WorkspaceError):
+            if self.open().folder == folder:
+                return
+        shutil.rmtree(folder, ignore_errors=True)
 
     def _prune(self) -> None:
         """Remove builds that nobody can still be reading, and what crashed builds left behind."""

@@ -59,12 +59,13 @@ def drop_tables(db: sqlite3.Connection, build: int) -> None:
 
 
 def title_key(title: str) -> str:
-    """A title as people remember it: no case, no year, the article wherever it stands.
+    """A title as people remember it: no case, no year or other brackets at its end, the article
+    wherever it stands.
 
     >>> title_key("Matrix, The (1999)") == title_key("the matrix")
     True
     """
-    bare = re.sub(r"\s*\([^()]*\d{4}[^()]*\)\s*$", "", title.strip())
+    bare = re.sub(r"(?<=\S)(\s*\([^()]*\))+$", "", title.strip())
     bare = re.sub(rf"^(.*), ({ARTICLES})$", r"\2 \1", bare, flags=re.IGNORECASE)
     return re.sub(rf"^({ARTICLES})\s+(?=\S)", "", bare, flags=re.IGNORECASE).casefold()
 

@@ -27,7 +27,10 @@ def matching_positions(
     SQLite's reason, and the columns where one of them may be misspelt.
     """
     if not _one_condition(expression):
-        raise QkvError(_reason(expression, "one condition, without SELECT", columns))
+        raise QkvError(_reason(expression, "give one condition, without SELECT", columns))
+    for name in _quoted_names(expression):
+        if name.casefold() not in {column.casefold() for column in columns}:
+            raise QkvError(_reason(expression, f"no such column: {name}", columns))
     readable = {*columns, "_position", ""}  # "" where none is read, as in 1 = 1
 
     def authorize(action: int, first: str | None, second: str | None, *_: object) -> int:
@@ -55,9 +58,15 @@ def _one_condition(expression: str) -> bool:
     return min(depths, default=0) >= 0 and not re.search(r"(?i)\b(select|values)\b", bare)
 
 
+def _quoted_names(expression: str) -> list[str]:
+    """What stands in double quotes. SQLite takes an unknown column there for a text, silently."""
+    quoted = [text for text in QUOTED.findall(expression) if text.startswith('"')]
+    return [text[1:-1] for text in quoted]
+
+
 def _reason(expression: str, error: str, columns: Sequence[str]) -> str:
     message = f"--where {expression!r}: {error}"
-    unknown = re.search(r"no such column: (\S+)", error)
+    unknown = re.search(r"no such column: (.+)", error)
     if unknown:
         message += suggest(unknown.group(1), list(columns))
     return f"{message} (columns: {', '.join(columns)})"

@@ -24,6 +24,8 @@ def stop_then_fit(self, texts, y=None):
     os.kill(os.getpid(), signal.SIGINT)
     return fit(self, texts)
 
+# What runs in the background inherits that Ctrl-C is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 CorpusEncoder.fit = stop_then_fit
 main()
 """

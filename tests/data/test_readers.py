@@ -112,7 +112,26 @@ def test_dates_and_seconds_are_the_same_times(write):
 def test_what_is_no_time_is_named_with_its_column(write, bad):
     log = write("log.csv", f"user,item,date\n1,1,5\n1,2,{bad}\n")
     with pytest.raises(DataError, match=rf"log\.csv: column 'date': '{bad}' is not a time"):
-        read_dataset(None, log)
+        read_dataset(None, log, Columns(time="date"))
+
+
+def test_a_guessed_time_column_without_times_is_left_out_and_said(write):
+    dataset = read_dataset(None, write("log.csv", "user,item,date\n1,1,5\n1,2,soon\n"))
+    assert dataset.interactions.times is None
+    assert len(dataset.interactions) == 2
+    assert "column date left out" in str(dataset.reports[0])
+
+
+def test_ids_that_one_file_writes_as_7_0_are_the_7_of_the_other(write):
+    items = write("items.csv", "id,title\n7,Seven\n8,Eight\n")
+    log = write("log.csv", "user,item\n1.0,7.0\n2.0,8.0\n")
+    dataset = read_dataset(items, log)
+    assert pairs(dataset.interactions) == {(1, 7): True, (2, 8): True}
+
+
+def test_version_numbers_stay_as_they_are(write):
+    catalog = read_dataset(write("items.csv", "id,title\n1.0,One\n1.1,Two\n"), None).catalog
+    assert list(catalog.ids) == ["1.0", "1.1"]
 
 
 def test_ranks_within_a_user_order_rows_but_are_not_comparable(write):

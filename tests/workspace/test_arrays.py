@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis.extra import numpy as npst
 
 from qkvsearch.errors import WorkspaceError
@@ -41,6 +41,7 @@ dtypes = (
 )
 
 
+@settings(max_examples=40)  # each waits for the disk
 @given(npst.arrays(dtypes, npst.array_shapes(min_dims=1, max_dims=2, min_side=0)))
 def test_any_array_comes_back_as_it_was(tmp_path_factory, array):
     folder = tmp_path_factory.mktemp("any")

@@ -145,6 +145,21 @@ def test_a_crash_leaves_the_old_build_current_and_no_stray(
     assert state(workspace)[:2] == (([1], ["New (2020)"]), [1.0])
 
 
+def test_an_interruption_just_after_the_commit_keeps_the_new_build(
+    workspace, make_contents, monkeypatch
+):
+    make_current = Workspace._make_current
+
+    def interrupted(*args):
+        make_current(*args)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Workspace, "_make_current", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        workspace.publish(make_contents(NEW, numbers=np.ones(1)))
+    assert state(workspace)[:2] == (([1], ["New (2020)"]), [1.0])
+
+
 @pytest.mark.parametrize("point", POINTS)
 def test_a_crash_of_the_first_build_leaves_nothing_to_open(
     tmp_path, make_contents, monkeypatch, point

@@ -55,6 +55,12 @@ def test_conditions_hold_as_sql_says(kept, expression, ids):
     assert kept(expression) == ids
 
 
+def test_an_unknown_column_in_double_quotes_is_not_taken_for_a_text(kept):
+    with pytest.raises(QkvError, match=r"no such column: yeer; did you mean year\?"):
+        kept('"yeer" > 5')
+    assert kept('"Year" > 2000') == [8]
+
+
 def test_an_unknown_column_is_named_with_the_nearest_and_all_others(kept):
     with pytest.raises(QkvError, match=r"no such column: yeer; did you mean year\?") as error:
         kept("yeer > 2000")
