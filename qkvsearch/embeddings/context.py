@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 MASKS = ("none", "padding", "causal")
 # Term vectors are compared by their angle alone, so that a frequent word does not win by its
-# length; cosines spread over at most 2, and 5 times that lets a close word stand out.
-COSINE_SCALE = 5.0
+# length. Doubled, the cosine leaves an unrelated word 1/e² of a word's attention to itself: enough
+# to be seen in a short text.
+COSINE_SCALE = 2.0
 
 
 @dataclass(frozen=True)
@@ -60,7 +61,7 @@ class AttentionMap:
 def self_attend(
     tokens: LabelledVectors, mask: str = "none", left_out: Sequence[str] = ()
 ) -> AttentionMap:
-    """softmax(5 · cos(X, X) + mask) · X: queries, keys and values are the tokens themselves.
+    """softmax(2 · cos(X, X) + mask) · X: queries, keys and values are the tokens themselves.
 
     `mask`: "none", "padding" (nobody looks at `<PAD>`), "causal" (nobody looks ahead). Raises
     `QkvError` for another.
@@ -68,7 +69,7 @@ def self_attend(
     >>> text = LabelledVectors(["a", "b"], np.eye(2))
     >>> self_attend(text, "causal").weights.round(3)
     array([[1.   , 0.   ],
-           [0.007, 0.993]])
+           [0.119, 0.881]])
     """
     n = len(tokens)
     if mask not in MASKS:
