@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch.attention import exclusion_mask
+from qkvsearch.data.ids import Id
 from qkvsearch.embeddings.context import AttentionMap, self_attend
 from qkvsearch.embeddings.labelled import LabelledVectors
 from qkvsearch.errors import QkvError, WorkspaceError, suggest
@@ -42,7 +43,7 @@ class Engine:
         query: str,
         *,
         k: int = 10,
-        heads: Sequence[str] | None = None,
+        heads: str | Iterable[str] | None = None,
         where: str | None = None,
         temperature: float | None = None,
     ) -> Ranking:
@@ -52,7 +53,9 @@ class Engine:
         which no head knows a word has no hits. Raises `QkvError` for a head or `where` that cannot
         be used.
         """
-        wanted = list(HEAD_WEIGHTS) if heads is None else list(heads)
+        wanted = list(HEAD_WEIGHTS) if heads is None else _as_list(heads)
+        if not wanted:
+            raise QkvError(f"no heads to score by (there are {', '.join(HEAD_WEIGHTS)})")
         for name in wanted:
             if name not in HEAD_WEIGHTS:
                 known = list(HEAD_WEIGHTS)
@@ -67,7 +70,7 @@ class Engine:
         self,
         *,
         user: Any = None,
-        likes: Iterable[Any] = (),
+        likes: Id | Iterable[Id] = (),
         k: int = 10,
         where: str | None = None,
         temperature: float | None = None,
@@ -85,9 +88,10 @@ class Engine:
                 f"{self.workspace.path}: nobody's interactions are here to recommend from; build "
                 "with --interactions FILE"
             )
-        history = self._history(user, list(likes))
+        history = self._history(user, _as_list(likes))
         vectors = factors.history_vectors(history.positions, history.confidences)
-        query = LabelledVectors(history.positions.tolist(), vectors)
+        ids, _ = self.tables.names(history.positions)
+        query = LabelledVectors(ids, vectors)
         keys = DenseKeys(factors.item_embeddings)
         head = keys.head("collaborative", query) if history.confidences.any() else None
         mask = self._mask(where, excluded=history.positions)
@@ -190,19 +194,26 @@ class Engine:
     ) -> Ranking:
         if k < 0:
             raise QkvError(f"k is how many to show, 0 or more, not {k}")
+        if temperature is not None and not 0 < temperature < np.inf:
+            raise QkvError(f"the temperature is a number above 0, not {temperature}")
         return rank(head, self.tables.names, k=k, temperature=temperature, mask=mask)
 
     def _with_reasons(self, ranking: Ranking, history: History) -> Ranking:
         ids, titles = self.tables.names(history.positions)
-        names = {
-            int(position): {"id": ids[i], "title": titles[i]}
-            for i, position in enumerate(history.positions)
-        }
+        titled = dict(zip(ids, titles, strict=True))
         reasons = [
-            [{**names[part.query], "contribution": part.value} for part in ranking.explain(i)]
+            [
+                {"id": part.query, "title": titled[part.query], "contribution": part.value}
+                for part in ranking.explain(i)
+            ]
             for i in range(len(ranking))
         ]
         return ranking.annotated(because=reasons)
+
+
+def _as_list(given: Id | Iterable[Id]) -> list[Any]:
+    """One name alone means itself, not its letters."""
+    return [given] if isinstance(given, int | str) else list(given)
 
 
 def _fuse(scored: dict[str, Head | None], weights: dict[str, float]) -> Head | None:

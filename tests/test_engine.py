@@ -228,8 +228,35 @@ def test_likes_may_be_any_iterable(shop):
     assert answers(shop.recommend(likes=iter([1]))) == answers(shop.recommend(likes=[1]))
 
 
+def test_one_like_or_head_alone_is_itself_and_not_its_letters(movies, videos):
+    assert answers(movies.recommend(likes="Alien")) == answers(movies.recommend(likes=["Alien"]))
+    alone = videos.search("bread", heads="lexical")
+    assert answers(alone) == answers(videos.search("bread", heads=["lexical"]))
+
+
+@pytest.mark.parametrize("temperature", [0, -1, float("nan"), float("inf")])
+def test_a_temperature_that_cannot_be_is_said(videos, temperature):
+    with pytest.raises(QkvError, match="temperature is a number above 0"):
+        videos.search("bread", temperature=temperature)
+
+
+def test_the_coldest_temperature_is_a_hard_search(videos):
+    ranking = videos.search("bread", temperature=1e-300)
+    assert [ranking[0].weight, ranking[1].weight] == [1, 0]
+
+
+def test_no_heads_at_all_is_an_error(videos):
+    with pytest.raises(QkvError, match="no heads to score by"):
+        videos.search("bread", heads=[])
+
+
+def test_the_parts_of_a_recommendation_bear_the_ids_of_the_history(movies):
+    parts = movies.recommend(likes=["Alien", "Heat"]).explain(0)
+    assert {part.query for part in parts} == {"m056", "m078"}
+
+
 def test_an_ambiguous_title_lists_the_ids_to_choose_from(movies, shop):
-    with pytest.raises(UnknownIdError, match="m121 = Little Women, m122 = Little Women"):
+    with pytest.raises(UnknownIdError, match=r"m121 = Little Women \(1994\), m122 = "):
         movies.recommend(likes=["Little Women"])
     with pytest.raises(UnknownIdError, match="7 = ladder, 8 = ladder"):
         shop.similar("ladder")

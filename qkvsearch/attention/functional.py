@@ -164,7 +164,8 @@ def softmax(
     peak = rows.max(axis=axis, keepdims=True, initial=-np.inf)
     empty = peak == -np.inf
     # Downwards from the peak nothing overflows, however large the score or low the temperature.
-    weights = np.exp((rows - np.where(empty, 0, peak)) / float(temperature))
+    divisor = max(float(temperature), float(np.finfo(rows.dtype).tiny))
+    weights = np.exp((rows - np.where(empty, 0, peak)) / divisor)
     weights /= np.where(empty, 1, weights.sum(axis=axis, keepdims=True))
     return _fill(weights, empty, empty_rows, axis)
 

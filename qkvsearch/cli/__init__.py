@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -73,10 +72,6 @@ def main(args: list[str] | None = None) -> None:
     except UnicodeEncodeError as error:
         click.echo(f"Error: {error.object!r}: not text in UTF-8", err=True)
         code = 1
-    except BrokenPipeError:
-        # Whoever read our output has seen enough; Python must not fail once more while flushing.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
     sys.exit(code if isinstance(code, int) else 0)
 
 

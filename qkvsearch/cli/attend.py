@@ -15,6 +15,10 @@ if TYPE_CHECKING:
 
 # Darkness by symbol, so that the map reads without colour too; each step is a fifth.
 SHADES = " ░▒▓█"
+# Characters that a cell takes, and the gap beside it.
+CELL, GAP = 5, 2
+# Words shown for each of a text that is too long for a map.
+SHOWN = 4
 FIELDS = ("query_position", "query", "key_position", "key", "weight", "visible")
 
 
@@ -50,24 +54,31 @@ def command(text: tuple[str, ...], mask: str, output: Output) -> None:
 
 
 def heat_map(attention_map: AttentionMap) -> str:
-    """Rows look, columns are looked at; a hidden pair shows a dot."""
-    if not attention_map.tokens:
-        return ""
-    return to_table(*_cells(attention_map), "row looks at column; rows add up to 100 %")
-
-
-def _cells(attention_map: AttentionMap) -> tuple[dict[str, str], list[list[Any]]]:
-    columns = {"": "left"}
+    """Rows look, columns are looked at; a hidden pair shows a dot. A text too long for that shows
+    what each of its words looks at most.
+    """
     tokens = attention_map.tokens
-    room = max(4, (terminal_width() - max(map(len, tokens)) - 2) // len(tokens) - 2)
-    for j, token in enumerate(tokens):
-        name = token[:room]
-        columns[name + " " * sum(other[:room] == name for other in tokens[:j])] = "right"
+    if not tokens:
+        return ""
+    room = (terminal_width() - max(map(len, tokens))) // len(tokens) - GAP
+    if room < CELL:
+        return _most_looked_at(attention_map)
+    columns = [("", "left"), *((token[:room], "right") for token in tokens)]
+    shown = zip(tokens, attention_map.weights, attention_map.mask, strict=True)
+    rows = [
+        [token, *(_cell(weight, keep) for weight, keep in zip(weights, visible, strict=True))]
+        for token, weights, visible in shown
+    ]
+    return to_table(columns, rows, "row looks at column; rows add up to 100 %")
+
+
+def _most_looked_at(attention_map: AttentionMap) -> str:
     rows = []
-    for i, token in enumerate(tokens):
-        shown = zip(attention_map.weights[i], attention_map.mask[i], strict=True)
-        rows.append([token, *(_cell(weight, visible) for weight, visible in shown)])
-    return columns, rows
+    for token, weights in zip(attention_map.tokens, attention_map.weights, strict=True):
+        best = (-weights).argsort(kind="stable")[:SHOWN]
+        seen = [f"{attention_map.tokens[j]} {weights[j]:.0%}" for j in best if weights[j]]
+        rows.append([token, ", ".join(seen)])
+    return to_table([("word", "left"), ("looks most at", "wrap")], rows)
 
 
 def _cell(weight: float, visible: bool) -> Any:

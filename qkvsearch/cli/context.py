@@ -56,11 +56,11 @@ class Settings:
         from qkvsearch import __version__
         from qkvsearch.data.samples import sample
         from qkvsearch.engine import Engine
-        from qkvsearch.workspace import Workspace
+        from qkvsearch.workspace import FORMAT_VERSION, Workspace
 
         fingerprint = sample(name).fingerprint()
         cache = Path(click.get_app_dir("qkvsearch")) / "samples"
-        path = cache / f"{name}-{__version__}-{fingerprint}"
+        path = cache / f"{name}-{__version__}-{FORMAT_VERSION}-{fingerprint}"
         if not Workspace(path).exists:
             from qkvsearch.builder import build_workspace
             from qkvsearch.data.sources import read_source

@@ -60,11 +60,11 @@ def with_parts(ranking: Ranking) -> list[dict[str, Any]]:
 def ranking_table(rows: list[dict[str, Any]], ranking: Ranking) -> str:
     if not rows:
         return ""
-    columns = {"#": "right", "title": "wrap", "score": "right", "weight": "right"}
+    columns = [("#", "right"), ("title", "wrap"), ("score", "right"), ("weight", "right")]
     rated = any("predicted_rating" in row for row in rows)
     if rated:
-        columns["rating"] = "right"
-    columns["id"] = "left"
+        columns.append(("rating", "right"))
+    columns.append(("id", "left"))
     cells = []
     for row in rows:
         line = [row["rank"], row["title"], f"{row['score']:.3f}", f"{row['weight']:.1%}"]

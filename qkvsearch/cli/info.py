@@ -31,7 +31,7 @@ def command(verify: bool, output: Output) -> None:
                 f"{engine.snapshot.folder}: damaged: {', '.join(damaged)}; build it again"
             )
         facts["checksums"] = "all files as written"
-    output.write([facts], lambda: to_table({"": "left", " ": "wrap"}, _lines(facts)))
+    output.write([facts], lambda: to_table([("", "left"), ("", "wrap")], _lines(facts)))
 
 
 def _lines(facts: dict[str, Any]) -> list[list[str]]:

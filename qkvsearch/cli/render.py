@@ -53,10 +53,6 @@ class Output:
         self.path = path
         self.is_parquet = path is not None and path.suffix == ".parquet" and format_name is None
 
-    @property
-    def is_table(self) -> bool:
-        return self.format == "table" and not self.is_parquet
-
     def write(self, rows: Rows, table: Callable[[], str], fields: Sequence[str] = ()) -> None:
         """`rows` in the format asked for; `table()` gives the text that a person reads. `fields`
         head the columns even where there are no rows.
@@ -133,8 +129,10 @@ def _markdown_cell(value: Any) -> str:
     return text.replace("|", "\\|").replace("\n", " ")
 
 
-def to_table(columns: Mapping[str, str], rows: Sequence[Sequence[Any]], caption: str = "") -> str:
-    """A table as wide as the terminal at most. `columns`: heading to "left", "right" or "wrap".
+def to_table(
+    columns: Sequence[tuple[str, str]], rows: Sequence[Sequence[Any]], caption: str = ""
+) -> str:
+    """A table as wide as the terminal at most. `columns`: headings with "left", "right" or "wrap".
 
     Only the "wrap" columns give way where the window is narrow.
     """
@@ -142,9 +140,9 @@ def to_table(columns: Mapping[str, str], rows: Sequence[Sequence[Any]], caption:
     from rich.table import Table
     from rich.text import Text
 
-    has_header = any(name.strip() for name in columns)
+    has_header = any(name for name, _ in columns)
     table = Table(box=None, pad_edge=False, header_style="bold", show_header=has_header)
-    for name, layout in columns.items():
+    for name, layout in columns:
         table.add_column(
             name,
             justify="right" if layout == "right" else "left",

@@ -11,9 +11,13 @@ from functools import lru_cache
 # Han, kana and Hangul are written without spaces between words (or, for Korean, with endings
 # attached), so pairs of neighbouring characters stand in for words.
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
-# In the scripts of India vowel signs are marks, not letters, and belong to the word.
-INDIC = "\u0900-\u0963\u0966-\u0dff"
-RUNS = re.compile(rf"[{CJK}]+|(?:(?![{CJK}_])[\w{INDIC}])+(?:'(?:(?![{CJK}_])[\w{INDIC}])+)*")
+# The vowel signs of Hebrew, Arabic, the scripts of India, and Thai are marks, not letters, and
+# belong to the word.
+MARKS = (
+    "\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
+    "\u0900-\u0963\u0966-\u0dff\u0e31-\u0e3a\u0e47-\u0e4e"
+)
+RUNS = re.compile(rf"[{CJK}]+|(?:(?![{CJK}_])[\w{MARKS}])+(?:'(?:(?![{CJK}_])[\w{MARKS}])+)*")
 ACCENTS = re.compile("[\u0300-\u036f]")
 MAX_TERM = 32
 
@@ -72,7 +76,7 @@ class Analyzer:
         """What an embedding is made of: the query's words but the numbers. A year in a title would
         otherwise outweigh what the title is about.
         """
-        return [token for token in self.query_tokens(text) if not token.term.isnumeric()]
+        return [token for token in self.query_tokens(text) if not token.term.isdecimal()]
 
     def terms(self, text: str) -> list[str]:
         """The terms of `meaningful_tokens`."""

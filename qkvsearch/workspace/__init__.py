@@ -1,5 +1,6 @@
 """Where it lives on disk: SQLite and array files, published atomically, read without unpickling."""
 
+from qkvsearch.workspace.arrays import FORMAT_VERSION
 from qkvsearch.workspace.store import BuildContents, Snapshot, Workspace
 
-__all__ = ["BuildContents", "Snapshot", "Workspace"]
+__all__ = ["FORMAT_VERSION", "BuildContents", "Snapshot", "Workspace"]

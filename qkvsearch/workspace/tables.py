@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 from collections.abc import Sequence
@@ -85,13 +86,14 @@ class Tables:
 
     def names(self, positions: Sequence[int] | np.ndarray) -> tuple[list[Id], list[str]]:
         """Ids and titles of items, in the order of `positions`."""
-        rows = [
-            self._rows(
-                f"SELECT id, title FROM items_{self.build} WHERE _position = ?", int(position)
-            )[0]
-            for position in positions
-        ]
-        return [row[0] for row in rows], [str(row[1]) for row in rows]
+        wanted = [int(position) for position in positions]
+        rows = self._rows(
+            f"SELECT _position, id, title FROM items_{self.build} "
+            "WHERE _position IN (SELECT value FROM json_each(?))",
+            json.dumps(wanted),
+        )
+        found = {position: (id_, str(title)) for position, id_, title in rows}
+        return [found[position][0] for position in wanted], [found[p][1] for p in wanted]
 
     def text(self, position: int, columns: Sequence[str]) -> str:
         """What search read of an item: its text columns, one a line."""
@@ -140,12 +142,18 @@ class Tables:
         if len(rows) == 1:
             return int(rows[0][0])
         if rows:
-            ids, titles = self.names([position for (position,) in rows])
-            choices = ", ".join(f"{id_} = {title}" for id_, title in zip(ids, titles, strict=True))
+            choices = ", ".join(self._label(position) for (position,) in rows)
             raise UnknownIdError(
                 f"{wanted!r} is the title of {len(rows)} items; give an id: {choices}"
             )
         raise UnknownIdError(f"no item {wanted!r}{suggest(wanted, self._similar_titles(wanted))}")
+
+    def _label(self, position: int) -> str:
+        """An item by its id, its title and, where there is one, its year."""
+        (ids, titles), columns = self.names([position]), {*self.columns}
+        if "year" not in columns or re.search(r"\(\d{4}\)", titles[0]):
+            return f"{ids[0]} = {titles[0]}"
+        return f"{ids[0]} = {titles[0]} ({self.text(position, ['year'])})"
 
     def _similar_titles(self, wanted: str) -> list[str]:
         words = [f"%{word}%" for word in re.findall(r"\w{3,}", wanted)[:20]] or [f"%{wanted}%"]

@@ -137,7 +137,7 @@ def test_a_pipe_closed_early_is_no_error(videos_path):
     process.stdout.close()
     assert process.stderr.read() == b""
     process.stderr.close()
-    assert process.wait() == 0
+    assert process.wait() in (0, 1)  # as Click's version will have it
 
 
 def test_the_process_itself_exits_with_the_code_and_without_a_traceback(qkv_process):

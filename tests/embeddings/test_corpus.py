@@ -108,3 +108,17 @@ def test_degenerate_catalogues_neither_warn_nor_crash(texts):
     assert np.isfinite(encoder.embeddings_).all()
     assert np.isfinite(encoder.encoder_.vectors).all()
     np.testing.assert_allclose(encoder.transform(texts), encoder.embeddings_, atol=1e-5)
+
+
+def test_equal_texts_make_no_directions_but_their_own():
+    encoder = CorpusEncoder().fit(["deep sea"] * 3)
+    cosines = encoder.transform(["deep", "sea"]) @ encoder.embeddings_.T
+    np.testing.assert_allclose(cosines, np.ones((2, 3)), atol=1e-5)
+
+
+def test_a_text_outside_the_main_directions_has_no_key_made_of_rounding_errors():
+    texts = ["deep sea water", "deep sea", "sea water", "deep water", "red car"]
+    encoder = CorpusEncoder(n_components=1).fit(texts)
+    assert not encoder.embeddings_[4].any()
+    assert not encoder.transform(["red car"]).any()
+    assert encoder.embeddings_[:4].all()

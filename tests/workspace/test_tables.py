@@ -47,7 +47,7 @@ def test_an_ambiguous_title_lists_the_ids(tables):
 def test_an_exact_title_that_two_items_have_lists_them(tmp_path, make_contents):
     rows = [(i, "Rope", 2000, "x", 1.0) for i in (3, 1)]
     Workspace(tmp_path).publish(make_contents(rows))
-    with pytest.raises(UnknownIdError, match="give an id: 1 = Rope, 3 = Rope"):
+    with pytest.raises(UnknownIdError, match=r"1 = Rope \(2000\), 3 = Rope \(2000\)"):
         Workspace(tmp_path).open().tables.item_position("Rope")
 
 
