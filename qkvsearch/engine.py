@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch.attention import exclusion_mask
-from qkvsearch.data.ids import Id
+from qkvsearch.data.ids import Id, id_text
 from qkvsearch.embeddings.context import AttentionMap, self_attend
+from qkvsearch.embeddings.factors import ImplicitFactors
 from qkvsearch.embeddings.labelled import LabelledVectors
 from qkvsearch.errors import QkvError, WorkspaceError, suggest
 from qkvsearch.retrieval import DenseKeys, Head, Ranking, fuse, rank
@@ -82,12 +83,7 @@ class Engine:
         exact solve on the current history. Items met before are left out. With `explain` each hit
         carries `because`: all of the history, whose contributions add up to the score.
         """
-        factors = self.models.implicit
-        if factors is None:
-            raise WorkspaceError(
-                f"{self.workspace.path}: nobody's interactions are here to recommend from; build "
-                "with --interactions FILE"
-            )
+        factors = self._require_implicit()
         history = self._history(user, _as_list(likes))
         vectors = factors.history_vectors(history.positions, history.confidences)
         ids, _ = self.tables.names(history.positions)
@@ -98,9 +94,8 @@ class Engine:
         ranking = self._rank(head, k, temperature, mask)
         if explain:
             ranking = self._with_reasons(ranking, history)
-        ratings = self.models.ratings
-        if ratings is not None and history.ratings is not None:
-            rated = np.isfinite(history.ratings)
+        ratings, rated = self.models.ratings, np.isfinite(history.ratings)
+        if ratings is not None and rated.any():
             bias, embedding = ratings.fold_in(history.positions[rated], history.ratings[rated])
             predicted = ratings.predict(embedding, bias, ranking.positions)
             ranking = ranking.annotated(predicted_rating=predicted.tolist())
@@ -125,6 +120,27 @@ class Engine:
         tokens = self.models.encoder.sequence(text)
         return self_attend(tokens, mask, left_out=self.models.encoder.unknown(text))
 
+    def record(self, user: Id, item: Id, rating: float | None = None) -> tuple[Id, str]:
+        """One more interaction, on disk when this returns. The next `recommend` knows it, by an
+        exact solve on the longer history, without a rebuild. The item's id and title come back.
+
+        A new user is created; of repeated pairs the latest counts; without a rating the interaction
+        counts in full. Recorded interactions stay when the workspace is built again. Raises
+        `UnknownIdError` for an item that is not in the catalogue, `QkvError` for a rating outside
+        the scale.
+        """
+        self._require_implicit()
+        if not id_text(user):
+            raise QkvError("a user needs an id")
+        scale = self.models.rating_scale
+        if rating is not None and scale is None:
+            raise QkvError("the interactions here have no ratings: leave the rating out")
+        if rating is not None and scale is not None and not scale[0] <= rating <= scale[1]:
+            raise QkvError(f"a rating here is from {scale[0]:g} to {scale[1]:g}, not {rating:g}")
+        ids, titles = self.tables.names([self.tables.item_position(item)])
+        self.workspace.record(id_text(user), id_text(ids[0]), rating)
+        return ids[0], titles[0]
+
     def info(self) -> dict[str, Any]:
         """What was built, when, and from what."""
         facts = self.snapshot.facts
@@ -135,6 +151,7 @@ class Engine:
             "items": self.n_items,
             "users": facts.get("n_users", 0),
             "interactions": facts.get("n_interactions", 0),
+            "recorded_since": self.tables.n_recorded(),
             "rating_scale": facts.get("rating_scale"),
             "encoder": facts["encoder"],
             "columns": self.tables.columns,
@@ -146,6 +163,14 @@ class Engine:
         }
 
     # --- from the owner's words to heads, histories and masks ---
+
+    def _require_implicit(self) -> ImplicitFactors:
+        if self.models.implicit is None:
+            raise WorkspaceError(
+                f"{self.workspace.path}: nobody's interactions are here to recommend from; build "
+                "with --interactions FILE"
+            )
+        return self.models.implicit
 
     def _lexical_head(self, query: str) -> Head | None:
         return self.models.lexical_keys.head(self.models.encoder.analyzer.query_tokens(query))
@@ -167,22 +192,17 @@ class Engine:
         return LabelledVectors(titles, self.models.item_directions.vectors[[position]])
 
     def _history(self, user: Any, likes: Sequence[Any]) -> History:
-        """What a known user met, with what they say they like on top; a like counts in full."""
+        """What a user met, what was recorded since, and what someone says they like on top."""
         if user is None and not likes:
             raise QkvError("nobody to recommend to: name a user, or something they like")
-        liked = [self.tables.item_position(item) for item in likes]
-        history = History(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.float32))
-        if user is not None:
-            history = self.models.history(self.tables.require_user(user))
-        stays = ~np.isin(history.positions, liked)
-        added = np.unique(np.array(liked, dtype=np.int64))
-        return History(
-            np.concatenate([history.positions[stays], added]),
-            np.concatenate([history.confidences[stays], np.ones(len(added), np.float32)]),
-            None
-            if history.ratings is None
-            else np.concatenate([history.ratings[stays], np.full(len(added), np.nan)]),
-        )
+        scale = self.models.rating_scale
+        position = None if user is None else self.tables.user_position(user)
+        recorded = [] if user is None else self.tables.recorded(user)
+        if user is not None and position is None and not recorded:
+            raise self.tables.unknown_user(user)
+        history = self.models.history(position)
+        liked = [(self.tables.item_position(item), None) for item in likes]
+        return history.then([*recorded, *liked], scale)
 
     def _mask(self, where: str | None, excluded: Any = ()) -> np.ndarray:
         """True where an item may be ranked."""

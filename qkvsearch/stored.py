@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,15 +20,32 @@ IMPLICIT_ARRAYS = ("item_embeddings", "gram")
 RATING_ARRAYS = ("item_biases", "item_embeddings")
 
 
+Scale = tuple[float, float] | None
+
+
 @dataclass(frozen=True)
 class History:
-    """What a person met: row numbers (h,), confidences (h,) to recommend by, ratings (h,) or None,
-    NaN where one is unknown.
+    """What a person met: row numbers (h,), confidences (h,) to recommend by, and ratings (h,), NaN
+    where one is unknown.
     """
 
     positions: np.ndarray
     confidences: np.ndarray
-    ratings: np.ndarray | None = None
+    ratings: np.ndarray
+
+    def then(self, later: Iterable[tuple[int, float | None]], scale: Scale) -> History:
+        """With later meetings (row number, rating), which stand instead of earlier ones with the
+        same items. A rating of None, where someone only likes the item, counts in full.
+        """
+        latest = dict(later)
+        stays = ~np.isin(self.positions, list(latest))
+        ratings = np.array([np.nan if r is None else r for r in latest.values()], dtype=np.float32)
+        counts = np.where(np.isnan(ratings), 1, confidences(ratings, len(ratings), scale))
+        return History(
+            np.concatenate([self.positions[stays], np.array(list(latest), dtype=np.int64)]),
+            np.concatenate([self.confidences[stays], counts.astype(np.float32)]),
+            np.concatenate([self.ratings[stays], ratings]),
+        )
 
 
 # --- stored by the builder ---
@@ -129,12 +147,37 @@ class StoredModels:
         arrays = {name: self.snapshot.array(f"ratings.{name}") for name in RATING_ARRAYS}
         return RatingFactors.from_state(arrays, self.snapshot.facts["ratings"])
 
-    def history(self, user: int) -> History:
-        """What the user in this row met."""
-        start, end = self.snapshot.array("interactions.indptr")[user : user + 2]
-        positions = self.snapshot.array("interactions.items")[start:end].astype(np.int64)
-        if "rating_scale" not in self.snapshot.facts:
-            return History(positions, confidences(None, len(positions), None))
-        ratings = self.snapshot.array("interactions.ratings")[start:end]
-        scale = self.snapshot.facts["rating_scale"]
-        return History(positions, confidences(ratings, len(positions), scale), ratings)
+    def log(self) -> Interactions | None:
+        """What the build learnt from, in the owner's ids; None where there were no interactions."""
+        snapshot = self.snapshot
+        if "interactions.indptr" not in snapshot:
+            return None
+        names = [f"interactions.{name}" for name in ("ratings", "times")]
+        ratings, times = (snapshot.array(name) if name in snapshot else None for name in names)
+        lengths = np.diff(snapshot.array("interactions.indptr"))
+        return Interactions(
+            users=np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
+            items=snapshot.array("interactions.items"),
+            user_ids=snapshot.tables.ids("users"),
+            item_ids=snapshot.tables.ids("items"),
+            ratings=ratings,
+            times=times,
+            times_comparable=snapshot.facts.get("times_comparable", True),
+        )
+
+    @property
+    def rating_scale(self) -> Scale:
+        """The lowest and the highest rating, None where there are none."""
+        return self.snapshot.facts.get("rating_scale")
+
+    def history(self, user: int | None) -> History:
+        """What the user in this row of the build met; nothing for None."""
+        span = slice(0)
+        if user is not None:
+            span = slice(*self.snapshot.array("interactions.indptr")[user : user + 2])
+        positions = self.snapshot.array("interactions.items")[span].astype(np.int64)
+        if self.rating_scale is None:
+            unknown = np.full(len(positions), np.nan, dtype=np.float32)
+            return History(positions, confidences(None, len(positions), None), unknown)
+        ratings = self.snapshot.array("interactions.ratings")[span]
+        return History(positions, confidences(ratings, len(positions), self.rating_scale), ratings)

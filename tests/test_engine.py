@@ -194,7 +194,7 @@ def test_reasons_name_what_was_met_by_id_and_title_the_largest_first(shop):
 
 def test_the_score_is_the_exact_solve_on_the_history(movies):
     ranking = movies.recommend(user="u007", k=3)
-    user = movies.tables.require_user("u007")
+    user = movies.tables.user_position("u007")
     start, end = movies.snapshot.array("interactions.indptr")[user : user + 2]
     positions = movies.snapshot.array("interactions.items")[start:end]
     ratings = movies.snapshot.array("interactions.ratings")[start:end]

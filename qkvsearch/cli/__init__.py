@@ -15,7 +15,18 @@ from qkvsearch.cli.context import Settings
 from qkvsearch.errors import QkvError, suggest
 
 # In the order in which a newcomer meets them.
-COMMANDS = ("demo", "build", "search", "recommend", "similar", "attend", "info")
+COMMANDS = (
+    "demo",
+    "build",
+    "search",
+    "recommend",
+    "similar",
+    "record",
+    "attend",
+    "evaluate",
+    "info",
+    "data",
+)
 EPILOG = "Start with: qkvsearch demo"
 
 

@@ -26,9 +26,7 @@ def command() -> None:
     run = settings()
     videos, films = run.open_sample("videos"), run.open_sample("movies")
 
-    _say(
-        "One formula, softmax(QKᵀ/√d + mask)·V: a query meets keys, and values are mixed or ranked."
-    )
+    _say("One formula, softmax(QKᵀ/√d + mask)·V: a query meets keys, and values answer.")
     _step("Search: the query is a text, the keys are the videos' words and vectors.",
           "search", QUERY, "-k", "4")  # fmt: skip
     ranking = videos.search(QUERY, k=4)

@@ -60,7 +60,18 @@ class Output:
         if self.is_parquet:
             self._write_parquet(rows, fields)
             return
-        text = table() if self.format == "table" else RENDERERS[self.format](rows, fields)
+        self._emit(table() if self.format == "table" else RENDERERS[self.format](rows, fields))
+
+    def write_one(self, whole: Mapping[str, Any], rows: Rows, table: Callable[[], str]) -> None:
+        """A result that is one thing: JSON holds it `whole`, as one object; the listing formats
+        hold its `rows`.
+        """
+        if self.format == "json":
+            self._emit(to_json(whole))
+        else:
+            self.write(rows, table)
+
+    def _emit(self, text: str) -> None:
         if self.path is None:
             write_text(text)
             return
@@ -88,7 +99,7 @@ def write_text(text: str) -> None:
     click.echo(text, nl=bool(text) and not text.endswith("\n"))
 
 
-def to_json(rows: Rows, fields: Sequence[str] = ()) -> str:
+def to_json(rows: Rows | Mapping[str, Any], fields: Sequence[str] = ()) -> str:
     return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
 
 

@@ -14,6 +14,7 @@ from qkvsearch.errors import DataError
 class Sample:
     """Files of one bundled data set, by name inside `datasets/`."""
 
+    about: str
     items: str
     interactions: str | None
 
@@ -30,8 +31,8 @@ class Sample:
 
 
 SAMPLES = {
-    "videos": Sample(items="videos.csv", interactions=None),
-    "movies": Sample(items="movies.csv", interactions="ratings.csv"),
+    "videos": Sample("invented videos", "videos.csv", None),
+    "movies": Sample("real films with simulated ratings", "movies.csv", "ratings.csv"),
 }
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch.errors import WorkspaceError
+from qkvsearch.workspace import records
 from qkvsearch.workspace.arrays import checksum, read_array, read_manifest, write_build
 from qkvsearch.workspace.tables import Tables, drop_tables, write_tables
 
@@ -102,6 +103,10 @@ class Workspace:
         with suppress(OSError, sqlite3.Error):
             self._prune()
 
+    def record(self, user: str, item: str, rating: float | None) -> None:
+        """One more interaction, by ids; what is open sees it at once. Raises `WorkspaceError`."""
+        records.append(self.path / DATABASE, user, item, rating)
+
     def open(self) -> Snapshot:
         """The current build. Raises `WorkspaceError` where there is none or it is damaged."""
         if not self.exists:
@@ -137,6 +142,7 @@ class Workspace:
             db.execute("PRAGMA journal_mode=WAL")
             db.execute("BEGIN IMMEDIATE")
             db.execute(SCHEMA)
+            db.execute(records.SCHEMA)
             db.execute("UPDATE builds SET is_current = 0")
             created = datetime.now(UTC).isoformat(timespec="seconds")
             cursor = db.execute(

@@ -7,7 +7,7 @@ import re
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -95,6 +95,11 @@ class Tables:
         found = {position: (id_, str(title)) for position, id_, title in rows}
         return [found[position][0] for position in wanted], [found[p][1] for p in wanted]
 
+    def ids(self, kind: Literal["items", "users"]) -> Ids:
+        """All ids, in the order of their row numbers."""
+        rows = self._rows(f"SELECT id FROM {kind}_{self.build} ORDER BY _position")
+        return Ids(str(id_) for (id_,) in rows)
+
     def text(self, position: int, columns: Sequence[str]) -> str:
         """What search read of an item: its text columns, one a line."""
         picked = ", ".join(map(_quoted, columns))
@@ -114,14 +119,26 @@ class Tables:
         rows = self._rows(f"SELECT _position FROM users_{self.build} WHERE id = ?", id_text(user))
         return rows[0][0] if rows else None
 
-    def require_user(self, user: Any) -> int:
-        position = self.user_position(user)
-        if position is None:
-            known = [str(name) for (name,) in self._rows(f"SELECT id FROM users_{self.build}")]
-            first = f"; {len(known):,} users, the first is {known[0]}" if known else "; no users"
-            near = suggest(id_text(user), known) or first
-            raise UnknownIdError(f"no user {id_text(user)!r}{near}")
-        return position
+    def recorded(self, user: Any) -> list[tuple[int, float | None]]:
+        """What was recorded of a user, oldest first: row numbers of items that are still in the
+        catalogue, and ratings.
+        """
+        return self._rows(
+            f"SELECT _position, rating FROM recorded JOIN items_{self.build} ON id = item "
+            "WHERE user = ? ORDER BY number",
+            id_text(user),
+        )
+
+    def n_recorded(self) -> int:
+        return int(self._rows("SELECT count(*) FROM recorded")[0][0])
+
+    def unknown_user(self, user: Any) -> UnknownIdError:
+        """The error for a user who is neither in the build nor recorded since."""
+        users = f"SELECT CAST(id AS TEXT) FROM users_{self.build} UNION SELECT user FROM recorded"
+        known = [name for (name,) in self._rows(users)]
+        first = f"; {len(known):,} users, the first is {known[0]}" if known else "; no users"
+        near = suggest(id_text(user), known) or first
+        return UnknownIdError(f"no user {id_text(user)!r}{near}")
 
     def item_position(self, item: Any) -> int:
         """The row number of an item, by its id or, where only one has it, by its title.

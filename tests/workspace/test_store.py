@@ -62,7 +62,7 @@ def test_only_the_last_two_builds_stay(workspace, make_contents):
         folders = {name for (name,) in db.execute("SELECT folder FROM builds")}
     db.close()
     kinds = ("items", "titles", "users")
-    assert names - {"builds", "sqlite_sequence"} == {
+    assert names - {"builds", "recorded", "sqlite_sequence"} == {
         f"{kind}_{n}" for kind in kinds for n in (3, 4)
     }
     assert folders == {path.name for path in (workspace.path / "builds").iterdir()}

@@ -1,0 +1,157 @@
+"""`qkvsearch evaluate`: how good searches and recommendations are, beside simpler methods."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from qkvsearch.cli.context import Settings, settings
+from qkvsearch.cli.render import Output, output_options, to_table
+from qkvsearch.errors import WorkspaceError
+
+if TYPE_CHECKING:
+    from qkvsearch.evaluation.report import Evaluation
+    from qkvsearch.evaluation.search import Search
+
+FILE = click.Path(path_type=Path)
+BASELINE_HEAD = "lexical"
+# Names said of a list on stderr; JSON carries all.
+SHOWN_NAMES = 3
+
+
+@click.group(short_help="Measure searches and recommendations.")
+def command() -> None:
+    """Measure how good the answers are, beside those of simpler methods.
+
+    \b
+    Examples:
+      qkvsearch -w talks evaluate search --queries queries.tsv --qrels qrels.tsv
+      qkvsearch -w films evaluate recommend --protocol time
+    """
+
+
+@command.command()
+@click.option(
+    "--queries", type=FILE, required=True, help="Lines of id<TAB>text; no header, no quoting."
+)
+@click.option(
+    "--qrels",
+    type=FILE,
+    required=True,
+    help="The right answers: TREC judgements, or lines of query<TAB>item[<TAB>grade].",
+)
+@click.option("--heads", metavar="NAMES", help="Which heads score.  [default: lexical,semantic]")
+@output_options
+def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> None:
+    """Measure search by queries whose right answers are known.
+
+    nDCG@10 (linear gains), MRR@10 and Recall@100, averaged over the judged queries as trec_eval
+    does it, beside the words alone (BM25). Grades from 1 up are relevant; what nobody judged is
+    not.
+
+    \b
+    Examples:
+      qkvsearch -w talks evaluate search --queries queries.tsv --qrels qrels.tsv
+      qkvsearch evaluate search --queries q.tsv --qrels qrels.txt --heads lexical --format json
+    """
+    from qkvsearch.data.judgements import read_judgements, read_queries
+    from qkvsearch.evaluation.search import evaluate_search
+
+    run = settings()
+    texts, judgements = read_queries(queries), read_judgements(qrels)
+    engine = run.open(sample="videos")
+    names = [name.strip() for name in heads.split(",")] if heads is not None else None
+
+    def searching(names: list[str] | None) -> Search:
+        return lambda text, k: [hit.id for hit in engine.search(text, k=k, heads=names)]
+
+    only_words = names is not None and set(names) == {BASELINE_HEAD}
+    baselines = {} if only_words else {BASELINE_HEAD: searching([BASELINE_HEAD])}
+    with run.progress() as progress:
+        found = evaluate_search(
+            searching(names),
+            texts,
+            judgements,
+            baselines=baselines,
+            catalog=engine.tables.ids("items"),
+            progress=progress,
+        )
+    _say_names(run, found, "queries_without_judgements", "left out")
+    _say_names(run, found, "items_not_in_catalog", "count as missed")
+    _write(found, output, f"{found.facts['queries']:,} judged queries")
+
+
+@command.command()
+@click.option(
+    "--protocol",
+    type=click.Choice(["random", "leave-last-out", "time", "strong"]),
+    default="random",
+    show_default=True,
+    help="What is held out: a fifth of each user's log, each user's latest, the latest fifth of "
+    "all, or part of the log of users whom training never sees.",
+)
+@click.option(
+    "-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many count."
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what is random."
+)
+@output_options
+def recommend(protocol: str, k: int, seed: int, output: Output) -> None:
+    """Measure recommendations by interactions held out of training.
+
+    Learns anew from the train part of the workspace's log, ranks the whole catalogue but for what
+    each user met, and gives nDCG, recall, MRR and coverage at k beside the most popular items; RMSE
+    and MAE where there are ratings, beside biases alone. With ratings, only what was rated in the
+    upper half of the scale is relevant.
+
+    \b
+    Examples:
+      qkvsearch -w films evaluate recommend
+      qkvsearch -w films evaluate recommend --protocol strong -k 20 --format json
+    """
+    run = settings()
+    engine = run.open(sample="movies")
+    log = engine.models.log()
+    if log is None:
+        raise WorkspaceError(
+            f"{engine.workspace.path}: nobody's interactions are here to judge by; build with "
+            "--interactions FILE"
+        )
+    from qkvsearch.evaluation.recommend import evaluate_recommend
+
+    with run.progress() as progress:
+        found = evaluate_recommend(log, protocol, k=k, random_state=seed, progress=progress)
+    facts = found.facts
+    if facts["users_without_history"]:
+        run.say(f"Left out: {facts['users_without_history']:,} users without a history to go by.")
+    counted = (
+        f"{protocol}: {facts['users']:,} users judged; "
+        f"{facts['train']:,} interactions learnt from, {facts['test']:,} held out"
+    )
+    _write(found, output, counted)
+
+
+def _say_names(run: Settings, found: Evaluation, fact: str, fate: str) -> None:
+    """Mention on stderr what the figures leave out."""
+    names = found.facts[fact]
+    if names:
+        shown = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
+        run.say(f"{len(names):,} {fact.replace('_', ' ')} {fate}: {shown}")
+
+
+def _write(found: Evaluation, output: Output, caption: str) -> None:
+    output.write_one(found.to_dict(), found.to_records(), lambda: _table(found, caption))
+
+
+def _table(found: Evaluation, caption: str) -> str:
+    """A line a figure, a column a system."""
+    systems = {"qkvsearch": found.metrics, **found.baselines}
+    columns = [("", "left"), *((name, "right") for name in systems)]
+    rows = [
+        [name, *(f"{figures[name]:.4f}" if name in figures else "" for figures in systems.values())]
+        for name in found.metrics
+    ]
+    return to_table(columns, rows, caption)

@@ -1,0 +1,34 @@
+"""`qkvsearch record`: one more interaction, known to the next `recommend`."""
+
+from __future__ import annotations
+
+import click
+
+from qkvsearch.cli.context import settings
+
+
+@click.command(short_help="Record that a user met an item.")
+@click.argument("user")
+@click.argument("item")
+@click.argument("rating", type=float, required=False)
+def command(user: str, item: str, rating: float | None) -> None:
+    """Record that USER met ITEM, and with which RATING, if any.
+
+    The next `recommend` knows it, without a rebuild. A new user is created; ITEM, an id or a title,
+    must be in the catalogue.
+
+    \b
+    Example:
+      qkvsearch -w films record 1017 "Heat (1995)" 4.5
+    """
+    from qkvsearch.engine import Engine
+
+    run = settings()
+    path = run.named_workspace()
+    if path is None:
+        raise click.UsageError(
+            "name a workspace to record in, such as: qkvsearch -w films build sample:movies"
+        )
+    id_, title = Engine(path).record(user, item, rating)
+    stars = "" if rating is None else f", rated {rating:g}"
+    run.say(f"Recorded: user {user}, {title} ({id_}){stars}.")

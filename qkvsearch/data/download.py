@@ -1,0 +1,134 @@
+"""Public data sets from their official address: checked, unpacked, and never left half done."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import tempfile
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from qkvsearch.errors import DataError, suggest
+
+MOVIELENS = "https://files.grouplens.org/datasets/movielens"
+TERMS = "GroupLens: research use, no redistribution; see its README"
+TIMEOUT = 30
+CHUNK = 1 << 18
+
+
+@dataclass(frozen=True)
+class Download:
+    """A zip archive with one folder of the data set's name. `md5` is the published checksum; where
+    it is None, the data set changes with time, and the sum is read from beside the archive.
+    """
+
+    name: str
+    about: str
+    address: str
+    megabytes: float
+    md5: str | None
+    terms: str = TERMS
+
+
+# Name, published MD5, megabytes, what it is.
+MOVIELENS_SETS = (
+    ("ml-latest-small", None, 1, "100,000 ratings, 9,700 films, tags"),
+    ("ml-100k", "0e33842e24a9c977be4e0107933c0723", 5, "100,000 ratings, 1,682 films"),
+    ("ml-1m", "c4d9eecfca2ab87c1945afe126590906", 6, "1 million ratings, 3,883 films"),
+    ("ml-10m", "ce571fd55effeba0271552578f2648bd", 63, "10 million ratings, 10,681 films"),
+    ("ml-20m", "cd245b17a1ae2cc31bb14903e1204af3", 190, "20 million ratings, 27,278 films"),
+    ("ml-25m", "6b51fb2759a8657d3bfcbfc42b592ada", 250, "25 million ratings, 62,423 films"),
+)
+DOWNLOADS = {
+    name: Download(name, about, f"{MOVIELENS}/{name}.zip", megabytes, md5)
+    for name, md5, megabytes, about in MOVIELENS_SETS
+}
+
+
+def find_download(name: str) -> Download:
+    """A data set by name. Raises `DataError` with near matches."""
+    if name not in DOWNLOADS:
+        known = list(DOWNLOADS)
+        raise DataError(
+            f"no data set {name!r}{suggest(name, known)} (there are {', '.join(known)})"
+        )
+    return DOWNLOADS[name]
+
+
+def fetch(
+    download: Download, folder: Path, progress: Callable[[str, int, int], None] | None = None
+) -> Path:
+    """Download, check and unpack into `folder`; the data set's own folder comes back.
+
+    Everything happens in a hidden folder beside it that is renamed at the end, so that a download
+    that fails leaves nothing. Raises `DataError` naming the address and what to do.
+    """
+    target = folder / download.name
+    if target.exists():
+        raise DataError(f"{target} is there already; remove it to fetch it again")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        partial = Path(tempfile.mkdtemp(prefix=f".{download.name}-", dir=folder))
+    except OSError as error:
+        raise DataError(f"{folder}: cannot write: {error.strerror}") from None
+    try:
+        archive = partial / "archive.zip"
+        found = _download(download.address, archive, progress)
+        published = download.md5 or _published_md5(f"{download.address}.md5")
+        if found != published:
+            raise DataError(
+                f"{download.address}: the checksum is {found}, published is {published}; "
+                "the download was cut or changed: try again"
+            )
+        os.replace(_unpack(archive, partial / "unpacked"), target)
+    except OSError as error:
+        raise DataError(f"{download.address}: {_reason(error)}") from None
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return target
+
+
+def _download(address: str, path: Path, progress: Callable[[str, int, int], None] | None) -> str:
+    """The MD5 of what was written to `path`."""
+    digest, done = hashlib.md5(usedforsecurity=False), 0
+    with urllib.request.urlopen(address, timeout=TIMEOUT) as response, path.open("wb") as file:
+        total = int(response.headers.get("Content-Length") or 0)
+        while chunk := response.read(CHUNK):
+            file.write(chunk)
+            digest.update(chunk)
+            done += len(chunk)
+            if progress is not None:
+                progress("downloading", done, max(total, done))
+    return digest.hexdigest()
+
+
+def _published_md5(address: str) -> str:
+    """The sum in a file of the form `<sum>  <name>` or `MD5 (<name>) = <sum>`."""
+    with urllib.request.urlopen(address, timeout=TIMEOUT) as response:
+        words = response.read(1000).decode("ascii", errors="replace").split()
+    return next((word.lower() for word in words if len(word) == 32 and word.isalnum()), "missing")
+
+
+def _unpack(archive: Path, folder: Path) -> Path:
+    """The one folder inside the archive. `extractall` keeps every member inside `folder`."""
+    try:
+        with zipfile.ZipFile(archive) as packed:
+            packed.extractall(folder)
+    except zipfile.BadZipFile as error:
+        raise DataError(f"{archive.name}: not a zip archive: {error}") from None
+    inside = [path for path in folder.iterdir() if path.is_dir() and path.name != "__MACOSX"]
+    if len(inside) != 1:
+        raise DataError(f"the archive holds {len(inside)} folders instead of one")
+    return inside[0]
+
+
+def _reason(error: OSError) -> str:
+    if isinstance(error, urllib.error.HTTPError):
+        return f"the server answered {error.code} {error.reason}"
+    reason = getattr(error, "reason", None) or error.strerror or error
+    return f"{reason}; check the connection, or download it by hand"

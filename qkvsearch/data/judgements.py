@@ -1,0 +1,93 @@
+"""Queries and which items answer them: the two files that a search is judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from qkvsearch.data.ids import id_text
+from qkvsearch.errors import DataError
+
+# Query id to its text; query id to the grade of each judged item.
+Queries = dict[str, str]
+Judgements = dict[str, dict[str, int]]
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+def read_queries(path: str | Path) -> Queries:
+    """Lines of `id<TAB>text`, without a header or quoting; of a repeated id the last stays.
+
+    Raises `DataError` naming the file and the line.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "queries.tsv")
+    >>> _ = path.write_text('q1\\tthe "red" planet\\n')
+    >>> read_queries(path)
+    {'q1': 'the "red" planet'}
+    """
+    queries: Queries = {}
+    for number, line in _lines(path):
+        name, tab, text = line.partition("\t")
+        if not (tab and id_text(name) and text.strip()):
+            raise DataError(f"{path}, line {number}: expected id<TAB>text, found {line[:60]!r}")
+        queries[id_text(name)] = text.strip()
+    if not queries:
+        raise DataError(f"{path}: no queries here; write one a line: id<TAB>text")
+    return queries
+
+
+def read_judgements(path: str | Path) -> Judgements:
+    """Lines of `query iteration item grade` (TREC), `query item grade`, or `query item`, grade 1.
+
+    Columns are parted by tabs where a line has one, so that ids may hold spaces, and by any space
+    otherwise. Grades are whole numbers, relevant from 1 up. Of a pair judged twice the last stays.
+    Raises `DataError` naming the file and the line.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp(), "qrels.txt")
+    >>> _ = path.write_text("q1 0 v7 2\\nq1\\tv8\\n")
+    >>> read_judgements(path)
+    {'q1': {'v7': 2, 'v8': 1}}
+    """
+    judgements: Judgements = {}
+    for number, line in _lines(path):
+        cells = [id_text(cell) for cell in line.strip().split("\t" if "\t" in line else None)]
+        if not 2 <= len(cells) <= 4 or "" in cells:
+            raise DataError(
+                f"{path}, line {number}: expected query, iteration, item and grade, or "
+                f"query<TAB>item<TAB>grade, found {line[:60]!r}"
+            )
+        query, item = cells[0], cells[1] if len(cells) < 4 else cells[2]
+        grade = _grade(cells[-1], f"{path}, line {number}") if len(cells) > 2 else 1
+        judgements.setdefault(query, {})[item] = grade
+    if not judgements:
+        raise DataError(f"{path}: no judgements here; write one a line: query<TAB>item<TAB>grade")
+    return judgements
+
+
+def _grade(text: str, place: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise DataError(
+            f"{place}: {text!r} is no grade: give a whole number, and no header line"
+        ) from None
+
+
+def _lines(path: str | Path) -> Iterator[tuple[int, str]]:
+    """Numbered lines that are not blank, without their ends."""
+    try:
+        content = Path(path).read_bytes().removeprefix(BYTE_ORDER_MARK)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot read: {error.strerror}") from None
+    # Only line feeds end a line: splitlines would also break a text at its odder separators.
+    for number, line in enumerate(content.split(b"\n"), 1):
+        try:
+            text = line.decode("utf-8").rstrip("\r")
+        except UnicodeDecodeError:
+            raise DataError(f"{path}, line {number}: not text in UTF-8; save it as UTF-8") from None
+        if text.strip():
+            yield number, text

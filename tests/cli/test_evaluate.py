@@ -1,0 +1,191 @@
+"""`evaluate`: one object in JSON, rows elsewhere, baselines beside, and mistakes in a sentence."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import click
+import pytest
+
+from qkvsearch.cli.evaluate import command, recommend
+from qkvsearch.evaluation.splits import PROTOCOLS
+
+
+@pytest.fixture
+def judged(tmp_path):
+    """Two queries of the shop and their answers, as arguments."""
+    (tmp_path / "q.tsv").write_text("q1\tred apple\nq2\tladder\nq3\tzzqx\n", encoding="utf-8")
+    (tmp_path / "qrels.txt").write_text("q1 0 1 1\nq2 0 7 2\nq2 0 8 1\n", encoding="utf-8")
+    return ("search", "--queries", "q.tsv", "--qrels", "qrels.txt")
+
+
+def test_search_gives_one_object(qkv, shop_path, judged):
+    answer = qkv("-w", shop_path, "evaluate", *judged, "--format", "json")
+    found = json.loads(answer.stdout)
+    assert answer.code == 0
+    assert list(found)[:3] == ["protocol", "metrics", "baselines"]
+    assert found["metrics"] == {"ndcg@10": 1.0, "mrr@10": 1.0, "recall@100": 1.0}
+    assert set(found["baselines"]) == {"lexical"}
+    assert found["queries"] == 2
+    assert "1 queries without judgements left out: q3" in answer.stderr
+
+
+def test_search_takes_heads_and_is_no_baseline_of_itself(qkv, shop_path, judged):
+    run = ("-w", shop_path, "evaluate", *judged, "--format", "json")
+    assert json.loads(qkv(*run, "--heads", "lexical").stdout)["baselines"] == {}
+    both = json.loads(qkv(*run, "--heads", "lexical, semantic").stdout)
+    assert both == json.loads(qkv(*run).stdout)
+
+
+def test_search_says_which_judged_items_are_not_there(qkv, shop_path, judged, tmp_path):
+    with (tmp_path / "qrels.txt").open("a", encoding="utf-8") as file:
+        file.write("q1 0 999 1\n")
+    answer = qkv("-w", shop_path, "evaluate", *judged, "--format", "json")
+    assert "1 items not in catalog count as missed: 999" in answer.stderr
+    assert json.loads(answer.stdout)["metrics"]["recall@100"] == 0.75
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_recommend_gives_one_object_with_its_baselines(qkv, movies_path, protocol):
+    answer = qkv(
+        "-w", movies_path, "evaluate", "recommend", "--protocol", protocol, "--format", "json"
+    )
+    found = json.loads(answer.stdout)
+    assert answer.code == 0
+    assert found["protocol"] == protocol
+    ranked = {"ndcg@10", "recall@10", "mrr@10", "coverage@10"}
+    assert set(found["metrics"]) == {*ranked, "rmse", "mae"}
+    assert set(found["baselines"]["popularity"]) == ranked
+    assert found["metrics"]["ndcg@10"] > found["baselines"]["popularity"]["ndcg@10"]
+    assert found["metrics"]["rmse"] < found["baselines"]["biases"]["rmse"]
+
+
+def test_recommend_takes_k_and_a_seed(qkv, shop_path):
+    run = ("-w", shop_path, "evaluate", "recommend", "--format", "json")
+    found = json.loads(qkv(*run, "-k", 3, "--seed", 5).stdout)
+    assert (found["k"], found["random_state"]) == (3, 5)
+    assert "recall@3" in found["metrics"]
+    assert found != json.loads(qkv(*run, "-k", 3).stdout)
+
+
+def test_other_formats_have_a_row_for_each_system(qkv, shop_path, tmp_path):
+    run = ("-w", shop_path, "evaluate", "recommend")
+    systems = ["qkvsearch", "popularity", "biases"]
+    rows = list(csv.DictReader(io.StringIO(qkv(*run, "--format", "csv").stdout)))
+    assert [row["system"] for row in rows] == systems
+    exact = json.loads(qkv(*run, "--format", "json").stdout)["metrics"]
+    assert float(rows[0]["ndcg@10"]) == exact["ndcg@10"]
+    lines = qkv(*run, "--format", "jsonl").stdout.splitlines()
+    assert [json.loads(line)["system"] for line in lines] == systems
+    assert qkv(*run, "--format", "markdown").stdout.startswith("| protocol | system |")
+    assert qkv(*run, "-o", "found.json").stdout == ""
+    assert json.loads((tmp_path / "found.json").read_text())["metrics"] == exact
+    pytest.importorskip("pyarrow", reason="writing Parquet needs the extra [parquet]")
+    assert qkv(*run, "-o", "found.parquet").code == 0
+
+
+def test_the_table_puts_the_baselines_beside(qkv, movies_path):
+    answer = qkv("-q", "-w", movies_path, "evaluate", "recommend")
+    lines = answer.stdout.splitlines()
+    assert lines[0].split() == ["qkvsearch", "popularity", "biases"]
+    assert [line.split()[0] for line in lines[1:7]] == [
+        "ndcg@10", "recall@10", "mrr@10", "coverage@10", "rmse", "mae",
+    ]  # fmt: skip
+    assert "users judged" in lines[7]
+    assert max(map(len, lines)) <= 80
+    assert answer.stderr == ""
+
+
+def test_without_a_workspace_the_samples_are_judged(qkv, tmp_path):
+    answer = qkv("evaluate", "recommend", "--format", "json")
+    assert "bundled movies" in answer.stderr
+    assert json.loads(answer.stdout)["items"] > 100
+    (tmp_path / "q.tsv").write_text("q1\tattention\n", encoding="utf-8")
+    (tmp_path / "r.tsv").write_text("q1\tv001\n", encoding="utf-8")
+    answer = qkv("evaluate", "search", "--queries", "q.tsv", "--qrels", "r.tsv")
+    assert (answer.code, "bundled videos" in answer.stderr) == (0, True)
+
+
+def test_the_protocols_offered_are_the_ones_there_are():
+    (option,) = [option for option in recommend.params if option.name == "protocol"]
+    assert list(option.type.choices) == list(PROTOCOLS)
+
+
+def test_every_part_has_an_example_and_options_that_explain_themselves():
+    for name, part in command.commands.items():
+        assert f"evaluate {name}" in part.help
+        options = [option for option in part.params if isinstance(option, click.Option)]
+        assert [option.name for option in options if not option.help] == []
+
+
+# --- mistakes ---
+
+
+@pytest.mark.parametrize(
+    ("queries", "qrels", "said"),
+    [
+        (None, "q1\t1\n", "q.tsv: no such file"),
+        ("q1\tapple\n", None, "qrels.txt: no such file"),
+        ("q1\tapple\nq2 ladder\n", "q1\t1\n", "q.tsv, line 2: expected id<TAB>text"),
+        ("q1\tapple\n", "q1\t1\nq1 x\t2\ty\n", "qrels.txt, line 2: 'y' is no grade"),
+        ("q1\tapple\n", "q12\t1\n", "query 'q12', which has no text; did you mean q1?"),
+        ("", "q1\t1\n", "q.tsv: no queries here"),
+    ],
+)
+def test_mistakes_in_files_are_told_in_a_sentence(
+    qkv, shop_path, judged, tmp_path, queries, qrels, said
+):
+    for name, content in (("q.tsv", queries), ("qrels.txt", qrels)):
+        (tmp_path / name).unlink()
+        if content is not None:
+            (tmp_path / name).write_text(content, encoding="utf-8")
+    answer = qkv("-w", shop_path, "evaluate", *judged)
+    assert (answer.code, answer.stdout) == (1, "")
+    assert said in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+def test_an_unknown_head_is_told_with_near_matches(qkv, shop_path, judged):
+    answer = qkv("-w", shop_path, "evaluate", *judged, "--heads", "lexcal")
+    assert answer.code == 1
+    assert "did you mean lexical" in answer.stderr
+
+
+def test_a_log_without_times_refuses_the_protocols_that_need_them(qkv, shop_path):
+    for protocol in ("time", "leave-last-out"):
+        answer = qkv("-w", shop_path, "evaluate", "recommend", "--protocol", protocol)
+        assert (answer.code, answer.stdout) == (1, "")
+        assert f"--protocol {protocol} needs" in answer.stderr
+
+
+def test_ranks_within_users_are_refused_by_time_alone(qkv, tmp_path):
+    rows = [f"{u},{i},{i}" for u in range(6) for i in range(4)]
+    (tmp_path / "log.csv").write_text("\n".join(["user,item,time_rank_in_user", *rows]))
+    assert qkv("-w", "ws", "build", "--interactions", "log.csv").code == 0
+    refused = qkv("-w", "ws", "evaluate", "recommend", "--protocol", "time")
+    assert refused.code == 1
+    assert "only ranks times within each user" in refused.stderr
+    run = ("-w", "ws", "evaluate", "recommend", "--protocol", "leave-last-out")
+    assert qkv(*run).code == 0
+
+
+def test_a_workspace_without_interactions_says_how_to_get_some(qkv, videos_path):
+    answer = qkv("-w", videos_path, "evaluate", "recommend")
+    assert answer.code == 1
+    assert "build with --interactions FILE" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ("evaluate",),
+        ("evaluate", "serch"),
+        ("evaluate", "search"),
+        ("evaluate", "recommend", "--protocol", "tiem"),
+        ("evaluate", "recommend", "-k", "0"),
+    ],
+)
+def test_wrong_usage_exits_2(qkv, args):
+    assert qkv(*args).code == 2

@@ -1,0 +1,162 @@
+"""Downloads from a server on loopback: checked, unpacked, and nothing left half done."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import threading
+import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from qkvsearch.data.download import DOWNLOADS, Download, fetch, find_download
+from qkvsearch.data.movielens import read_movielens
+from qkvsearch.errors import DataError
+
+MOVIES = b"movieId,title,genres\n1,Kettle (1999),Drama\n2,Anchor (2004),War\n"
+RATINGS = b"userId,movieId,rating,timestamp\n1,1,4,10\n1,2,5,11\n2,2,3,12\n"
+
+
+def zipped(files):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return buffer.getvalue()
+
+
+GOOD = zipped({"tiny/movies.csv": MOVIES, "tiny/ratings.csv": RATINGS})
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Serves `server.files`; a file in `server.cut` stops half-way."""
+
+    def do_GET(self):
+        content = self.server.files.get(self.path)
+        if content is None:
+            self.send_error(404)
+            return
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content[: len(content) // 2] if self.path in self.server.cut else content)
+
+    def log_message(self, *args):
+        pass
+
+
+@pytest.fixture
+def server():
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.files, server.cut = {"/tiny.zip": GOOD}, set()
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def tiny(server):
+    address = f"http://127.0.0.1:{server.server_port}/tiny.zip"
+    return Download("tiny", "two films", address, 0.1, hashlib.md5(GOOD).hexdigest())
+
+
+def with_md5(download, md5):
+    return Download(download.name, download.about, download.address, download.megabytes, md5)
+
+
+def test_a_fetched_set_is_unpacked_and_can_be_read(tiny, tmp_path):
+    seen = []
+    path = fetch(tiny, tmp_path / "data", lambda *step: seen.append(step))
+    assert path == tmp_path / "data" / "tiny"
+    assert len(read_movielens(path).interactions) == 3
+    assert seen[-1] == ("downloading", len(GOOD), len(GOOD))
+    assert [entry.name for entry in (tmp_path / "data").iterdir()] == ["tiny"]
+
+
+@pytest.mark.parametrize("text", ["{md5}  tiny.zip\n", "MD5 (tiny.zip) = {md5}\n"])
+def test_a_set_that_changes_is_checked_against_the_sum_beside_it(server, tiny, tmp_path, text):
+    server.files["/tiny.zip.md5"] = text.format(md5=tiny.md5).encode()
+    assert fetch(with_md5(tiny, None), tmp_path).is_dir()
+
+
+def leaves_nothing(download, folder, message):
+    with pytest.raises(DataError, match=message):
+        fetch(download, folder)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_wrong_checksum_leaves_nothing(tiny, tmp_path):
+    leaves_nothing(with_md5(tiny, "0" * 32), tmp_path, "checksum is .* published is 0{32}")
+
+
+def test_a_missing_published_sum_leaves_nothing(tiny, tmp_path):
+    leaves_nothing(with_md5(tiny, None), tmp_path, "answered 404")
+
+
+def test_a_connection_cut_half_way_leaves_nothing(server, tiny, tmp_path):
+    server.cut.add("/tiny.zip")
+    leaves_nothing(tiny, tmp_path, "checksum|IncompleteRead|bytes")
+
+
+def test_a_missing_file_leaves_nothing_and_names_the_address(tiny, server, tmp_path):
+    del server.files["/tiny.zip"]
+    leaves_nothing(tiny, tmp_path, r"tiny\.zip: the server answered 404")
+
+
+def test_no_server_leaves_nothing_and_says_what_to_do(tiny, server, tmp_path):
+    server.shutdown()
+    server.server_close()
+    leaves_nothing(tiny, tmp_path, "check the connection, or download it by hand")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"no zip at all", "not a zip archive"),
+        (zipped({"a/x": b"1", "b/y": b"2"}), "2 folders instead of one"),
+        (zipped({"x": b"1"}), "0 folders instead of one"),
+    ],
+)
+def test_an_archive_of_another_shape_leaves_nothing(server, tiny, tmp_path, content, message):
+    server.files["/tiny.zip"] = content
+    leaves_nothing(with_md5(tiny, hashlib.md5(content).hexdigest()), tmp_path, message)
+
+
+def test_a_member_cannot_climb_out_of_the_folder(server, tiny, tmp_path):
+    content = zipped({"../../evil.txt": b"x", "tiny/movies.csv": MOVIES})
+    server.files["/tiny.zip"] = content
+    path = fetch(with_md5(tiny, hashlib.md5(content).hexdigest()), tmp_path / "a" / "b")
+    assert [entry.name for entry in path.iterdir()] == ["movies.csv"]
+    assert not list(tmp_path.rglob("evil.txt"))
+
+
+def test_an_interruption_leaves_nothing(tiny, tmp_path):
+    def interrupt(*step):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fetch(tiny, tmp_path, interrupt)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_there_already_is_not_touched(tiny, tmp_path):
+    (tmp_path / "tiny").mkdir()
+    (tmp_path / "tiny" / "mine.txt").write_text("mine")
+    with pytest.raises(DataError, match="is there already; remove it"):
+        fetch(tiny, tmp_path)
+    assert [entry.name for entry in (tmp_path / "tiny").iterdir()] == ["mine.txt"]
+
+
+def test_every_known_set_names_its_official_address_and_a_whole_sum():
+    assert {"ml-latest-small", "ml-100k", "ml-1m"} <= set(DOWNLOADS)
+    for name, download in DOWNLOADS.items():
+        assert download.address == f"https://files.grouplens.org/datasets/movielens/{name}.zip"
+        assert download.md5 is None or len(bytes.fromhex(download.md5)) == 16
+
+
+def test_a_misspelt_name_suggests_the_right_one():
+    with pytest.raises(DataError, match=r"no data set 'ml-lm'; did you mean ml-1m"):
+        find_download("ml-lm")

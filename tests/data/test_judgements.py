@@ -1,0 +1,115 @@
+"""Query files and judgements: both layouts, and errors that name the file and the line."""
+
+from __future__ import annotations
+
+import pytest
+
+from qkvsearch.data.judgements import read_judgements, read_queries
+from qkvsearch.errors import DataError
+
+
+@pytest.fixture
+def file(tmp_path):
+    def write(content, name="file.tsv"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+# --- queries ---
+
+
+def test_queries_are_ids_and_texts_as_they_stand(file):
+    path = file('q1\tan "unclosed quote\nq2\twhat\tfollows a tab\n\n7\t 北京 \n')
+    assert read_queries(path) == {
+        "q1": 'an "unclosed quote',
+        "q2": "what\tfollows a tab",
+        "7": "北京",
+    }
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_no_part_of_them(file):
+    path = file(b"\xef\xbb\xbfq1\tone\r\nq2\ttwo\r\n")
+    assert read_queries(path) == {"q1": "one", "q2": "two"}
+
+
+def test_only_line_feeds_end_a_line(file):
+    assert read_queries(file("q1\tone\u2028still one\x0cand on\n")) == {
+        "q1": "one\u2028still one\x0cand on"
+    }
+
+
+def test_of_a_repeated_query_the_last_stays(file):
+    assert read_queries(file("q1\told\nq1\tnew\n")) == {"q1": "new"}
+
+
+@pytest.mark.parametrize("line", ["q2 no tab", "q2\t", "q2\t  ", "\ttext", "q2"])
+def test_a_line_that_is_no_query_is_named(file, line):
+    path = file(f"q1\tone\n\n{line}\n")
+    with pytest.raises(DataError, match=rf"{path.name}, line 3: expected id<TAB>text"):
+        read_queries(path)
+
+
+# --- judgements ---
+
+EXPECTED = {"q1": {"v1": 2, "v2": 0}, "q2": {"v1": 1}}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "q1\t0\tv1\t2\nq1\t0\tv2\t0\nq2\t0\tv1\t1\n",
+        "q1 0 v1 2\nq1  0  v2  0\nq2 Q0 v1 1 \n",
+        "q1\tv1\t2\nq1\tv2\t0\nq2\tv1\n",
+        "q1 v1 2 \nq1 v2 0 \nq2 v1 1 \n",
+        "\ufeffq1\tv1\t2\r\nq1\tv2\t0\r\n\r\nq2\tv1\r\n",
+        "q1\tv1\t1\nq1\tv2\t5\nq1\tv1\t2\nq1\tv2\t0\nq2\tv1\n",
+    ],
+    ids=["TREC tabs", "TREC spaces", "tabs", "Cranfield", "mark and CR LF", "last wins"],
+)
+def test_every_layout_says_the_same(file, content):
+    assert read_judgements(file(content)) == EXPECTED
+
+
+def test_between_tabs_ids_may_hold_spaces(file):
+    assert read_judgements(file("my query\tToy Story (1995)\t3\n")) == {
+        "my query": {"Toy Story (1995)": 3}
+    }
+
+
+def test_grades_may_be_negative(file):
+    assert read_judgements(file("q1 0 v1 -2\n")) == {"q1": {"v1": -2}}
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("q1", "line 2: expected query, iteration, item and grade"),
+        ("q1 0 v1 1 extra", "line 2: expected query"),
+        ("q1\t\t1", "line 2: expected query"),
+        ("query\titem\tgrade", "line 2: 'grade' is no grade: give a whole number, and no header"),
+        ("q1 0 v1 0.5", "line 2: '0.5' is no grade"),
+    ],
+)
+def test_a_line_that_is_no_judgement_is_named(file, line, said):
+    path = file(f"q1 0 v9 1\n{line}\n")
+    with pytest.raises(DataError, match=said) as raised:
+        read_judgements(path)
+    assert str(path) in str(raised.value)
+
+
+# --- both ---
+
+
+@pytest.mark.parametrize("read", [read_queries, read_judgements])
+def test_files_that_cannot_be_used_are_named(read, file, tmp_path):
+    with pytest.raises(DataError, match=r"nowhere\.tsv: no such file"):
+        read(tmp_path / "nowhere.tsv")
+    with pytest.raises(DataError, match="cannot read"):
+        read(tmp_path)
+    with pytest.raises(DataError, match=r"file\.tsv: no "):
+        read(file("\n \n"))
+    with pytest.raises(DataError, match=r"file\.tsv, line 2: not text in UTF-8"):
+        read(file(b"q1\tv1\t1\nq2\t\xff\xfe\t1\n"))

@@ -1,0 +1,114 @@
+"""Metrics against trec_eval's own figures, against their definitions, and at their ends."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import mean_absolute_error, mean_squared_error
+
+from qkvsearch.evaluation.metrics import coverage, mae, ndcg, recall, reciprocal_rank, rmse
+from qkvsearch.evaluation.search import evaluate_search
+
+ITEMS = [f"v{number}" for number in range(150)]
+grades = st.dictionaries(st.sampled_from(ITEMS[:30]), st.integers(0, 4), min_size=1)
+rankings = st.lists(st.sampled_from(ITEMS[:40]), unique=True)
+
+
+@pytest.fixture(scope="module")
+def ir_measures():
+    return pytest.importorskip("ir_measures", reason="the published figures need ir-measures")
+
+
+def published(ir_measures, rankings, judgements):
+    """nDCG@10, RR@10 and R@100 by trec_eval, on scores that keep the order of the rankings."""
+    wanted = [ir_measures.nDCG @ 10, ir_measures.RR @ 10, ir_measures.R @ 100]
+    run = {
+        query: {item: float(-rank) for rank, item in enumerate(ranked)}
+        for query, ranked in rankings.items()
+    }
+    figures = ir_measures.calc_aggregate(wanted, judgements, run)
+    return dict(
+        zip(("ndcg@10", "mrr@10", "recall@100"), (figures[name] for name in wanted), strict=True)
+    )
+
+
+@settings(max_examples=60)
+@given(asked=st.dictionaries(st.sampled_from("abcdef"), st.tuples(rankings, grades), min_size=1))
+def test_search_figures_are_those_of_trec_eval(ir_measures, asked):
+    found = {query: ranked for query, (ranked, _) in asked.items()}
+    judgements = {query: judged for query, (_, judged) in asked.items()}
+    ours = evaluate_search(
+        lambda text, k: found[text][:k], {query: query for query in asked}, judgements
+    )
+    expected = published(ir_measures, found, judgements)
+    assert ours.metrics == pytest.approx(expected, abs=1e-9)
+
+
+def test_figures_of_long_rankings_are_those_of_trec_eval(ir_measures):
+    rng = np.random.default_rng(0)
+    found = {f"q{i}": rng.permutation(ITEMS).tolist() for i in range(40)}
+    judgements = {
+        query: {str(item): int(rng.integers(0, 4)) for item in rng.choice(ITEMS, 60, replace=False)}
+        for query in found
+    }
+    ours = evaluate_search(lambda text, k: found[text], {name: name for name in found}, judgements)
+    assert ours.metrics == pytest.approx(published(ir_measures, found, judgements), abs=1e-9)
+    assert 0 < ours.metrics["recall@100"] < 1
+
+
+@given(ranked=rankings, judged=grades, k=st.integers(1, 12))
+def test_metrics_are_what_their_formulas_say(ranked, judged, k):
+    gains = [judged.get(item, 0) for item in ranked[:k]]
+    best = sorted(judged.values(), reverse=True)[:k]
+
+    def dcg(values):
+        return sum(value / math.log2(rank + 2) for rank, value in enumerate(values))
+
+    relevant = sum(value >= 1 for value in judged.values())
+    assert ndcg(ranked, judged, k) == pytest.approx(dcg(gains) / dcg(best) if relevant else 0)
+    hits = [rank for rank, gain in enumerate(gains, 1) if gain]
+    assert reciprocal_rank(ranked, judged, k) == (1 / hits[0] if hits else 0)
+    assert recall(ranked, judged, k) == (len(hits) / relevant if relevant else 0)
+
+
+def test_no_order_beats_the_ideal_one():
+    judged = {"a": 3, "b": 1, "c": 2}
+    figures = {order: ndcg(order, judged, 3) for order in itertools.permutations("abcx", 3)}
+    assert max(figures, key=figures.get) == ("a", "c", "b")
+    assert figures["a", "c", "b"] == 1
+
+
+def test_perfect_rankings_give_1_and_worst_ones_0():
+    judged = {"a": 2, "b": 1, "z": 0}
+    for metric in (ndcg, reciprocal_rank, recall):
+        assert metric(["a", "b", "x"], judged, 2) == 1
+        assert metric(["x", "y", "z", "a"], judged, 3) == 0
+        assert metric([], judged, 3) == 0
+        assert metric(["a"], {}, 3) == 0
+        assert metric(["z"], {"z": 0}, 3) == 0
+
+
+def test_gains_are_linear_and_spam_gains_nothing():
+    assert ndcg(["b", "a"], {"a": 2, "b": 1}) == pytest.approx(
+        (1 + 2 / math.log2(3)) / (2 + 1 / math.log2(3))
+    )
+    assert ndcg(["spam", "a"], {"a": 1, "spam": -2}) == ndcg(["x", "a"], {"a": 1})
+
+
+def test_coverage_counts_distinct_items():
+    assert coverage([[0, 1], [1, 2]], n_items=6) == 0.5
+    assert coverage([], n_items=6) == 0
+    assert coverage([range(6)], n_items=6) == 1
+
+
+def test_errors_of_ratings_are_those_of_scikit_learn():
+    rng = np.random.default_rng(0)
+    actual, predicted = rng.integers(1, 6, 200), rng.uniform(1, 5, 200)
+    assert rmse(predicted, actual) == pytest.approx(mean_squared_error(actual, predicted) ** 0.5)
+    assert mae(predicted, actual) == pytest.approx(mean_absolute_error(actual, predicted))
+    assert rmse(actual, actual) == mae(actual, actual) == 0

@@ -1,0 +1,227 @@
+"""Judging recommendations: nothing leaks, every figure is what it says, patterns are found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from qkvsearch.data.interactions import Interactions
+from qkvsearch.embeddings import BiasedMF, ImplicitALS
+from qkvsearch.embeddings.factors import RatingFactors
+from qkvsearch.errors import DataError
+from qkvsearch.evaluation import recommend
+from qkvsearch.evaluation.metrics import ndcg, recall, reciprocal_rank
+from qkvsearch.evaluation.recommend import evaluate_recommend
+from qkvsearch.evaluation.splits import PROTOCOLS, split
+
+protocols = pytest.mark.parametrize("protocol", PROTOCOLS)
+
+
+def pairs(log):
+    return set(zip(log.users.tolist(), log.items.tolist(), strict=True))
+
+
+# --- leaks ---
+
+
+@pytest.fixture
+def learnt(monkeypatch):
+    """What each model is fitted on, as the pairs it is shown, and the histories folded in."""
+    seen = {"ImplicitALS": set(), "BiasedMF": set(), "histories": set()}
+
+    def spy(owner, name, note):
+        original = getattr(owner, name)
+
+        def spied(self, *args, **kwargs):
+            note(*args)
+            return original(self, *args, **kwargs)
+
+        monkeypatch.setattr(owner, name, spied)
+
+    def in_matrix(matrix):
+        users = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        return zip(users.tolist(), matrix.indices.tolist(), strict=True)
+
+    def in_either(X):
+        return pairs(X) if isinstance(X, Interactions) else in_matrix(X)
+
+    spy(ImplicitALS, "fit", lambda X: seen["ImplicitALS"].update(in_either(X)))
+    spy(BiasedMF, "fit", lambda X: seen["BiasedMF"].update(in_either(X)))
+    spy(
+        ImplicitALS,
+        "fold_in",
+        lambda history: seen["histories"].update(
+            frozenset(history[row].indices.tolist()) for row in range(history.shape[0])
+        ),
+    )
+    spy(
+        RatingFactors,
+        "fold_in",
+        lambda items, ratings: seen["histories"].add(frozenset(items.tolist())),
+    )
+    return seen
+
+
+@protocols
+def test_nothing_held_out_reaches_a_model(log, protocol, learnt):
+    parts = split(log, protocol)
+    evaluate_recommend(log, protocol)
+    assert learnt["ImplicitALS"] == learnt["BiasedMF"] == pairs(parts.train)
+    assert not pairs(parts.test) & learnt["ImplicitALS"]
+    histories = {}
+    for user, item in pairs(parts.history):
+        histories.setdefault(user, set()).add(item)
+    assert learnt["histories"] <= {frozenset(history) for history in histories.values()}
+
+
+def test_random_leaks_none_of_a_fifth_of_each_history(log, learnt):
+    evaluate_recommend(log, "random")
+    assert len(pairs(log) - learnt["ImplicitALS"]) == pytest.approx(0.2 * len(log), rel=0.1)
+
+
+def test_leave_last_out_learns_nothing_of_the_latest(log, learnt):
+    evaluate_recommend(log, "leave-last-out")
+    for user in set(log.users.tolist()) - {0}:
+        own = log.users == user
+        assert (user, log.items[own][np.argmax(log.times[own])]) not in learnt["ImplicitALS"]
+
+
+def test_time_learns_nothing_of_the_future(log, learnt):
+    evaluate_recommend(log, "time")
+    when = dict(
+        zip(
+            zip(log.users.tolist(), log.items.tolist(), strict=True),
+            log.times.tolist(),
+            strict=True,
+        )
+    )
+    latest = max(when[pair] for pair in learnt["ImplicitALS"])
+    assert min(when[pair] for pair in pairs(log) - learnt["ImplicitALS"]) > latest
+
+
+def test_strong_learns_nothing_at_all_of_the_users_it_is_judged_by(log, learnt):
+    evaluate_recommend(log, "strong")
+    seen = {user for user, _ in learnt["ImplicitALS"]}
+    assert len(seen) < len(log.user_ids)
+    for user, item in pairs(log):
+        assert (user in seen) == ((user, item) in learnt["ImplicitALS"])
+
+
+@protocols
+def test_figures_do_not_change_the_log(log, protocol):
+    before = [array.copy() for array in (log.users, log.items, log.ratings, log.times)]
+    evaluate_recommend(log, protocol)
+    after = (log.users, log.items, log.ratings, log.times)
+    assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
+
+
+# --- figures ---
+
+
+@protocols
+def test_a_pattern_is_found_that_popularity_cannot_see(log, protocol):
+    found = evaluate_recommend(log, protocol, k=5)
+    popular, biases = found.baselines["popularity"], found.baselines["biases"]
+    for name in ("ndcg@5", "recall@5", "mrr@5", "coverage@5"):
+        assert found.metrics[name] > popular[name], name
+    for name in ("rmse", "mae"):
+        assert found.metrics[name] < biases[name], name
+
+
+def by_definition(scores, parts, k):
+    """nDCG, recall and MRR with one sort of the whole catalogue for each user."""
+    met = pairs(parts.history)
+    figures = []
+    for user in sorted(set(parts.test.users.tolist())):
+        own = (parts.test.users == user) & (parts.test.ratings > 3)
+        relevant = dict.fromkeys(parts.test.items[own].tolist(), 1)
+        if relevant:
+            ranked = [
+                item
+                for item in sorted(range(len(scores[user])), key=lambda i: (-scores[user][i], i))
+                if (user, item) not in met
+            ]
+            figures.append([f(ranked, relevant, k) for f in (ndcg, recall, reciprocal_rank)])
+    return np.mean(figures, axis=0)
+
+
+@protocols
+def test_popularity_ranks_the_whole_catalogue_but_for_the_history(log, protocol):
+    parts = split(log, protocol)
+    height = (parts.train.ratings - 1) / 4
+    counts = np.bincount(parts.train.items, height**2, minlength=len(log.item_ids))
+    expected = by_definition(np.tile(counts.astype(np.float32), (len(log.user_ids), 1)), parts, 10)
+    popular = evaluate_recommend(log, protocol).baselines["popularity"]
+    figures = [popular[f"{name}@10"] for name in ("ndcg", "recall", "mrr")]
+    assert figures == pytest.approx(expected)
+
+
+def test_blocks_of_users_change_nothing(log, monkeypatch):
+    whole = evaluate_recommend(log)
+    monkeypatch.setattr(recommend, "SCORES_AT_ONCE", 7 * len(log.item_ids))
+    assert evaluate_recommend(log).to_dict() == whole.to_dict()
+
+
+def test_only_what_was_liked_counts_as_relevant(log):
+    plain = replace(log, ratings=None)
+    liked, any_met = evaluate_recommend(log), evaluate_recommend(plain)
+    assert liked.facts["test"] == any_met.facts["test"]
+    assert liked.facts["users"] <= any_met.facts["users"]
+    assert set(any_met.metrics) == {"ndcg@10", "recall@10", "mrr@10", "coverage@10"}
+    assert set(any_met.baselines) == {"popularity"}
+    parts = split(log, "random")
+    relevant = recommend._relevant(parts.test, (1, 5))
+    assert sum(map(len, relevant.values())) == (parts.test.ratings > 3).sum()
+
+
+def test_one_rating_for_everything_tells_no_likes_apart(log):
+    same = replace(log, ratings=np.full(len(log), 5, np.float32))
+    found, plain = evaluate_recommend(same), evaluate_recommend(replace(log, ratings=None))
+    assert found.metrics["ndcg@10"] == plain.metrics["ndcg@10"]
+    assert found.metrics["rmse"] == pytest.approx(0, abs=1e-6)
+
+
+def test_who_likes_nothing_is_recommended_nothing_as_by_the_engine():
+    rows = [(user, item, 5) for user in "abc" for item in range(6)]
+    rows += [("grump", item, 1) for item in range(4)] + [("grump", 4, 5)]
+    users, items, ratings = zip(*rows, strict=True)
+    log = Interactions.from_columns(users, items, ratings=ratings, times=range(len(rows)))
+    found = evaluate_recommend(log, "leave-last-out", k=6)
+    assert found.facts["users"] == 4
+    assert found.metrics["recall@6"] == pytest.approx(3 / 4)
+    assert found.baselines["popularity"]["recall@6"] == 1
+
+
+def test_the_facts_say_what_the_figures_rest_on(log):
+    facts = evaluate_recommend(log, "time").facts
+    parts = split(log, "time")
+    assert (facts["train"], facts["test"]) == (len(parts.train), len(parts.test))
+    assert facts["items"] == 60
+    assert facts["users_without_history"] == parts.newcomers
+
+
+def test_the_same_seed_gives_the_same_figures(log):
+    assert evaluate_recommend(log).to_dict() == evaluate_recommend(log).to_dict()
+    assert evaluate_recommend(log, random_state=1).metrics != evaluate_recommend(log).metrics
+
+
+def test_k_may_exceed_the_catalogue(log):
+    found = evaluate_recommend(log, k=1000)
+    assert found.metrics["recall@1000"] == 1
+    assert found.baselines["popularity"]["recall@1000"] == 1
+
+
+def test_only_dislikes_are_nothing_to_judge_by():
+    log = Interactions.from_columns(
+        [1, 1, 2, 2], [1, 2, 1, 2], ratings=[5, 1, 5, 1], times=[1, 2, 1, 2]
+    )
+    with pytest.raises(DataError, match="no rating held out is in the upper half"):
+        evaluate_recommend(log, "leave-last-out")
+
+
+def test_progress_is_told(log):
+    stages = []
+    evaluate_recommend(log, progress=lambda stage, done, total: stages.append(stage))
+    assert list(dict.fromkeys(stages)) == ["learning tastes", "ranking", "learning ratings"]

@@ -1,0 +1,150 @@
+"""`record`: the next answer knows it, exactly, and nothing recorded is lost."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+import qkvsearch as qkv
+from qkvsearch.errors import QkvError, UnknownIdError, WorkspaceError
+
+
+@pytest.fixture
+def films(tmp_path, movies_path):
+    return qkv.open(shutil.copytree(movies_path, tmp_path / "films"))
+
+
+@pytest.fixture
+def clicks(tmp_path):
+    import pandas as pd
+
+    items = pd.DataFrame({"id": [1, 2, 3, 4], "title": ["kettle", "anchor", "ladder", "rope"]})
+    log = pd.DataFrame({"user": ["a", "a", "b", "b", "c"], "item": [1, 2, 1, 3, 4]})
+    return qkv.build(tmp_path / "clicks", items=items, interactions=log)
+
+
+def scores(ranking):
+    return {hit.id: hit.score for hit in ranking}
+
+
+def test_what_was_recorded_is_no_longer_recommended(films):
+    first = films.recommend(user="u001", k=1)[0]
+    films.record("u001", first.id, 5)
+    assert first.id not in scores(films.recommend(user="u001", k=500))
+
+
+def test_a_recorded_history_answers_like_the_same_likes(films):
+    films.record("newcomer", "Alien", 5)
+    films.record("newcomer", "Heat", 5)
+    recorded = scores(films.recommend(user="newcomer", k=500))
+    assert recorded == pytest.approx(scores(films.recommend(likes=["Alien", "Heat"], k=500)))
+
+
+def test_the_score_is_the_exact_solve_on_the_longer_history(films):
+    before = films.models.history(films.tables.user_position("u002"))
+    position = int(np.setdiff1d(np.arange(films.n_items), before.positions)[0])
+    ids, _ = films.tables.names([position])
+    films.record("u002", ids[0], 3)
+    confidences = np.append(before.confidences, ((3 - 1) / (5 - 1)) ** 2)
+    embedding = films.models.implicit.fold_in(np.append(before.positions, position), confidences)
+    ranking = films.recommend(user="u002", k=5, explain=True)
+    expected = films.models.implicit.item_embeddings[ranking.positions] @ embedding
+    np.testing.assert_allclose([hit.score for hit in ranking], expected, atol=1e-5)
+    assert ids[0] in {reason["id"] for reason in ranking[0].because}
+
+
+def test_a_second_rating_of_the_same_item_stands_instead_of_the_first(films):
+    films.record("u003", "Alien", 5)
+    liked = scores(films.recommend(user="u003", k=500))
+    films.record("u003", "Alien", 1)
+    assert scores(films.recommend(user="u003", k=500)) != pytest.approx(liked)
+    films.record("u003", "Alien", 5)
+    assert scores(films.recommend(user="u003", k=500)) == pytest.approx(liked)
+
+
+def test_a_low_rating_hides_the_item_and_recommends_nothing(films):
+    films.record("grump", "Alien", 1)
+    assert len(films.recommend(user="grump")) == 0
+
+
+def test_predicted_ratings_follow_what_was_recorded(films):
+    films.record("optimist", "Alien", 5)
+    films.record("pessimist", "Alien", 1.5)
+    high, low = (films.recommend(user=user, k=1)[0] for user in ("optimist", "pessimist"))
+    assert high.predicted_rating > low.predicted_rating
+
+
+def test_an_open_engine_and_one_opened_later_both_know(films):
+    other = qkv.open(films.workspace.path)
+    films.record("newcomer", "Alien")
+    again = qkv.open(films.workspace.path)
+    assert scores(films.recommend(user="newcomer")) == scores(other.recommend(user="newcomer"))
+    assert scores(films.recommend(user="newcomer")) == scores(again.recommend(user="newcomer"))
+
+
+def test_what_was_recorded_survives_the_next_build(films):
+    films.record("newcomer", "Alien")
+    expected = scores(films.recommend(user="newcomer"))
+    rebuilt = qkv.build(films.workspace.path, "sample:movies")
+    assert scores(rebuilt.recommend(user="newcomer")) == expected
+    assert rebuilt.info()["recorded_since"] == 1
+
+
+def test_an_item_that_the_next_catalogue_lacks_is_passed_over(clicks):
+    clicks.record("d", 4)
+    clicks.record("d", 1)
+    import pandas as pd
+
+    items = pd.DataFrame({"id": [1, 2, 3], "title": ["kettle", "anchor", "ladder"]})
+    log = pd.DataFrame({"user": ["a", "a", "b", "b"], "item": [1, 2, 1, 3]})
+    rebuilt = qkv.build(clicks.workspace.path, items=items, interactions=log)
+    assert set(scores(rebuilt.recommend(user="d"))) == {2, 3}
+
+
+def test_ids_may_be_spelt_as_numbers_or_text(clicks):
+    clicks.record(7.0, "1")
+    assert set(scores(clicks.recommend(user="7"))) == {2, 3, 4}
+
+
+def test_an_unknown_item_is_refused_with_near_matches_and_creates_nobody(films):
+    with pytest.raises(UnknownIdError, match="'Alein'; did you mean Alien"):
+        films.record("newcomer", "Alein")
+    with pytest.raises(UnknownIdError, match="no user 'newcomer'"):
+        films.recommend(user="newcomer")
+
+
+@pytest.mark.parametrize("rating", [0.5, 5.5, float("nan"), float("inf"), -1])
+def test_a_rating_outside_the_scale_is_refused(films, rating):
+    with pytest.raises(QkvError, match="a rating here is from 1 to 5"):
+        films.record("u001", "Alien", rating)
+    assert films.info()["recorded_since"] == 0
+
+
+def test_a_rating_where_there_are_none_is_refused(clicks):
+    with pytest.raises(QkvError, match="no ratings: leave the rating out"):
+        clicks.record("a", 3, 4)
+
+
+def test_a_user_without_an_id_is_refused(clicks):
+    with pytest.raises(QkvError, match="a user needs an id"):
+        clicks.record(" ", 3)
+
+
+def test_without_interactions_there_is_nothing_to_record_for(tmp_path):
+    videos = qkv.build(tmp_path / "videos", items=qkv_items())
+    with pytest.raises(WorkspaceError, match="build with --interactions"):
+        videos.record("a", 1)
+
+
+def qkv_items():
+    import pandas as pd
+
+    return pd.DataFrame({"id": [1, 2], "title": ["kettle", "anchor"]})
+
+
+def test_an_unknown_user_is_compared_with_recorded_ones_too(clicks):
+    clicks.record("newcomer", 1)
+    with pytest.raises(UnknownIdError, match="did you mean newcomer"):
+        clicks.recommend(user="newcommer")
