@@ -9,6 +9,7 @@ import pytest
 from hypothesis import settings
 
 import qkvsearch
+from qkvsearch.data.samples import sample
 from qkvsearch.engine import Engine
 
 # A slow machine is no failure.
@@ -43,6 +44,19 @@ def movies_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("movies") / "ws"
     qkvsearch.build(path, "sample:movies")
     return path
+
+
+@pytest.fixture(scope="session")
+def things_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The videos alone, without who watched them."""
+    path = tmp_path_factory.mktemp("things") / "ws"
+    qkvsearch.build(path, items=sample("videos").path("videos.csv"))
+    return path
+
+
+@pytest.fixture(scope="session")
+def things(things_path: Path) -> Engine:
+    return Engine(things_path)
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ import pytest
 
 import qkvsearch
 from qkvsearch.data.ids import id_text
+from qkvsearch.data.sources import read_source
 from qkvsearch.embeddings.feedback import confidences
 from qkvsearch.engine import HEAD_WEIGHTS, Engine
 from qkvsearch.errors import QkvError, UnknownIdError, WorkspaceError
@@ -82,8 +83,8 @@ def test_parts_of_every_search_score_add_up(videos, assert_adds_up, query, heads
 
 
 def test_a_last_hit_is_explained_as_exactly_as_a_first(videos, assert_adds_up):
-    ranking = videos.search("deep learning", k=170)
-    assert len(ranking) == 170
+    ranking = videos.search("deep learning", k=videos.n_items)
+    assert len(ranking) == videos.n_items
     for i in (84, 168, 169):
         assert_adds_up([part.value for part in ranking.explain(i)], ranking[i].score)
 
@@ -100,8 +101,8 @@ def test_a_misspelt_head_is_named_with_what_was_meant(videos):
 
 
 def test_where_keeps_only_what_it_says_and_shares_the_weight_among_it(videos):
-    everything = videos.search("attention", k=170)
-    ranking = videos.search("attention", where="category = 'Education'", k=170)
+    everything = videos.search("attention", k=1000)
+    ranking = videos.search("attention", where="category = 'Education'", k=1000)
     kept = set(ranking_ids(videos, "category = 'Education'"))
     assert 0 < len(ranking) < len(everything)
     assert {hit.id for hit in ranking} == kept
@@ -130,14 +131,14 @@ def test_where_names_the_column_that_was_meant(videos):
 
 
 def test_weights_are_those_of_the_stated_temperature(videos):
-    ranking = videos.search("attention", k=170, temperature=0.5)
+    ranking = videos.search("attention", k=1000, temperature=0.5)
     powers = np.exp(np.array([hit.score for hit in ranking]) / 0.5)
     np.testing.assert_allclose([hit.weight for hit in ranking], powers / powers.sum(), rtol=1e-3)
 
 
 @pytest.mark.parametrize("k", [0, 1, 169, 10_000])
 def test_k_hits_come_back_or_all_there_are(videos, k):
-    assert len(videos.search("attention", k=k)) == min(k, 170)
+    assert len(videos.search("attention", k=k)) == min(k, videos.n_items)
 
 
 def test_a_negative_k_is_a_clear_error(videos):
@@ -150,9 +151,9 @@ def test_a_negative_k_is_a_clear_error(videos):
 
 def test_no_user_is_recommended_what_they_met(movies):
     for user, met in met_by_user(movies).items():
-        ranking = movies.recommend(user=user, k=180)
+        ranking = movies.recommend(user=user, k=1000)
         assert not met & {hit.id for hit in ranking}, user
-        assert len(ranking) == 180 - len(met)
+        assert len(ranking) == movies.n_items - len(met)
 
 
 def test_what_someone_rated_lowest_is_left_out_too(shop):
@@ -280,14 +281,14 @@ def test_recommending_to_nobody_is_a_clear_error(movies):
 
 
 @pytest.mark.parametrize("question", [{"user": "u001"}, {"likes": ["Why do cats purr?"]}])
-def test_a_workspace_without_interactions_says_what_is_missing(videos, question):
+def test_a_workspace_without_interactions_says_what_is_missing(things, question):
     with pytest.raises(WorkspaceError, match="build with --interactions"):
-        videos.recommend(**question)
+        things.recommend(**question)
 
 
 def test_predicted_ratings_stay_within_the_scale_and_differ(movies):
     lowest, highest = movies.info()["rating_scale"]
-    predicted = [hit.predicted_rating for hit in movies.recommend(user="u001", k=180)]
+    predicted = [hit.predicted_rating for hit in movies.recommend(user="u001", k=1000)]
     assert all(lowest <= rating <= highest for rating in predicted)
     assert len(set(predicted)) > 100
 
@@ -298,7 +299,7 @@ def test_a_like_is_no_rating_so_nothing_is_predicted_from_likes_alone(movies):
 
 
 def test_where_holds_for_recommendations_too(movies):
-    ranking = movies.recommend(user="u001", where="year >= 2000", k=180)
+    ranking = movies.recommend(user="u001", where="year >= 2000", k=1000)
     assert {hit.id for hit in ranking} <= set(ranking_ids(movies, "year >= 2000"))
     assert len(ranking) > 10
 
@@ -308,9 +309,9 @@ def test_where_holds_for_recommendations_too(movies):
 
 def test_no_item_is_similar_to_itself(movies):
     for item in ranking_ids(movies, "year > 2010"):
-        ranking = movies.similar(item, k=180)
+        ranking = movies.similar(item, k=1000)
         assert item not in {hit.id for hit in ranking}
-        assert len(ranking) == 179
+        assert len(ranking) == movies.n_items - 1
 
 
 def test_neighbours_are_of_the_same_taste_and_words(shop):
@@ -347,8 +348,10 @@ def test_reasons_of_similar_name_words_and_titles_never_row_numbers(movies):
     assert not [part for part in parts if isinstance(part.query, int) or isinstance(part.key, int)]
 
 
-def test_similar_works_without_interactions(videos):
-    assert "cat" in videos.similar("Why do cats purr?", k=1)[0].title.lower()
+def test_similar_works_without_interactions(things):
+    ranking = things.similar("How attention works in transformers, step by step", k=5)
+    tags = "tags LIKE '%attention%' OR tags LIKE '%transformer%' OR tags LIKE '%machine learning%'"
+    assert len({hit.id for hit in ranking} & set(ranking_ids(things, tags))) >= 3
 
 
 # --- attend ---
@@ -369,11 +372,14 @@ def test_attend_to_nothing_known_is_empty(videos):
 # --- builds ---
 
 
-def test_info_counts_what_was_built(movies, videos):
+def test_info_counts_what_was_built(movies, videos, things):
     facts = movies.info()
-    assert (facts["items"], facts["users"], facts["interactions"]) == (180, 300, 10052)
+    log = read_source("sample:movies").interactions
+    counted = (movies.n_items, len(log.user_ids), len(log))
+    assert (facts["items"], facts["users"], facts["interactions"]) == counted
     assert facts["rating_scale"] == [1, 5]
-    assert videos.info()["users"] == 0
+    assert videos.info()["rating_scale"] is None
+    assert things.info()["users"] == 0
     assert videos.info()["columns"][:2] == ["id", "title"]
 
 

@@ -81,7 +81,7 @@ def wheel(tmp_path_factory):
 
 def test_the_wheel_ships_the_samples_and_the_type_marker(wheel):
     names = set(wheel.namelist())
-    for file in ("movies.csv", "ratings.csv", "videos.csv"):
+    for file in ("movies.csv", "ratings.csv", "videos.csv", "watches.csv", "queries.tsv"):
         assert f"qkvsearch/datasets/{file}" in names
     assert "qkvsearch/py.typed" in names
 

@@ -1,4 +1,4 @@
-"""The data sets that come with the package: a film club's ratings and a shelf of videos."""
+"""The data sets that come with the package: films with ratings, videos with watches."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Sample:
 
 
 SAMPLES = {
-    "videos": Sample("invented videos", "videos.csv", None),
+    "videos": Sample("invented videos with simulated watches", "videos.csv", "watches.csv"),
     "movies": Sample("real films with simulated ratings", "movies.csv", "ratings.csv"),
 }
 

@@ -77,8 +77,8 @@ def test_an_unknown_column_lists_the_columns_there_are(qkv, shop_items):
     assert "columns: id, title, made" in answer.stderr
 
 
-def test_a_workspace_without_interactions_says_how_to_get_some(qkv, videos_path):
-    answer = qkv("-w", videos_path, "recommend", "--like", "Why do cats purr?")
+def test_a_workspace_without_interactions_says_how_to_get_some(qkv, things_path):
+    answer = qkv("-w", things_path, "recommend", "--like", "Why do cats purr?")
     assert answer.code == 1
     assert "build with --interactions FILE" in answer.stderr
 

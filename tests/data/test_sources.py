@@ -24,7 +24,7 @@ def log(tmp_path):
 
 
 def test_samples_are_read_by_name():
-    assert read_source("sample:videos").interactions is None
+    assert read_source("sample:videos").interactions.ratings is None
     assert len(read_source("sample:movies").interactions) > 100
 
 

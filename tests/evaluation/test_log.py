@@ -29,5 +29,5 @@ def test_whole_numbers_come_back_as_numbers_and_no_times_as_none(shop, shop_item
     assert found.times is None
 
 
-def test_without_interactions_there_is_no_log(videos):
-    assert videos.models.log() is None
+def test_without_interactions_there_is_no_log(things):
+    assert things.models.log() is None
