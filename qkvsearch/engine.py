@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -36,6 +36,16 @@ class Engine:
         self.tables = self.snapshot.tables
         self.models = StoredModels(self.snapshot)
         self.n_items = self.models.n_items
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the workspace's database."""
+        self.snapshot.close()
 
     # --- queries ---
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -83,7 +84,20 @@ def main(args: list[str] | None = None) -> None:
     except UnicodeEncodeError as error:
         click.echo(f"Error: {error.object!r}: not text in UTF-8", err=True)
         code = 1
+    except OSError as error:
+        named = f"{error.filename}: " if error.filename else ""
+        click.echo(f"Error: {named}{error.strerror or error}", err=True)
+        _abandon_stdout()
+        code = 1
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _abandon_stdout() -> None:
+    """What could not be written to a full disk is not tried again when Python exits."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _use_utf8() -> None:

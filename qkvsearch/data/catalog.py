@@ -42,6 +42,7 @@ def catalog_from_frame(frame: pd.DataFrame, columns: Columns, report: ReadReport
 
     Rows without an id, or with a spreadsheet's error for one, are skipped and counted in `report`.
     """
+    report.require_rows()
     names = list(frame.columns)
     id_column = require_column("id", columns.id, names, report.file)
     title = find_column("title", columns.title, names, report.file) or id_column
@@ -53,7 +54,7 @@ def catalog_from_frame(frame: pd.DataFrame, columns: Columns, report: ReadReport
     report.skip("with a spreadsheet error for an id", int(broken.sum()))
     frame = frame[(ids != "") & ~broken]
     if frame.empty:
-        raise DataError(f"{report.file}: no rows with an id in column {id_column!r}")
+        raise DataError(f"{report.file}: no rows with an id in column {id_column!r}; {report}")
     merged = frame.groupby(ids[frame.index], sort=False).last()
     report.merged += len(frame) - len(merged)
 

@@ -60,7 +60,7 @@ def require_column(role: str, told: str | None, names: Sequence[str], file: str)
     if found is None:
         raise DataError(
             f"{file}: cannot tell which column is the {role}; name it with --{role}-column "
-            f"(columns: {', '.join(names)})"
+            f"{_listing(names)}"
         )
     return found
 
@@ -83,8 +83,17 @@ def check_column(told: str, names: Sequence[str], file: str, option: str) -> str
         if name.casefold() == told.strip().casefold():
             return name
     raise DataError(
-        f"{file}: no column {told!r} ({option}){suggest(told, list(names))} "
-        f"(columns: {', '.join(names)})"
+        f"{file}: no column {told!r} ({option}){suggest(told, list(names))} {_listing(names)}"
+    )
+
+
+def _listing(names: Sequence[str]) -> str:
+    listed = f"(columns: {', '.join(names)})"
+    if len(names) > 1:
+        return listed
+    return (
+        f"{listed}. With one column the delimiter may be another: columns are split at , ; | or "
+        "tab, in a .tsv file at tabs alone"
     )
 
 

@@ -56,6 +56,7 @@ def interactions_from_frame(
     frame: pd.DataFrame, columns: Columns, report: ReadReport, item_ids: Ids | None
 ) -> Interactions:
     """Rows of text to interactions; what cannot be used is skipped and counted in `report`."""
+    report.require_rows()
     names = list(frame.columns)
     user = require_column("user", columns.user, names, report.file)
     free = [name for name in names if name != user]
@@ -69,7 +70,9 @@ def interactions_from_frame(
 
     usable = _usable_rows(frame, user, item, rating, report, item_ids)
     if not usable.any():
-        raise DataError(f"{report.file}: no usable rows; {report}")
+        raise DataError(
+            f"{report.file}: no usable rows; {report}{_mismatch(frame[item], item_ids)}"
+        )
     frame = frame[usable]
     log = Interactions.from_columns(
         frame[user],
@@ -81,6 +84,17 @@ def interactions_from_frame(
     )
     report.merged += len(frame) - len(log)
     return log
+
+
+def _mismatch(items: pd.Series, item_ids: Ids | None) -> str:
+    """An item of the log beside one of the catalogue, where they may be written differently."""
+    unknown = id_texts(items.dropna())
+    if item_ids is None or unknown.empty or unknown.isin(item_ids.texts).any():
+        return ""
+    return (
+        f"; its items look like {unknown.iloc[0]!r}, those of the catalogue like "
+        f"{item_ids.texts[0]!r}: write them alike, or name another --item-column or --id-column"
+    )
 
 
 def _usable_rows(

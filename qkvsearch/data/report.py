@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from qkvsearch.errors import DataError
+
 
 @dataclass
 class ReadReport:
@@ -32,6 +34,10 @@ class ReadReport:
     def skip(self, reason: str, rows: int) -> None:
         if rows:
             self.skipped[reason] += rows
+
+    def require_rows(self) -> None:
+        if not self.read:
+            raise DataError(f"{self.file}: there are no rows in it, or only a header")
 
     def __str__(self) -> str:
         text = f"{self.file}: {self.read:,} rows read = {self.kept:,} kept"

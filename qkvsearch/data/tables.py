@@ -18,6 +18,8 @@ from qkvsearch.errors import DataError
 
 DELIMITERS = ",\t;|"
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
+# More characters than any book has: what is longer is the rest of a file behind a stray quote.
+MAX_CELL = 10_000_000
 
 
 def read_table(
@@ -36,10 +38,15 @@ def read_table(
     path = Path(path)
     if not path.is_file():
         raise DataError(f"{path}: no such file" if not path.exists() else f"{path}: not a file")
-    if path.stat().st_size == 0:
-        raise DataError(f"{path}: the file is empty")
+    try:
+        with path.open("rb") as file:
+            if not file.read(1):
+                raise DataError(f"{path}: the file is empty")
+    except OSError as error:
+        raise DataError(f"{path}: cannot read: {error.strerror}") from None
     if path.suffix == ".parquet":
-        return _read_parquet(path)
+        frame, report = _read_parquet(path)
+        return _without_giants(frame, report), report
     text, damaged = _open_text(path, encoding)
     with text:
         if path.suffix in JSON_SUFFIXES:
@@ -47,7 +54,17 @@ def read_table(
         else:
             frame, report = _read_delimited(path, text, delimiter, names)
     report.repaired = damaged
+    if path.stat().st_size > MAX_CELL:
+        frame = _without_giants(frame, report)
     return frame, report
+
+
+def _without_giants(frame: pd.DataFrame, report: ReadReport) -> pd.DataFrame:
+    giant = pd.Series(False, index=frame.index)
+    for name in frame:
+        giant |= frame[name].str.len() > MAX_CELL
+    report.skip(f"with a cell of more than {MAX_CELL:,} characters", int(giant.sum()))
+    return frame[~giant].reset_index(drop=True)
 
 
 def _open_text(path: Path, encoding: str | None) -> tuple[io.TextIOBase, int]:
@@ -107,7 +124,7 @@ def _read_delimited(
                 on_bad_lines="warn",
             )
         except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-            raise DataError(f"{path}: not a table: {error}".rstrip()) from None
+            raise DataError(f"{path}: not a table: {_in_words(error)}".rstrip()) from None
     if names is None:
         names, frame = _distinct(frame.iloc[0, :width]), frame.iloc[1:]
     bad_lines = re.findall(r"Skipping line (\d+)", " ".join(str(w.message) for w in caught))
@@ -117,13 +134,24 @@ def _read_delimited(
     return frame.set_axis(list(names), axis=1), report
 
 
+def _in_words(error: Exception) -> str:
+    unclosed = re.search(r"EOF inside string starting at row (\d+)", str(error))
+    if unclosed is None:
+        return str(error)
+    return (
+        f"row {int(unclosed[1]) + 1}, the header counted, opens a quote that is never closed; "
+        'close it, or write "" for a quote that belongs to the text'
+    )
+
+
 def _header_width(path: Path, text: io.TextIOBase, delimiter: str) -> int:
     rows = csv.reader(text, delimiter=delimiter, skipinitialspace=True)
     try:
         width = next(len(row) for row in rows if len(row) > 1 or "".join(row).strip())
     except (StopIteration, csv.Error) as error:
         raise DataError(
-            f"{path}: not a table: {str(error) or 'no line has anything in it'}"
+            f"{path}: not a table: its first line has to name the columns, and "
+            f"{str(error) or 'no line has anything in it'}"
         ) from None
     text.seek(0)
     return width

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import re
 import shutil
 import sqlite3
 import time
@@ -28,6 +30,10 @@ DATABASE = "workspace.db"
 # A reader that opened the build before the current one may still be at work on it.
 KEPT_BUILDS = 2
 ORPHAN_SECONDS = 24 * 3600
+# NumPy raises an OSError without a number where it could not write all of an array.
+NO_ROOM = (None, errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+# A workspace may share its folder with other things, among them other folders in `builds/`.
+OWN_NAME = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS builds (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -36,6 +42,8 @@ CREATE TABLE IF NOT EXISTS builds (
     is_current INTEGER NOT NULL
 )
 """
+CURRENT = "SELECT id, folder, created FROM builds WHERE is_current"
+HAS_BUILDS = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'builds'"
 
 
 @dataclass
@@ -63,6 +71,10 @@ class Snapshot:
 
     def __contains__(self, name: str) -> bool:
         return name in self.facts["files"]
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.tables.close()
 
     def damaged_files(self) -> list[str]:
         """Names of the arrays whose checksum is not the one in the manifest."""
@@ -95,7 +107,9 @@ class Workspace:
             self._make_current(name, contents)
         except (OSError, sqlite3.Error) as error:
             self._discard(name)
-            raise WorkspaceError(f"{self.path}: cannot write the build: {error}") from error
+            room = isinstance(error, OSError) and error.errno in NO_ROOM
+            advice = "; is the disk full? The former build stays" if room else ""
+            raise WorkspaceError(f"{self.path}: cannot write the build: {error}{advice}") from error
         except BaseException:
             self._discard(name)
             raise
@@ -113,28 +127,37 @@ class Workspace:
             raise WorkspaceError(
                 f"{self.path}: no workspace here; make one with qkvsearch -w {self.path} build …"
             )
-        db, row = self._read_current()
-        if row is None:
-            raise WorkspaceError(f"{self.path}: nothing was built here yet")
-        build, name, created = row
+        tables, name, created = self._read_current()
         folder = self.path / "builds" / name
-        return Snapshot(folder, created, read_manifest(folder), Tables(db, build))
+        try:
+            return Snapshot(folder, created, read_manifest(folder), tables)
+        except WorkspaceError:
+            tables.close()
+            raise
 
-    def _read_current(self) -> tuple[sqlite3.Connection, tuple[int, str, str] | None]:
+    def _read_current(self) -> tuple[Tables, str, str]:
+        """The current build's tables, its folder's name and when it was built."""
         # A read-only folder has no room for the WAL index, but nobody can be writing there either.
         error: sqlite3.Error | None = None
         for mode in ("mode=ro", "mode=ro&immutable=1"):
             uri = f"{(self.path / DATABASE).absolute().as_uri()}?{mode}"
-            db = sqlite3.connect(uri, uri=True, check_same_thread=False)
             try:
-                row = db.execute(
-                    "SELECT id, folder, created FROM builds WHERE is_current"
-                ).fetchone()
-                return db, row
+                return self._read_with(uri)
             except sqlite3.Error as caught:
-                db.close()
                 error = caught
         raise WorkspaceError(f"{self.path / DATABASE}: {error}; build the workspace again")
+
+    def _read_with(self, uri: str) -> tuple[Tables, str, str]:
+        db = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        try:
+            row = db.execute(CURRENT).fetchone() if db.execute(HAS_BUILDS).fetchone() else None
+            if row is None:
+                raise WorkspaceError(f"{self.path}: no build was finished here; build it again")
+        except BaseException:
+            db.close()
+            raise
+        build, name, created = row
+        return Tables(db, build, uri), name, created
 
     def _make_current(self, name: str, contents: BuildContents) -> None:
         db = sqlite3.connect(self.path / DATABASE, timeout=60, isolation_level=None)
@@ -158,7 +181,9 @@ class Workspace:
         """Remove a build's folder, unless it became current just before the interruption."""
         folder = self.path / "builds" / name
         with suppress(WorkspaceError):
-            if self.open().folder == folder:
+            tables, current, _ = self._read_current()
+            tables.close()
+            if current == name:
                 return
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -178,5 +203,6 @@ class Workspace:
         listed = {name for _, name in builds}
         for folder in (self.path / "builds").iterdir():
             age = time.time() - folder.stat().st_mtime
-            if folder.name not in listed and age > ORPHAN_SECONDS:
+            ours = OWN_NAME.fullmatch(folder.name) and folder.name not in listed
+            if ours and age > ORPHAN_SECONDS:
                 shutil.rmtree(folder, ignore_errors=True)

@@ -6,12 +6,14 @@ import json
 import re
 import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from qkvsearch.data.ids import Id, Ids, id_text
+from qkvsearch.data.ids import Id, Ids, are_integers, id_text
 from qkvsearch.errors import UnknownIdError, WorkspaceError, suggest
 from qkvsearch.workspace.where import matching_positions
 
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 ARTICLES = "The|A|An|Le|La|Les|El|Los|Las|Der|Die|Das|Il|Un|Une"
 # So many titles are compared with a misspelt one; beyond, only those that share a word with it.
 MAX_COMPARED = 20_000
+MAX_SHOWN = 3
 
 
 def write_tables(db: sqlite3.Connection, build: int, catalog: Catalog, users: Ids | None) -> None:
@@ -73,10 +76,14 @@ def title_key(title: str) -> str:
 
 @dataclass(frozen=True)
 class Tables:
-    """Look-ups in one build's tables; the connection only reads."""
+    """Look-ups in one build's tables; the connection only reads. `uri` opens another like it."""
 
     db: sqlite3.Connection
     build: int
+    uri: str
+
+    def close(self) -> None:
+        self.db.close()
 
     @property
     def columns(self) -> list[str]:
@@ -111,18 +118,22 @@ class Tables:
     def mask(self, expression: str, n_items: int) -> np.ndarray:
         """bool (n_items,), True where `--where` holds. Raises `QkvError`."""
         keep = np.zeros(n_items, dtype=bool)
-        keep[matching_positions(self.db, f"items_{self.build}", self.columns, expression)] = True
+        # An authorizer watches a whole connection, and other threads may be using the shared one.
+        with closing(sqlite3.connect(self.uri, uri=True)) as db:
+            table = f"items_{self.build}"
+            keep[matching_positions(db, table, self.columns, expression)] = True
         return keep
 
     def user_position(self, user: Any) -> int | None:
         """The row number of a user, None for one that is not there."""
-        rows = self._rows(f"SELECT _position FROM users_{self.build} WHERE id = ?", id_text(user))
-        return rows[0][0] if rows else None
+        return self._position("users", user)
 
     def recorded(self, user: Any) -> list[tuple[int, float | None]]:
         """What was recorded of a user, oldest first: row numbers of items that are still in the
         catalogue, and ratings.
         """
+        if not self._has_records:
+            return []
         return self._rows(
             f"SELECT _position, rating FROM recorded JOIN items_{self.build} ON id = item "
             "WHERE user = ? ORDER BY number",
@@ -130,14 +141,15 @@ class Tables:
         )
 
     def n_recorded(self) -> int:
-        return int(self._rows("SELECT count(*) FROM recorded")[0][0])
+        return int(self._rows("SELECT count(*) FROM recorded")[0][0]) if self._has_records else 0
 
     def unknown_user(self, user: Any) -> UnknownIdError:
         """The error for a user who is neither in the build nor recorded since."""
-        users = f"SELECT CAST(id AS TEXT) FROM users_{self.build} UNION SELECT user FROM recorded"
-        known = [name for (name,) in self._rows(users)]
-        first = f"; {len(known):,} users, the first is {known[0]}" if known else "; no users"
-        near = suggest(id_text(user), known) or first
+        users = f"SELECT CAST(id AS TEXT) FROM users_{self.build}"
+        if self._has_records:
+            users += " UNION SELECT user FROM recorded"
+        known = [name for (name,) in self._rows(f"{users} LIMIT {MAX_COMPARED}")]
+        near = suggest(id_text(user), known) or (f"; such as {known[0]}" if known else "; no users")
         return UnknownIdError(f"no user {id_text(user)!r}{near}")
 
     def item_position(self, item: Any) -> int:
@@ -147,12 +159,10 @@ class Tables:
         with the ids to choose from.
         """
         wanted = id_text(item)
-        for condition, value in (("id", wanted), ("title", wanted)):
-            rows = self._rows(
-                f"SELECT _position FROM items_{self.build} WHERE {condition} = ?", value
-            )
-            if len(rows) == 1:
-                return int(rows[0][0])
+        by_id = self._position("items", item)
+        if by_id is not None:
+            return by_id
+        rows = self._rows(f"SELECT _position FROM items_{self.build} WHERE title = ?", wanted)
         rows = rows or self._rows(
             f"SELECT position FROM titles_{self.build} WHERE key = ?", title_key(wanted)
         )
@@ -163,7 +173,27 @@ class Tables:
             raise UnknownIdError(
                 f"{wanted!r} is the title of {len(rows)} items; give an id: {choices}"
             )
-        raise UnknownIdError(f"no item {wanted!r}{suggest(wanted, self._similar_titles(wanted))}")
+        near = self._near_titles(wanted)
+        raise UnknownIdError(
+            f"no item {wanted!r}" + (f"; did you mean {', '.join(near)}?" if near else "")
+        )
+
+    def _position(self, kind: Literal["items", "users"], value: Any) -> int | None:
+        """By id. SQLite would take 007 and 1e0 for the numbers 7 and 1, which other ids may be."""
+        text = id_text(value)
+        table = f"{kind}_{self.build}"
+        if self._integer_ids(table) and not are_integers([text]):
+            return None
+        rows = self._rows(f"SELECT _position FROM {table} WHERE id = ?", text)
+        return rows[0][0] if rows else None
+
+    def _integer_ids(self, table: str) -> bool:
+        columns = {name: kind for _, name, kind, *_ in self._rows(f"PRAGMA table_info({table})")}
+        return columns["id"] == "INTEGER"
+
+    @property
+    def _has_records(self) -> bool:
+        return bool(self._rows("SELECT 1 FROM sqlite_master WHERE name = 'recorded'"))
 
     def _label(self, position: int) -> str:
         """An item by its id, its title and, where there is one, its year."""
@@ -172,14 +202,23 @@ class Tables:
             return f"{ids[0]} = {titles[0]}"
         return f"{ids[0]} = {titles[0]} ({self.text(position, ['year'])})"
 
-    def _similar_titles(self, wanted: str) -> list[str]:
-        words = [f"%{word}%" for word in re.findall(r"\w{3,}", wanted)[:20]] or [f"%{wanted}%"]
-        condition = " OR ".join(["title LIKE ?"] * len(words))
-        sharing = self._rows(
-            f"SELECT title FROM items_{self.build} WHERE {condition} LIMIT {MAX_COMPARED}", *words
-        )
-        first = self._rows(f"SELECT title FROM items_{self.build} LIMIT {MAX_COMPARED}")
-        return [str(title) for (title,) in [*sharing, *first]]
+    def _near_titles(self, wanted: str) -> list[str]:
+        """Titles that contain what was typed, then those that are spelt much like it, and ids."""
+        key = title_key(wanted)
+        titles = f"SELECT key, title FROM titles_{self.build} JOIN items_{self.build} "
+        titles += "ON _position = position"
+        words = [f"%{word}%" for word in re.findall(r"\w{3,}", key)[:20]]
+        sharing = " OR ".join(["key LIKE ?"] * len(words)) or "0"
+        rows = [
+            *self._rows(f"{titles} WHERE instr(key, ?) LIMIT {MAX_SHOWN}", key),
+            *self._rows(f"{titles} WHERE {sharing} LIMIT {MAX_COMPARED}", *words),
+            *self._rows(f"{titles} LIMIT {MAX_COMPARED}"),
+        ]
+        ids = self._rows(f"SELECT CAST(id AS TEXT) FROM items_{self.build} LIMIT {MAX_COMPARED}")
+        named = {name: name for (name,) in ids} | {key: str(title) for key, title in rows}
+        close = [named[name] for name in get_close_matches(key, named, n=MAX_SHOWN, cutoff=0.6)]
+        containing = [str(title) for found, title in rows[:MAX_SHOWN] if key and key in found]
+        return list(dict.fromkeys([*containing, *close]))[:MAX_SHOWN]
 
     def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         try:

@@ -71,14 +71,23 @@ def test_only_the_last_two_builds_stay(workspace, make_contents):
 
 def test_what_a_crash_left_behind_goes_after_a_day_but_not_before(workspace, make_contents):
     builds = workspace.path / "builds"
-    for name, age in (("old", store.ORPHAN_SECONDS + 60), ("young", 60)):
+    day = store.ORPHAN_SECONDS
+    ours = "20200101-000000-abcdef", "20200101-000000-fedcba"
+    for name, age in ((ours[0], day + 60), (ours[1], 60), ("release-1.0", day + 60)):
         (builds / name).mkdir()
         made = (builds / name).stat().st_mtime - age
         os.utime(builds / name, (made, made))
     workspace.publish(make_contents())
     left = {path.name for path in builds.iterdir()}
-    assert "old" not in left
-    assert "young" in left
+    assert ours[0] not in left
+    assert ours[1] in left
+    assert "release-1.0" in left, "a folder that is not ours was removed"
+
+
+def test_an_empty_database_has_no_finished_build(workspace):
+    (workspace.path / "workspace.db").write_bytes(b"")
+    with pytest.raises(WorkspaceError, match="no build was finished here; build it again"):
+        workspace.open()
 
 
 def raising(error):
@@ -188,7 +197,7 @@ def test_a_file_in_the_place_of_a_workspace_is_not_overwritten(tmp_path, make_co
     assert path.read_text() == "mine"
 
 
-@pytest.mark.parametrize("content", [b"not a database at all, but long enough" * 40, b""])
+@pytest.mark.parametrize("content", [b"not a database at all, but long enough" * 40])
 def test_a_corrupt_database_is_named(workspace, content):
     (workspace.path / "workspace.db").write_bytes(content)
     with pytest.raises(WorkspaceError, match=r"workspace\.db: .*build the workspace again"):

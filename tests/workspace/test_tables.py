@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -97,7 +99,7 @@ def test_a_user_is_found_however_written(tables, user):
 def test_an_unknown_user_is_none_or_an_error_that_helps(tables):
     assert tables.user_position(13) is None
     assert "no user '112'; did you mean 12?" in str(tables.unknown_user(112))
-    assert "no user 'x'; 2 users, the first is" in str(tables.unknown_user("x"))
+    assert "no user 'x'; such as" in str(tables.unknown_user("x"))
 
 
 def test_where_nobody_is_a_user_that_is_said(tmp_path, make_contents):
@@ -127,3 +129,27 @@ def test_title_key_drops_what_people_forget(title, key):
 def test_title_key_knows_no_case_year_or_place_of_the_article(name, year):
     name = "x" + name  # so that it is no article itself
     assert title_key(f"{name}, The ({year})") == title_key(f"the {name.upper()}") == title_key(name)
+
+
+@pytest.mark.parametrize("spelling", ["004", "4e0", "4.00", "+4"])
+def test_an_id_is_not_found_by_what_sqlite_takes_for_the_same_number(tables, spelling):
+    with pytest.raises(UnknownIdError):
+        tables.item_position(spelling)
+    assert tables.user_position("0" + "12") is None
+
+
+def test_what_was_typed_is_looked_for_inside_titles_and_without_the_year(tables):
+    with pytest.raises(UnknownIdError, match="did you mean Teapot, The"):
+        tables.item_position("teapt")
+    with pytest.raises(UnknownIdError, match="did you mean Anchor"):
+        tables.item_position("anch")
+
+
+def test_a_condition_does_not_disturb_other_threads(tables):
+    def ask(_):
+        for _ in range(50):
+            assert tables.mask("year > 1990", 5).any()
+            assert tables.names([0, 1])[1]
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(ask, range(4)))
