@@ -81,6 +81,6 @@ def _add_interactions(contents: BuildContents, log: Interactions, report: Progre
     weights = confidences(log.ratings, len(log), contents.facts.get("rating_scale"))
     tastes = ImplicitALS(random_state=0, callback=lambda i, n: report("learning tastes", i, n))
     store_implicit(contents, tastes.fit(log.matrix(weights)).factors_)
-    if log.ratings is not None:
+    if len(log.rated()):
         ratings = BiasedMF(random_state=0, callback=lambda i, n: report("learning ratings", i, n))
         store_ratings(contents, ratings.fit(log).factors_)

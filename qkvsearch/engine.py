@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 # Chosen on the dev queries of a known-item task by benchmarks/known_items.py.
 HEAD_WEIGHTS = {"lexical": 0.75, "semantic": 0.25}
+# By eye, on neighbours of well-known films: no judged set of neighbours was at hand.
 SIMILAR_WEIGHTS = {"collaborative": 0.6, "semantic": 0.4}
+
+# Weights of so many words are a quarter of a million numbers, more than anyone reads.
+MAX_ATTENDED = 512
 
 
 class Engine:
@@ -99,7 +103,8 @@ class Engine:
         ids, _ = self.tables.names(history.positions)
         query = LabelledVectors(ids, vectors)
         keys = DenseKeys(factors.item_embeddings)
-        head = keys.head("collaborative", query) if history.confidences.any() else None
+        # Nothing liked, or nothing that anyone met: there is no direction to look in.
+        head = keys.head("collaborative", query) if vectors.any() else None
         mask = self._mask(where, excluded=history.positions)
         ranking = self._rank(head, k, temperature, mask)
         if explain:
@@ -128,6 +133,8 @@ class Engine:
     def attend(self, text: str, mask: str = "none") -> AttentionMap:
         """The text's own attention, with the encoder's vectors for the words it knows."""
         tokens = self.models.encoder.sequence(text)
+        if len(tokens) > MAX_ATTENDED:
+            raise QkvError(f"{len(tokens):,} words are too many to show; {MAX_ATTENDED} at most")
         return self_attend(tokens, mask, left_out=self.models.encoder.unknown(text))
 
     def record(self, user: Id, item: Id, rating: float | None = None) -> tuple[Id, str]:

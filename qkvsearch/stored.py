@@ -10,7 +10,7 @@ import numpy as np
 
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings.factors import ImplicitFactors, RatingFactors
-from qkvsearch.embeddings.feedback import confidences
+from qkvsearch.embeddings.feedback import confidences, rating_scale
 from qkvsearch.embeddings.tokens import TokenEncoder
 from qkvsearch.embeddings.vocabulary import Vocabulary
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
@@ -78,7 +78,7 @@ def store_interactions(contents: BuildContents, log: Interactions) -> None:
     contents.facts |= {"n_users": len(log.user_ids), "n_interactions": len(log)}
     if log.ratings is not None:
         contents.arrays["interactions.ratings"] = log.ratings
-        contents.facts["rating_scale"] = [float(log.ratings.min()), float(log.ratings.max())]
+        contents.facts["rating_scale"] = rating_scale(log.ratings)
     if log.times is not None:
         contents.arrays["interactions.times"] = log.times
         contents.facts["times_comparable"] = log.times_comparable

@@ -1,14 +1,24 @@
-"""What several rooms are tested on: both bundled samples, built once, and a shop of nine things."""
+"""What several rooms are tested on: both bundled samples, built once, a shop of ten things,
+matrices whose right answer is known, and the command line.
+"""
 
 from __future__ import annotations
 
+import io
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import settings
+from scipy.sparse import csr_matrix, random_array
 
 import qkvsearch
+from qkvsearch.cli import main
 from qkvsearch.data.samples import sample
 from qkvsearch.engine import Engine
 
@@ -108,3 +118,100 @@ def shop_path(tmp_path_factory, shop_items, shop_log) -> Path:
 @pytest.fixture(scope="session")
 def shop(shop_path: Path) -> Engine:
     return Engine(shop_path)
+
+
+# --- matrices ---
+
+
+@pytest.fixture
+def checkerboard() -> csr_matrix:
+    """Even users meet even items and odd users odd ones, but for the pairs on the diagonal."""
+    users, items = np.indices((12, 10))
+    return csr_matrix(((users + items) % 2 == 0) & (users != items), dtype=np.float32)
+
+
+@pytest.fixture
+def scattered() -> csr_matrix:
+    """40 users × 30 items with confidences; user 3 and item 5 have no interactions."""
+    rng = np.random.default_rng(0)
+    matrix = random_array((40, 30), density=0.2, rng=rng, data_sampler=rng.random).tolil()
+    matrix[3, :] = 0
+    matrix[:, 5] = 0
+    matrix = csr_matrix(matrix, dtype=np.float32)
+    matrix.data = 0.5 + 2 * matrix.data
+    return matrix
+
+
+@pytest.fixture
+def planted() -> tuple[csr_matrix, csr_matrix]:
+    """Ratings = 3 + biases + two tastes, little noise; four fifths to train on, one to test."""
+    rng = np.random.default_rng(1)
+    tastes = rng.normal(size=(120, 2)) @ rng.normal(size=(2, 80)) * 0.7
+    biases = 0.4 * rng.normal(size=(120, 1)) + 0.4 * rng.normal(size=(1, 80))
+    ratings = 3 + biases + tastes + 0.05 * rng.normal(size=tastes.shape)
+    part = rng.random(ratings.shape)
+    users, items = np.indices(ratings.shape)
+    train, test = (
+        csr_matrix((ratings[chosen], (users[chosen], items[chosen])), shape=ratings.shape)
+        for chosen in (part < 0.4, (part > 0.4) & (part < 0.5))
+    )
+    return train, test
+
+
+# --- the command line as a person meets it: arguments in, stdout, stderr and an exit code out ---
+
+
+@dataclass(frozen=True)
+class Answer:
+    code: int
+    stdout: str
+    stderr: str
+
+
+@pytest.fixture(scope="session")
+def home(tmp_path_factory) -> Path:
+    """A home of our own, so that the samples are built into it once and nothing outside changes."""
+    return tmp_path_factory.mktemp("home")
+
+
+@pytest.fixture
+def surroundings(home, tmp_path, monkeypatch) -> None:
+    """An empty folder to work in and a terminal of 80 columns."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("HOME", "XDG_CONFIG_HOME", "APPDATA"):
+        monkeypatch.setenv(name, str(home))
+    monkeypatch.setenv("COLUMNS", "80")
+    for name in ("QKVSEARCH_WORKSPACE", "NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def qkv(surroundings, capsys, monkeypatch):
+    """Runs `qkvsearch` in this process."""
+
+    def run(*args, stdin=""):
+        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stopped:
+            main([str(arg) for arg in args])
+        return Answer(stopped.value.code, *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def qkv_process(surroundings):
+    """Runs `qkvsearch`, or other code, in a process of its own, for exit codes and signals."""
+
+    def run(*args, code="from qkvsearch.cli import main; main()", **options):
+        done = subprocess.run(
+            [sys.executable, "-c", code, *map(str, args)],
+            capture_output=True,
+            text=True,
+            encoding="utf-8",
+            env={**os.environ, "PYTHONUTF8": "1"},
+            **options,
+        )
+        return Answer(done.returncode, done.stdout, done.stderr)
+
+    return run

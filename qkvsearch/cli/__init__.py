@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ COMMANDS = (
     "info",
     "data",
 )
+BEFORE_THE_COMMAND = ("-w", "--workspace", "-q", "--quiet", "-v", "--verbose", "--version")
 EPILOG = "Start with: qkvsearch demo"
 
 
@@ -59,12 +61,15 @@ class LazyGroup(click.Group):
     help="Folder to build into and answer from.  [default: ./.qkvsearch, else the samples]",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr but errors.")
-@click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")
+@click.option("-v", "--verbose", is_flag=True, help="Say which workspace, and how long it took.")
 @click.version_option(__version__, prog_name="qkvsearch")
 @click.pass_context
 def group(ctx: click.Context, workspace: Path | None, quiet: bool, verbose: bool) -> None:
     """Search and recommend with reasons: softmax(QKᵀ/√d + mask)·V, over your own files."""
-    ctx.obj = Settings(workspace, quiet, verbose)
+    ctx.obj = run = Settings(workspace, quiet, verbose)
+    if verbose:
+        began = time.perf_counter()
+        ctx.call_on_close(lambda: run.say(f"Took {time.perf_counter() - began:.2f} s."))
 
 
 def main(args: list[str] | None = None) -> None:
@@ -72,6 +77,11 @@ def main(args: list[str] | None = None) -> None:
     _use_utf8()
     try:
         code = group.main(args, prog_name="qkvsearch", standalone_mode=False)
+    except click.NoSuchOption as error:
+        error.show()
+        if error.option_name in BEFORE_THE_COMMAND:
+            click.echo(f"It comes before the command: qkvsearch {error.option_name} …", err=True)
+        code = error.exit_code
     except click.ClickException as error:
         error.show()
         code = error.exit_code

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import QkvError, WorkspaceError
 
 if TYPE_CHECKING:
     from qkvsearch.builder import Progress
@@ -52,22 +55,31 @@ class Settings:
         return Engine(path)
 
     def open_sample(self, name: str) -> Engine:
-        """A bundled sample, built on its first use and again when its data change."""
+        """A bundled sample, built on its first use, and when it changed or is damaged."""
         from qkvsearch import __version__
         from qkvsearch.data.samples import sample
         from qkvsearch.engine import Engine
-        from qkvsearch.workspace import FORMAT_VERSION, Workspace
+        from qkvsearch.workspace import FORMAT_VERSION
 
         fingerprint = sample(name).fingerprint()
-        cache = Path(click.get_app_dir("qkvsearch")) / "samples"
-        path = cache / f"{name}-{__version__}-{FORMAT_VERSION}-{fingerprint}"
-        if not Workspace(path).exists:
-            from qkvsearch.builder import build_workspace
-            from qkvsearch.data.sources import read_source
-
-            with self.progress() as report:
-                build_workspace(path, read_source(f"sample:{name}"), progress=report)
+        folder = f"{name}-{__version__}-{FORMAT_VERSION}-{fingerprint}"
+        path = Path(click.get_app_dir("qkvsearch"), "samples", folder)
+        with suppress(WorkspaceError):
+            return Engine(path)
+        try:
+            self._build_sample(name, path)
+        except WorkspaceError:  # a home that cannot be written to, as services have
+            path = Path(tempfile.mkdtemp(prefix="qkvsearch-"))
+            atexit.register(shutil.rmtree, path, ignore_errors=True)
+            self._build_sample(name, path)
         return Engine(path)
+
+    def _build_sample(self, name: str, path: Path) -> None:
+        from qkvsearch.builder import build_workspace
+        from qkvsearch.data.sources import read_source
+
+        with self.progress() as report:
+            build_workspace(path, read_source(f"sample:{name}"), progress=report)
 
     @contextmanager
     def progress(self) -> Iterator[Progress | None]:

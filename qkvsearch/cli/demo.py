@@ -38,7 +38,7 @@ def command() -> None:
     write_text(ranking_table(with_parts(ranking), ranking))
 
     likes = [word for title in LIKES for word in ("--like", title)]
-    _step("Recommend: the query is a person, solved from what they like; the keys are the films.",
+    _step("Recommend: the query is a person, solved from what they like; the keys, films.",
           "recommend", *likes, "-k", "4", "--explain")  # fmt: skip
     ranking = films.recommend(likes=LIKES, k=4, explain=True)
     write_text(ranking_table(ranking.to_records(), ranking))

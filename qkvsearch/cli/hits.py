@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.render import Output, output_options, to_table
+from qkvsearch.cli.render import Output, output_options, printable, to_table
 
 if TYPE_CHECKING:
     from qkvsearch.retrieval import Ranking
@@ -67,7 +67,12 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking) -> str:
     columns.append(("id", "left"))
     cells = []
     for row in rows:
-        line = [row["rank"], row["title"], f"{row['score']:.3f}", f"{row['weight']:.1%}"]
+        line = [
+            row["rank"],
+            " ".join(row["title"].split()),
+            f"{row['score']:.3f}",
+            f"{row['weight']:.1%}",
+        ]
         line += [f"{row['predicted_rating']:.1f}"] if rated else []
         cells.append([*line, row["id"]])
         cells += [["", _dim_line(reason)] for reason in _reasons(row)]
@@ -80,7 +85,7 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking) -> str:
 def _dim_line(reason: str) -> Any:
     from rich.text import Text
 
-    return Text(f"  {reason}", style="dim", no_wrap=True, overflow="ellipsis")
+    return Text(f"  {printable(reason)}", style="dim", no_wrap=True, overflow="ellipsis")
 
 
 def _reasons(row: dict[str, Any]) -> list[str]:

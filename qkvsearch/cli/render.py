@@ -18,7 +18,17 @@ from qkvsearch.errors import QkvError
 Rows = Sequence[Mapping[str, Any]]
 
 FORMATS = ("table", "json", "jsonl", "csv", "markdown")
-BY_SUFFIX = {".json": "json", ".jsonl": "jsonl", ".csv": "csv", ".md": "markdown"}
+BY_SUFFIX = {
+    "": "table",
+    ".txt": "table",
+    ".json": "json",
+    ".jsonl": "jsonl",
+    ".csv": "csv",
+    ".md": "markdown",
+    ".parquet": "parquet",
+}
+# A title may hold what would steer the terminal; a table shows it as a sign of its own.
+CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "�")
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -48,16 +58,21 @@ class Output:
     """Where the rows go and in which form."""
 
     def __init__(self, format_name: str | None, path: Path | None) -> None:
-        by_name = BY_SUFFIX.get(path.suffix, "table") if path else "table"
-        self.format = format_name or by_name
-        self.path = path
-        self.is_parquet = path is not None and path.suffix == ".parquet" and format_name is None
+        self.path = None if path == Path("-") else path
+        suffix = self.path.suffix.lower() if self.path else ""
+        if format_name is None and suffix not in BY_SUFFIX:
+            known = ", ".join(name for name in BY_SUFFIX if name)
+            raise click.BadParameter(
+                f"cannot tell the format from {suffix!r} (known: {known}); add --format",
+                param_hint="-o",
+            )
+        self.format = format_name or BY_SUFFIX[suffix]
 
     def write(self, rows: Rows, table: Callable[[], str], fields: Sequence[str] = ()) -> None:
         """`rows` in the format asked for; `table()` gives the text that a person reads. `fields`
         head the columns even where there are no rows.
         """
-        if self.is_parquet:
+        if self.format == "parquet":
             self._write_parquet(rows, fields)
             return
         self._emit(table() if self.format == "table" else RENDERERS[self.format](rows, fields))
@@ -161,7 +176,9 @@ def to_table(
             overflow="fold" if layout == "wrap" else "ellipsis",
         )
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(str(cell)) for cell in row))
+        table.add_row(
+            *(cell if isinstance(cell, Text) else Text(printable(str(cell))) for cell in row)
+        )
     text = io.StringIO()
     console = Console(
         file=text, width=terminal_width(), force_terminal=sys.stdout.isatty(), highlight=False
@@ -170,6 +187,11 @@ def to_table(
     if caption:
         console.print(Text(caption, style="dim"))
     return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
+
+
+def printable(text: str) -> str:
+    """Line ends stay, for cells of several lines."""
+    return "\n".join(line.translate(CONTROLS) for line in text.split("\n"))
 
 
 def terminal_width() -> int:

@@ -106,7 +106,11 @@ def _numbers_if_all(column: pd.Series) -> pd.Series:
     numbers = pd.to_numeric(filled, errors="coerce")
     if numbers.dtype.kind == "u" or not np.isfinite(numbers.astype(float)).all():
         return column
-    if numbers.dtype.kind == "i" or ((numbers % 1 == 0).all() and numbers.abs().max() < 2**53):
+    if numbers.dtype.kind == "f" and (numbers % 1 == 0).all():
+        if numbers.abs().max() >= 2**53:
+            return column  # long codes, whose last digits a float would lose
+        numbers = numbers.astype("Int64")
+    if numbers.dtype.kind == "i":
         numbers = numbers.astype("Int64")
     return numbers.reindex(column.index)
 

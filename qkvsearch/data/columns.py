@@ -40,6 +40,13 @@ class Columns:
     rating: str | None = None
     time: str | None = None
 
+    def refuse(self, roles: Sequence[str], file: str) -> None:
+        """Raise `DataError` for a column that was told of a file that was not given."""
+        for role in roles:
+            if getattr(self, role) is not None:
+                option = "text-columns" if role == "text" else f"{role}-column"
+                raise DataError(f"--{option} is a column of --{file}, which were not given")
+
 
 def find_column(role: str, told: str | None, names: Sequence[str], file: str) -> str | None:
     """The column that plays `role`, or None. Raises `DataError` where a told one is not there.

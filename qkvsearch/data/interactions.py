@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Interactions:
     """Distinct (user, item) pairs in row numbers, and the ids that the numbers stand for.
 
-    users, items: int32 (n,), sorted by user, then item. ratings: float32 (n,) or None.
+    users, items: int32 (n,), sorted by user, then item. ratings: float32 (n,) or None; NaN where
+    someone met an item without rating it.
     times: int64 (n,) or None, comparable only within a user unless `times_comparable`.
 
     >>> log = Interactions.from_columns(["ann", "bob", "ann"], [10, 10, 20], ratings=[5, 3, 4])
@@ -47,9 +48,10 @@ class Interactions:
     ) -> Interactions:
         """From columns of equal length, in the owner's ids.
 
-        Of repeated pairs the latest stays: by time, then by place in the file. Rows without a user
-        or an item, or with an item that is not in `item_ids` (default: all that occur), are left
-        out; callers that must report them compare ids beforehand.
+        Of repeated pairs the latest stays, by time, then by place in the file, and one with a
+        rating before one without. Rows without a user or an item, or with an item that is not in
+        `item_ids` (default: all that occur), are left out; callers that must report them compare
+        ids beforehand.
         """
         user_codes, user_ids = factorize(users)
         item_codes, seen_ids = factorize(items)
@@ -61,6 +63,10 @@ class Interactions:
         keep = np.flatnonzero((user_codes >= 0) & (item_codes >= 0))
         stamps = None if times is None else np.asarray(times, dtype=np.int64)
         order = keep if stamps is None else keep[np.argsort(stamps[keep], kind="stable")]
+        values = None if ratings is None else np.asarray(ratings, dtype=np.float32)
+        if values is not None:  # a later meeting without a rating does not take one back
+            is_rated = np.isfinite(values[order])
+            order = np.concatenate([order[~is_rated], order[is_rated]])
         pair = user_codes[order].astype(np.int64) * max(len(item_ids), 1) + item_codes[order]
         _, last = np.unique(pair[::-1], return_index=True)
         chosen = order[len(order) - 1 - last]
@@ -69,13 +75,29 @@ class Interactions:
             items=item_codes[chosen],
             user_ids=user_ids,
             item_ids=item_ids,
-            ratings=None if ratings is None else np.asarray(ratings, dtype=np.float32)[chosen],
+            ratings=None if values is None else values[chosen],
             times=None if stamps is None else stamps[chosen],
             times_comparable=times_comparable,
         )
 
     def __len__(self) -> int:
         return len(self.users)
+
+    def take(self, keep: np.ndarray) -> Interactions:
+        """The pairs for which `keep` (bool, n) is True, with all users and items as before."""
+        return replace(
+            self,
+            users=self.users[keep],
+            items=self.items[keep],
+            ratings=None if self.ratings is None else self.ratings[keep],
+            times=None if self.times is None else self.times[keep],
+        )
+
+    def rated(self) -> Interactions:
+        """The pairs that have a rating; none where there are no ratings at all."""
+        if self.ratings is None:
+            return self.take(np.zeros(len(self), dtype=bool))
+        return self.take(np.isfinite(self.ratings))
 
     def matrix(self, values: np.ndarray | None = None) -> csr_matrix:
         """Users × items in compressed rows, float32; `values` per pair, 1 by default."""

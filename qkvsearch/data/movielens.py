@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from qkvsearch.data.catalog import catalog_from_frame
-from qkvsearch.data.columns import Columns
+from qkvsearch.data.columns import Columns, require_column
 from qkvsearch.data.readers import Dataset, interactions_from_frame
 from qkvsearch.data.report import ReadReport
 from qkvsearch.data.tables import read_table
@@ -31,14 +31,14 @@ def read_movielens(folder: str | Path) -> Dataset:
     folder = Path(folder)
     ratings, movies = _first(folder, RATING_FILES), _first(folder, MOVIE_FILES)
     frame, report = _read_movies(movies)
-    tags = folder / "tags.csv"
-    if movies.suffix == ".csv" and tags.is_file():
-        frame = _with_tags(frame, tags)
-    text = [name for name in ("title", "genres", "tags") if name in frame]
-    catalog = catalog_from_frame(frame, Columns(text=text), report)
+    reports = [report]
+    if movies.suffix == ".csv" and (folder / "tags.csv").is_file():
+        frame, tag_report = _with_tags(frame, folder / "tags.csv")
+        reports.append(tag_report)
+    catalog = catalog_from_frame(frame, Columns(), report)
     rows, rating_report = _read_ratings(ratings)
     log = interactions_from_frame(rows, Columns(), rating_report, catalog.ids)
-    return Dataset(catalog, log, [report, rating_report])
+    return Dataset(catalog, log, [*reports, rating_report])
 
 
 def _first(folder: Path, names: tuple[str, ...]) -> Path:
@@ -70,11 +70,16 @@ def _read_movies(path: Path) -> tuple[pd.DataFrame, ReadReport]:
     return frame[["id", "title", "genres", "released"]], report
 
 
-def _with_tags(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+def _with_tags(frame: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, ReadReport]:
     """Each film's distinct tags, the most used first, as one more column."""
-    tags, _ = read_table(path)
-    if not {"movieId", "tag"} <= {*tags.columns}:
-        return frame
-    counted = tags.dropna().assign(tag=tags["tag"].str.casefold()).value_counts(["movieId", "tag"])
-    joined = counted.reset_index().groupby("movieId", sort=False)["tag"].agg("|".join)
-    return frame.assign(tags=frame["movieId"].map(joined))
+    tags, report = read_table(path)
+    names = list(tags.columns)
+    item = require_column("item", None, names, report.file)
+    film = require_column("id", None, list(frame.columns), report.file)
+    if "tag" not in names:
+        raise DataError(f"{path}: no column 'tag' (columns: {', '.join(names)})")
+    used = tags[tags[item].isin(frame[film]) & tags["tag"].notna()]
+    report.skip("without a tag or of no film in the catalogue", len(tags) - len(used))
+    counted = used.assign(tag=used["tag"].str.casefold()).value_counts([item, "tag"])
+    joined = counted.reset_index().groupby(item, sort=False)["tag"].agg("|".join)
+    return frame.assign(tags=frame[film].map(joined)), report

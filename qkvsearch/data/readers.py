@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -10,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from qkvsearch.data.catalog import Catalog, catalog_from_frame, catalog_of_ids
-from qkvsearch.data.columns import Columns, find_column, require_column
+from qkvsearch.data.columns import Columns, check_column, find_column, require_column
 from qkvsearch.data.ids import Ids, id_texts
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.report import ReadReport
@@ -37,19 +38,38 @@ def read_dataset(
     columns = columns or Columns()
     catalog, log = None, None
     reports: list[ReadReport] = []
+    if interactions is None:
+        columns.refuse(("user", "item", "rating", "time"), "interactions")
+    if items is None and interactions is None:
+        raise DataError("nothing to build from: give a source, --items or --interactions")
     if items is not None:
         frame, report = load(items, "items")
         catalog = catalog_from_frame(frame, columns, report)
         reports.append(report)
     if interactions is not None:
         frame, report = load(interactions, "interactions")
+        if catalog is None:
+            columns.refuse(("id",), "items")
+            catalog = _titles_in_log(frame, columns, report.file)
         log = interactions_from_frame(frame, columns, report, catalog.ids if catalog else None)
         reports.append(report)
-    if catalog is None:
-        if log is None:
-            raise DataError("nothing to build from: give a source, --items or --interactions")
-        catalog = catalog_of_ids(log.item_ids)
+        catalog = catalog or catalog_of_ids(log.item_ids)
+    assert catalog is not None
     return Dataset(catalog, log, reports)
+
+
+def _titles_in_log(frame: pd.DataFrame, columns: Columns, file: str) -> Catalog | None:
+    """The items that a log names beside their ids, or None where it names none."""
+    names = list(frame.columns)
+    title = find_column("title", columns.title, names, file)
+    item = find_column("item", columns.item, [name for name in names if name != title], file)
+    if title is None or item is None:
+        columns.refuse(("text",), "items")
+        return None
+    about = Columns(id=item, title=title, text=columns.text or [title])
+    text = [check_column(name, names, file, "--text-columns") for name in about.text or ()]
+    kept = frame[list(dict.fromkeys([item, title, *text]))]
+    return catalog_from_frame(kept[kept[item].notna()], about, ReadReport(file, read=len(frame)))
 
 
 def interactions_from_frame(
@@ -74,10 +94,11 @@ def interactions_from_frame(
             f"{report.file}: no usable rows; {report}{_mismatch(frame[item], item_ids)}"
         )
     frame = frame[usable]
+    rated = rating is not None and frame[rating].notna().any()
     log = Interactions.from_columns(
         frame[user],
         frame[item],
-        ratings=None if rating is None else pd.to_numeric(frame[rating]),
+        ratings=None if not rated else pd.to_numeric(frame[rating]),
         times=None if time is None else _times(frame[time], report, told=columns.time),
         item_ids=item_ids,
         times_comparable=comparable,
@@ -105,7 +126,9 @@ def _usable_rows(
     report: ReadReport,
     item_ids: Ids | None,
 ) -> pd.Series:
-    """True where a row has a user, a known item and, where there are ratings, a finite one."""
+    """True where a row has a user, a known item, and a finite rating or none: who met an item
+    without rating it has met it all the same.
+    """
     usable = pd.Series(True, index=frame.index)
 
     def drop(bad: pd.Series, reason: str) -> None:
@@ -120,7 +143,8 @@ def _usable_rows(
         )
     if rating is not None:
         numbers = pd.to_numeric(frame[rating], errors="coerce")
-        drop(~(numbers.abs() <= np.finfo(np.float32).max), "with a rating that is not a number")
+        bad = frame[rating].notna() & ~(numbers.abs() <= np.finfo(np.float32).max)
+        drop(bad, "with a rating that is not a number")
     return usable
 
 
@@ -135,12 +159,23 @@ def _times(column: pd.Series, report: ReadReport, told: str | None) -> np.ndarra
         return None
 
 
+def _dates(column: pd.Series) -> pd.Series:
+    """Dates of one form throughout: 12/02 and 13/02 in one column are days of the same month."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of a form that fits no cell
+        found = [
+            pd.to_datetime(column, errors="coerce", utc=True, **form)
+            for form in ({"format": "ISO8601"}, {}, {"dayfirst": True})
+        ]
+    return max(found, key=lambda dates: int(dates.notna().sum()))
+
+
 def _seconds(column: pd.Series, file: str) -> np.ndarray:
     """Whole seconds (or ranks) from numbers or dates; a row without a time comes first."""
     numbers = pd.to_numeric(column, errors="coerce")
     numbers = numbers.where(numbers.abs() < 2**63)
     if numbers.notna().sum() < column.notna().sum():
-        dates = pd.to_datetime(column, errors="coerce", utc=True, format="mixed")
+        dates = _dates(column)
         if dates.notna().sum() < column.notna().sum():
             bad = column[column.notna() & dates.isna()]
             worst = bad[numbers[bad.index].isna()]

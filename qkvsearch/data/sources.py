@@ -21,8 +21,8 @@ def read_source(
     interactions: Source | None = None,
     columns: Columns | None = None,
 ) -> Dataset:
-    """`source` is `sample:NAME`, a MovieLens folder, or one file, which is taken for a log where it
-    has a user and no title, and for a catalogue otherwise. Raises `DataError`.
+    """`source` is `sample:NAME`, a MovieLens folder, or one file: a log where it has users, a
+    catalogue otherwise. Raises `DataError`.
     """
     is_sample = isinstance(source, str) and source.startswith(SAMPLE)
     if is_sample or (isinstance(source, str | Path) and Path(source).is_dir()):
@@ -31,7 +31,7 @@ def read_source(
         return _read_sample(str(source)) if is_sample else read_movielens(Path(str(source)))
     if source is not None:
         table = load(source, "source")
-        if _is_log(table[0]) and interactions is None:
+        if interactions is None and _is_log(table[0], columns or Columns()):
             interactions = table
         elif items is None:
             items = table
@@ -46,9 +46,13 @@ def _read_sample(name: str) -> Dataset:
     return read_dataset(bundled.path(bundled.items), log)
 
 
-def _is_log(frame: pd.DataFrame) -> bool:
+def _is_log(frame: pd.DataFrame, columns: Columns) -> bool:
+    """A file with users is a log, unless it has titles and no id twice: then they are authors."""
     names = list(frame.columns)
-    return (
-        find_column("user", None, names, "") is not None
-        and find_column("title", None, names, "") is None
-    )
+    if columns.user is not None or columns.item is not None:
+        return True
+    if find_column("user", None, names, "") is None or columns.id is not None:
+        return False
+    title = find_column("title", columns.title, names, "")
+    item = find_column("id", None, [name for name in names if name != title], "")
+    return title is None or item is None or not frame[item].is_unique

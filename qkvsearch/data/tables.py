@@ -40,16 +40,16 @@ def read_table(
         raise DataError(f"{path}: no such file" if not path.exists() else f"{path}: not a file")
     try:
         with path.open("rb") as file:
-            if not file.read(1):
-                raise DataError(f"{path}: the file is empty")
+            start = file.read(1024)
     except OSError as error:
         raise DataError(f"{path}: cannot read: {error.strerror}") from None
-    if path.suffix == ".parquet":
+    _refuse_what_is_no_table(path, start)
+    if path.suffix.lower() == ".parquet":
         frame, report = _read_parquet(path)
         return _without_giants(frame, report), report
     text, damaged = _open_text(path, encoding)
     with text:
-        if path.suffix in JSON_SUFFIXES:
+        if path.suffix.lower() in JSON_SUFFIXES:
             frame, report = _read_json_lines(path, text)
         else:
             frame, report = _read_delimited(path, text, delimiter, names)
@@ -57,6 +57,15 @@ def read_table(
     if path.stat().st_size > MAX_CELL:
         frame = _without_giants(frame, report)
     return frame, report
+
+
+def _refuse_what_is_no_table(path: Path, start: bytes) -> None:
+    if not start:
+        raise DataError(f"{path}: the file is empty")
+    if start.startswith(b"\x1f\x8b"):
+        raise DataError(f"{path}: compressed; unpack it first with gunzip")
+    if start.startswith(b"PK\x03\x04"):
+        raise DataError(f"{path}: a zip archive or a spreadsheet; unpack it, or export it as CSV")
 
 
 def _without_giants(frame: pd.DataFrame, report: ReadReport) -> pd.DataFrame:
@@ -102,7 +111,8 @@ def _read_delimited(
     names: Sequence[str] | None,
 ) -> tuple[pd.DataFrame, ReadReport]:
     if delimiter is None:
-        delimiter = "\t" if path.suffix in (".tsv", ".tab") else _guess_delimiter(text)
+        delimiter = "\t" if path.suffix.lower() in (".tsv", ".tab") else _guess_delimiter(text)
+    quoted = names is None and not (delimiter == "\t" and _quotes_are_text(text))
     # pandas lets the first row be of any length, so the header has to be a row; one column more
     # than it has shows which rows are too long.
     width = len(names) if names else _header_width(path, text, delimiter)
@@ -113,7 +123,7 @@ def _read_delimited(
                 text,
                 sep=re.escape(delimiter) if len(delimiter) > 1 else delimiter,
                 engine="python" if len(delimiter) > 1 else "c",
-                quoting=csv.QUOTE_MINIMAL if names is None else csv.QUOTE_NONE,
+                quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
                 header=None,
                 names=range(width + 1),
                 index_col=False,
@@ -144,14 +154,27 @@ def _in_words(error: Exception) -> str:
     )
 
 
+def _quotes_are_text(text: io.TextIOBase) -> bool:
+    """True where tabs alone make every line a row, and some cell opens a quote that its line does
+    not close: reading those as quotes would swallow lines.
+    """
+    rows = [line.rstrip("\r\n").split("\t") for line in text if line.strip()]
+    text.seek(0)
+    if len({len(row) for row in rows}) > 1:
+        return False
+    opened = (cell for row in rows for cell in row if cell.startswith('"'))
+    return any(len(cell) == 1 or not cell.endswith('"') for cell in opened)
+
+
 def _header_width(path: Path, text: io.TextIOBase, delimiter: str) -> int:
     rows = csv.reader(text, delimiter=delimiter, skipinitialspace=True)
     try:
         width = next(len(row) for row in rows if len(row) > 1 or "".join(row).strip())
-    except (StopIteration, csv.Error) as error:
+    except StopIteration:
+        raise DataError(f"{path}: not a table: no line has anything in it") from None
+    except csv.Error as error:
         raise DataError(
-            f"{path}: not a table: its first line has to name the columns, and "
-            f"{str(error) or 'no line has anything in it'}"
+            f"{path}: not a table: the first line has to name the columns ({error})"
         ) from None
     text.seek(0)
     return width
@@ -225,6 +248,8 @@ def _cell(value: Any) -> str:
         value = value.decode(errors="replace")
     if isinstance(value, str):
         return value.encode(errors="replace").decode()  # half an emoji cannot be stored
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
     if hasattr(value, "__iter__"):
         return "|".join(str(part) for part in value)
     return str(int(value) if isinstance(value, float) and value.is_integer() else value)

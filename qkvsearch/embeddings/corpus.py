@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from qkvsearch.embeddings.text import Analyzer
 from qkvsearch.embeddings.tokens import NEGLIGIBLE, TokenEncoder
@@ -39,9 +40,11 @@ class CorpusEncoder(TransformerMixin, BaseEstimator):
         tf_idf = normalize(counts)
 
         n_components = min(self.n_components, n_texts, n_terms)
-        _, strengths, directions = randomized_svd(
-            tf_idf, n_components, n_iter=5, random_state=self.random_state
-        )
+        # One BLAS thread: the bits must not depend on how many there are, and more are slower here.
+        with threadpool_limits(1, "blas"):
+            _, strengths, directions = randomized_svd(
+                tf_idf, n_components, n_iter=5, random_state=self.random_state
+            )
         # Equal texts leave directions that none of them has, which are arbitrary.
         directions[strengths <= NEGLIGIBLE * strengths[0]] = 0
         vectors = np.ascontiguousarray(directions.T, dtype=np.float32)

@@ -75,7 +75,7 @@ class RatingFactors:
     """The item side of a fitted `BiasedMF`; it predicts the ratings of anyone who rated something.
 
     mean: of all ratings; item_biases (n,), item_embeddings (n, d); lowest, highest: the scale that
-    predictions are clipped to; reg: the penalty per rating, as in training.
+    ratings and predictions are clipped to; reg: the penalty per rating, as in training.
 
     >>> factors = RatingFactors(np.zeros(2), np.eye(2), mean=3.0, lowest=1.0, highest=5.0, reg=0.5)
     >>> bias, embedding = factors.fold_in([0], [5.0])
@@ -105,11 +105,12 @@ class RatingFactors:
     def fold_in(self, positions: np.ndarray, ratings: np.ndarray) -> tuple[float, np.ndarray]:
         """The bias and the embedding (d,) of someone who rated these items (h,), items held fixed.
 
-        Minimises Σ (r − mean − bᵢ − b − p·qᵢ)² + reg·h·(b² + |p|²), a ridge regression. No ratings
-        give zeros; ratings that are not finite raise `DataError`.
+        Minimises Σ (r − mean − bᵢ − b − p·qᵢ)² + reg·h·(b² + |p|²), a ridge regression. Ratings
+        outside the scale count as its ends, as in training. No ratings give zeros; ratings that are
+        not finite raise `DataError`.
         """
         history = rows(self.item_embeddings, positions)
-        values = check_values(ratings, len(history))
+        values = np.clip(check_values(ratings, len(history)), self.lowest, self.highest)
         inputs = np.column_stack([np.ones(len(history)), history])
         if not len(inputs):
             return 0.0, np.zeros(history.shape[1])

@@ -16,7 +16,9 @@ from qkvsearch.embeddings._base import (
     CollaborativeModel,
     Progress,
     available_cores,
-    is_positive,
+    check_positive,
+    check_whole,
+    is_finite,
     one_entry_per_pair,
     random_generator,
     require,
@@ -27,6 +29,7 @@ from qkvsearch.errors import DataError
 
 AUTO_ALPHA0 = 10.0
 AUTO_REG = 0.2
+HIGHEST_ALPHA0 = 1.0
 CHUNKS_PER_THREAD = 8
 
 
@@ -43,16 +46,20 @@ class ImplicitALS(CollaborativeModel):
     a few warm-started conjugate gradient steps each. Those without a history are outside the sums
     (n_users and n_items do not count them) and get a zero embedding.
 
-    "auto" follows the shape of the data, with n̄ the mean length of the users' histories:
+    "auto" follows the data, with n̄ the mean length of the users' histories and c̄ the mean
+    confidence of their pairs:
 
-        α₀ = 10·n̄ / n_items          reg = 0.2 / max(n̄, 10)^⅔
+        α₀ = m·c̄·n̄ / n_items     reg = 0.2 / max(n̄, 10)^⅔ · (1 + m)·c̄ / (1 + m·c̄)
+        m = min(10, n_items / n̄)
 
-    A fixed α₀ that suits a dense set collapses on a sparse one, and short histories overfit under
-    the reg that suits long ones; below 10 it would shrink every embedding to nothing.
-    `benchmarks/collaborative_defaults.py` chose both.
+    A fixed α₀ that suits a dense set collapses on a sparse one: the pairs not observed count m
+    times as much as the observed ones together, but none of them more than an observed one does.
+    Short histories overfit under the reg that suits long ones; below 10 it would shrink every
+    embedding to nothing. The last factor, 1 for c̄ = 1, keeps the penalty in proportion to the
+    confidences whatever their scale. `benchmarks/collaborative_defaults.py` chose the constants.
 
     Parameters: n_components, the embedding size d; max_iter; alpha0 > 0, the weight of the pairs
-    not observed; reg > 0; nu; cg_steps per half iteration; init_scale, the norm that embeddings
+    not observed; reg > 0; nu ≥ 0; cg_steps per half iteration; init_scale, the norm that embeddings
     start with; n_threads, one per core by default; random_state; callback(iteration, max_iter),
     called after each. The result is the same bit for bit whatever n_threads.
 
@@ -151,13 +158,14 @@ class ImplicitALS(CollaborativeModel):
 
     def _check_parameters(self) -> None:
         for name in ("n_components", "max_iter", "cg_steps"):
-            value = getattr(self, name)
-            require(value >= 1, name, value, "at least 1")
-        for name in ("alpha0", "reg"):
-            value = getattr(self, name)
-            require(value == "auto" or is_positive(value), name, value, "'auto' or above 0")
-        threads = self.n_threads
-        require(threads is None or threads >= 1, "n_threads", threads, "None or at least 1")
+            check_whole(name, getattr(self, name))
+        if self.n_threads is not None:
+            check_whole("n_threads", self.n_threads)
+        check_positive("alpha0", self.alpha0, "auto")
+        check_positive("reg", self.reg, "auto")
+        check_positive("init_scale", self.init_scale)
+        nu_valid = is_finite(self.nu) and self.nu >= 0
+        require(nu_valid, "nu", self.nu, "a finite number, 0 or above")
 
     def _alternate(self, observed: csr_matrix) -> None:
         """Solve for the users with the items held fixed, then the other way round, and again."""
@@ -170,11 +178,13 @@ class ImplicitALS(CollaborativeModel):
             _Side.start(matrix, self.n_components, self.init_scale, rng, n_threads)
             for matrix in (roots, roots.T.tocsr())
         )
-        length = observed.nnz / users.n_active
-        self.alpha0_ = float(
-            self.alpha0 if self.alpha0 != "auto" else auto_alpha0(length, items.n_active)
+        length, confidence = observed.nnz / users.n_active, observed.data.mean(dtype=np.float64)
+        auto = auto_strengths(length, float(confidence), items.n_active)
+        given = (self.alpha0, self.reg)
+        self.alpha0_, self.reg_ = (
+            chosen if value == "auto" else float(value)
+            for value, chosen in zip(given, auto, strict=True)
         )
-        self.reg_ = float(self.reg if self.reg != "auto" else auto_reg(length))
         # One BLAS thread: the products here are small, and their sums must not depend on it.
         with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads) as pool:
             for iteration in range(1, self.max_iter + 1):
@@ -203,14 +213,13 @@ class ImplicitALS(CollaborativeModel):
         list(pool.map(solve, side.chunks))
 
 
-def auto_alpha0(mean_length: float, n_items: int) -> float:
-    """The weight of pairs not observed that makes them count AUTO_ALPHA0 times a history."""
-    return AUTO_ALPHA0 * mean_length / n_items
-
-
-def auto_reg(mean_length: float) -> float:
-    """More for shorter histories, up to where it would shrink every embedding to zero."""
-    return AUTO_REG / max(mean_length, 10.0) ** (2 / 3)
+def auto_strengths(mean_length: float, mean_confidence: float, n_items: int) -> tuple[float, float]:
+    """α₀ and reg by the formulas of `ImplicitALS`."""
+    m = min(AUTO_ALPHA0, HIGHEST_ALPHA0 * n_items / mean_length)
+    alpha0 = m * mean_confidence * mean_length / n_items
+    # A mean user's penalty, reg·(n̄ + α₀·n_items), is reg·n̄·(1 + m·c̄): made (1 + m)·c̄ instead.
+    in_proportion = (1 + m) * mean_confidence / (1 + m * mean_confidence)
+    return alpha0, AUTO_REG / max(mean_length, 10.0) ** (2 / 3) * in_proportion
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.embeddings.feedback import confidences
+from qkvsearch.embeddings.feedback import confidences, rating_scale
 from qkvsearch.embeddings.implicit import ImplicitALS
 from qkvsearch.errors import DataError
 from qkvsearch.evaluation.metrics import coverage, ndcg, recall, reciprocal_rank
@@ -56,8 +56,9 @@ def evaluate_recommend(
     tastes = _tastes(parts, random_state, report)
     metrics = _ranking_figures(tastes, parts, relevant, k, report)
     baselines = {"popularity": _ranking_figures(_popularity(parts), parts, relevant, k, report)}
-    if log.ratings is not None:
-        errors, baselines["biases"] = evaluate_ratings(parts, random_state, report)
+    rated = parts.rated()
+    if len(rated.train) and len(rated.test):
+        errors, baselines["biases"] = evaluate_ratings(rated, random_state, report)
         metrics |= errors
     facts = {
         "k": k,
@@ -76,7 +77,7 @@ def _relevant(test: Interactions, scale: tuple[float, float] | None) -> dict[int
     counts = np.ones(len(test), dtype=bool)
     # One rating for everything cannot tell likes from dislikes.
     if test.ratings is not None and scale is not None and scale[0] < scale[1]:
-        counts = test.ratings > sum(scale) / 2
+        counts = ~(test.ratings <= sum(scale) / 2)  # what was met and not rated counts
     relevant: dict[int, dict[int, int]] = {}
     for user, item in zip(test.users[counts].tolist(), test.items[counts].tolist(), strict=True):
         relevant.setdefault(user, {})[item] = 1
@@ -84,7 +85,7 @@ def _relevant(test: Interactions, scale: tuple[float, float] | None) -> dict[int
 
 
 def _rating_scale(log: Interactions) -> tuple[float, float] | None:
-    return None if log.ratings is None else (float(log.ratings.min()), float(log.ratings.max()))
+    return None if log.ratings is None else rating_scale(log.ratings)
 
 
 def _liked(log: Interactions, scale: tuple[float, float] | None) -> csr_matrix:

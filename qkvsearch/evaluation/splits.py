@@ -28,6 +28,11 @@ class Split:
     test: Interactions
     newcomers: int = 0
 
+    def rated(self) -> Split:
+        """The same parts, of pairs with a rating alone."""
+        parts = {name: getattr(self, name).rated() for name in ("train", "history", "test")}
+        return replace(self, **parts)
+
 
 def split(log: Interactions, protocol: str, random_state: int = 0) -> Split:
     """The parts of a log under one of `PROTOCOLS`, the same for the same `random_state`.
@@ -102,9 +107,9 @@ def split_strong(log: Interactions, rng: np.random.Generator) -> Split:
     n_unseen = int(np.ceil(TEST_SHARE * len(eligible)))
     unseen = np.isin(log.users, rng.choice(eligible, n_unseen, replace=False))
     return Split(
-        train=_take(log, ~unseen),
-        history=_take(log, unseen & ~held_out),
-        test=_take(log, unseen & held_out),
+        train=log.take(~unseen),
+        history=log.take(unseen & ~held_out),
+        test=log.take(unseen & held_out),
     )
 
 
@@ -117,19 +122,8 @@ PROTOCOLS: dict[str, Callable[[Interactions, np.random.Generator], Split]] = {
 
 
 def _hold_out(log: Interactions, held_out: np.ndarray, test: np.ndarray | None = None) -> Split:
-    train = _take(log, ~held_out)
-    return Split(train, train, _take(log, held_out if test is None else test))
-
-
-def _take(log: Interactions, keep: np.ndarray) -> Interactions:
-    """The pairs for which `keep` (bool, n) is True."""
-    return replace(
-        log,
-        users=log.users[keep],
-        items=log.items[keep],
-        ratings=None if log.ratings is None else log.ratings[keep],
-        times=None if log.times is None else log.times[keep],
-    )
+    train = log.take(~held_out)
+    return Split(train, train, log.take(held_out if test is None else test))
 
 
 def _random_fifth(log: Interactions, rng: np.random.Generator) -> np.ndarray:

@@ -30,7 +30,8 @@ def matching_positions(
         raise QkvError(_reason(expression, "give one condition, without SELECT", columns))
     for name in _quoted_names(expression):
         if name.casefold() not in {column.casefold() for column in columns}:
-            raise QkvError(_reason(expression, f"no such column: {name}", columns))
+            error = f"no such column: {name} (texts stand in single quotes)"
+            raise QkvError(_reason(expression, error, columns))
     readable = {*columns, "_position", ""}  # "" where none is read, as in 1 = 1
 
     def authorize(action: int, first: str | None, second: str | None, *_: object) -> int:
@@ -66,7 +67,7 @@ def _quoted_names(expression: str) -> list[str]:
 
 def _reason(expression: str, error: str, columns: Sequence[str]) -> str:
     message = f"--where {expression!r}: {error}"
-    unknown = re.search(r"no such column: (.+)", error)
+    unknown = re.search(r"no such column: (\S+)", error)
     if unknown:
         message += suggest(unknown.group(1), list(columns))
     return f"{message} (columns: {', '.join(columns)})"

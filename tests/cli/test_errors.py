@@ -3,32 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 
 import pytest
 
-from qkvsearch.workspace import Workspace
-
 COMMAND = [sys.executable, "-c", "from qkvsearch.cli import main; main()"]
-
-INTERRUPTED_BUILD = """
-import os, signal, sys
-from qkvsearch.cli import main
-from qkvsearch.embeddings.corpus import CorpusEncoder
-
-fit = CorpusEncoder.fit
-
-def stop_then_fit(self, texts, y=None):
-    os.kill(os.getpid(), signal.SIGINT)
-    return fit(self, texts)
-
-# What runs in the background inherits that Ctrl-C is ignored.
-signal.signal(signal.SIGINT, signal.default_int_handler)
-CorpusEncoder.fit = stop_then_fit
-main()
-"""
 
 
 @pytest.mark.parametrize(
@@ -108,20 +88,6 @@ def test_a_pipe_that_knows_few_letters_still_gets_all_of_them(args, qkv):
     )
     assert answer.stderr.decode() == ""
     assert answer.stdout.decode("utf-8").replace("\r", "") == qkv(*args).stdout
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT to send to oneself")
-def test_ctrl_c_during_a_build_exits_130_and_keeps_the_former_build(
-    qkv_process, shop_items, shop_path, tmp_path
-):
-    shutil.copytree(shop_path, tmp_path / "ws")
-    before = Workspace("ws").open().folder
-    answer = qkv_process("-w", "ws", "build", "sample:videos", code=INTERRUPTED_BUILD)
-    assert answer.code == 130
-    assert answer.stderr.rstrip().endswith("Stopped.")
-    assert "Traceback" not in answer.stderr
-    assert Workspace("ws").open().folder == before
-    assert list((tmp_path / "ws" / "builds").iterdir()) == [before.absolute()]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a closed pipe is another error on Windows")

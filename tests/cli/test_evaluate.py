@@ -6,10 +6,9 @@ import csv
 import io
 import json
 
-import click
 import pytest
 
-from qkvsearch.cli.evaluate import command, recommend
+from qkvsearch.cli.evaluate import recommend
 from qkvsearch.evaluation.splits import PROTOCOLS
 
 
@@ -111,13 +110,6 @@ def test_without_a_workspace_the_samples_are_judged(qkv, tmp_path):
 def test_the_protocols_offered_are_the_ones_there_are():
     (option,) = [option for option in recommend.params if option.name == "protocol"]
     assert list(option.type.choices) == list(PROTOCOLS)
-
-
-def test_every_part_has_an_example_and_options_that_explain_themselves():
-    for name, part in command.commands.items():
-        assert f"evaluate {name}" in part.help
-        options = [option for option in part.params if isinstance(option, click.Option)]
-        assert [option.name for option in options if not option.help] == []
 
 
 # --- mistakes ---

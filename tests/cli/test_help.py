@@ -1,40 +1,12 @@
-"""Help: every command and every option explains itself, with an example that a reader can copy."""
+"""Help of the group; what the help of every command has is in tests/contract."""
 
 from __future__ import annotations
 
 import re
 
 import click
-import pytest
 
 from qkvsearch.cli import COMMANDS, group
-
-CONTEXT = click.Context(group, info_name="qkvsearch")
-commands = pytest.mark.parametrize("name", COMMANDS)
-
-
-@commands
-def test_every_command_shows_help_and_exits_0(qkv, name):
-    answer = qkv(name, "--help")
-    assert answer.code == 0
-    assert answer.stdout.startswith(f"Usage: qkvsearch {name}")
-    assert answer.stderr == ""
-
-
-@commands
-def test_every_command_has_an_example_of_itself(name):
-    text = group.get_command(CONTEXT, name).help
-    assert re.search(rf"Examples?:\n +qkvsearch .*\b{name}\b", text)
-
-
-@commands
-def test_every_option_has_a_help_text(name):
-    options = [
-        option
-        for option in group.get_command(CONTEXT, name).params
-        if isinstance(option, click.Option)
-    ]
-    assert [option.name for option in options if not option.help] == []
 
 
 def test_options_of_the_group_have_help_texts():

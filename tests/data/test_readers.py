@@ -7,6 +7,7 @@ import pytest
 
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.readers import read_dataset
+from qkvsearch.data.sources import read_source
 from qkvsearch.errors import DataError
 
 
@@ -86,13 +87,13 @@ def test_reports_of_messy_files_add_up_and_name_every_reason(write):
         "without an id": 1,
         "with a spreadsheet error for an id": 1,
     }
-    assert (log.read, log.kept, log.merged) == (13, len(dataset.interactions), 1)
+    assert (log.read, log.kept, log.merged) == (13, len(dataset.interactions), 2)
     assert log.skipped == {
         "with too many columns": 1,
         "without a user": 2,
         "without an item": 1,
         "with an item that is not in the catalogue": 1,
-        "with a rating that is not a number": 5,
+        "with a rating that is not a number": 4,
     }
     for report in dataset.reports:
         assert report.read == report.kept + report.merged + report.skipped.total()
@@ -120,6 +121,49 @@ def test_a_guessed_time_column_without_times_is_left_out_and_said(write):
     assert dataset.interactions.times is None
     assert len(dataset.interactions) == 2
     assert "column date left out" in str(dataset.reports[0])
+
+
+def test_who_met_an_item_without_rating_it_has_met_it(write):
+    log = read_dataset(None, write("log.csv", "user,item,rating\n1,1,5\n1,2,\n")).interactions
+    assert len(log) == 2
+    assert len(log.rated()) == 1
+
+
+def test_a_later_meeting_without_a_rating_does_not_take_one_back(write):
+    log = "user,item,rating,time\n1,1,5,10\n1,1,,20\n1,1,4,5\n"
+    assert pairs(read_dataset(None, write("log.csv", log)).interactions) == {(1, 1): 5}
+
+
+def test_days_and_months_keep_one_order_in_a_column(write):
+    log = "user,item,date\n1,1,12/02/2020\n1,1,13/02/2020\n1,2,11/02/2020\n"
+    times = read_dataset(None, write("log.csv", log)).interactions.times
+    assert times[0] - times[1] == 2 * 86_400
+
+
+def test_a_log_with_titles_names_its_items(write):
+    log = "user,item,title,rating\na,1,Kettle,5\nb,1,Kettle,4\nb,2,Anchor,3\n"
+    dataset = read_source(write("log.csv", log))
+    assert dataset.catalog.frame["title"].tolist() == ["Kettle", "Anchor"]
+    assert len(dataset.interactions) == 3
+    (report,) = dataset.reports
+    assert report.read == report.kept == 3
+
+
+def test_a_catalogue_with_authors_is_no_log(write):
+    dataset = read_source(write("items.csv", "id,title,user\n1,Kettle,ann\n2,Anchor,ann\n"))
+    assert dataset.interactions is None
+    assert len(dataset.catalog) == 2
+
+
+def test_told_columns_make_a_file_a_log(write):
+    log = write("log.csv", "who,what\nann,1\nbob,2\n")
+    assert len(read_source(log, columns=Columns(user="who", item="what")).interactions) == 2
+
+
+@pytest.mark.parametrize("columns", [Columns(user="who"), Columns(rating="stars")])
+def test_a_column_of_a_file_that_was_not_given_is_refused(write, columns):
+    with pytest.raises(DataError, match="is a column of --interactions, which were not given"):
+        read_dataset(write("items.csv", ITEMS), None, columns)
 
 
 def test_ids_that_one_file_writes_as_7_0_are_the_7_of_the_other(write):

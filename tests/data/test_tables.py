@@ -224,3 +224,44 @@ def test_any_cells_survive_writing_and_reading(tmp_path_factory, rows, delimiter
     frame, report = read_table(path)
     assert cells(frame) == [header, *[[text or None for text in row] for row in rows]]
     assert (report.read, report.kept, report.repaired) == (len(rows), len(rows), 0)
+
+
+def test_a_quote_that_opens_a_title_swallows_no_lines_of_a_tsv(tmp_path):
+    text = 'id\ttitle\n1\t"Weird Al" tour\n2\tFargo\n3\t"Heroes" live\n4\tAlien\n'
+    frame, report = read_table(save(tmp_path / "films.tsv", text))
+    assert frame["title"].tolist() == ['"Weird Al" tour', "Fargo", '"Heroes" live', "Alien"]
+    assert report.kept == 4
+
+
+def test_quotes_that_close_in_a_tsv_are_quotes(tmp_path):
+    frame, _ = read_table(save(tmp_path / "films.tsv", 'id\ttitle\n1\t"He said ""so"""\n'))
+    assert frame["title"].tolist() == ['He said "so"']
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\x1f\x8b\x08\x00abc", "compressed; unpack it first"),
+        (b"PK\x03\x04abc", "a zip archive or a spreadsheet"),
+    ],
+)
+def test_what_is_no_table_is_refused_by_name(tmp_path, content, message):
+    path = tmp_path / "items.csv"
+    path.write_bytes(content)
+    with pytest.raises(DataError, match=message):
+        read_table(path)
+
+
+def test_suffixes_may_be_in_capitals(tmp_path):
+    frame, _ = read_table(save(tmp_path / "ITEMS.JSONL", '{"id": 1, "title": "kettle"}\n'))
+    assert frame["title"].tolist() == ["kettle"]
+
+
+def test_an_object_in_a_cell_keeps_its_values(tmp_path):
+    frame, _ = read_table(save(tmp_path / "items.jsonl", '{"id": 1, "by": {"author": "Bob"}}\n'))
+    assert frame["by"].tolist() == ['{"author": "Bob"}']
+
+
+def save(path, text):
+    path.write_text(text, encoding="utf-8")
+    return path

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.exceptions import NotFittedError
 
 from qkvsearch.embeddings.corpus import CorpusEncoder
 
@@ -53,19 +52,8 @@ def test_a_word_finds_texts_of_its_subject_that_lack_it(fitted):
     assert scores[1] > max(scores[3:]) + 0.3
 
 
-def test_fitting_twice_gives_the_same_bytes():
-    first, second = (CorpusEncoder(n_components=3).fit(SUBJECTS) for _ in range(2))
-    assert first.embeddings_.tobytes() == second.embeddings_.tobytes()
-    assert first.encoder_.vectors.tobytes() == second.encoder_.vectors.tobytes()
-
-
 def test_fit_transform_is_fit_then_its_embeddings(fitted):
     np.testing.assert_array_equal(clone(fitted).fit_transform(iter(SUBJECTS)), fitted.embeddings_)
-
-
-def test_an_unfitted_encoder_says_so():
-    with pytest.raises(NotFittedError):
-        CorpusEncoder().transform(["bread"])
 
 
 tiny = st.lists(

@@ -1,4 +1,4 @@
-"""What only `BiasedMF` promises; the checks it shares are in test_implicit.py."""
+"""What only `BiasedMF` promises; the checks it shares are in tests/contract."""
 
 from __future__ import annotations
 
@@ -14,18 +14,6 @@ from qkvsearch.errors import DataError
 
 def rmse(predicted: np.ndarray, ratings: np.ndarray) -> float:
     return float(np.sqrt(np.mean((predicted - ratings) ** 2)))
-
-
-def test_finds_the_planted_tastes(planted):
-    train, test = planted
-    pairs = test.tocoo()
-    model = BiasedMF(8, max_iter=150, reg=0.02, random_state=0).fit(train)
-    biases = BiasedMF(1, init_scale=1e-9, max_iter=150, reg=0.02, random_state=0)
-    biases = biases.fit(train)
-    biases.user_embeddings_[:] = 0
-    error = rmse(model.predict(pairs.row, pairs.col), pairs.data)
-    assert error < 0.25
-    assert error < 0.4 * rmse(biases.predict(pairs.row, pairs.col), pairs.data)
 
 
 def test_stays_within_the_scale_seen(planted):
@@ -72,9 +60,69 @@ def test_interactions_without_ratings_say_what_to_do():
 
 
 def test_a_rating_that_is_no_number_is_named_by_own_ids():
-    log = Interactions.from_columns(["ann", "bob"], [10, 20], ratings=[3, np.nan])
-    with pytest.raises(DataError, match="user 'bob', item 20: nan is no rating"):
+    log = Interactions.from_columns(["ann", "bob"], [10, 20], ratings=[3, np.inf])
+    with pytest.raises(DataError, match="user 'bob', item 20: inf is no rating"):
         BiasedMF().fit(log)
+
+
+def test_pairs_without_a_rating_are_left_out_and_keep_their_ids():
+    columns = ["ann", "ann", "bob", "cy"], [10, 20, 20, 30]
+    some = Interactions.from_columns(*columns, ratings=[5, 2, 4, np.nan], times=[1, 2, 3, 4])
+    model = BiasedMF(2, random_state=0).fit(some)
+    rated = csr_matrix(([5.0, 2.0, 4.0], ([0, 0, 1], [0, 1, 1])), shape=(3, 3))
+    expected = BiasedMF(2, random_state=0).fit(rated)
+    assert np.array_equal(model.user_embeddings_, expected.user_embeddings_)
+    assert model.predict("cy", 30)[0] == pytest.approx(model.mean_)
+    with pytest.raises(DataError, match="no user has rated"):
+        BiasedMF().fit(Interactions.from_columns(*columns, ratings=[np.nan] * 4))
+
+
+def many_ratings(seed: int = 0) -> csr_matrix:
+    """10,000 or so ratings from 1 to 5, users and items at random."""
+    rng = np.random.default_rng(seed)
+    users, items = np.nonzero(rng.random((400, 200)) < 0.125)
+    return csr_matrix((rng.integers(1, 6, len(users)).astype("f4"), (users, items)), (400, 200))
+
+
+def test_one_mistyped_rating_leaves_the_others_as_they_are():
+    """Guards against 1e6 among stars, which made every embedding NaN, and against a 35."""
+    right, wrong = many_ratings(), many_ratings()
+    pairs = right.nonzero()
+    expected = BiasedMF(4, random_state=0).fit(right).predict(*pairs)
+    for mistyped in (1e6, 35, -1e6):
+        wrong.data[7] = mistyped
+        model = BiasedMF(4, random_state=0).fit(wrong)
+        assert model.rating_range_ == (1, 5)
+        assert rmse(model.predict(*pairs), expected) < 0.1
+
+
+@pytest.mark.parametrize("tail", ["lognormal", "pareto", "cauchy", "float32's ends"])
+def test_heavy_tails_are_learnt_without_nan(tail):
+    ratings, rng = many_ratings(), np.random.default_rng(1)
+    ratings.data[:] = {
+        "lognormal": rng.lognormal(0, 3, ratings.nnz),
+        "pareto": rng.pareto(0.5, ratings.nnz),
+        "cauchy": rng.standard_cauchy(ratings.nnz),
+        "float32's ends": rng.choice([-3e38, 3e38], ratings.nnz),
+    }[tail]
+    model = BiasedMF(4, random_state=0).fit(ratings)
+    predicted = model.predict(*ratings.nonzero())
+    assert np.isfinite(predicted).all()
+    clipped = np.clip(ratings.data.astype(float), *model.rating_range_)
+    assert rmse(predicted, clipped) < clipped.std()
+
+
+def test_a_learning_rate_too_high_is_halved_until_it_converges():
+    ratings = many_ratings()
+    model = BiasedMF(8, learning_rate=5, random_state=0).fit(ratings)
+    assert model.learning_rate_ < 5
+    assert rmse(model.predict(*ratings.nonzero()), ratings.data) < ratings.data.std()
+    assert BiasedMF(8, random_state=0).fit(ratings).learning_rate_ == 0.02
+
+
+def test_what_never_converges_says_what_to_do():
+    with pytest.raises(DataError, match=r"diverges.*: lower learning_rate \(here 1000000\.0\)"):
+        BiasedMF(8, learning_rate=1e6, random_state=0).fit(many_ratings())
 
 
 def test_fold_in_predicts_a_newcomer_as_well_as_someone_trained(planted):
@@ -123,6 +171,8 @@ def test_factors_by_hand():
     assert bias == pytest.approx(1.0)
     assert embedding == pytest.approx([0.0])
     assert factors.predict(embedding, 9.0, [0]) == [5.0]
+    # A slip in a history counts as the end of the scale.
+    assert factors.fold_in([0, 1], [5.0, 1e6])[0] == pytest.approx(1.0)
 
 
 def test_defaults_on_movielens(movielens):

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import contextmanager
-from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -219,41 +216,6 @@ def test_damage_that_keeps_the_size_is_found_by_checksum(workspace):
     content[-1] ^= 1
     path.write_bytes(content)
     assert workspace.open().damaged_files() == ["numbers"]
-
-
-@contextmanager
-def without_privileges():
-    """As a user who owns nothing, where the tests run as root, whom no mode keeps from writing."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
-@pytest.mark.skipif(os.name == "nt", reason="folder modes do not keep Windows from writing")
-def test_a_read_only_folder_can_be_opened(make_contents):
-    with TemporaryDirectory() as name:  # not tmp_path, whose parents are its owner's alone
-        workspace = Workspace(Path(name))
-        workspace.publish(make_contents())
-        everything = [Path(name), *Path(name).rglob("*")]
-        try:
-            for path in everything:
-                path.chmod(0o555 if path.is_dir() else 0o444)
-            with without_privileges():
-                with pytest.raises(PermissionError):
-                    (Path(name) / "new").touch()
-                snapshot = workspace.open()
-                assert snapshot.tables.names([0])[0] == [4]
-                assert snapshot.array("numbers").tolist() == [0, 1, 2, 3, 4]
-                with pytest.raises(WorkspaceError, match="cannot write the build"):
-                    workspace.publish(make_contents(NEW))
-        finally:
-            for path in everything:
-                path.chmod(0o755)
 
 
 def test_a_reader_cannot_write(workspace):

@@ -1,0 +1,80 @@
+"""What people trip over at the door: caches, suffixes, misplaced options, signs that steer."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import click
+import pytest
+
+
+def samples():
+    return Path(click.get_app_dir("qkvsearch"), "samples")
+
+
+def test_a_damaged_sample_is_built_again(qkv):
+    assert qkv("search", "bread").code == 0
+    (folder,) = samples().iterdir()
+    for array in folder.glob("builds/*/*.npy"):
+        array.write_bytes(b"cut")
+    assert qkv("search", "bread").code == 0
+
+
+def test_a_sample_whose_first_build_was_interrupted_is_built_again(qkv):
+    assert qkv("search", "bread").code == 0
+    (folder,) = samples().iterdir()
+    (folder / "workspace.db").write_bytes(b"")
+    shutil.rmtree(folder / "builds")
+    assert qkv("search", "bread").code == 0
+
+
+def test_samples_answer_where_no_home_can_be_written_to(qkv, monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(click, "get_app_dir", lambda name: str(tmp_path / "file" / name))
+    assert qkv("search", "bread", "-k", 1).code == 0
+
+
+@pytest.mark.parametrize("name", ["out.tsv", "out.xlsx"])
+def test_a_suffix_that_names_no_format_is_wrong_usage(qkv, videos_path, name):
+    answer = qkv("-w", videos_path, "search", "bread", "-o", name)
+    assert answer.code == 2
+    assert "add --format" in answer.stderr
+    assert qkv("-w", videos_path, "search", "bread", "-o", name, "--format", "csv").code == 0
+
+
+def test_a_suffix_in_capitals_names_its_format(qkv, videos_path):
+    assert qkv("-w", videos_path, "search", "bread", "-o", "out.CSV").code == 0
+    assert Path("out.CSV").read_text(encoding="utf-8").startswith("rank,id,title")
+
+
+def test_a_dash_is_stdout(qkv, videos_path):
+    run = ("-w", videos_path, "search", "bread", "--format", "csv")
+    assert qkv(*run, "-o", "-").stdout == qkv(*run).stdout
+    assert not Path("-").exists()
+
+
+def test_an_option_after_the_command_is_told_its_place(qkv):
+    answer = qkv("search", "bread", "-w", "ws")
+    assert answer.code == 2
+    assert "It comes before the command: qkvsearch -w" in answer.stderr
+
+
+def test_signs_that_would_steer_the_terminal_are_shown_instead(qkv):
+    Path("odd.csv").write_text('id,title\n1,"bread \x1b]0;gone\x07 crumbs"\n2,cake\n')
+    assert qkv("-w", "ws", "build", "odd.csv").code == 0
+    answer = qkv("-w", "ws", "search", "bread")
+    assert "\x1b" not in answer.stdout
+    assert "\ufffd]0;gone\ufffd crumbs" in answer.stdout
+
+
+def test_more_words_than_anyone_reads_are_refused(qkv, videos_path):
+    answer = qkv("-w", videos_path, "attend", "-", stdin="guitar " * 600)
+    assert answer.code == 1
+    assert "600 words are too many to show; 512 at most" in answer.stderr
+
+
+def test_verbose_says_the_workspace_and_the_time(qkv, videos_path):
+    answer = qkv("-v", "-w", videos_path, "search", "bread")
+    assert f"Workspace: {videos_path}" in answer.stderr
+    assert "Took " in answer.stderr

@@ -1,0 +1,35 @@
+"""The compiled kernels where numba finds no place to keep its machine code."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+FIT_WITHOUT_A_PLACE = """
+from numba.core import caching
+
+def read_only(locator):
+    raise PermissionError("read-only file system")
+
+caching._CacheLocator.ensure_cache_path = read_only
+
+import numba
+try:
+    numba.njit(cache=True)(lambda: 0)
+except RuntimeError:
+    print("no place")
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from qkvsearch.embeddings.implicit import ImplicitALS
+from qkvsearch.embeddings.explicit import BiasedMF
+for model in (ImplicitALS, BiasedMF):
+    print(np.isfinite(model(2).fit(csr_matrix(np.eye(3))).user_embeddings_).all())
+"""
+
+
+def test_a_read_only_install_compiles_without_keeping_the_code():
+    """Guards against `RuntimeError: cannot cache function`, as in a container without a home."""
+    command = [sys.executable, "-c", FIT_WITHOUT_A_PLACE]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.split("\n") == ["no place", "True", "True", ""], done.stderr
