@@ -18,17 +18,18 @@ share (workspaces, formats, exit codes, JSON fields) is in [formats.md](formats.
 WIDTH = 80
 
 
-def sections(command: click.Command, name: str) -> Iterator[tuple[str, str]]:
+def sections(
+    command: click.Command, name: str, parent: click.Context | None = None
+) -> Iterator[tuple[str, str]]:
     """A command's name and help, then those of its commands."""
-    with click.Context(
-        command, info_name=name, terminal_width=WIDTH, max_content_width=WIDTH
-    ) as ctx:
-        yield name, command.get_help(ctx)
+    settings = command.context_settings | {"terminal_width": WIDTH, "max_content_width": WIDTH}
+    with click.Context(command, info_name=name, parent=parent, **settings) as ctx:
+        yield ctx.command_path, command.get_help(ctx)
         if isinstance(command, click.Group):
             for child in command.list_commands(ctx):
                 found = command.get_command(ctx, child)
                 assert found is not None
-                yield from sections(found, f"{name} {child}")
+                yield from sections(found, child, ctx)
 
 
 def page() -> str:

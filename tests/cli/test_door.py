@@ -9,21 +9,24 @@ import click
 import pytest
 
 
-def samples():
-    return Path(click.get_app_dir("qkvsearch"), "samples")
+@pytest.fixture
+def samples(monkeypatch, tmp_path):
+    """Where the samples are kept, empty at first."""
+    monkeypatch.setattr(click, "get_app_dir", lambda name: str(tmp_path / name))
+    return tmp_path / "qkvsearch" / "samples"
 
 
-def test_a_damaged_sample_is_built_again(qkv):
+def test_a_damaged_sample_is_built_again(qkv, samples):
     assert qkv("search", "bread").code == 0
-    (folder,) = samples().iterdir()
+    (folder,) = samples.iterdir()
     for array in folder.glob("builds/*/*.npy"):
         array.write_bytes(b"cut")
     assert qkv("search", "bread").code == 0
 
 
-def test_a_sample_whose_first_build_was_interrupted_is_built_again(qkv):
+def test_a_sample_whose_first_build_was_interrupted_is_built_again(qkv, samples):
     assert qkv("search", "bread").code == 0
-    (folder,) = samples().iterdir()
+    (folder,) = samples.iterdir()
     (folder / "workspace.db").write_bytes(b"")
     shutil.rmtree(folder / "builds")
     assert qkv("search", "bread").code == 0

@@ -30,7 +30,7 @@ def test_movielens_is_read_with_the_published_counts(data, name, films, ratings,
     dataset = read_source(data / name)
     log = dataset.interactions
     assert (len(dataset.catalog), len(log), len(log.user_ids)) == (films, ratings, users)
-    assert [report.kept for report in dataset.reports] == [films, ratings]
+    assert [dataset.reports[i].kept for i in (0, -1)] == [films, ratings]
     assert dataset.catalog.frame["genres"].notna().all()
     assert log.times_comparable == (name != "ml-1m")
 

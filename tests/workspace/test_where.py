@@ -157,3 +157,49 @@ def test_year_comparisons_are_their_python_twins(years, operator, bound):
     db.close()
     compare = PYTHON[operator]
     assert found == [i for i, year in enumerate(years) if year is not None and compare(year, bound)]
+
+
+# Expressions beside the same ones in Python, where None is SQL's unknown.
+atoms = st.tuples(st.sampled_from(list(PYTHON)), st.integers(1990, 1993)).map(
+    lambda atom: (
+        f"year {atom[0]} {atom[1]}",
+        lambda year: None if year is None else PYTHON[atom[0]](year, atom[1]),
+    )
+) | st.just(("year IS NULL", lambda year: year is None))
+
+
+def both(left, right):
+    return False if False in (left, right) else None if None in (left, right) else True
+
+
+def negated(value):
+    return None if value is None else not value
+
+
+def combined(parts):
+    return (
+        st.tuples(parts, parts).map(
+            lambda p: (f"({p[0][0]}) AND ({p[1][0]})", lambda y: both(p[0][1](y), p[1][1](y)))
+        )
+        | st.tuples(parts, parts).map(
+            lambda p: (
+                f"({p[0][0]}) OR ({p[1][0]})",
+                lambda y: negated(both(negated(p[0][1](y)), negated(p[1][1](y)))),
+            )
+        )
+        | parts.map(lambda p: (f"NOT ({p[0]})", lambda y: negated(p[1](y))))
+    )
+
+
+@given(
+    st.lists(st.none() | st.integers(1989, 1994), min_size=1, max_size=8),
+    st.recursive(atoms, combined, max_leaves=6),
+)
+def test_conditions_joined_by_and_or_not_are_their_python_twins(years, condition):
+    expression, holds = condition
+    db = sqlite3.connect(":memory:")
+    db.execute("CREATE TABLE items (_position INTEGER PRIMARY KEY, year INTEGER)")
+    db.executemany("INSERT INTO items VALUES (?, ?)", enumerate(years))
+    found = matching_positions(db, "items", ["year"], expression)
+    db.close()
+    assert found == [i for i, year in enumerate(years) if holds(year)]
