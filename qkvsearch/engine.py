@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
     from qkvsearch.data.readers import Source
 
-# Chosen on the dev queries of a known-item task by benchmarks/known_items.py.
+# Chosen on the dev queries of a known-item task by benchmarks/search_defaults.py.
 HEAD_WEIGHTS = {"lexical": 0.75, "semantic": 0.25}
 # By eye, on neighbours of well-known films: no judged set of neighbours was at hand.
 SIMILAR_WEIGHTS = {"collaborative": 0.6, "semantic": 0.4}

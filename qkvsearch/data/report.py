@@ -40,11 +40,10 @@ class ReadReport:
             raise DataError(f"{self.file}: there are no rows in it, or only a header")
 
     def __str__(self) -> str:
-        text = f"{self.file}: {self.read:,} rows read = {self.kept:,} kept"
-        if self.merged:
-            text += f" + {self.merged:,} merged"
-        if self.skipped:
-            reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.skipped.items())
-            text += f" + {self.skipped.total():,} skipped ({reasons})"
-        repaired = [f"{self.repaired:,} repaired"] if self.repaired else []
-        return "; ".join([text, *repaired, *self.notes])
+        """All four counts even where they are 0, so that a missing one is not taken for none."""
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.skipped.items())
+        text = (
+            f"{self.file}: {self.read:,} rows read = {self.kept:,} kept + {self.merged:,} merged + "
+            f"{self.skipped.total():,} skipped" + (f" ({reasons})" if reasons else "")
+        )
+        return "; ".join([text, f"{self.repaired:,} repaired", *self.notes])

@@ -1,0 +1,256 @@
+"""What every command promises, whichever there are: help with an example, results on stdout alone,
+every format, a sentence and exit code 1 for what does not exist, and never a traceback.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import click
+import pytest
+
+from qkvsearch.cli import COMMANDS, group
+
+CONTEXT = click.Context(group, info_name="qkvsearch")
+ESCAPE = "\x1b["
+# 30 to 37, 90 to 97 and 38;… are colours of letters, 40 and up of what is behind them.
+COLOUR = re.compile(r"\x1b\[[\d;]*\b(3[0-8]|4[0-8]|9\d|10[0-7])\b[\d;]*m")
+
+
+def leaves(command: click.Command, *path: str) -> dict[str, click.Command]:
+    """Commands that do something, by their full names: `data list`, not `data`."""
+    if not isinstance(command, click.Group):
+        return {" ".join(path): command}
+    found = {}
+    for name in command.list_commands(CONTEXT):
+        found |= leaves(command.get_command(CONTEXT, name), *path, name)
+    return found
+
+
+LEAVES = leaves(group)
+# One call of each that succeeds on the shop, with what its results are; None where there are none.
+CALLS = {
+    "demo": ["demo"],
+    "build": ["-w", "new", "build", "items.csv"],
+    "search": ["search", "red apple", "--explain"],
+    "recommend": ["recommend", "--user", "101", "--explain"],
+    "similar": ["similar", "red apple", "--explain"],
+    "record": ["-w", "recorded", "record", "101", "red apple", "4"],
+    "attend": ["attend", "red apple hammer"],
+    "evaluate search": ["evaluate", "search", "--queries", "q.tsv", "--qrels", "qrels.txt"],
+    "evaluate recommend": ["evaluate", "recommend"],
+    "info": ["info", "--verify"],
+    "data list": ["data", "list"],
+}
+# `data fetch` asks a server: tests/cli/test_data.py calls it on loopback.
+ASKS_A_SERVER = {"data fetch"}
+SILENT_ON_STDOUT = {"build", "record"}
+LISTING = sorted(
+    name for name, leaf in LEAVES.items() if "format_name" in {param.name for param in leaf.params}
+)
+# What each command says of a name that is nearly right.
+NEAR = [
+    (["recommend", "--user", "1011"], "no user '1011'; did you mean 101"),
+    (["recommend", "--like", "claw hamer"], "did you mean claw hammer"),
+    (["similar", "aple pie"], "did you mean apple pie"),
+    (["record", "101", "gren apple"], "did you mean green apple"),
+    (["search", "apple", "--heads", "lexcial"], "did you mean lexical"),
+    (["search", "apple", "--where", "mde > 3"], "did you mean made"),
+    (["evaluate", "search", "--queries", "q.tsv", "--qrels", "wrong.txt"], "did you mean q1"),
+    (["data", "fetch", "ml-lm"], "did you mean ml-1m"),
+    (["build", "--items", "items.csv", "--id-column", "idd"], "did you mean id"),
+]
+TAKES_NAMES = {"user", "item", "likes", "name", "heads", "where", "qrels", "id_column"}
+
+
+@pytest.fixture
+def shopkeeper(surroundings, shop_path, shop_items, tmp_path, monkeypatch):
+    """A folder with the files that the calls name, and the shop as the workspace."""
+    monkeypatch.setenv("QKVSEARCH_WORKSPACE", str(shop_path))
+    shop_items.to_csv("items.csv", index=False)
+    shutil.copytree(shop_path, "recorded")
+    (tmp_path / "q.tsv").write_text("q1\tred apple\nq2\tladder\n", encoding="utf-8")
+    (tmp_path / "qrels.txt").write_text("q1 0 1 1\nq2 0 7 2\n", encoding="utf-8")
+    (tmp_path / "wrong.txt").write_text("q11 0 1 1\n", encoding="utf-8")
+
+
+def test_every_command_is_under_this_contract():
+    assert set(LEAVES) == set(CALLS) | ASKS_A_SERVER
+    assert {name.split()[0] for name in LEAVES} == set(COMMANDS)
+
+
+def test_every_command_that_takes_names_is_asked_for_wrong_ones():
+    asking = {
+        name for name, leaf in LEAVES.items() if TAKES_NAMES & {param.name for param in leaf.params}
+    }
+    asked = {" ".join(args[:2]) for args, _ in NEAR} | {args[0] for args, _ in NEAR}
+    assert asking - asked == set()
+
+
+@pytest.mark.parametrize("name", LEAVES)
+class TestEveryHelp:
+    def test_it_is_shown_on_stdout_at_80_columns(self, qkv, name):
+        answer = qkv(*name.split(), "--help")
+        assert (answer.code, answer.stderr) == (0, "")
+        assert answer.stdout.startswith(f"Usage: qkvsearch {name}")
+        examples = answer.stdout.split("Example")[1].split("Options:")[0]
+        assert max(map(len, answer.stdout.replace(examples, "").splitlines())) <= 80
+
+    def test_it_has_an_example_of_the_command(self, name):
+        assert re.search(rf"Examples?:\n +qkvsearch .*\b{name}\b", LEAVES[name].help)
+
+    def test_every_option_has_a_help_text(self, name):
+        options = [param for param in LEAVES[name].params if isinstance(param, click.Option)]
+        assert [option.name for option in options if not option.help] == []
+
+
+@pytest.mark.parametrize("name", CALLS)
+class TestEveryCall:
+    def test_results_are_on_stdout_and_talk_on_stderr(self, qkv, shopkeeper, name):
+        answer = qkv(*CALLS[name])
+        assert answer.code == 0, answer.stderr
+        assert (answer.stdout == "") == (name in SILENT_ON_STDOUT)
+        if name in SILENT_ON_STDOUT:
+            assert answer.stderr
+
+    def test_quiet_says_nothing_and_changes_no_result(self, qkv, shopkeeper, name):
+        quiet, loud = qkv("-q", *CALLS[name]), qkv(*CALLS[name])
+        assert (quiet.code, quiet.stderr) == (0, "")
+        assert quiet.stdout == loud.stdout
+
+    def test_wrong_usage_exits_2_without_a_result(self, qkv, shopkeeper, name):
+        answer = qkv(*CALLS[name], "--nonsense")
+        assert (answer.code, answer.stdout) == (2, "")
+        assert "--nonsense" in answer.stderr
+
+
+def rows_of_markdown(text: str) -> list[dict[str, str]]:
+    lines = [re.split(r"(?<!\\) \| ", line[2:-2]) for line in text.splitlines()]
+    assert set(lines[1]) == {"---"}
+    return [dict(zip(lines[0], line, strict=True)) for line in lines[2:]]
+
+
+@pytest.mark.parametrize("name", LISTING)
+class TestEveryListing:
+    def test_every_format_parses_and_holds_as_many_rows(self, qkv, shopkeeper, name):
+        texts = {form: qkv(*CALLS[name], "--format", form).stdout for form in FORMATS}
+        found = json.loads(texts["json"])
+        rows = [json.loads(line) for line in texts["jsonl"].splitlines()]
+        if name.startswith("evaluate"):  # one object; the listing formats have a row a system
+            assert isinstance(found, dict)
+        else:
+            assert found == rows
+        assert rows
+        for parsed in (
+            list(csv.DictReader(io.StringIO(texts["csv"]))),
+            rows_of_markdown(texts["markdown"]),
+        ):
+            assert len(parsed) == len(rows)
+            assert set().union(*rows) <= set(parsed[0])
+
+    def test_a_file_takes_the_result_and_stdout_none(self, qkv, shopkeeper, tmp_path, name):
+        answer = qkv(*CALLS[name], "-o", "out.json")
+        assert (answer.code, answer.stdout) == (0, "")
+        expected = qkv(*CALLS[name], "--format", "json").stdout
+        assert json.loads((tmp_path / "out.json").read_text("utf-8")) == json.loads(expected)
+
+
+FORMATS = ("json", "jsonl", "csv", "markdown")
+
+
+@pytest.mark.parametrize(("args", "said"), NEAR, ids=lambda value: " ".join(value)[:40])
+def test_an_unknown_name_exits_1_with_near_matches(qkv, shopkeeper, args, said):
+    answer = qkv(*args)
+    assert (answer.code, answer.stdout) == (1, "")
+    assert answer.stderr.startswith("Error: ")
+    assert said in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+@pytest.mark.parametrize("name", sorted(set(CALLS) - {"demo", "build", "data list"}))
+def test_a_folder_without_a_workspace_is_said(qkv, shopkeeper, name):
+    args = CALLS[name][2:] if CALLS[name][0] == "-w" else CALLS[name]
+    answer = qkv("-w", "nowhere", *args)
+    assert (answer.code, answer.stdout) == (1, "")
+    assert "nowhere: no workspace here" in answer.stderr
+
+
+# Runs one call after the other, each after a line that tells them apart on both streams.
+ONE_BY_ONE = """
+import json, sys
+from qkvsearch.cli import main
+
+for number, args in enumerate(json.loads(sys.argv[1])):
+    for stream in (sys.stdout, sys.stderr):
+        print(f"== {number}", file=stream, flush=True)
+    try:
+        main(args)
+    except SystemExit as stopped:
+        print(f"== exit {stopped.code}", file=sys.stderr, flush=True)
+"""
+
+
+def parts_of(text: str) -> list[str]:
+    return re.split(r"^== \d+\r?\n", text, flags=re.MULTILINE)[1:]
+
+
+def test_every_command_works_through_a_pipe_without_escapes_at_80_columns(shopkeeper):
+    done = subprocess.run(
+        [sys.executable, "-c", ONE_BY_ONE, json.dumps(list(CALLS.values()))],
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONUTF8": "1"},
+    )
+    results, talk = parts_of(done.stdout), parts_of(done.stderr)
+    for name, result, said in zip(CALLS, results, talk, strict=True):
+        assert said.endswith("== exit 0\n"), (name, said)
+        assert "Traceback" not in said, name
+        assert ESCAPE not in result + said, name
+        assert (result == "") == (name in SILENT_ON_STDOUT), name
+        assert [line for line in result.splitlines() if len(line) > 80] == [], name
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals to ask")
+@pytest.mark.parametrize("no_color", ["1", None], ids=["NO_COLOR", "colours"])
+def test_every_command_respects_no_color_on_a_terminal_of_80_columns(shopkeeper, no_color):
+    # The others are bold and dim at most.
+    coloured = {"attend"}
+    text = on_a_terminal(
+        [sys.executable, "-c", ONE_BY_ONE, json.dumps(list(CALLS.values()))],
+        {"TERM": "xterm-256color", **({"NO_COLOR": no_color} if no_color else {})},
+    )
+    for name, result in zip(CALLS, parts_of(text), strict=True):
+        if no_color or name in coloured:
+            assert bool(COLOUR.search(result)) == (not no_color), name
+        plain = re.sub(r"\x1b\[[\d;]*m", "", result)
+        assert [line for line in plain.splitlines() if len(line) > 80] == [], name
+
+
+def on_a_terminal(command: list[str], environment: dict[str, str]) -> str:
+    """What a command writes to stdout where that is a terminal of 80 columns."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    env = {**os.environ, "PYTHONUTF8": "1", **environment}
+    process = subprocess.Popen(command, stdout=theirs, stderr=subprocess.DEVNULL, env=env)
+    os.close(theirs)
+    pieces = []
+    try:
+        while piece := os.read(ours, 1 << 16):
+            pieces.append(piece)
+    except OSError:  # how Linux says that the other side is closed
+        pass
+    os.close(ours)
+    assert process.wait() == 0
+    return b"".join(pieces).decode("utf-8").replace("\r\n", "\n")

@@ -1,0 +1,133 @@
+"""What every retrieval head promises: parts that add up, finite scores, silence on the unknown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from qkvsearch.embeddings.labelled import LabelledVectors
+from qkvsearch.engine import HEAD_WEIGHTS, SIMILAR_WEIGHTS, Engine
+from qkvsearch.retrieval import DenseKeys, Head, fuse, rank
+
+UNKNOWN = "zzqx wvvk"
+QUERIES = ["war in space", "love", "the night the world ended", "toy"]
+HISTORIES = [[0], [3, 50, 90], list(range(0, 60, 2))]
+
+
+def lexical(engine: Engine, query: str) -> Head | None:
+    return engine.models.lexical_keys.head(engine.models.encoder.analyzer.query_tokens(query))
+
+
+def semantic(engine: Engine, query: str) -> Head | None:
+    def text_of(position: int) -> LabelledVectors:
+        columns = engine.snapshot.facts["text_columns"]
+        return engine.models.encoder.encode(engine.tables.text(position, columns))
+
+    encoder = engine.models.encoder
+    return engine.models.semantic_keys.head("semantic", encoder.encode(query), text_of)
+
+
+def collaborative(engine: Engine, history: list[int]) -> Head | None:
+    factors = engine.models.implicit
+    vectors = factors.history_vectors(np.array(history, dtype=np.int64))
+    ids, _ = engine.tables.names(history)
+    keys = DenseKeys(factors.item_embeddings)
+    return keys.head("collaborative", LabelledVectors(ids, vectors))
+
+
+def fused(engine: Engine, query: str) -> Head | None:
+    heads = [head for head in (lexical(engine, query), semantic(engine, query)) if head]
+    return fuse(heads, [HEAD_WEIGHTS[head.name] for head in heads]) if heads else None
+
+
+def fused_with_taste(engine: Engine, query: str) -> Head | None:
+    """A text and a person at once: heads that measure in units of their own."""
+    if (words := semantic(engine, query)) is None:
+        return None
+    return fuse([words, collaborative(engine, HISTORIES[1])], [0.4, 0.6])
+
+
+# Each head with questions that it can answer and one that it cannot.
+HEADS: dict[str, tuple[Any, list[Any], Any]] = {
+    "lexical": (lexical, QUERIES, UNKNOWN),
+    "semantic": (semantic, QUERIES, UNKNOWN),
+    "collaborative": (collaborative, HISTORIES, []),
+    "lexical+semantic": (fused, QUERIES, UNKNOWN),
+    "semantic+collaborative": (fused_with_taste, QUERIES, UNKNOWN),
+}
+CASES = [(name, question) for name, (_, questions, _) in HEADS.items() for question in questions]
+
+
+@pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}: {str(case[1])[:20]}")
+def head(request: pytest.FixtureRequest, movies: Engine) -> Head:
+    name, question = request.param
+    found = HEADS[name][0](movies, question)
+    assert found is not None
+    assert found.name == name
+    return found
+
+
+def test_every_head_of_the_engine_is_under_this_contract():
+    assert {*HEAD_WEIGHTS, *SIMILAR_WEIGHTS} <= set(HEADS)
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_what_a_head_knows_nothing_of_is_none_and_ranks_nothing(movies, name):
+    make, _, unknown = HEADS[name]
+    assert make(movies, unknown) is None
+    assert len(rank(None, movies.tables.names, k=5)) == 0
+
+
+def test_there_is_one_finite_score_for_each_item(head, movies):
+    assert head.scores.shape == (movies.n_items,)
+    assert head.scores.dtype == np.float32
+    assert np.isfinite(head.scores).all()
+
+
+def test_parts_add_up_to_the_score_of_every_seventh_item(head, assert_adds_up):
+    for position in range(0, len(head.scores), 7):
+        assert_adds_up([part.value for part in head.parts(position)], head.scores[position])
+
+
+def test_parts_and_shares_bear_the_names_of_the_heads_that_made_them(head, assert_adds_up):
+    names = head.name.split("+")
+    best = int(head.scores.argmax())
+    assert {part.head for part in head.parts(best)} <= set(names)
+    shares = head.by_name(best)
+    assert list(shares) == names
+    assert_adds_up(shares.values(), head.scores[best])
+
+
+def test_answers_mask_what_has_no_part_in_the_answer(head):
+    if head.answers is None:
+        return
+    assert head.answers.dtype == bool
+    assert head.answers.shape == head.scores.shape
+    assert head.answers.any()
+    for position in np.flatnonzero(~head.answers)[:20]:
+        assert [part for part in head.parts(position) if part.query is not None] == []
+
+
+def test_only_answers_that_the_mask_leaves_are_ranked(head, movies):
+    mask = np.arange(movies.n_items) % 3 > 0
+    ranking = rank(head, movies.tables.names, k=movies.n_items, mask=mask)
+    allowed = mask if head.answers is None else mask & head.answers
+    assert sorted(ranking.positions.tolist()) == np.flatnonzero(allowed).tolist()
+    assert ranking.n_candidates == allowed.sum()
+
+
+def test_ties_go_to_the_smaller_id(head, movies):
+    """Scores rounded so coarsely that many are equal, or all; ids of the films sort as text."""
+    for scores in (np.round(head.scores, 1), np.zeros_like(head.scores)):
+        coarse = Head(head.name, scores, head.parts, head.answers)
+        hits = rank(coarse, movies.tables.names, k=movies.n_items)
+        order = [(-hit.score, hit.id) for hit in hits]
+        assert order == sorted(order)
+
+
+def test_the_same_question_gives_the_same_bits(movies):
+    for make, questions, _ in HEADS.values():
+        first, second = (make(movies, questions[0]).scores for _ in range(2))
+        assert first.tobytes() == second.tobytes()

@@ -1,0 +1,115 @@
+"""Logs as they come: people without a history, odd ratings, one user, one item."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+ITEMS = "id,title\n1,kettle\n2,anchor\n3,ladder\n4,steel kettle\n"
+
+
+@pytest.fixture
+def shop_of(qkv, tmp_path):
+    """Builds from a log over four items; what `build` said comes back."""
+
+    def build(*rows, header="user,item,rating", items=ITEMS):
+        (tmp_path / "items.csv").write_text(items)
+        (tmp_path / "log.csv").write_text("\n".join([header, *rows, ""]))
+        answer = qkv("-w", "ws", "build", "--items", "items.csv", "--interactions", "log.csv")
+        assert answer.code == 0, answer.stderr
+        return answer.stderr
+
+    return build
+
+
+@pytest.fixture
+def ask(qkv):
+    """Ids of the answer, and what was said beside it."""
+
+    def run(*args):
+        answer = qkv("-w", "ws", *args, "--format", "json")
+        assert answer.code == 0, answer.stderr
+        return [row["id"] for row in json.loads(answer.stdout)], answer.stderr
+
+    return run
+
+
+def test_a_user_who_liked_nothing_gets_no_recommendations_and_is_told(shop_of, ask):
+    shop_of("ann,1,5", "ann,2,4", "bob,1,1", "cy,2,5", "cy,3,5")
+    ids, said = ask("recommend", "--user", "bob")
+    assert ids == []
+    assert "nothing this user likes" in said
+
+
+def test_a_user_of_whom_no_row_could_be_used_is_unknown_with_near_matches(shop_of, qkv):
+    shop_of("ann,1,5", "ann,2,4", "anne,9,5")
+    answer = qkv("-w", "ws", "recommend", "--user", "anne")
+    assert (answer.code, answer.stdout) == (1, "")
+    assert "no user 'anne'; did you mean ann" in answer.stderr
+
+
+def test_an_item_that_nobody_met_is_found_by_its_text(shop_of, ask):
+    shop_of("ann,1,5", "ann,2,4", "bob,1,5", "bob,3,5")
+    assert ask("search", "steel")[0][0] == 4
+    assert ask("similar", "4")[0][0] == 1
+    assert 4 in ask("recommend", "--user", "ann")[0]
+
+
+def test_a_like_of_an_item_that_nobody_met_recommends_nothing_and_says_so(shop_of, ask):
+    shop_of("ann,1,5", "ann,2,4", "bob,1,5", "bob,3,5")
+    ids, said = ask("recommend", "--like", "4")
+    assert ids == []
+    assert said.startswith("No recommendations")
+
+
+def test_duplicate_pairs_are_merged_and_the_last_rating_counts(shop_of, ask):
+    said = shop_of("ann,1,1", "ann,1,5", "bob,1,5", "bob,2,5", "bob,1,5", "cy,3,1")
+    assert "log.csv: 6 rows read = 4 kept + 2 merged" in said
+    assert ask("recommend", "--user", "ann")[0][0] == 2
+
+
+def test_nan_and_infinite_ratings_are_skipped_and_counted(shop_of, ask):
+    said = shop_of("ann,1,5", "ann,2,nan", "ann,3,inf", "ann,4,-inf", "bob,1,5", "bob,2,1")
+    assert (
+        "6 rows read = 3 kept + 0 merged + 3 skipped (3 with a rating that is not a number)" in said
+    )
+    assert set(ask("recommend", "--user", "ann")[0]) == {2, 3, 4}
+
+
+def test_nothing_but_ratings_that_are_no_numbers_is_an_error(qkv, tmp_path):
+    (tmp_path / "log.csv").write_text("user,item,rating\nann,1,inf\nann,2,good\n")
+    answer = qkv("-w", "ws", "build", "--interactions", "log.csv")
+    assert (answer.code, answer.stdout) == (1, "")
+    assert "log.csv: no usable rows" in answer.stderr
+    assert "2 with a rating that is not a number" in answer.stderr
+
+
+def test_negative_ratings_are_the_lower_end_of_the_scale(shop_of, ask, qkv):
+    shop_of("ann,1,5", "ann,2,-5", "bob,1,5", "bob,3,5", "cy,2,-5", "cy,4,-5")
+    assert ask("recommend", "--user", "cy")[0] == []
+    assert ask("recommend", "--user", "ann")[0][0] == 3
+    (facts,) = json.loads(qkv("-w", "ws", "info", "--format", "json").stdout)
+    assert facts["rating_scale"] == [-5, 5]
+
+
+def test_one_user_is_recommended_what_is_left(shop_of, ask):
+    shop_of("ann,1,5", "ann,2,5")
+    assert set(ask("recommend", "--user", "ann")[0]) == {3, 4}
+
+
+def test_one_user_and_one_item_leave_nothing_to_recommend_and_that_is_said(shop_of, ask, qkv):
+    shop_of("ann,1,5", items="id,title\n1,kettle\n")
+    ids, said = ask("recommend", "--user", "ann")
+    assert ids == []
+    assert "no item is left" in said
+    assert ask("search", "kettle")[0] == [1]
+    assert ask("similar", "1")[0] == []
+    answer = qkv("-w", "ws", "evaluate", "recommend")
+    assert answer.code == 1
+    assert "too few interactions" in answer.stderr
+
+
+def test_many_users_of_one_item_are_an_ordinary_log(shop_of, ask):
+    shop_of(*(f"u{n},1,5" for n in range(9)))
+    assert set(ask("recommend", "--user", "u3")[0]) == {2, 3, 4}

@@ -1,0 +1,68 @@
+"""Questions at their edges: no hits asked for, more than there are, filters that leave nothing."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+QUESTIONS = {
+    "search": ["search", "apple"],
+    "recommend": ["recommend", "--user", "101"],
+    "similar": ["similar", "red apple"],
+}
+questions = pytest.mark.parametrize("args", QUESTIONS.values(), ids=list(QUESTIONS))
+
+
+@pytest.fixture
+def ask(qkv, shop_path):
+    def run(*args):
+        answer = qkv("-w", shop_path, *args, "--format", "json")
+        assert answer.code == 0, answer.stderr
+        return json.loads(answer.stdout)
+
+    return run
+
+
+@questions
+def test_k_of_0_gives_no_hits(ask, args):
+    assert ask(*args)
+    assert ask(*args, "-k", 0) == []
+
+
+@questions
+def test_k_above_the_catalogue_gives_all_there_are_with_weights_that_sum_to_1(ask, args):
+    rows = ask(*args, "-k", 10**9)
+    assert 0 < len(rows) <= 10
+    assert sum(row["weight"] for row in rows) == pytest.approx(1, abs=1e-5)
+
+
+@questions
+def test_a_negative_k_or_one_that_is_no_number_is_wrong_usage(qkv, shop_path, args):
+    for k in ("-1", "many"):
+        answer = qkv("-w", shop_path, *args, "-k", k)
+        assert (answer.code, answer.stdout) == (2, "")
+        assert k in answer.stderr
+
+
+@questions
+@pytest.mark.parametrize("where", ["made > 3000", "0", "title IS NULL"])
+def test_a_filter_that_leaves_nothing_gives_no_hits_and_says_so(qkv, shop_path, args, where):
+    answer = qkv("-w", shop_path, *args, "--where", where)
+    assert (answer.code, answer.stdout) == (0, "")
+    assert answer.stderr.startswith("No ")
+
+
+@questions
+def test_a_filter_on_a_column_that_is_not_there_names_those_that_are(qkv, shop_path, args):
+    answer = qkv("-w", shop_path, *args, "--where", "maed > 3")
+    assert (answer.code, answer.stdout) == (1, "")
+    assert "no such column: maed; did you mean made? (columns: id, title, made)" in answer.stderr
+
+
+@pytest.mark.parametrize("query", ["", "   ", "the", "?!", "猫" * 5000, "apple " * 20_000])
+def test_a_query_of_nothing_or_of_very_much_is_answered(qkv, shop_path, query):
+    answer = qkv("-w", shop_path, "search", query, "--format", "json")
+    assert answer.code == 0
+    assert isinstance(json.loads(answer.stdout), list)
+    assert bool(json.loads(answer.stdout)) == ("apple" in query)

@@ -1,0 +1,219 @@
+"""Workspaces in trouble: newer, damaged, read-only, on a full disk, or interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from qkvsearch.workspace import FORMAT_VERSION, Workspace
+
+posix = pytest.mark.skipif(os.name == "nt", reason="Windows has other modes, limits and signals")
+QUESTIONS = [
+    ["search", "apple"],
+    ["search", "apple", "--where", "made > 2000"],
+    ["recommend", "--user", "101"],
+    ["similar", "1"],
+    ["attend", "apple hammer"],
+    ["record", "101", "1"],
+    ["info", "--verify"],
+    ["evaluate", "recommend"],
+]
+
+
+@pytest.fixture
+def shop_copy(shop_path, tmp_path) -> Path:
+    return Path(shutil.copytree(shop_path, tmp_path / "ws"))
+
+
+def build_of(workspace: Path) -> Path:
+    (folder,) = (workspace / "builds").iterdir()
+    return folder
+
+
+def assert_each_answers_or_names(qkv, workspace: Path, *names: str) -> None:
+    """Each question is answered, or fails in a sentence with one of `names`; one does fail."""
+    codes = []
+    for args in QUESTIONS:
+        answer = qkv("-w", workspace, *args)
+        codes.append(answer.code)
+        assert answer.code in (0, 1), (args, answer.stderr)
+        assert "Traceback" not in answer.stderr
+        if answer.code:
+            assert answer.stdout == ""
+            assert answer.stderr.startswith("Error: ")
+            assert any(name in answer.stderr for name in names), (args, answer.stderr)
+    assert 1 in codes
+
+
+def test_a_newer_format_asks_for_an_upgrade(qkv, shop_copy):
+    path = build_of(shop_copy) / "manifest.json"
+    path.write_text(json.dumps({"format": FORMAT_VERSION + 1}))
+    for args in QUESTIONS:
+        answer = qkv("-w", shop_copy, *args)
+        assert (answer.code, answer.stdout) == (1, "")
+        assert "upgrade with pip install -U qkvsearch" in answer.stderr
+
+
+def files_of_a_build(shop_path: Path) -> list[str]:
+    return sorted(path.name for path in build_of(shop_path).iterdir())
+
+
+@pytest.mark.parametrize("damage", ["missing", "truncated", "empty"])
+def test_each_file_of_a_build_is_named_where_it_is_missing_or_cut_short(qkv, shop_copy, damage):
+    folder = build_of(shop_copy)
+    assert len(files_of_a_build(shop_copy)) > 10
+    for name in files_of_a_build(shop_copy):
+        path = folder / name
+        content = path.read_bytes()
+        if damage == "missing":
+            path.unlink()
+        else:
+            path.write_bytes(content[: len(content) // 2] if damage == "truncated" else b"")
+        answer = qkv("-w", shop_copy, "search", "apple")
+        assert (answer.code, answer.stdout) == (1, ""), name
+        assert f"{name}: " in answer.stderr
+        assert "build the workspace again" in answer.stderr
+        path.write_bytes(content)
+    assert qkv("-w", shop_copy, "search", "apple").code == 0
+
+
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.6, 0.9])
+def test_a_database_cut_short_is_named(qkv, shop_copy, share):
+    path = shop_copy / "workspace.db"
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+    assert_each_answers_or_names(qkv, shop_copy, "workspace.db", str(shop_copy), "--where")
+
+
+@pytest.mark.parametrize("page", [0, 1, 2, 5, 9])
+def test_a_database_with_garbage_in_it_is_named(qkv, shop_copy, page):
+    path = shop_copy / "workspace.db"
+    content = bytearray(path.read_bytes())
+    content[4096 * page : 4096 * page + 4096] = bytes(i * 37 % 251 for i in range(4096))
+    path.write_bytes(content)
+    for args in QUESTIONS:
+        answer = qkv("-w", shop_copy, *args)
+        assert answer.code in (0, 1)
+        assert "Traceback" not in answer.stderr
+
+
+def test_a_database_that_is_gone_says_how_to_build(qkv, shop_copy):
+    (shop_copy / "workspace.db").unlink()
+    assert_each_answers_or_names(qkv, shop_copy, "no workspace here; make one with")
+
+
+@posix
+def test_a_read_only_folder_answers_and_cannot_be_built_or_recorded_into(
+    qkv, shop_path, shop_items, without_privileges
+):
+    questions = [args for args in QUESTIONS if args[0] != "record"]
+    expected = [qkv("-w", shop_path, *args) for args in questions]  # all is imported now
+    with TemporaryDirectory() as name:  # not tmp_path, whose parents are its owner's alone
+        workspace = Path(shutil.copytree(shop_path, Path(name) / "ws"))
+        shop_items.to_csv(Path(name) / "items.csv", index=False)
+        everything = [Path(name), *Path(name).rglob("*")]
+        for path in everything:
+            path.chmod(0o555 if path.is_dir() else 0o444)
+        try:
+            with without_privileges():
+                with pytest.raises(PermissionError):
+                    (workspace / "new").touch()
+                for args, answer in zip(questions, expected, strict=True):
+                    found = qkv("-w", workspace, *args)
+                    assert found.code == 0, found.stderr
+                    assert args[0] == "info" or found.stdout == answer.stdout
+                for args in (["build", f"{name}/items.csv"], ["record", "101", "1"]):
+                    answer = qkv("-w", workspace, *args)
+                    assert (answer.code, answer.stdout) == (1, "")
+                    assert f"Error: {workspace}" in answer.stderr
+                    assert "Traceback" not in answer.stderr
+        finally:
+            for path in everything:
+                path.chmod(0o755)
+
+
+LIMITED = """
+import resource, sys
+from qkvsearch.cli import main
+limit = int(sys.argv.pop(1))
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+main()
+"""
+
+
+@posix
+@pytest.mark.parametrize("limit", [100, 40_000, 200_000])
+def test_a_disk_that_is_full_ends_the_build_and_keeps_the_former(qkv_process, shop_copy, limit):
+    """No file may grow beyond `limit`: arrays first, then the database, refuse to be written."""
+    before = build_of(shop_copy)
+    answer = qkv_process(limit, "-w", shop_copy, "build", "sample:videos", code=LIMITED)
+    assert (answer.code, answer.stdout) == (1, "")
+    assert f"Error: {shop_copy}: cannot write the build: " in answer.stderr
+    assert "full" in answer.stderr
+    assert "Traceback" not in answer.stderr
+    assert build_of(shop_copy) == before
+    assert Workspace(shop_copy).open().damaged_files() == []
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_a_result_that_does_not_fit_on_the_disk_is_an_error(shop_path, surroundings, form):
+    command = [sys.executable, "-c", "from qkvsearch.cli import main; main()"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*command, "-w", str(shop_path), "search", "apple", "--format", form],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    assert done.returncode == 1
+    assert done.stderr == "Error: No space left on device\n"
+
+
+# Waits inside one step of a build until it is interrupted, and says when it got there.
+WAITING = """
+import signal, sys, time
+import qkvsearch.builder, qkvsearch.workspace.arrays as arrays, qkvsearch.workspace.store as store
+from qkvsearch.cli import main
+from qkvsearch.embeddings.implicit import ImplicitALS
+
+# What runs in the background inherits that Ctrl-C is ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+place = {"fit": ImplicitALS, "save": arrays.np, "fsync": arrays.os, "write_tables": store}
+name = sys.argv.pop(1)
+
+def wait(*args, **kwargs):
+    print("here", flush=True)
+    time.sleep(60)
+
+setattr(place[name], name, wait)
+main()
+"""
+
+
+@posix
+@pytest.mark.parametrize("step", ["fit", "save", "fsync", "write_tables"])
+def test_ctrl_c_during_a_build_exits_130_and_keeps_the_former(shop_copy, surroundings, step):
+    before = build_of(shop_copy)
+    process = subprocess.Popen(
+        [sys.executable, "-c", WAITING, step, "-w", str(shop_copy), "build", "sample:movies"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout.readline() == "here\n"
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate()
+    assert process.returncode == 130, said
+    assert said.endswith("Stopped.\n")
+    assert "Traceback" not in said
+    assert build_of(shop_copy) == before
+    assert Workspace(shop_copy).open().folder == before
