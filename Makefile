@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint bench clean
 
 demo: .venv/installed
 	$(BIN)/qkvsearch demo
@@ -17,6 +17,10 @@ lint: .venv/installed-test
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 
+# Ours beside the peers: the README's table. Needs QKVSEARCH_DATA, a folder of data sets.
+bench: .venv/installed-bench
+	$(BIN)/python benchmarks
+
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(PIP) --editable .
@@ -24,6 +28,10 @@ lint: .venv/installed-test
 
 .venv/installed-test: .venv/installed
 	$(PIP) --editable '.[test]'
+	touch $@
+
+.venv/installed-bench: .venv/installed
+	$(PIP) --editable '.[bench]'
 	touch $@
 
 clean:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from collaborative import data_folder, ndcg, read_positives, read_ratings
+from common import data_folder, ndcg, read_positives, read_ratings
 from scipy.sparse import csr_matrix
 
 from qkvsearch.embeddings import implicit

@@ -2,16 +2,17 @@
 
 Holds out a fifth of each set's ratings, five times over, and trains `ImplicitALS` on the others
 under each rule. Prints NDCG@10 for what was rated in the upper fifth of the scale, and the share of
-hits that were disliked (lower half of the scale). Run with QKVSEARCH_DATA set.
+hits that were disliked (lower half of the scale).
+
+QKVSEARCH_DATA=data python benchmarks/rating_confidences.py
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
+from common import data_folder
 from scipy.sparse import csr_matrix
 
 from qkvsearch.data.interactions import Interactions
@@ -33,9 +34,8 @@ SEEDS = range(5)
 
 
 def main() -> None:
-    root = Path(os.environ["QKVSEARCH_DATA"])
     for name in ("ml-latest-small", "ml-100k"):
-        log = read_movielens(root / name).interactions
+        log = read_movielens(data_folder() / name).interactions
         assert log is not None
         print(f"\n{name:28}{'NDCG@10':>10}{'disliked':>10}")
         for rule, confidence in RULES.items():

@@ -1,0 +1,17 @@
+"""The table of the README, ours and the peers in one run; each claim is a file beside this one.
+
+QKVSEARCH_DATA=data python benchmarks    (two minutes; peers: pip install '.[bench]')
+"""
+
+import implicit_ranking
+import judged_search
+import known_item_search
+import rating_prediction
+import startup
+from common import data_folder, print_table
+
+CLAIMS = (implicit_ranking, rating_prediction, known_item_search, judged_search, startup)
+
+if __name__ == "__main__":
+    data_folder()  # before minutes are spent
+    print_table(module.claim for module in CLAIMS)
