@@ -16,7 +16,7 @@ from pathlib import Path
 from qkvsearch.errors import DataError, suggest
 
 MOVIELENS = "https://files.grouplens.org/datasets/movielens"
-TERMS = "GroupLens: research use, no redistribution; see its README"
+TERMS = "research use only; see its README"
 TIMEOUT = 30
 CHUNK = 1 << 18
 

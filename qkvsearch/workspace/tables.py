@@ -175,7 +175,7 @@ class Tables:
             )
         near = self._near_titles(wanted)
         raise UnknownIdError(
-            f"no item {wanted!r}" + (f"; did you mean {', '.join(near)}?" if near else "")
+            f"no item {wanted!r}" + (f"; did you mean {'; '.join(near)}?" if near else "")
         )
 
     def _position(self, kind: Literal["items", "users"], value: Any) -> int | None:
