@@ -168,7 +168,7 @@ class Engine:
             "items": self.n_items,
             "users": facts.get("n_users", 0),
             "interactions": facts.get("n_interactions", 0),
-            "recorded_since": self.tables.n_recorded(),
+            "recorded": self.tables.n_recorded(),
             "rating_scale": facts.get("rating_scale"),
             "encoder": facts["encoder"],
             "columns": self.tables.columns,
@@ -219,7 +219,8 @@ class Engine:
             raise self.tables.unknown_user(user)
         history = self.models.history(position)
         liked = [(self.tables.item_position(item), None) for item in likes]
-        return history.then([*recorded, *liked], scale)
+        history = history.then(history.recorded_later(recorded).items(), scale)
+        return history.then(liked, scale)
 
     def _mask(self, where: str | None, excluded: Any = ()) -> np.ndarray:
         """True where an item may be ranked."""

@@ -25,13 +25,31 @@ Scale = tuple[float, float] | None
 
 @dataclass(frozen=True)
 class History:
-    """What a person met: row numbers (h,), confidences (h,) to recommend by, and ratings (h,), NaN
-    where one is unknown.
+    """What a person met: row numbers (h,), confidences (h,) to recommend by, ratings (h,), NaN
+    where unknown, and times (h,), 0 where unknown.
     """
 
     positions: np.ndarray
     confidences: np.ndarray
     ratings: np.ndarray
+    times: np.ndarray
+
+    def recorded_later(
+        self, records: Iterable[tuple[int, float | None, int]]
+    ) -> dict[int, float | None]:
+        """Of records (row number, rating, time) what counts beside this history: not what the build
+        knows from a later time, and a meeting without a rating takes no rating back.
+        """
+        times = dict(zip(self.positions.tolist(), self.times.tolist(), strict=True))
+        latest: dict[int, float | None] = {}
+        known = dict(zip(self.positions.tolist(), np.isfinite(self.ratings), strict=True))
+        for position, rating, time in records:
+            if time < times.get(position, time):
+                continue
+            if rating is None and (known.get(position) or latest.get(position) is not None):
+                continue
+            latest[position] = rating
+        return latest
 
     def then(self, later: Iterable[tuple[int, float | None]], scale: Scale) -> History:
         """With later meetings (row number, rating), which stand instead of earlier ones with the
@@ -45,6 +63,7 @@ class History:
             np.concatenate([self.positions[stays], np.array(list(latest), dtype=np.int64)]),
             np.concatenate([self.confidences[stays], counts.astype(np.float32)]),
             np.concatenate([self.ratings[stays], ratings]),
+            np.concatenate([self.times[stays], np.zeros(len(ratings), dtype=np.int64)]),
         )
 
 
@@ -176,8 +195,11 @@ class StoredModels:
         if user is not None:
             span = slice(*self.snapshot.array("interactions.indptr")[user : user + 2])
         positions = self.snapshot.array("interactions.items")[span].astype(np.int64)
-        if self.rating_scale is None:
-            unknown = np.full(len(positions), np.nan, dtype=np.float32)
-            return History(positions, confidences(None, len(positions), None), unknown)
-        ratings = self.snapshot.array("interactions.ratings")[span]
-        return History(positions, confidences(ratings, len(positions), self.rating_scale), ratings)
+        times = np.zeros(len(positions), dtype=np.int64)
+        if self.snapshot.facts.get("times_comparable"):
+            times = self.snapshot.array("interactions.times")[span]
+        ratings = np.full(len(positions), np.nan, dtype=np.float32)
+        if "interactions.ratings" in self.snapshot:
+            ratings = self.snapshot.array("interactions.ratings")[span]
+        weights = confidences(ratings, len(positions), self.rating_scale)
+        return History(positions, weights, ratings, times)

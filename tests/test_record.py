@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+from contextlib import closing
 
 import numpy as np
 import pytest
@@ -89,7 +91,7 @@ def test_what_was_recorded_survives_the_next_build(films):
     expected = scores(films.recommend(user="newcomer"))
     rebuilt = qkv.build(films.workspace.path, "sample:movies")
     assert scores(rebuilt.recommend(user="newcomer")) == expected
-    assert rebuilt.info()["recorded_since"] == 1
+    assert rebuilt.info()["recorded"] == 1
 
 
 def test_an_item_that_the_next_catalogue_lacks_is_passed_over(clicks):
@@ -119,7 +121,7 @@ def test_an_unknown_item_is_refused_with_near_matches_and_creates_nobody(films):
 def test_a_rating_outside_the_scale_is_refused(films, rating):
     with pytest.raises(QkvError, match="a rating here is from 1 to 5"):
         films.record("u001", "Alien", rating)
-    assert films.info()["recorded_since"] == 0
+    assert films.info()["recorded"] == 0
 
 
 def test_a_rating_where_there_are_none_is_refused(clicks):
@@ -148,3 +150,45 @@ def test_an_unknown_user_is_compared_with_recorded_ones_too(clicks):
     clicks.record("newcomer", 1)
     with pytest.raises(UnknownIdError, match="did you mean newcomer"):
         clicks.recommend(user="newcommer")
+
+
+def rated_log(tmp_path, time):
+    import pandas as pd
+
+    items = pd.DataFrame({"id": ["x", "y", "z"], "title": ["kettle", "anchor", "rope"]})
+    rows = [("a", "x", 5, time), ("a", "y", 1, time), ("b", "x", 4, time), ("b", "z", 2, time)]
+    log = pd.DataFrame(rows, columns=["user", "item", "rating", "time"])
+    return qkv.build(tmp_path / "rated", items=items, interactions=log)
+
+
+def test_a_record_older_than_what_the_next_build_knows_gives_way(tmp_path):
+    rated_log(tmp_path, 1000).record("a", "x", 1)
+    assert rated_of(qkv.open(tmp_path / "rated"), "a", "x") == 1
+    assert rated_of(rated_log(tmp_path, 4_000_000_000), "a", "x") == 5
+
+
+def test_meeting_an_item_again_without_a_rating_keeps_the_one_it_had(tmp_path):
+    engine = rated_log(tmp_path, 1000)
+    engine.record("a", "y")
+    assert rated_of(engine, "a", "y") == 1
+    engine.record("a", "z", 3)
+    engine.record("a", "z")
+    assert rated_of(engine, "a", "z") == 3
+
+
+def rated_of(engine, user, item):
+    history = engine._history(user, [])
+    ratings = dict(zip(history.positions.tolist(), history.ratings.tolist(), strict=True))
+    return ratings[engine.tables.item_position(item)]
+
+
+def test_a_locked_workspace_says_so_and_not_that_the_user_is_unknown(tmp_path):
+    engine = rated_log(tmp_path, 1000)
+    engine.close()
+    database = tmp_path / "rated" / "workspace.db"
+    with closing(sqlite3.connect(database, isolation_level=None)) as db:
+        db.execute("PRAGMA locking_mode=EXCLUSIVE")
+        db.execute("BEGIN EXCLUSIVE")
+        db.execute("INSERT INTO recorded (user, item, time) VALUES ('a', 'x', 1)")
+        with pytest.raises(WorkspaceError, match="in use by another program; try again"):
+            qkv.open(tmp_path / "rated")

@@ -125,6 +125,8 @@ def recommend(protocol: str, k: int, seed: int, output: Output) -> None:
     with run.progress() as progress:
         found = evaluate_recommend(log, protocol, k=k, random_state=seed, progress=progress)
     facts = found.facts
+    if engine.tables.n_recorded():
+        run.say(f"Left out: {engine.tables.n_recorded():,} recorded interactions.")
     if facts["users_without_history"]:
         run.say(f"Left out: {facts['users_without_history']:,} users without a history to go by.")
     counted = (

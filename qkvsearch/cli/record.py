@@ -7,7 +7,11 @@ import click
 from qkvsearch.cli.context import settings
 
 
-@click.command(short_help="Record that a user met an item.")
+# A rating may be below 0, and would be taken for an option.
+@click.command(
+    short_help="Record that a user met an item.",
+    context_settings={"ignore_unknown_options": True},
+)
 @click.argument("user")
 @click.argument("item")
 @click.argument("rating", type=float, required=False)

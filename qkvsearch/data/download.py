@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import os
 import shutil
 import tempfile
 import urllib.error
 import urllib.request
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,7 +88,7 @@ def fetch(
                 "the download was cut or changed: try again"
             )
         os.replace(_unpack(archive, partial / "unpacked"), target)
-    except OSError as error:
+    except (OSError, http.client.HTTPException) as error:
         raise DataError(f"{download.address}: {_reason(error)}") from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
@@ -97,7 +99,8 @@ def _download(address: str, path: Path, progress: Callable[[str, int, int], None
     """The MD5 of what was written to `path`."""
     digest, done = hashlib.md5(usedforsecurity=False), 0
     with urllib.request.urlopen(address, timeout=TIMEOUT) as response, path.open("wb") as file:
-        total = int(response.headers.get("Content-Length") or 0)
+        length = response.headers.get("Content-Length") or ""
+        total = int(length) if length.isdigit() else 0
         while chunk := response.read(CHUNK):
             file.write(chunk)
             digest.update(chunk)
@@ -119,7 +122,7 @@ def _unpack(archive: Path, folder: Path) -> Path:
     try:
         with zipfile.ZipFile(archive) as packed:
             packed.extractall(folder)
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
         raise DataError(f"{archive.name}: not a zip archive: {error}") from None
     inside = [path for path in folder.iterdir() if path.is_dir() and path.name != "__MACOSX"]
     if len(inside) != 1:
@@ -127,8 +130,8 @@ def _unpack(archive: Path, folder: Path) -> Path:
     return inside[0]
 
 
-def _reason(error: OSError) -> str:
+def _reason(error: OSError | http.client.HTTPException) -> str:
     if isinstance(error, urllib.error.HTTPError):
         return f"the server answered {error.code} {error.reason}"
-    reason = getattr(error, "reason", None) or error.strerror or error
+    reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or repr(error)
     return f"{reason}; check the connection, or download it by hand"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,12 +68,11 @@ def read_judgements(path: str | Path) -> Judgements:
 
 
 def _grade(text: str, place: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
+    if not re.fullmatch(r"[-+]?[0-9]{1,6}", text):
         raise DataError(
-            f"{place}: {text!r} is no grade: give a whole number, and no header line"
-        ) from None
+            f"{place}: {text[:20]!r} is no grade: give a whole number, and no header line"
+        )
+    return int(text)
 
 
 def _lines(path: str | Path) -> Iterator[tuple[int, str]]:

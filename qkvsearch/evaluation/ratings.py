@@ -50,8 +50,9 @@ def _placed(model: BiasedMF, history: Interactions) -> tuple[np.ndarray, np.ndar
     assert history.ratings is not None
     biases = np.zeros_like(model.user_biases_)
     embeddings = np.zeros_like(model.user_embeddings_)
-    users, starts = np.unique(history.users, return_index=True)
-    for user, start, end in zip(users, starts, [*starts[1:], len(history)], strict=True):
+    users = np.unique(history.users)
+    starts, ends = (np.searchsorted(history.users, users, side) for side in ("left", "right"))
+    for user, start, end in zip(users, starts, ends, strict=True):
         biases[user], embeddings[user] = model.factors_.fold_in(
             history.items[start:end], history.ratings[start:end]
         )

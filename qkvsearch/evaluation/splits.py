@@ -30,8 +30,9 @@ class Split:
 
     def rated(self) -> Split:
         """The same parts, of pairs with a rating alone."""
-        parts = {name: getattr(self, name).rated() for name in ("train", "history", "test")}
-        return replace(self, **parts)
+        train = self.train.rated()
+        history = train if self.history is self.train else self.history.rated()
+        return replace(self, train=train, history=history, test=self.test.rated())
 
 
 def split(log: Interactions, protocol: str, random_state: int = 0) -> Split:

@@ -145,7 +145,19 @@ class Workspace:
                 return self._read_with(uri)
             except sqlite3.Error as caught:
                 error = caught
+                if not self._is_read_only(caught):
+                    break
+        if error is not None and "locked" in str(error):
+            raise WorkspaceError(f"{self.path / DATABASE}: in use by another program; try again")
         raise WorkspaceError(f"{self.path / DATABASE}: {error}; build the workspace again")
+
+    def _is_read_only(self, error: sqlite3.Error) -> bool:
+        """True where SQLite only lacks a place for the WAL index, and no change waits in a WAL."""
+        kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        waiting = (self.path / f"{DATABASE}-wal").exists() and (
+            (self.path / f"{DATABASE}-wal").stat().st_size > 0
+        )
+        return kind in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) and not waiting
 
     def _read_with(self, uri: str) -> tuple[Tables, str, str]:
         db = sqlite3.connect(uri, uri=True, check_same_thread=False)

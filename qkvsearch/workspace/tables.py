@@ -128,14 +128,14 @@ class Tables:
         """The row number of a user, None for one that is not there."""
         return self._position("users", user)
 
-    def recorded(self, user: Any) -> list[tuple[int, float | None]]:
+    def recorded(self, user: Any) -> list[tuple[int, float | None, int]]:
         """What was recorded of a user, oldest first: row numbers of items that are still in the
-        catalogue, and ratings.
+        catalogue, ratings, and when (Unix seconds).
         """
         if not self._has_records:
             return []
         return self._rows(
-            f"SELECT _position, rating FROM recorded JOIN items_{self.build} ON id = item "
+            f"SELECT _position, rating, time FROM recorded JOIN items_{self.build} ON id = item "
             "WHERE user = ? ORDER BY number",
             id_text(user),
         )

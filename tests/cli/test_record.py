@@ -29,3 +29,9 @@ def test_the_samples_are_not_written_to(qkv):
     answer = qkv("record", "u001", "Alien")
     assert answer.code == 2
     assert "name a workspace to record in" in answer.stderr
+
+
+def test_a_rating_may_be_below_zero(qkv, movies_path):
+    answer = qkv("-w", movies_path, "record", "u001", "Alien", "-3")
+    assert answer.code == 1
+    assert "a rating here is from 1 to 5, not -3" in answer.stderr

@@ -118,6 +118,7 @@ def test_no_server_leaves_nothing_and_says_what_to_do(tiny, server, tmp_path):
         (b"no zip at all", "not a zip archive"),
         (zipped({"a/x": b"1", "b/y": b"2"}), "2 folders instead of one"),
         (zipped({"x": b"1"}), "0 folders instead of one"),
+        (GOOD.replace(b"Kettle", b"Kettl3"), "not a zip archive"),
     ],
 )
 def test_an_archive_of_another_shape_leaves_nothing(server, tiny, tmp_path, content, message):

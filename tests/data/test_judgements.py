@@ -113,3 +113,10 @@ def test_files_that_cannot_be_used_are_named(read, file, tmp_path):
         read(file("\n \n"))
     with pytest.raises(DataError, match=r"file\.tsv, line 2: not text in UTF-8"):
         read(file(b"q1\tv1\t1\nq2\t\xff\xfe\t1\n"))
+
+
+def test_a_grade_that_no_float_holds_is_refused(tmp_path):
+    path = tmp_path / "qrels.txt"
+    path.write_text(f"q1 0 v1 {'9' * 400}\n")
+    with pytest.raises(DataError, match=r"line 1: '9999.* is no grade"):
+        read_judgements(path)
