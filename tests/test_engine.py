@@ -466,3 +466,10 @@ def test_an_unknown_encoder_names_the_known_ones(shop_items, tmp_path):
 def test_opening_a_folder_without_a_workspace_is_a_clear_error(tmp_path):
     with pytest.raises(WorkspaceError, match="no workspace here"):
         Engine(tmp_path)
+
+
+def test_an_engine_lets_go_of_the_database_at_the_end_of_with(movies_path):
+    with Engine(movies_path) as engine:
+        assert engine.similar("Heat", k=1)
+    with pytest.raises(WorkspaceError):
+        engine.similar("Heat", k=1)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import io
+import socket
 import threading
 import zipfile
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
@@ -161,3 +163,26 @@ def test_every_known_set_names_its_official_address_and_a_whole_sum():
 def test_a_misspelt_name_suggests_the_right_one():
     with pytest.raises(DataError, match=r"no data set 'ml-lm'; did you mean ml-1m"):
         find_download("ml-lm")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\ncut",
+        b"this is no HTTP at all\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: ten\r\n\r\nshort",
+    ],
+    ids=["a chunk cut", "no HTTP", "no length"],
+)
+def test_a_server_that_misbehaves_leaves_nothing_and_is_no_crash(tiny, tmp_path, answer):
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def serve():
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(4096)
+                connection.sendall(answer)
+
+        threading.Thread(target=serve, daemon=True).start()
+        address = f"http://127.0.0.1:{listener.getsockname()[1]}/tiny.zip"
+        leaves_nothing(replace(tiny, address=address), tmp_path, "tiny\\.zip: ")
