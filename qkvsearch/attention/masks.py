@@ -1,13 +1,19 @@
-"""Masks for attention: boolean arrays, True = this query may attend to this key; join them by `&`.
+"""Masks for attention, boolean, True = this query may attend to this key, and hiding by them.
 
 A mask broadcasts to the scores' shape (..., L, S), L queries by S keys: one row (S,) serves every
-query, and a batch of rows (n, S) becomes (n, 1, S), or (n, 1, 1, S) where there are heads.
+query, and a batch of rows (n, S) becomes (n, 1, S), or (n, 1, 1, S) where there are heads. Join
+masks by `&`.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import numpy.typing as npt
+
+from qkvsearch.attention._arguments import as_mask
+from qkvsearch.attention.arrays import Array, as_arrays, beside
 
 Mask = npt.NDArray[np.bool_]
 
@@ -63,19 +69,12 @@ def window_mask(
            [0, 1, 1, 0],
            [0, 0, 1, 1]])
     """
-    for name, side in (("left", left), ("right", right)):
-        if side is not None and side < 0:
-            raise ValueError(
-                f"the window's {name} side must be 0 or more, got {side}; None is unlimited"
-            )
+    check_sides(left, right)
     places = np.arange(L)[:, None] + offset
     keys = np.arange(S)
-    visible = np.ones((L, S), dtype=bool)
-    if left is not None:
-        visible &= keys >= places - left
-    if right is not None:
-        visible &= keys <= places + right
-    return visible
+    near = [] if left is None else [keys >= places - left]
+    near += [] if right is None else [keys <= places + right]
+    return np.logical_and.reduce(near) if near else np.ones((L, S), dtype=bool)
 
 
 def exclusion_mask(size: int, excluded: npt.ArrayLike) -> Mask:
@@ -108,6 +107,73 @@ def keep_from_ignore(mask: npt.ArrayLike) -> Mask:
     if ignored.dtype != bool:
         raise TypeError(f"an ignore mask must be boolean, True = ignore, got {ignored.dtype}")
     return ~ignored
+
+
+# --- hiding by a mask, a bias or a window; `out` is for NumPy alone, and may be `scores` itself ---
+
+
+def hide(scores: npt.ArrayLike, mask: npt.ArrayLike | None, out: Array | None = None) -> Array:
+    """Replace scores by −∞ where the mask is False, whatever they were; None hides nothing.
+
+    scores (..., L, S), mask bool, broadcast to them, True = may attend -> (..., L, S).
+    Raises TypeError where the mask is not boolean.   Vaswani et al. 2017, section 3.2.3.
+
+    >>> hide([1.0, 2.0, np.nan], [True, False, False])
+    array([  1., -inf, -inf])
+    """
+    xp, (rows,) = as_arrays(scores)
+    if mask is None:
+        return rows
+    keep = as_mask(beside(rows, mask))
+    if out is None:
+        return xp.where(keep, rows, -math.inf)
+    if out is not rows:
+        np.copyto(out, rows)
+    np.copyto(out, -np.inf, where=~keep)
+    return out
+
+
+def add(scores: Array, bias: Array | None, out: Array | None = None) -> Array:
+    """Add the bias; where it is −∞ it hides the key, even one whose score is +∞ or NaN.
+
+    scores (..., L, S), bias broadcast to them -> (..., L, S).
+
+    >>> add(np.array([1.0, np.nan]), np.array([0.5, -np.inf]))
+    array([ 1.5, -inf])
+    """
+    if bias is None:
+        return scores
+    total = scores + bias if out is None else np.add(scores, bias, out=out)
+    return hide(total, bias != -math.inf, out)
+
+
+def hide_far(
+    scores: Array, left: int | None, right: int | None, offset: int, out: Array | None = None
+) -> Array:
+    """Hide keys beyond a side of each query; the first query stands at key number `offset`.
+
+    scores (..., L, S), sides as for `window_mask` -> (..., L, S).
+
+    >>> hide_far(np.zeros((2, 3)), left=None, right=0, offset=1)
+    array([[  0.,   0., -inf],
+           [  0.,   0.,   0.]])
+    """
+    n_queries, n_keys = scores.shape[-2:]
+    check_sides(left, right)
+    sees_first = left is None or offset + n_queries - 1 - left <= 0
+    sees_last = right is None or offset + right >= n_keys - 1
+    if sees_first and sees_last:
+        return scores
+    return hide(scores, window_mask(n_queries, n_keys, left, right, offset), out)
+
+
+def check_sides(left: int | None, right: int | None) -> None:
+    """Raise ValueError where a window's side is negative."""
+    for name, side in (("left", left), ("right", right)):
+        if side is not None and side < 0:
+            raise ValueError(
+                f"the window's {name} side must be 0 or more, got {side}; None is unlimited"
+            )
 
 
 def _whole_numbers(name: str, numbers: npt.ArrayLike) -> npt.NDArray[np.integer]:

@@ -1,4 +1,4 @@
-"""Scores, how well a key answers a query: scaled dot product, cosine, additive."""
+"""Scores, how well a key answers a query: scaled dot product, cosine, additive; and their cap."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention._arguments import Array
+from qkvsearch.attention.arrays import Array, as_arrays, beside, cast, namespace
 
 Score = Callable[[Array, Array, float | None], Array]
 
 
-def dot_score(query: Array, key: Array, scale: float | None = None) -> Array:
+def dot_score(
+    query: Array, key: Array, scale: float | None = None, out: Array | None = None
+) -> Array:
     """Scaled dot products, scale · QKᵀ; None is 1/√d, which keeps their spread the same for any d.
 
-    query (..., L, d), key (..., S, d) -> (..., L, S). Raises ValueError where d differs.
+    query (..., L, d), key (..., S, d) -> (..., L, S), written to `out` where one is given (NumPy
+    alone). Raises ValueError where d differs.
     Vaswani et al. 2017, section 3.2.1.
 
     >>> dot_score(np.array([[3.0, 4.0]]), np.array([[1.0, 0.0], [1.0, 1.0]]), scale=1)
@@ -26,10 +29,12 @@ def dot_score(query: Array, key: Array, scale: float | None = None) -> Array:
     d = query.shape[-1]
     if key.shape[-1] != d:
         raise ValueError(
-            f"query and key must have the same width d, got shapes {query.shape} and {key.shape}"
+            f"query and key must have the same width d, got shapes {tuple(query.shape)} and "
+            f"{tuple(key.shape)}"
         )
     factor = 1 / math.sqrt(max(d, 1)) if scale is None else float(scale)
-    return (query * factor) @ np.swapaxes(key, -1, -2)
+    scaled = query if factor == 1 else query * factor
+    return scaled @ key.mT if out is None else np.matmul(scaled, key.mT, out=out)
 
 
 def cosine_score(query: Array, key: Array, scale: float | None = None) -> Array:
@@ -41,7 +46,7 @@ def cosine_score(query: Array, key: Array, scale: float | None = None) -> Array:
     >>> cosine_score(np.array([[3.0, 4.0]]), np.array([[1.0, 0.0], [6.0, 8.0]])).round(4)
     array([[0.6, 1. ]])
     """
-    return dot_score(_unit(query), _unit(key), 1 if scale is None else scale)
+    return dot_score(unit(query), unit(key), 1 if scale is None else scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,35 +68,72 @@ class AdditiveScore:
     w: npt.ArrayLike
 
     def __post_init__(self) -> None:
-        shapes = [np.shape(self.w_query), np.shape(self.w_key), np.shape(self.w)]
-        h = np.size(self.w)
+        _, weights = as_arrays(self.w_query, self.w_key, self.w)
+        shapes = [tuple(x.shape) for x in weights]
+        h = math.prod(shapes[2])
         if h == 0 or [len(s) for s in shapes] != [2, 2, 1] or {s[-1] for s in shapes} != {h}:
             raise ValueError(f"w_query (d, h), w_key (d_k, h), w (h,) must share h, got {shapes}")
 
     def __call__(self, query: Array, key: Array, scale: float | None = None) -> Array:
-        dtype = np.result_type(query, np.float32)
-        w_query, w_key, w = (np.asarray(x, dtype) for x in (self.w_query, self.w_key, self.w))
+        w_query, w_key, w = (
+            cast(beside(query, x), query.dtype) for x in (self.w_query, self.w_key, self.w)
+        )
         for name, x, matrix in (("query", query, w_query), ("key", key, w_key)):
-            if x.shape[-1] != len(matrix):
-                raise ValueError(f"w_{name} takes a {name} of width {len(matrix)}, got {x.shape}")
-        queries, keys = np.moveaxis(query @ w_query, -1, 0), np.moveaxis(key @ w_key, -1, 0)
+            if x.shape[-1] != matrix.shape[0]:
+                raise ValueError(
+                    f"w_{name} takes a {name} of width {matrix.shape[0]}, got {tuple(x.shape)}"
+                )
+        xp = namespace(query)
+        queries, keys = query @ w_query, key @ w_key
         factors = w if scale is None else w * float(scale)
         # Unit by unit, because the tanh of all h at once would take h times the scores' memory.
         return sum(
-            factor * np.tanh(q[..., :, None] + k[..., None, :])
-            for factor, q, k in zip(factors, queries, keys, strict=True)
+            factors[h] * xp.tanh(queries[..., :, None, h] + keys[..., None, :, h])
+            for h in range(w.shape[0])
         )
 
 
 SCORES: Mapping[str, Score] = {"dot": dot_score, "cosine": cosine_score}
 
 
-def _unit(x: Array) -> Array:
-    """The vectors at length 1; first by their largest entry, so that no square overflows."""
-    x = x / _or_one(np.abs(x).max(axis=-1, keepdims=True, initial=0))
-    return x / _or_one(np.linalg.norm(x, axis=-1, keepdims=True))
+def cap(scores: Array, softcap: float, out: Array | None = None) -> Array:
+    """Keep scores within ±softcap, smoothly: softcap · tanh(scores / softcap); 0 leaves them be.
+
+    Any shape -> the same shape, written to `out` where one is given (NumPy alone). Raises
+    ValueError where softcap is negative.
+    Gemma Team 2024 (Gemma 2), section 2.
+
+    >>> cap(np.array([0.0, 1.0, 1000.0]), softcap=10).round(3)
+    array([ 0.   ,  0.997, 10.   ])
+    """
+    if softcap < 0:
+        raise ValueError(f"softcap must be positive, or 0 for none, got {softcap}")
+    if not softcap:
+        return scores
+    limit = float(softcap)
+    if out is None:
+        return limit * namespace(scores).tanh(scores / limit)
+    np.tanh(np.divide(scores, limit, out=out), out=out)
+    return np.multiply(limit, out, out=out)
+
+
+def unit(x: Array) -> Array:
+    """The vectors at length 1; first by their largest entry, so that no square overflows.
+
+    x (..., d) -> (..., d); a zero vector stays.
+
+    >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    if x.shape[-1] == 0:
+        return x
+    xp = namespace(x)
+    x = x / _or_one(xp.max(xp.abs(x), axis=-1, keepdims=True))
+    return x / _or_one(xp.sqrt(xp.sum(x * x, axis=-1, keepdims=True)))
 
 
 def _or_one(divisor: Array) -> Array:
     """The divisor, or 1 where it is 0: the vector it would divide is all zeros."""
-    return np.where(divisor == 0, 1, divisor)
+    xp = namespace(divisor)
+    return xp.where(divisor == 0, xp.ones_like(divisor), divisor)

@@ -23,8 +23,7 @@ from qkvsearch.attention import (
     padding_mask,
     softmax,
 )
-from qkvsearch.attention import _arguments as arguments
-from qkvsearch.attention.functional import mix
+from qkvsearch.attention.weights import mix
 
 # Self-attention in eight steps: three inputs through 4 × 3 projections, unscaled scores.
 X = np.array([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]], dtype=float)
@@ -383,42 +382,6 @@ def test_any_block_size_gives_the_dense_result(case, block_size):
     dense = attend(case.q, case.k, case.v, **case.options)
     blocks = attend(case.q, case.k, case.v, block_size=block_size, **case.options)
     np.testing.assert_allclose(blocks, dense, rtol=1e-13, atol=1e-14)
-
-
-# --- blocks ---
-
-
-def rows_scored(q: np.ndarray, k: np.ndarray, **options: Any) -> list[int]:
-    """How many queries attention scores at a time."""
-    seen = []
-
-    def spy(query: np.ndarray, key: np.ndarray, scale: float | None) -> np.ndarray:
-        seen.append(query.shape[-2])
-        return dot_score(query, key, scale)
-
-    attend(q, k, k, score=spy, **options)
-    return seen
-
-
-def test_block_size_is_the_number_of_queries_at_a_time():
-    assert rows_scored(random(7, 2), random(3, 2), block_size=3) == [3, 3, 1]
-    assert rows_scored(random(7, 2), random(3, 2), block_size=100) == [7]
-
-
-def test_auto_takes_all_queries_until_there_are_too_many_scores(monkeypatch):
-    q, k = random(2, 7, 2), random(2, 5, 2)
-    assert rows_scored(q, k) == [7]
-    monkeypatch.setattr(arguments, "MAX_SCORES", 2 * 7 * 5)
-    assert rows_scored(q, k) == [7]
-    monkeypatch.setattr(arguments, "MAX_SCORES", 2 * 7 * 5 - 1)
-    assert rows_scored(q, k) == [6, 1]
-    assert rows_scored(q, k, mask=np.ones((3, 1, 1, 5), bool)) == [2, 2, 2, 1]
-    monkeypatch.setattr(arguments, "MAX_SCORES", 1)
-    assert rows_scored(q, k) == [1] * 7
-
-
-def test_asking_for_weights_scores_everything_at_once():
-    assert rows_scored(random(7, 2), random(3, 2), block_size=2, return_weights=True) == [7]
 
 
 # --- shapes ---

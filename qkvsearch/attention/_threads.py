@@ -1,0 +1,67 @@
+"""Spread tasks over as many threads as the BLAS library uses, one BLAS thread to each."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import TypeVar
+
+from threadpoolctl import ThreadpoolController
+
+Task = TypeVar("Task")
+
+_busy = threading.Lock()
+
+
+def run_in_threads(worker: Callable[[], Callable[[Task], None]], tasks: Iterable[Task]) -> None:
+    """Have every task done by a worker, one for each thread, in no certain order.
+
+    The first error of any ends all, and is raised.
+
+    Several threads in BLAS for each of several threads of ours would fight for the cores. How many
+    BLAS has is the process's, so one call at a time may change it; a call that comes meanwhile,
+    from another thread or from within a task, does its tasks one by one.
+    """
+    waiting = deque(tasks)
+
+    def drain() -> None:
+        work = worker()
+        while waiting:
+            try:
+                task = waiting.popleft()
+            except IndexError:  # another thread was faster
+                return
+            try:
+                work(task)
+            except BaseException:
+                waiting.clear()
+                raise
+
+    if len(waiting) < 2 or not _busy.acquire(blocking=False):
+        return drain()
+    try:
+        n_threads = min(_blas_threads(), len(waiting))
+        with _controller().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_threads) as pool:
+            others = [pool.submit(drain) for _ in range(n_threads - 1)]
+            drain()
+            for other in others:
+                other.result()
+    finally:
+        _busy.release()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Found once: looking through the process's libraries takes longer than a small attention."""
+    import scipy.linalg.cython_blas  # noqa: F401  (compiled products of matrices are in SciPy's BLAS)
+
+    return ThreadpoolController()
+
+
+def _blas_threads() -> int:
+    """What the environment (OPENBLAS_NUM_THREADS and its like) and the machine grant BLAS."""
+    libraries = _controller().select(user_api="blas").info()
+    return max((library["num_threads"] for library in libraries), default=1)

@@ -1,0 +1,86 @@
+"""Arrays of any library that follows the Array API standard, and the dtypes to compute in."""
+
+from __future__ import annotations
+
+from types import ModuleType
+from typing import Any
+
+import array_api_compat.numpy
+import numpy as np
+
+# Whatever array the caller brings: a numpy.ndarray, a torch.Tensor, an array of another library.
+Array = Any
+
+
+def as_arrays(*given: Any) -> tuple[ModuleType, list[Array]]:
+    """The array library of all that is given, and each as its array; lists are NumPy's.
+
+    Raises TypeError where libraries are mixed.
+
+    >>> xp, (x, y) = as_arrays([1.0, 2.0], np.ones(3))
+    >>> xp.sum(x + 1), y.shape
+    (np.float64(5.0), (3,))
+    """
+    if all(isinstance(x, np.ndarray) for x in given):
+        return array_api_compat.numpy, list(given)
+    arrays = [x if array_api_compat.is_array_api_obj(x) else np.asarray(x) for x in given]
+    libraries = {type(x).__module__.split(".")[0] for x in arrays}
+    if len(libraries) > 1:
+        raise TypeError(
+            f"arrays of one library at a time, got {' and '.join(sorted(libraries))}: convert "
+            "them to one of these first"
+        )
+    return array_api_compat.array_namespace(*arrays), arrays
+
+
+def namespace(x: Array) -> ModuleType:
+    """The functions of the library that x comes from, under their standard names."""
+    if isinstance(x, np.ndarray):  # the common case, without the search for a library
+        return array_api_compat.numpy
+    return array_api_compat.array_namespace(x)
+
+
+def is_numpy(x: Array) -> bool:
+    """Whether x lives in NumPy, where attention may go block by block and in threads."""
+    return isinstance(x, np.ndarray)
+
+
+def beside(x: Array, other: Any) -> Array:
+    """`other` as an array of x's library, on x's device."""
+    if is_numpy(x):
+        return np.asarray(other)
+    return namespace(x).asarray(other, device=array_api_compat.device(x))
+
+
+def answer_dtype(xp: ModuleType, *arrays: Array) -> Any:
+    """The dtype to answer in: the one that all share, float64 where there are whole numbers.
+
+    Raises TypeError where an array holds anything but real numbers.
+    """
+    dtypes = {x.dtype for x in arrays}
+    for dtype in dtypes:
+        if _kind(xp, dtype) == "other":
+            raise TypeError(f"attention takes real numbers, got {dtype}")
+    floats = [dtype for dtype in dtypes if _kind(xp, dtype) == "float"]
+    return xp.result_type(*floats, *([xp.float64] if len(floats) < len(dtypes) else []))
+
+
+def working_dtype(xp: ModuleType, dtype: Any) -> Any:
+    """At least float32: half precision would lose the sum of a long row."""
+    return xp.result_type(dtype, xp.float32)
+
+
+def cast(x: Array, dtype: Any) -> Array:
+    """x in that dtype; itself where it has it already."""
+    return x if x.dtype == dtype else namespace(x).astype(x, dtype)
+
+
+def _kind(xp: ModuleType, dtype: Any) -> str:
+    """ "whole", "float" or "other"; bfloat16 and its like reach NumPy by way of ml_dtypes, under
+    no kind of the standard, but as floats that longdouble can hold."""
+    if isinstance(dtype, np.dtype):
+        real = "float" if np.can_cast(dtype, np.longdouble) else "other"
+        return "whole" if dtype.kind in "biu" else real
+    if xp.isdtype(dtype, ("bool", "integral")):
+        return "whole"
+    return "float" if xp.isdtype(dtype, "real floating") else "other"

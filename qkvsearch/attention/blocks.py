@@ -1,0 +1,204 @@
+"""Attention block by block, in NumPy and in threads: memory grows with L + S, never with L × S.
+
+Rabe & Staats 2021; Dao et al. 2022 (FlashAttention), section 3.1.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from qkvsearch.attention._arguments import Inputs, checked
+from qkvsearch.attention._threads import run_in_threads
+from qkvsearch.attention.arrays import Array, cast, is_numpy
+from qkvsearch.attention.online import TERMS, Partial
+from qkvsearch.attention.rule import Rule, block_of
+from qkvsearch.attention.weights import EMPTY_ROWS, mix
+
+BlockSize = int | Literal["auto"]
+
+# A block of queries: its batch and head, then which of the queries.
+Place = tuple[Any, ...]
+
+# Large enough that the products of matrices outweigh what happens between them, small enough that
+# the scores of a block, 512 KiB in float32, stay in a core's own cache.
+QUERIES, KEYS = 256, 512
+
+# Below this many scores, computing all of them at once is faster.
+FEW_SCORES = 2**18
+
+
+def pay(given: Inputs, block_size: BlockSize) -> bool:
+    """Whether to go block by block: where a size is asked for, or the scores are many."""
+    if block_size != "auto" and not (isinstance(block_size, int | np.integer) and block_size > 0):
+        raise ValueError(f'block_size must be "auto" or a positive integer, got {block_size!r}')
+    if not is_numpy(given.query):
+        return False
+    return block_size != "auto" or math.prod(given.shape) > FEW_SCORES
+
+
+def attend(given: Inputs, rule: Rule, block_size: BlockSize) -> Array:
+    """Attention's output (..., Hq, L, dv), in the dtype to answer in."""
+    output = np.empty((*given.shape[:-1], given.value.shape[-1]), given.dtype)
+
+    def keep(place: Place, part: Partial) -> None:
+        output[place] = part.mixed if rule.normalize == "none" else part.output()
+        empty = part.total == 0
+        if empty.any():
+            value = cast(_at(given.value, place[:-1], given.shape[:-2]), given.working)
+            weight = EMPTY_ROWS[rule.empty_rows](len(value))
+            output[place][empty] = mix(np.full((1, len(value)), weight, value.dtype), value)
+
+    _for_each_part(given, rule, block_size, keep)
+    return output
+
+
+def partial_attention(query: Any, key: Any, value: Any, **options: Any) -> Partial:
+    """softmax(QKᵀ/√d + M)·V over some of the keys: arrays, or files opened with `mmap_mode="r"`.
+
+    Shapes and options as for `attention`, without normalize, return_weights, empty_rows and
+    block_size. Where these keys begin at key number n of all, `causal_offset` is less by n, and
+    mask and bias are those of these keys. float32 or better. Raises as `attention` does, and
+    TypeError for arrays that are not NumPy's.
+    Milakov & Gimelshein 2018, section 3.1.
+
+    >>> x = np.arange(6.0)[:, None]
+    >>> first, rest = (partial_attention(x, x[part], x[part]) for part in (slice(4), slice(4, 6)))
+    >>> first.merge(rest).output().round(3).T
+    array([[2.5  , 4.376, 4.845, 4.95 , 4.982, 4.993]])
+    """
+    given = checked(query, key, value, options.pop("mask", None), options.pop("bias", None))
+    if not is_numpy(given.query):
+        raise TypeError(f"partial_attention takes NumPy arrays, got {type(given.query).__name__}")
+    rule = Rule(given.mask, given.bias, **options)
+    peak, total = (np.empty(given.shape[:-1], given.working) for _ in range(2))
+    mixed = np.empty((*given.shape[:-1], given.value.shape[-1]), given.working)
+
+    def keep(place: Place, part: Partial) -> None:
+        peak[place], total[place], mixed[place] = part
+
+    _for_each_part(given, rule, "auto", keep)
+    return Partial(peak, total, mixed)
+
+
+def _for_each_part(
+    given: Inputs, rule: Rule, block_size: BlockSize, keep: Callable[[Place, Partial], None]
+) -> None:
+    """Hand over each block of queries' attention over all keys that it sees, with its place."""
+    *lead, n_queries, n_keys = given.shape
+    sizes = (QUERIES, KEYS) if block_size == "auto" else (block_size, block_size)
+    rows_size, keys_size = min(sizes[0], max(n_queries, 1)), min(sizes[1], max(n_keys, 1))
+    fast = _is_plain(given, rule)
+
+    def worker() -> Callable[[Place], None]:
+        # One array for all blocks: memory asked for anew costs as much as the exponentials.
+        scratch = np.empty((rows_size, keys_size), given.working)
+
+        @np.errstate(all="ignore")
+        def work(place: Place) -> None:
+            *index, rows = place
+            query, key, value, mask, bias = (_at(x, index, lead) for x in given[:5])
+            here = replace(rule, mask=mask, bias=bias)
+            if fast:
+                part = _in_compiled_code(query, key, value, here, rows, scratch)
+                if _is_sound(part):
+                    return keep(place, part)
+            for some in _slices(rows.start, rows.stop, rows_size):
+                part = _in_numpy(query, key, value, here, some, scratch, np.matmul)
+                if not _is_sound(part):
+                    part = _in_numpy(query, key, value, here, some, scratch, mix)
+                keep((*index, some), part)
+
+        return work
+
+    # Compiled code takes several blocks of queries in a row, if that leaves each thread enough.
+    several = min(4, max(1, math.prod(given.shape[:-1]) // rows_size // 8)) if fast else 1
+    # The last queries first: under a look-ahead mask they have most to do, and should not be
+    # what everyone waits for at the end.
+    tasks = reversed(_slices(0, n_queries, rows_size * several))
+    run_in_threads(worker, [(*index, rows) for rows in tasks for index in np.ndindex(*lead)])
+
+
+def _is_sound(part: Partial) -> bool:
+    """Whether no infinite or NaN value, visible or not, has left its trace."""
+    return bool(np.isfinite(part.mixed.sum()))
+
+
+def _is_plain(given: Inputs, rule: Rule) -> bool:
+    """Whether the compiled loop can do it: softmax over float32 dot products, all or a window."""
+    return (
+        (rule.score, rule.normalize, rule.softcap) == ("dot", "softmax", 0)
+        and rule.mask is None
+        and rule.bias is None
+        and min(given.query.shape[-1], given.value.shape[-1]) > 0
+        and all(x.dtype == np.float32 for x in given[:3])
+        and all(x.strides[-2:] == (4 * x.shape[-1], 4) for x in given[1:3])
+    )
+
+
+def _in_compiled_code(
+    query: Array, key: Array, value: Array, rule: Rule, rows: slice, scratch: Array
+) -> Partial:
+    """Attention of these rows of queries over all keys, for what `_is_plain`."""
+    # Imported when used: a compiler takes longer to import than all else here.
+    from qkvsearch.attention._kernels import attend_rows
+
+    scale = query.shape[-1] ** -0.5 if rule.scale is None else rule.scale
+    scaled = np.ascontiguousarray(query[rows]) * np.float32(scale)
+    part = Partial.empty(len(scaled), value.shape[-1], scaled.dtype)
+    # A memory-mapped file is an array underneath.
+    keys, values = key.view(np.ndarray), value.view(np.ndarray)
+    attend_rows(scaled, keys, values, *_seen(rule, rows, len(keys)), scratch, *part)
+    return part
+
+
+def _in_numpy(
+    query: Array,
+    key: Array,
+    value: Array,
+    rule: Rule,
+    rows: slice,
+    scratch: Array,
+    product: Callable[[Array, Array], Array],
+) -> Partial:
+    """Attention of these rows of queries over all keys, in the verbs of `functional.attend`."""
+    q = cast(query[rows], scratch.dtype)
+    part = Partial.empty(len(q), value.shape[-1], q.dtype)
+    first, stop = _seen(rule, rows, len(key))
+    for keys in _slices(first.min(), stop.max(), scratch.shape[1]):
+        if rule.mask is not None and not block_of(rule.mask, rows, keys).any():
+            continue
+        k, v = cast(key[keys], q.dtype), cast(value[keys], q.dtype)
+        scores = scratch[: len(q), : len(k)]
+        rule.scores(q, k, out=scores)
+        rule.capped(scores, out=scores)
+        rule.visible(scores, rows, keys, out=scores)
+        peak, total = TERMS[rule.normalize](scores)  # in place: scores are terms now
+        part = part.merge(Partial(peak, total, product(scores, v)))
+    return part
+
+
+def _seen(rule: Rule, rows: slice, n_keys: int) -> tuple[Array, Array]:
+    """For each of these queries, the first key that it sees and one past the last (L,)."""
+    left, right = rule.sides
+    places = np.arange(rows.start, rows.stop) + rule.causal_offset
+    first = np.zeros_like(places) if left is None else np.clip(places - left, 0, n_keys)
+    stop = np.full_like(places, n_keys) if right is None else np.clip(places + right + 1, 0, n_keys)
+    return first, np.maximum(first, stop)
+
+
+def _at(x: Array | None, index: Sequence[int], lead: Sequence[int]) -> Any:
+    """The part (tokens, width) for one batch and head; where x has fewer of them, they share."""
+    if x is None:
+        return None
+    n = max(x.ndim - 2, 0)
+    pairs = zip(index[len(index) - n :], lead[len(lead) - n :], x.shape, strict=False)
+    return x[tuple(i * own // full for i, full, own in pairs)]
+
+
+def _slices(start: int, stop: int, size: int) -> list[slice]:
+    return [slice(i, min(i + size, stop)) for i in range(start, stop, size)]

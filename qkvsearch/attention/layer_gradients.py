@@ -1,0 +1,262 @@
+"""Gradients by hand, of layers: back from the output to the inputs and to every weight, by name.
+
+`output, pull = vjp(layer, x)` computes layer(x). `pull(gradient)`, given the gradient of some loss
+by the output, returns a tuple of the gradients by the inputs, `(by_x,)` or `(by_x, by_memory)`,
+and a dict of those by the weights, under the names of `state(layer)`. A model of one's own joins
+in by `@vjp.register`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial, singledispatch
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+
+from qkvsearch.attention.attention_gradients import attention_vjp
+from qkvsearch.attention.gradients import ACTIVATION_VJPS, standardize_vjp, summed_to
+from qkvsearch.attention.initializers import Array
+from qkvsearch.attention.layers import Embedding, FeedForward, LayerNorm, Linear
+from qkvsearch.attention.multi_head import MultiHeadAttention, join_heads, split_heads
+from qkvsearch.attention.positions import LearnedPositions
+from qkvsearch.attention.state import prefixed
+from qkvsearch.attention.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer
+
+Weights = dict[str, Array]
+Pull = Callable[[Array], tuple[tuple[Array, ...], Weights]]
+
+
+@singledispatch
+def vjp(layer: Any, *inputs: Any, **options: Any) -> tuple[Array, Pull]:
+    """layer(*inputs, **options), and the way back to its inputs and weights.
+
+    Shapes, options and errors as for the layer's call. Raises TypeError for a layer without one.
+    Every case is the chain rule over the layer's parts; Rumelhart et al. 1986.
+
+    >>> output, pull = vjp(Linear(weight=np.array([[3.0, 4.0]])), np.array([1.0, 2.0]))
+    >>> pull(np.array([1.0]))
+    ((array([3., 4.]),), {'weight': array([[1., 2.]])})
+    """
+    name = type(layer).__name__
+    raise TypeError(f"no gradient is known for {name}: give it one by @vjp.register")
+
+
+@vjp.register
+def linear_vjp(layer: Linear, x: Array) -> tuple[Array, Pull]:
+    """x·Wᵀ + b, and back: g·W for x, gᵀ·x for W, Σ g for b."""
+    d_out, d_in = layer.weight.shape
+
+    def pull(gradient: Array) -> tuple[tuple[Array, ...], Weights]:
+        rows = gradient.reshape(-1, d_out)
+        weights = {"weight": rows.T @ x.reshape(-1, d_in)}
+        if layer.bias is not None:
+            weights["bias"] = rows.sum(axis=0)
+        return ((rows @ layer.weight).reshape(x.shape),), weights
+
+    return layer(x), pull
+
+
+@vjp.register
+def layer_norm_vjp(layer: LayerNorm, x: Array) -> tuple[Array, Pull]:
+    """y · w + b with y = standardize(x), and back: Σ g · y for w, Σ g for b."""
+    y, pull_y = standardize_vjp(x, layer.epsilon)
+
+    def pull(gradient: Array) -> tuple[tuple[Array, ...], Weights]:
+        by_weight = summed_to(gradient * y, layer.weight.shape)
+        by_bias = summed_to(gradient, layer.bias.shape)
+        return (pull_y(gradient * layer.weight),), {"weight": by_weight, "bias": by_bias}
+
+    return layer.stretch(y), pull
+
+
+@vjp.register
+def feed_forward_vjp(layer: FeedForward, x: Array) -> tuple[Array, Pull]:
+    """The hidden layer, the activation, the output layer, and back through them."""
+    hidden, pull_hidden = vjp(layer.hidden, x)
+    active, pull_active = ACTIVATION_VJPS[layer.activation](hidden)
+    output, pull_output = vjp(layer.output, active)
+
+    def pull(gradient: Array) -> tuple[tuple[Array, ...], Weights]:
+        (by_active,), of_output = pull_output(gradient)
+        inputs, of_hidden = pull_hidden(pull_active(by_active))
+        return inputs, prefixed("hidden", of_hidden) | prefixed("output", of_output)
+
+    return output, pull
+
+
+@vjp.register
+def embedding_vjp(layer: Embedding, ids: npt.ArrayLike) -> tuple[Array, Pull]:
+    """The rows of ids, and back: each row of the table gets the sum over where it was used."""
+    output = layer(ids)
+    rows = np.ravel(ids)
+
+    def pull(gradient: Array) -> tuple[tuple[Array, ...], Weights]:
+        # A lookup is a product with a one-hot matrix, and its way back one with the transpose.
+        ones, ends = np.ones(len(rows), gradient.dtype), np.arange(len(rows) + 1)
+        one_hot = csr_array((ones, rows, ends), shape=(len(rows), len(layer.weight)))
+        return (), {"weight": one_hot.T @ gradient.reshape(len(rows), -1)}
+
+    return output, pull
+
+
+@vjp.register
+def positions_vjp(layer: LearnedPositions, x: Array) -> tuple[Array, Pull]:
+    """x + the first L rows of the table, and back: the gradient itself, to both."""
+
+    def pull(gradient: Array) -> tuple[tuple[Array, ...], Weights]:
+        by_weight = np.zeros_like(layer.weight)
+        length = x.shape[-2]
+        by_weight[:length] = summed_to(gradient, (length, x.shape[-1]))
+        return (gradient,), {"weight": by_weight}
+
+    return layer(x), pull
+
+
+@vjp.register
+def multi_head_attention_vjp(
+    layer: MultiHeadAttention, x: Array, memory: Array | None = None, **options: Any
+) -> tuple[Array, Pull]:
+    """Projections, attention head by head, the output layer, and back through them.
+
+    A bias counts as a constant; `attention_vjp` has the gradient by it.
+    """
+    source = x if memory is None else memory
+    q, pull_query = vjp(layer.query, x)
+    k, pull_key = vjp(layer.key, source)
+    v, pull_value = vjp(layer.value, source)
+    heads = (
+        split_heads(q, layer.n_heads),
+        split_heads(k, layer.n_key_heads),
+        split_heads(v, layer.n_key_heads),
+    )
+    mixed, pull_mixed = attention_vjp(*heads, **layer.attention_options(heads, **options))
+    output, pull_output = vjp(layer.output, join_heads(mixed))
+
+    def pull(gradient: Array) -> tuple[tuple[Array, ...], Weights]:
+        (by_joined,), of_output = pull_output(gradient)
+        back = pull_mixed(split_heads(by_joined, layer.n_heads))
+        (by_x,), of_query = pull_query(join_heads(back.query))
+        (by_k,), of_key = pull_key(join_heads(back.key))
+        (by_v,), of_value = pull_value(join_heads(back.value))
+        weights = prefixed("query", of_query) | prefixed("key", of_key)
+        weights |= prefixed("value", of_value) | prefixed("output", of_output)
+        weights |= prefixed("score", back.score)
+        return (by_x + by_k + by_v,) if memory is None else (by_x, by_k + by_v), weights
+
+    return output, pull
+
+
+@vjp.register
+def encoder_layer_vjp(layer: EncoderLayer, x: Array, **options: Any) -> tuple[Array, Pull]:
+    """Self-attention, feed forward, and back through them."""
+    attend = partial(vjp, layer.attention, **options)
+    x, pull_attention = _residual_vjp(x, attend, layer.attention_norm, layer.norm_first)
+    x, pull_feed_forward = _residual_vjp(
+        x, partial(vjp, layer.feed_forward), layer.feed_forward_norm, layer.norm_first
+    )
+
+    def pull(gradient: Array) -> tuple[tuple[Array, ...], Weights]:
+        (by_x,), *feed_forward = pull_feed_forward(gradient)
+        inputs, *attention = pull_attention(by_x)
+        return inputs, _named(attention=attention, feed_forward=feed_forward)
+
+    return x, pull
+
+
+@vjp.register
+def decoder_layer_vjp(
+    layer: DecoderLayer,
+    x: Array,
+    memory: Array,
+    *,
+    mask: npt.ArrayLike | None = None,
+    memory_mask: npt.ArrayLike | None = None,
+    **options: Any,
+) -> tuple[Array, Pull]:
+    """Look-ahead self-attention, attention to the memory, feed forward, and back through them."""
+    attend = partial(vjp, layer.attention, mask=mask, is_causal=True, **options)
+    recall = partial(vjp, layer.memory_attention, memory=memory, mask=memory_mask)
+    x, pull_attention = _residual_vjp(x, attend, layer.attention_norm, layer.norm_first)
+    x, pull_memory = _residual_vjp(x, recall, layer.memory_norm, layer.norm_first)
+    x, pull_feed_forward = _residual_vjp(
+        x, partial(vjp, layer.feed_forward), layer.feed_forward_norm, layer.norm_first
+    )
+
+    def pull(gradient: Array) -> tuple[tuple[Array, ...], Weights]:
+        (by_x,), *feed_forward = pull_feed_forward(gradient)
+        (by_x, by_memory), of_recall, of_norm = pull_memory(by_x)
+        (by_x,), *attention = pull_attention(by_x)
+        weights = _named(attention=attention, feed_forward=feed_forward)
+        weights |= prefixed("memory_attention", of_recall) | prefixed("memory_norm", of_norm)
+        return (by_x, by_memory), weights
+
+    return x, pull
+
+
+@vjp.register(Encoder)
+@vjp.register(Decoder)
+def stack_vjp(
+    stack: Encoder | Decoder, x: Array, *memory: Array, **options: Any
+) -> tuple[Array, Pull]:
+    """Layer after layer, and back from the last to the first; the memory gets from every layer."""
+    pulls = []
+    for layer in stack.layers:
+        x, pull_layer = vjp(layer, x, *memory, **options)
+        pulls.append(pull_layer)
+    if stack.norm is not None:
+        x, pull_norm = vjp(stack.norm, x)
+
+    def pull(gradient: Array) -> tuple[tuple[Array, ...], Weights]:
+        weights: Weights = {}
+        by_memory = [np.zeros_like(m) for m in memory]
+        if stack.norm is not None:
+            (gradient,), of_norm = pull_norm(gradient)
+            weights |= prefixed("norm", of_norm)
+        for i, pull_layer in reversed(list(enumerate(pulls))):
+            (gradient, *more), of_layer = pull_layer(gradient)
+            by_memory = [total + one for total, one in zip(by_memory, more, strict=True)]
+            weights |= prefixed(f"layers.{i}", of_layer)
+        return (gradient, *by_memory), weights
+
+    return x, pull
+
+
+def _residual_vjp(
+    x: Array, sublayer: Callable[[Array], tuple[Array, Pull]], norm: LayerNorm, norm_first: bool
+) -> tuple[Array, Callable[[Array], tuple[tuple[Array, ...], Weights, Weights]]]:
+    """`residual`, and back: the gradient takes both ways, through the sublayer and past it.
+
+    The pull gives the gradients by the inputs, the sublayer's weights and the norm's.
+    He et al. 2016, section 3.2.
+    """
+    if norm_first:
+        normed, pull_norm = vjp(norm, x)
+        added, pull_sublayer = sublayer(normed)
+
+        def pull_pre(gradient: Array) -> tuple[tuple[Array, ...], Weights, Weights]:
+            (by_normed, *more), of_sublayer = pull_sublayer(gradient)
+            (by_x,), of_norm = pull_norm(by_normed)
+            return (gradient + by_x, *more), of_sublayer, of_norm
+
+        return x + added, pull_pre
+
+    added, pull_sublayer = sublayer(x)
+    output, pull_norm = vjp(norm, x + added)
+
+    def pull_post(gradient: Array) -> tuple[tuple[Array, ...], Weights, Weights]:
+        (by_sum,), of_norm = pull_norm(gradient)
+        (by_x, *more), of_sublayer = pull_sublayer(by_sum)
+        return (by_sum + by_x, *more), of_sublayer, of_norm
+
+    return output, pull_post
+
+
+def _named(**sublayers: list[Weights]) -> Weights:
+    """Gradients of sublayers and their norms, [of the sublayer, of its norm], by full names."""
+    weights: Weights = {}
+    for name, (of_sublayer, of_norm) in sublayers.items():
+        weights |= prefixed(name, of_sublayer) | prefixed(f"{name}_norm", of_norm)
+    return weights

@@ -1,0 +1,220 @@
+"""Layers: linear, layer norm, feed forward, embedding.
+
+A layer is its weights and a `__call__`, for inputs (..., L, d) of any leading axes. The result has
+the dtype of weights and input: all float32 stays float32. `create` makes one with random weights,
+`state` and `load` (in `state.py`) take weights out and in.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtr
+
+from qkvsearch.attention.initializers import Array, Initializer, Rng, gaussian, xavier_uniform
+
+# --- activations ---
+
+
+def relu(x: Array) -> Array:
+    """max(0, x). Any shape -> the same shape.   Nair & Hinton 2010, section 2.
+
+    >>> relu(np.array([-1.0, 2.0]))
+    array([0., 2.])
+    """
+    return np.maximum(x, 0)
+
+
+def gelu(x: Array) -> Array:
+    """x · Φ(x), Φ the normal distribution, ½ (1 + erf(x / √2)). Any shape -> the same shape.
+
+    Hendrycks & Gimpel 2016, section 2.
+
+    >>> gelu(np.array([-1.0, 0.0, 1.0])).round(4)
+    array([-0.1587,  0.    ,  0.8413])
+    """
+    return x * ndtr(x)
+
+
+def gelu_tanh(x: Array) -> Array:
+    """GELU with Φ approximated by a tanh. Any shape -> the same shape.
+
+    ½ x (1 + tanh(√(2/π) (x + 0.044715 x³))).   Hendrycks & Gimpel 2016, section 2.
+
+    >>> gelu_tanh(np.array([-1.0, 0.0, 1.0])).round(4)
+    array([-0.1588,  0.    ,  0.8412])
+    """
+    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
+    return 0.5 * x * (1 + np.tanh(inner))
+
+
+ACTIVATIONS: Mapping[str, Callable[[Array], Array]] = {
+    "relu": relu,
+    "gelu": gelu,
+    "gelu_tanh": gelu_tanh,
+}
+
+
+# --- layers ---
+
+
+@dataclass(eq=False)
+class Linear:
+    """x·Wᵀ + b, each output a weighted sum of the inputs.
+
+    weight (d_out, d_in), bias (d_out,) or None; x (..., d_in) -> (..., d_out). Raises ValueError
+    where the width of x is not d_in.
+
+    >>> Linear(weight=np.array([[1.0, 2.0]]), bias=np.array([10.0]))(np.array([3.0, 4.0]))
+    array([21.])
+    """
+
+    weight: Array
+    bias: Array | None = None
+
+    @classmethod
+    def create(
+        cls,
+        d_in: int,
+        d_out: int,
+        rng: Rng,
+        *,
+        initializer: Initializer = xavier_uniform,
+        bias: bool = True,
+        dtype: npt.DTypeLike = np.float32,
+    ) -> Linear:
+        """A random weight, and a bias of zeros."""
+        weight = initializer((d_out, d_in), rng).astype(dtype, copy=False)
+        return cls(weight, np.zeros(d_out, dtype) if bias else None)
+
+    def __call__(self, x: Array) -> Array:
+        d_out, d_in = self.weight.shape
+        if x.shape[-1] != d_in:
+            raise ValueError(f"a weight (d_out, d_in) = {(d_out, d_in)} does not fit x {x.shape}")
+        # One product of matrices; NumPy would take the leading axes one by one, ten times slower.
+        y = (x.reshape(-1, d_in) @ self.weight.T).reshape(*x.shape[:-1], d_out)
+        if self.bias is not None:
+            y += self.bias
+        return y
+
+
+@dataclass(eq=False)
+class LayerNorm:
+    """Every vector at mean 0 and variance 1, then stretched and shifted.
+
+    weight (d,), bias (d,); x (..., d) -> (..., d).   Ba et al. 2016, section 3.
+
+    >>> LayerNorm.create(2)(np.array([10.0, 30.0])).round(3)
+    array([-1.,  1.])
+    """
+
+    weight: Array
+    bias: Array
+    epsilon: float = 1e-5
+
+    @classmethod
+    def create(
+        cls, d: int, *, epsilon: float = 1e-5, dtype: npt.DTypeLike = np.float32
+    ) -> LayerNorm:
+        """A weight of ones and a bias of zeros."""
+        return cls(np.ones(d, dtype), np.zeros(d, dtype), epsilon)
+
+    def __call__(self, x: Array) -> Array:
+        return self.stretch(standardize(x, self.epsilon)[0])
+
+    def stretch(self, standardized: Array) -> Array:
+        """Vectors at mean 0 and variance 1 (..., d), at the mean and variance learned."""
+        y = standardized * self.weight
+        y += self.bias
+        return y
+
+
+def standardize(x: Array, epsilon: float) -> tuple[Array, Array]:
+    """Every vector at mean 0 and variance 1, and the deviation it had.
+
+    x (..., d) -> (..., d), (..., 1). `epsilon` is added to the variance: a constant vector gives 0.
+    Ba et al. 2016, section 3.
+
+    >>> standardize(np.array([10.0, 30.0]), epsilon=0.0)
+    (array([-1.,  1.]), array([10.]))
+    """
+    centred = x - x.mean(axis=-1, keepdims=True)
+    deviation = np.sqrt(np.square(centred).mean(axis=-1, keepdims=True) + epsilon)
+    centred /= deviation
+    return centred, deviation
+
+
+@dataclass(eq=False)
+class FeedForward:
+    """Two linear layers with an activation between them, for each token by itself.
+
+    hidden (d, d_feedforward), activation "relu", "gelu" or "gelu_tanh", output (d_feedforward, d);
+    x (..., d) -> (..., d). Raises ValueError for another activation.
+    Vaswani et al. 2017, section 3.3.
+
+    >>> FeedForward.create(4, 16, rng=0)(np.ones((2, 3, 4))).shape
+    (2, 3, 4)
+    """
+
+    hidden: Linear
+    output: Linear
+    activation: str = "relu"
+
+    def __post_init__(self) -> None:
+        if self.activation not in ACTIVATIONS:
+            names = ", ".join(ACTIVATIONS)
+            raise ValueError(f"activation must be one of {names}, got {self.activation!r}")
+
+    @classmethod
+    def create(
+        cls, d_model: int, d_feedforward: int, rng: Rng, *, activation: str = "relu", **linear: Any
+    ) -> FeedForward:
+        """Two random layers; `linear` (initializer, bias, dtype) goes to `Linear.create`."""
+        rng = np.random.default_rng(rng)
+        hidden = Linear.create(d_model, d_feedforward, rng, **linear)
+        return cls(hidden, Linear.create(d_feedforward, d_model, rng, **linear), activation)
+
+    def __call__(self, x: Array) -> Array:
+        return self.output(ACTIVATIONS[self.activation](self.hidden(x)))
+
+
+@dataclass(eq=False)
+class Embedding:
+    """A table of vectors, looked up by number.
+
+    weight (n, d); ids (...), whole numbers -> (..., d). Raises TypeError where ids are not whole
+    numbers, ValueError where one lies outside 0 … n − 1.
+
+    >>> Embedding(np.array([[0.0, 0.0], [1.0, 2.0]]))([1, 0])
+    array([[1., 2.],
+           [0., 0.]])
+    """
+
+    weight: Array
+
+    @classmethod
+    def create(
+        cls,
+        n: int,
+        d: int,
+        rng: Rng,
+        *,
+        initializer: Initializer = gaussian,
+        dtype: npt.DTypeLike = np.float32,
+    ) -> Embedding:
+        """A random table."""
+        return cls(initializer((n, d), rng).astype(dtype, copy=False))
+
+    def __call__(self, ids: npt.ArrayLike) -> Array:
+        rows = np.asarray(ids)
+        if rows.dtype.kind not in "iu":
+            raise TypeError(f"ids must be whole numbers, got {rows.dtype}")
+        n = len(self.weight)
+        if rows.size and not 0 <= rows.min() <= rows.max() < n:
+            raise ValueError(f"ids must lie in 0 … {n - 1}, got {rows.min()} to {rows.max()}")
+        return self.weight[rows]

@@ -1,0 +1,93 @@
+"""Attention's options, checked: how scores are made, which are hidden, how they become weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from qkvsearch.attention._arguments import named
+from qkvsearch.attention.arrays import Array, cast
+from qkvsearch.attention.masks import add, hide, hide_far
+from qkvsearch.attention.scores import SCORES, Score, cap, dot_score
+from qkvsearch.attention.weights import EMPTY_ROWS, NORMALIZERS
+
+ALL = slice(0, None)
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """What `attention` was asked to do; its docstring explains the words.
+
+    Every method takes all tokens, or a block of them, `rows` of queries by `keys`; and an array to
+    write to, `out`, where NumPy is to save the memory for another.
+    """
+
+    mask: Array | None = None
+    bias: Array | None = None
+    is_causal: bool = False
+    causal_offset: int = 0
+    scale: float | None = None
+    softcap: float = 0.0
+    window: tuple[int | None, int | None] | None = None
+    score: str | Score = "dot"
+    normalize: str = "softmax"
+    empty_rows: str = "zero"
+
+    def __post_init__(self) -> None:
+        named("empty_rows", self.empty_rows, EMPTY_ROWS)
+        named("normalize", self.normalize, NORMALIZERS)
+        if not callable(self.score):
+            named("score", self.score, SCORES)
+
+    @property
+    def sides(self) -> tuple[int | None, int | None]:
+        """How far a query sees to its left and right; None is without limit."""
+        left, right = self.window or (None, None)
+        if self.is_causal:
+            right = 0 if right is None else min(right, 0)
+        return left, right
+
+    def scores(self, query: Array, key: Array, out: Array | None = None) -> Array:
+        """How well each key answers each query, times the scale: (..., L, S)."""
+        if self.score == "dot":
+            return dot_score(query, key, self.scale, out)
+        score = self.score if callable(self.score) else SCORES[self.score]
+        scores = score(query, key, self.scale)
+        if out is None:
+            return scores
+        out[...] = scores
+        return out
+
+    def capped(self, scores: Array, out: Array | None = None) -> Array:
+        """Scores kept within ±softcap."""
+        return cap(scores, self.softcap, out)
+
+    def visible(
+        self,
+        scores: Array,
+        rows: slice = ALL,
+        keys: slice = ALL,
+        out: Array | None = None,
+    ) -> Array:
+        """Scores with the bias added, and −∞ where a query may not attend to a key."""
+        if self.bias is not None:
+            bias = cast(block_of(self.bias, rows, keys), scores.dtype)
+            scores = add(scores, bias, out)
+        if self.mask is not None:
+            scores = hide(scores, block_of(self.mask, rows, keys), out)
+        offset = self.causal_offset + rows.start - keys.start
+        return hide_far(scores, *self.sides, offset, out)
+
+    @property
+    def weights(self) -> Callable[..., Array]:
+        """The normalizer: scores to weights."""
+        return NORMALIZERS[self.normalize]
+
+
+def block_of(x: Array, rows: slice, keys: slice) -> Array:
+    """A mask's or bias's part for a block; an axis of length 1, which serves all, stays."""
+    if x.shape[-1:] not in ((), (1,)):
+        x = x[..., keys]
+    if x.ndim > 1 and x.shape[-2] != 1:
+        x = x[..., rows, :]
+    return x

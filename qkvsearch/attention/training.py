@@ -1,0 +1,137 @@
+"""Training: the Adam optimiser, shuffled minibatches, and the loop."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+import numpy as np
+
+from qkvsearch.attention.initializers import Array
+from qkvsearch.attention.state import state
+
+Layer = TypeVar("Layer")
+Batch = TypeVar("Batch")
+
+
+@dataclass(eq=False)
+class Adam:
+    """Steps against the gradient, each weight's as long as its gradients are steady.
+
+    learning_rate (may be changed between steps), beta_1 and beta_2 (how much of the past the
+    averages of gradients and of their squares keep), epsilon; weight_decay shrinks every weight by
+    learning_rate · weight_decay a step, apart from the gradient ("AdamW"). One optimiser serves
+    one model: it keeps two averages per weight, and how many steps each has had.
+    Kingma & Ba 2015, algorithm 1; decay: Loshchilov & Hutter 2019, algorithm 2.
+
+    >>> weights = {"weight": np.array([1.0, 1.0])}
+    >>> Adam(learning_rate=0.1).step(weights, {"weight": np.array([5.0, -0.01])})
+    >>> weights["weight"].round(3)
+    array([0.9, 1.1])
+    """
+
+    learning_rate: float = 1e-3
+    beta_1: float = 0.9
+    beta_2: float = 0.999
+    epsilon: float = 1e-8
+    weight_decay: float = 0.0
+    _averages: dict[str, tuple[Array, Array, int]] = field(default_factory=dict, repr=False)
+
+    def step(self, weights: Mapping[str, Array], gradients: Mapping[str, Array]) -> None:
+        """Change the weights in place; those without a gradient stay.
+
+        weights: `state(layer)`, whose arrays are the layer's own; gradients: arrays of the same
+        shapes under the same names. Raises ValueError, before any change, for a gradient without
+        a weight or of another shape.
+        """
+        for name, gradient in gradients.items():
+            if name not in weights or weights[name].shape != gradient.shape:
+                found = weights[name].shape if name in weights else "none of that name"
+                raise ValueError(f"gradient {name} {gradient.shape} fits no weight: {found}")
+        for name, gradient in gradients.items():
+            weight = weights[name]
+            weight -= self._move(name, weight, gradient)
+
+    def _move(self, name: str, weight: Array, gradient: Array) -> Array:
+        """How far to move a weight, after bringing its averages up to date."""
+        new = (np.zeros_like(weight), np.zeros_like(weight), 0)
+        mean, square, n = self._averages.get(name, new)
+        n += 1
+        mean += (1 - self.beta_1) * (gradient - mean)
+        square += (1 - self.beta_2) * (np.square(gradient) - square)
+        self._averages[name] = mean, square, n
+        # The averages start at 0, and are too near to it by these factors.
+        unbiased, spread = mean / (1 - self.beta_1**n), square / (1 - self.beta_2**n)
+        move = unbiased / (np.sqrt(spread) + self.epsilon)
+        return self.learning_rate * (move + self.weight_decay * weight)
+
+
+@dataclass(eq=False)
+class Minibatches:
+    """The numbers 0 … n − 1 in batches of `size`, in a new order each time through.
+
+    rng: a generator or a seed; the last batch may be smaller.
+
+    >>> [len(batch) for batch in Minibatches(5, size=2, rng=0)]
+    [2, 2, 1]
+    """
+
+    n: int
+    size: int
+    rng: np.random.Generator | int
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise ValueError(f"the size of a batch must be 1 or more, got {self.size}")
+        self.rng = np.random.default_rng(self.rng)
+
+    def __iter__(self) -> Iterator[Array]:
+        order = np.random.default_rng(self.rng).permutation(self.n)
+        return (order[start : start + self.size] for start in range(0, self.n, self.size))
+
+
+def fit(
+    layer: Layer,
+    loss_and_gradients: Callable[[Layer, Batch], tuple[float, Mapping[str, Array]]],
+    batches: Iterable[Batch],
+    *,
+    optimizer: Adam,
+    epochs: int,
+    progress: Callable[[int, int, float], None] | None = None,
+) -> list[float]:
+    """Train a layer, in place, and return the loss before each step.
+
+    loss_and_gradients(layer, batch) -> loss, gradients by the names of `state(layer)`.
+    batches: gone through once an epoch, a list or a `Minibatches`; not an iterator, which would
+    be used up after the first. progress(epoch, step, loss) is called after each step, both from 0.
+    Nothing here is random: the same batches give the same weights. Raises TypeError for an
+    iterator, FloatingPointError where a loss is NaN or infinite, before it spoils the weights.
+
+    >>> from qkvsearch.attention.layers import Linear
+    >>> layer = Linear(np.zeros((1, 1)))
+    >>> def squared_distance_from_3(layer, batch):
+    ...     error = layer.weight - 3
+    ...     return float(np.square(error).sum()), {"weight": 2 * error}
+    >>> losses = fit(layer, squared_distance_from_3, [None], optimizer=Adam(0.1), epochs=200)
+    >>> losses[0], layer.weight.round(2)
+    (9.0, array([[3.]]))
+    """
+    if isinstance(batches, Iterator):
+        raise TypeError("batches must be a list or the like: an iterator serves one epoch only")
+    weights: dict[str, Any] = state(layer)
+    losses: list[float] = []
+    for epoch in range(epochs):
+        for batch in batches:
+            loss, gradients = loss_and_gradients(layer, batch)
+            if not math.isfinite(loss):
+                raise FloatingPointError(
+                    f"the loss is {loss} in epoch {epoch}, step {len(losses)}: "
+                    "a lower learning rate may help"
+                )
+            optimizer.step(weights, gradients)
+            if progress is not None:
+                progress(epoch, len(losses), loss)
+            losses.append(loss)
+    return losses

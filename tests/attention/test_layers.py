@@ -1,0 +1,206 @@
+"""Layers: what they compute, what they refuse, and their weights by name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from qkvsearch.attention.functional import attention
+from qkvsearch.attention.layer_gradients import vjp
+from qkvsearch.attention.layers import Embedding, FeedForward, Linear
+from qkvsearch.attention.masks import padding_mask
+from qkvsearch.attention.multi_head import MultiHeadAttention
+from qkvsearch.attention.scores import AdditiveScore
+from qkvsearch.attention.state import load, state
+from qkvsearch.attention.transformer import Decoder, Encoder
+
+STACKS = [Encoder, Decoder]
+
+
+def random(*shape: int, seed: int = 0, dtype: Any = np.float64) -> np.ndarray:
+    return np.random.default_rng([seed, *shape]).normal(size=shape).astype(dtype)
+
+
+def made(kind: Any, *sizes: int, **options: Any) -> Any:
+    """A layer without a weight that is 0 or 1, so that each one shows."""
+    layer = kind.create(*sizes, **{"rng": 0, "dtype": np.float64, **options})
+    for i, weight in enumerate(state(layer).values()):
+        weight += 0.3 * random(*weight.shape, seed=i)
+    return layer
+
+
+def inputs_of(kind: Any, d: int = 8, dtype: Any = np.float64) -> list[np.ndarray]:
+    x, memory = random(2, 5, d, dtype=dtype), random(2, 3, d, seed=1, dtype=dtype)
+    return [x, memory] if kind is Decoder else [x]
+
+
+# --- what a layer computes ---
+
+
+def test_one_head_with_identity_projections_is_attention_itself() -> None:
+    same, x = Linear(np.eye(4)), random(2, 5, 4)
+    layer = MultiHeadAttention(same, same, same, same, n_heads=1)
+    np.testing.assert_allclose(layer(x), attention(x, x, x), rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("mask", "same_as"),
+    [
+        (random(5) > -1, lambda m: np.broadcast_to(m, (2, 4, 5, 5))),
+        (random(5, 5) > -1, lambda m: np.broadcast_to(m, (2, 4, 5, 5))),
+        (random(2, 1, 5) > -1, lambda m: np.broadcast_to(m[:, None], (2, 4, 5, 5))),
+        (random(2, 4, 5, 5) > -1, lambda m: m),
+    ],
+    ids=["row", "matrix", "batch", "own heads"],
+)
+def test_a_mask_serves_every_head_unless_it_has_heads(mask: Any, same_as: Any) -> None:
+    layer, x = made(MultiHeadAttention, 8, 4), random(2, 5, 8)
+    _, weights = layer(x, mask=mask, return_weights=True)
+    np.testing.assert_array_equal(weights > 0, same_as(mask))
+
+
+def test_a_single_text_takes_a_mask_with_heads() -> None:
+    mask = random(4, 5, 5) > -1
+    _, weights = made(MultiHeadAttention, 8, 4)(random(5, 8), mask=mask, return_weights=True)
+    np.testing.assert_array_equal(weights > 0, mask)
+
+
+@pytest.mark.parametrize("kind", STACKS)
+def test_padding_changes_nothing_for_the_tokens_before_it(kind: Any) -> None:
+    stack, (x, *memory) = made(kind, 2, 8, 2, 16), inputs_of(kind)
+    kept = padding_mask([3, 3], size=5)[:, None, :]
+    padded = stack(x, *memory, mask=kept)[:, :3]
+    np.testing.assert_allclose(padded, stack(x[:, :3], *memory), atol=1e-12)
+
+
+def test_a_decoder_sees_no_padding_of_its_memory() -> None:
+    decoder, (x, memory) = made(Decoder, 2, 8, 2, 16), inputs_of(Decoder)
+    kept = padding_mask([2, 2], size=3)[:, None, :]
+    hidden = decoder(x, memory, memory_mask=kept)
+    np.testing.assert_allclose(hidden, decoder(x, memory[:, :2]), atol=1e-12)
+
+
+def test_a_decoder_does_not_look_ahead() -> None:
+    decoder, (x, memory) = made(Decoder, 2, 8, 2, 16), inputs_of(Decoder)
+    np.testing.assert_allclose(decoder(x, memory)[:, :2], decoder(x[:, :2], memory), atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", STACKS)
+def test_a_stack_shows_what_every_layer_gave(kind: Any) -> None:
+    stack, (x, *memory) = made(kind, 3, 8, 2, 16, norm_first=True), inputs_of(kind)
+    output, layers = stack(x, *memory, return_layers=True)
+    np.testing.assert_allclose(output, stack(x, *memory), rtol=1e-12)
+    np.testing.assert_array_equal(stack.norm(layers[-1].hidden), output)
+    for layer, seen in zip(stack.layers, layers, strict=True):
+        x, *weights = layer(x, *memory, return_weights=True)
+        np.testing.assert_array_equal(seen.hidden, x)
+        assert [w.shape for w in weights] == [(2, 2, 5, 5), (2, 2, 5, 3)][: len(weights)]
+        np.testing.assert_array_equal(seen.weights, weights[0])
+
+
+@pytest.mark.parametrize("kind", STACKS)
+def test_float32_stays_float32(kind: Any) -> None:
+    stack = kind.create(2, 8, 2, 16, rng=0, activation="gelu", norm_first=True)
+    output, pull = vjp(stack, *inputs_of(kind, dtype=np.float32))
+    by_inputs, by_weights = pull(output)
+    assert {a.dtype for a in (output, *by_inputs, *by_weights.values())} == {np.dtype(np.float32)}
+
+
+@pytest.mark.parametrize(
+    ("act", "error", "message"),
+    [
+        (lambda: Linear(np.eye(3))(np.ones(4)), ValueError, r"\(3, 3\) does not fit x \(4,\)"),
+        (lambda: FeedForward.create(2, 2, 0, activation="tanh"), ValueError, "one of relu, gelu"),
+        (lambda: MultiHeadAttention.create(8, 3, rng=0), ValueError, "do not divide into 3 heads"),
+        (lambda: MultiHeadAttention.create(8, 0, rng=0), ValueError, "do not divide into 0 heads"),
+        (
+            lambda: MultiHeadAttention.create(8, 4, rng=0, n_key_heads=3),
+            ValueError,
+            r"widths \(8, 6, 6\) do not divide into 4 heads",
+        ),
+        (lambda: Embedding(np.eye(3))([1.0]), TypeError, "ids must be whole numbers"),
+        (lambda: Embedding(np.eye(3))([3]), ValueError, "0 … 2, got 3 to 3"),
+        (lambda: Embedding(np.eye(3))([-1]), ValueError, "0 … 2, got -1"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_name(act: Any, error: Any, message: str) -> None:
+    with pytest.raises(error, match=message):
+        act()
+
+
+@pytest.mark.parametrize("kind", STACKS)
+def test_a_seed_makes_the_same_layer_again(kind: Any) -> None:
+    one, two, other = (state(kind.create(1, 4, 2, 8, rng=seed)) for seed in (3, 3, 4))
+    np.testing.assert_equal(one, two)
+    name = "layers.0.attention.key.weight"
+    assert not np.array_equal(one[name], other[name])
+
+
+# --- weights by name ---
+
+
+def test_weights_have_dotted_names() -> None:
+    names = state(Encoder.create(2, 4, 2, 8, rng=0, norm_first=True))
+    assert len(names) == 2 * 16 + 2
+    assert {"layers.0.attention.query.weight", "layers.1.feed_forward_norm.bias"} < names.keys()
+    assert names["layers.1.feed_forward.hidden.weight"].shape == (8, 4)
+    assert names["norm.weight"].shape == (4,)
+
+
+@pytest.mark.parametrize("kind", STACKS)
+def test_loaded_weights_make_the_same_layer(kind: Any) -> None:
+    source, target = made(kind, 2, 8, 2, 16), kind.create(2, 8, 2, 16, rng=1)
+    inputs = inputs_of(kind)
+    before = target(*inputs)
+    np.testing.assert_array_equal(load(target, state(source))(*inputs), source(*inputs))
+    np.testing.assert_array_equal(target(*inputs), before)
+
+
+def test_weights_come_back_from_a_safetensors_file(tmp_path: Path) -> None:
+    files = pytest.importorskip("safetensors.numpy", reason="needs safetensors")
+    source, x = made(Encoder, 2, 8, 2, 16, epsilon=1e-12), inputs_of(Encoder)[0]
+    files.save_file(state(source), tmp_path / "encoder.safetensors")
+    empty = Encoder.create(2, 8, 2, 16, rng=1, epsilon=1e-12)
+    layer = load(empty, files.load_file(tmp_path / "encoder.safetensors"))
+    np.testing.assert_array_equal(layer(x), source(x))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"bias": None}, "missing: bias"),
+        ({"scale": np.ones(2)}, "unknown: scale"),
+        ({"bias": np.ones(3)}, r"of another shape: bias \(3,\), not \(2,\)"),
+        ({"bias": None, "beta": np.ones(2)}, "missing: bias; unknown: beta"),
+    ],
+)
+def test_weights_that_are_not_the_layers_are_refused_by_name(change: Any, message: str) -> None:
+    weights = state(Linear.create(4, 2, rng=0)) | change
+    with pytest.raises(ValueError, match=message):
+        load(Linear.create(4, 2, rng=0), {k: w for k, w in weights.items() if w is not None})
+
+
+def test_the_weights_of_a_score_are_the_layers_too() -> None:
+    score = AdditiveScore(random(2, 3), random(2, 3, seed=1), random(3))
+    layer = MultiHeadAttention.create(4, 2, rng=0, score=score)
+    assert {"score.w_query", "score.w_key", "score.w"} < state(layer).keys()
+    silent = load(layer, state(layer) | {"score.w": np.zeros(3)})
+    np.testing.assert_allclose(silent(random(5, 4), return_weights=True)[1], 1 / 5)
+
+
+def test_any_dataclass_of_layers_is_a_layer() -> None:
+    @dataclass
+    class Model:
+        table: Embedding
+        heads: list[Linear]
+        name: str = "mine"
+
+    model = Model(Embedding(np.eye(2)), [Linear(np.eye(2)), Linear(np.ones((1, 2)))])
+    assert list(state(model)) == ["table.weight", "heads.0.weight", "heads.1.weight"]
+    changed = load(model, {name: 2 * weight for name, weight in state(model).items()})
+    assert changed.heads[1].weight.tolist() == [[2, 2]]
+    assert changed.name == "mine"

@@ -1,0 +1,214 @@
+"""Layers beside PyTorch's: the same outputs, and the same gradients of every input and weight."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from qkvsearch.attention.attention_gradients import attention_vjp
+from qkvsearch.attention.layer_gradients import vjp
+from qkvsearch.attention.layers import Embedding, LayerNorm, Linear
+from qkvsearch.attention.losses import cross_entropy
+from qkvsearch.attention.masks import padding_mask
+from qkvsearch.attention.multi_head import MultiHeadAttention
+from qkvsearch.attention.state import state
+from qkvsearch.attention.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer
+
+torch = pytest.importorskip("torch", reason="needs torch")
+
+D, HEADS, D_FEEDFORWARD = 8, 2, 16
+KEPT, MEMORY_KEPT = padding_mask([5, 3]), padding_mask([1, 3])
+TORCH: dict[str, Any] = {"dropout": 0, "batch_first": True, "dtype": torch.float64}
+AHEAD = torch.ones(5, 5, dtype=torch.bool).triu(1)
+
+# PyTorch's names of the parts of our layers.
+RENAMED = {
+    "attention": "self_attn",
+    "attention_norm": "norm1",
+    "memory_attention": "multihead_attn",
+    "memory_norm": "norm2",
+    "feed_forward.hidden": "linear1",
+    "feed_forward.output": "linear2",
+    "output": "out_proj",
+}
+
+
+def random(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng([seed, *shape]).normal(size=shape)
+
+
+def made(kind: Any, *sizes: int, **options: Any) -> Any:
+    """A layer without a weight that is 0 or 1, so that each one shows."""
+    layer = kind.create(*sizes, rng=0, dtype=np.float64, **options)
+    for i, weight in enumerate(state(layer).values()):
+        weight += 0.3 * random(*weight.shape, seed=i)
+    return layer
+
+
+def torch_names(weights: dict[str, Any]) -> dict[str, Any]:
+    """Our weights, or their gradients, under PyTorch's names: query, key, value in one, in_proj."""
+    renamed = RENAMED | {
+        "feed_forward_norm": "norm3" if any("memory_norm" in n for n in weights) else "norm2"
+    }
+    names = {}
+    for name, weight in weights.items():
+        if name.split(".")[-2:-1] == ["query"]:
+            parts = [weights[name.replace("query", part)] for part in ("query", "key", "value")]
+            weight, name = np.concatenate(parts), name.replace("query.", "in_proj_")
+        elif name.split(".")[-2:-1] in (["key"], ["value"]):
+            continue
+        for ours in sorted(renamed, key=len, reverse=True):
+            name = re.sub(rf"\b{ours}\b", renamed[ours], name)
+        names[name] = weight
+    return names
+
+
+def tensors(arrays: list[np.ndarray]) -> list[Any]:
+    return [torch.tensor(array, requires_grad=True) for array in arrays]
+
+
+def assert_same(
+    ours: Any,
+    theirs: Any,
+    inputs: list[np.ndarray],
+    options: dict[str, Any] | None = None,
+    call: Any = lambda layer, *inputs: layer(*inputs),
+) -> None:
+    """Output, and gradients by every input and weight, of both layers at the same weights."""
+    theirs.load_state_dict({k: torch.tensor(w) for k, w in torch_names(state(ours)).items()})
+    found = tensors(inputs)
+    expected = call(theirs, *found)
+    output, pull = vjp(ours, *inputs, **(options or {}))
+    np.testing.assert_allclose(output, expected.detach().numpy(), rtol=1e-9, atol=1e-11)
+
+    direction = random(*output.shape, seed=9)
+    expected.backward(torch.tensor(direction))
+    by_inputs, by_weights = pull(direction)
+    for ours_by_input, tensor in zip(by_inputs, found, strict=True):
+        np.testing.assert_allclose(ours_by_input, tensor.grad.numpy(), rtol=1e-9, atol=1e-11)
+    gradients = {name: weight.grad.numpy() for name, weight in theirs.named_parameters()}
+    renamed = torch_names(by_weights)
+    assert renamed.keys() == gradients.keys()
+    for name, gradient in gradients.items():
+        np.testing.assert_allclose(renamed[name], gradient, rtol=1e-9, atol=1e-11, err_msg=name)
+
+
+def test_linear() -> None:
+    theirs = torch.nn.Linear(D, 3, dtype=torch.float64)
+    assert_same(made(Linear, D, 3), theirs, [random(2, 5, D)])
+
+
+def test_layer_norm() -> None:
+    ours = LayerNorm(random(D), random(D, seed=1), epsilon=0.1)
+    theirs = torch.nn.LayerNorm(D, eps=0.1, dtype=torch.float64)
+    assert_same(ours, theirs, [random(2, 5, D)])
+
+
+def test_embedding() -> None:
+    ours, ids = made(Embedding, 4, D), np.array([[0, 2, 2], [3, 0, 2]])
+    table = torch.tensor(ours.weight, requires_grad=True)
+    output, pull = vjp(ours, ids)
+    torch.nn.functional.embedding(torch.tensor(ids), table).backward(torch.tensor(output))
+    np.testing.assert_allclose(pull(output)[1]["weight"], table.grad.numpy())
+
+
+@pytest.mark.parametrize("cross", [False, True], ids=["self", "cross"])
+def test_multi_head_attention(cross: bool) -> None:
+    kept = MEMORY_KEPT if cross else KEPT
+    theirs = torch.nn.MultiheadAttention(D, HEADS, batch_first=True, dtype=torch.float64)
+    assert_same(
+        made(MultiHeadAttention, D, HEADS),
+        theirs,
+        [random(2, 5, D), random(2, 3, D, seed=1)][: 1 + cross],
+        {"mask": kept[:, None, :]},
+        lambda layer, x, *memory: layer(
+            x, *(memory or [x]) * 2, key_padding_mask=torch.tensor(~kept)
+        )[0],
+    )
+
+
+def test_the_weights_of_each_head() -> None:
+    ours, x = made(MultiHeadAttention, D, HEADS), random(2, 5, D)
+    theirs = torch.nn.MultiheadAttention(D, HEADS, batch_first=True, dtype=torch.float64)
+    theirs.load_state_dict({k: torch.tensor(w) for k, w in torch_names(state(ours)).items()})
+    x_ = torch.tensor(x)
+    _, expected = theirs(x_, x_, x_, average_attn_weights=False)
+    _, weights = ours(x, return_weights=True)
+    np.testing.assert_allclose(weights, expected.detach().numpy(), rtol=1e-9)
+
+
+@pytest.mark.parametrize("norm_first", [False, True], ids=["norm last", "norm first"])
+@pytest.mark.parametrize("activation", ["relu", "gelu"])
+def test_encoder_layer(norm_first: bool, activation: str) -> None:
+    how: dict[str, Any] = {"norm_first": norm_first, "activation": activation}
+    assert_same(
+        made(EncoderLayer, D, HEADS, D_FEEDFORWARD, epsilon=1e-12, **how),
+        torch.nn.TransformerEncoderLayer(
+            D, HEADS, D_FEEDFORWARD, layer_norm_eps=1e-12, **how, **TORCH
+        ),
+        [random(2, 5, D)],
+        {"mask": KEPT[:, None, :], "is_causal": True},
+        lambda layer, x: layer(x, src_mask=AHEAD, src_key_padding_mask=torch.tensor(~KEPT)),
+    )
+
+
+@pytest.mark.parametrize("norm_first", [False, True], ids=["norm last", "norm first"])
+def test_decoder_layer(norm_first: bool) -> None:
+    how: dict[str, Any] = {"norm_first": norm_first, "activation": "gelu"}
+    assert_same(
+        made(DecoderLayer, D, HEADS, D_FEEDFORWARD, **how),
+        torch.nn.TransformerDecoderLayer(D, HEADS, D_FEEDFORWARD, **how, **TORCH),
+        [random(2, 5, D), random(2, 3, D, seed=1)],
+        {"mask": KEPT[:, None, :], "memory_mask": MEMORY_KEPT[:, None, :]},
+        lambda layer, x, memory: layer(
+            x,
+            memory,
+            tgt_mask=AHEAD,
+            tgt_key_padding_mask=torch.tensor(~KEPT),
+            memory_key_padding_mask=torch.tensor(~MEMORY_KEPT),
+        ),
+    )
+
+
+def test_a_whole_encoder() -> None:
+    layer = torch.nn.TransformerEncoderLayer(D, HEADS, D_FEEDFORWARD, norm_first=True, **TORCH)
+    norm = torch.nn.LayerNorm(D, dtype=torch.float64)
+    assert_same(
+        made(Encoder, 3, D, HEADS, D_FEEDFORWARD, norm_first=True),
+        torch.nn.TransformerEncoder(layer, 3, norm, enable_nested_tensor=False),
+        [random(2, 5, D)],
+    )
+
+
+def test_a_whole_decoder() -> None:
+    layer = torch.nn.TransformerDecoderLayer(D, HEADS, D_FEEDFORWARD, **TORCH)
+    assert_same(
+        made(Decoder, 3, D, HEADS, D_FEEDFORWARD),
+        torch.nn.TransformerDecoder(layer, 3),
+        [random(2, 5, D), random(2, 3, D, seed=1)],
+        {},
+        lambda layer, x, memory: layer(x, memory, tgt_mask=AHEAD),
+    )
+
+
+def test_grouped_heads_with_a_bias() -> None:
+    inputs = [random(2, 4, 3, D), random(2, 2, 5, D), random(2, 2, 5, 6), random(3, 5)]
+    q, k, v, bias = tensors(inputs)
+    expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, bias, enable_gqa=True)
+    output, pull = attention_vjp(*inputs[:3], bias=inputs[3])
+    expected.backward(torch.tensor(output))
+    for ours, theirs in zip(pull(output), (q, k, v, bias), strict=False):
+        np.testing.assert_allclose(ours, theirs.grad.numpy(), rtol=1e-9, atol=1e-12)
+
+
+def test_cross_entropy_with_ignored_targets() -> None:
+    logits, targets = random(6, 4), np.array([0, -100, 3, 2, -100, 0])
+    (tensor,) = tensors([logits])
+    expected = torch.nn.functional.cross_entropy(tensor, torch.tensor(targets))
+    expected.backward()
+    loss, gradient = cross_entropy(logits, targets, ignored=-100)
+    assert loss == pytest.approx(expected.item(), rel=1e-12)
+    np.testing.assert_allclose(gradient, tensor.grad.numpy(), atol=1e-14)
