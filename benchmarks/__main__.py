@@ -3,6 +3,7 @@
 QKVSEARCH_DATA=data python benchmarks    (two minutes; peers: pip install '.[bench]')
 """
 
+import attention
 import implicit_ranking
 import judged_search
 import known_item_search
@@ -10,7 +11,14 @@ import rating_prediction
 import startup
 from common import data_folder, print_table
 
-CLAIMS = (implicit_ranking, rating_prediction, known_item_search, judged_search, startup)
+CLAIMS = (
+    implicit_ranking,
+    rating_prediction,
+    known_item_search,
+    judged_search,
+    attention,
+    startup,
+)
 
 if __name__ == "__main__":
     data_folder()  # before minutes are spent

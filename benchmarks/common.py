@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from qkvsearch.engine import Engine
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-PEERS = ("implicit", "irspack", "scikit-surprise", "bm25s", "click")
+PEERS = ("implicit", "irspack", "scikit-surprise", "bm25s", "torch", "click")
 HEADINGS = ("task", "system", "quality", "time", "time / ours")
 
 
@@ -67,11 +67,12 @@ def compare(
     metric: str = "",
     judge: Callable[[list[Any]], float] | None = None,
     per: int = 1,
+    blas_threads: int | None = 1,
 ) -> list[Row]:
     """A row a system, ours first: `judge` of what it made of each input, and its median time over
     the inputs, divided by `per`, the number of things in one.
     """
-    made, seconds = in_turns(systems, inputs)
+    made, seconds = in_turns(systems, inputs, blas_threads)
     quality = [judge(results) if judge else None for results in made]
     middle = [median(times) / per for times in seconds]
     return [
@@ -81,20 +82,20 @@ def compare(
 
 
 def in_turns(
-    systems: Sequence[System], inputs: Sequence[Any]
+    systems: Sequence[System], inputs: Sequence[Any], blas_threads: int | None = 1
 ) -> tuple[list[list[Any]], list[list[float]]]:
     """What each system made of each input, and the seconds it took.
 
     Every input is one turn of all systems, so that a busy moment of the machine hits all alike. A
-    turn before the first warms up. One BLAS thread, because peers with threads of their own ask for
-    that and are slower with more.
+    turn before the first warms up. One BLAS thread unless told otherwise (None: all), because peers
+    with threads of their own ask for that and are slower with more.
     """
     made: list[list[Any]] = [[] for _ in systems]
     seconds: list[list[float]] = [[] for _ in systems]
     for turn, data in enumerate([inputs[0], *inputs]):
         for place, system in enumerate(systems):
             given = system.prepare(data)
-            with threadpool_limits(1, "blas"):
+            with threadpool_limits(blas_threads, "blas"):
                 began = time.perf_counter()
                 result = system.run(given)
                 took = time.perf_counter() - began

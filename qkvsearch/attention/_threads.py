@@ -5,11 +5,8 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import TypeVar
-
-from threadpoolctl import ThreadpoolController
+from typing import Any, TypeVar
 
 Task = TypeVar("Task")
 
@@ -42,6 +39,9 @@ def run_in_threads(worker: Callable[[], Callable[[Task], None]], tasks: Iterable
 
     if len(waiting) < 2 or not _busy.acquire(blocking=False):
         return drain()
+    # Imported when used, here and below: they take longer to import than all else of attention.
+    from concurrent.futures import ThreadPoolExecutor
+
     try:
         n_threads = min(_blas_threads(), len(waiting))
         with _controller().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_threads) as pool:
@@ -54,9 +54,10 @@ def run_in_threads(worker: Callable[[], Callable[[Task], None]], tasks: Iterable
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    """Found once: looking through the process's libraries takes longer than a small attention."""
+def _controller() -> Any:
+    """A ThreadpoolController, made once: its look through the process takes a millisecond."""
     import scipy.linalg.cython_blas  # noqa: F401  (compiled products of matrices are in SciPy's BLAS)
+    from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 

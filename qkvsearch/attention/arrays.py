@@ -1,11 +1,13 @@
-"""Arrays of any library that follows the Array API standard, and the dtypes to compute in."""
+"""Arrays of any library that follows the Array API standard, and the dtypes to compute in.
+
+NumPy follows it by itself; for the others array-api-compat is imported when one turns up.
+"""
 
 from __future__ import annotations
 
 from types import ModuleType
 from typing import Any
 
-import array_api_compat.numpy
 import numpy as np
 
 # Whatever array the caller brings: a numpy.ndarray, a torch.Tensor, an array of another library.
@@ -18,26 +20,26 @@ def as_arrays(*given: Any) -> tuple[ModuleType, list[Array]]:
     Raises TypeError where libraries are mixed.
 
     >>> xp, (x, y) = as_arrays([1.0, 2.0], np.ones(3))
-    >>> xp.sum(x + 1), y.shape
-    (np.float64(5.0), (3,))
+    >>> float(xp.sum(x + 1)), y.shape
+    (5.0, (3,))
     """
-    if all(isinstance(x, np.ndarray) for x in given):
-        return array_api_compat.numpy, list(given)
-    arrays = [x if array_api_compat.is_array_api_obj(x) else np.asarray(x) for x in given]
-    libraries = {type(x).__module__.split(".")[0] for x in arrays}
+    arrays = [x if _is_array(x) else np.asarray(x) for x in given]
+    libraries = {"numpy" if is_numpy(x) else type(x).__module__.split(".")[0] for x in arrays}
     if len(libraries) > 1:
         raise TypeError(
             f"arrays of one library at a time, got {' and '.join(sorted(libraries))}: convert "
             "them to one of these first"
         )
-    return array_api_compat.array_namespace(*arrays), arrays
+    return namespace(*arrays), arrays
 
 
-def namespace(x: Array) -> ModuleType:
-    """The functions of the library that x comes from, under their standard names."""
-    if isinstance(x, np.ndarray):  # the common case, without the search for a library
-        return array_api_compat.numpy
-    return array_api_compat.array_namespace(x)
+def namespace(*arrays: Array) -> ModuleType:
+    """The functions of the library that the arrays come from, under their standard names."""
+    if all(isinstance(x, np.ndarray | np.generic) for x in arrays):
+        return np
+    import array_api_compat
+
+    return array_api_compat.array_namespace(*arrays)
 
 
 def is_numpy(x: Array) -> bool:
@@ -49,7 +51,17 @@ def beside(x: Array, other: Any) -> Array:
     """`other` as an array of x's library, on x's device."""
     if is_numpy(x):
         return np.asarray(other)
+    import array_api_compat
+
     return namespace(x).asarray(other, device=array_api_compat.device(x))
+
+
+def _is_array(x: Any) -> bool:
+    if is_numpy(x) or isinstance(x, list | tuple | float | int):
+        return is_numpy(x)
+    import array_api_compat
+
+    return array_api_compat.is_array_api_obj(x)
 
 
 def answer_dtype(xp: ModuleType, *arrays: Array) -> Any:

@@ -33,22 +33,16 @@ def attend(given: Inputs, rule: Rule) -> Array:
 
     xp = namespace(given.query)
     *lead, _, _ = given.shape
-    q, k, v = (
-        xp.broadcast_to(x, (*lead, *x.shape[-2:]))
-        for x in (cast(x, given.dtype) for x in given.ready())
-    )
-    if _plainly_causal(rule):
-        return kernel(q, k, v, is_causal=True, scale=rule.scale)
-    if rule.mask is None and rule.bias is None and rule.sides == (None, None):
-        return kernel(q, k, v, scale=rule.scale)
-    zeros = xp.zeros(given.shape, dtype=given.dtype, device=q.device)
-    shown = rule.visible(zeros)
-    empty = xp.all(shown == -math.inf, axis=-1, keepdims=True)
-    # Softmax of a row of −∞ is NaN in some versions of the kernel, and its gradient in others.
-    output = kernel(q, k, v, attn_mask=xp.where(empty, zeros, shown), scale=rule.scale)
-    return xp.where(empty, xp.zeros_like(output), output)
-
-
-def _plainly_causal(rule: Rule) -> bool:
-    bare = rule.mask is None and rule.bias is None and rule.causal_offset == 0
-    return bare and rule.sides == (None, 0)
+    q, k, v = (xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in given.ready())
+    if rule.sides == (None, 0) and rule.mask is rule.bias is None and rule.causal_offset == 0:
+        output = kernel(q, k, v, is_causal=True, scale=rule.scale)
+    elif rule.sides == (None, None) and rule.mask is rule.bias is None:
+        output = kernel(q, k, v, scale=rule.scale)
+    else:
+        zeros = xp.zeros(given.shape, dtype=given.working, device=q.device)
+        shown = rule.visible(zeros)
+        empty = xp.all(shown == -math.inf, axis=-1, keepdims=True)
+        # A row of −∞ alone is NaN in some versions of the kernel, and has a NaN gradient in others.
+        mixed = kernel(q, k, v, attn_mask=xp.where(empty, zeros, shown), scale=rule.scale)
+        output = xp.where(empty, xp.zeros_like(mixed), mixed)
+    return cast(output, given.dtype)

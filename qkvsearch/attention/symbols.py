@@ -1,0 +1,277 @@
+"""Numbers that remember how they were made: the symbolic form of the steps in `trace`.
+
+NumPy computes on arrays of them (dtype object) as on numbers, so the same verbs that compute a
+step also write it down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qkvsearch.attention.arrays import Array
+from qkvsearch.attention.rule import Rule
+from qkvsearch.attention.weights import EMPTY_ROWS
+
+# How firmly a text holds together: what is looser than its place asks for gets parentheses.
+SUM, PRODUCT, ATOM, NUMBER = range(4)
+
+
+@dataclass(frozen=True, eq=False)
+class Expression:
+    """A number or a vector, and how it is written; +, ·, /, exp and tanh carry both along.
+
+    text, value (a number, or a vector (d,)), firmness (of the text). A product of two vectors is
+    their dot product. What is hidden stays so, −∞ + x = −∞, and what does not count is left out:
+    0 + x = x, 0·x = 0, 1·x = x, x/x = 1.
+
+    >>> a, b = Expression("a", 2.0), Expression("b", 3.0)
+    >>> print((a + b) / b, ((a + b) / b).value * 3)
+    (a + b)/b 5.0
+    >>> print(-np.inf + a * b, (-np.inf + a).exp() * b)
+    −∞ 0
+    """
+
+    text: str
+    value: Any
+    firmness: int = ATOM
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return self.text
+
+    def __add__(self, other: Any) -> Expression:
+        other = expression(other)
+        if self.reads("−∞") or other.reads("−∞"):
+            return expression(-math.inf)
+        if self.reads("0") or other.reads("0"):
+            return other if self.reads("0") else self
+        negative = other.firmness == NUMBER and other.text.startswith("−")
+        added = f"− {other.text[1:]}" if negative else f"+ {other.text}"
+        return Expression(f"{self.text} {added}", self.value + other.value, SUM)
+
+    def __mul__(self, other: Any) -> Expression:
+        other = expression(other)
+        if self.reads("0") or other.reads("0"):
+            return expression(0)
+        if self.reads("1") or other.reads("1"):
+            return other if self.reads("1") else self
+        text = f"{self._within(PRODUCT)}·{other._within(PRODUCT)}"
+        return Expression(text, np.dot(self.value, other.value), PRODUCT)
+
+    def __truediv__(self, other: Any) -> Expression:
+        other = expression(other)
+        if self.reads("0") or self is other:
+            return expression(int(self is other))
+        text = f"{self._within(ATOM)}/{other._within(ATOM)}"
+        return Expression(text, self.value / other.value, PRODUCT)
+
+    def __radd__(self, other: Any) -> Expression:
+        return expression(other) + self
+
+    def __rmul__(self, other: Any) -> Expression:
+        return expression(other) * self
+
+    def exp(self) -> Expression:
+        """NumPy's exp calls this."""
+        return expression(0) if self.reads("−∞") else self._passed_to("exp", np.exp)
+
+    def tanh(self) -> Expression:
+        """NumPy's tanh calls this."""
+        return self._passed_to("tanh", np.tanh)
+
+    def positive(self) -> Expression:
+        """max(0, x)."""
+        if self.reads("−∞"):
+            return expression(0)
+        return Expression(f"max(0, {self.text})", np.maximum(0, self.value))
+
+    def reads(self, text: str) -> bool:
+        """Whether it is a plain number, written so."""
+        return self.firmness == NUMBER and self.text == text
+
+    def _passed_to(self, name: str, function: Callable[[Any], Any]) -> Expression:
+        return Expression(f"{name}({self.text})", function(self.value))
+
+    def _within(self, firmness: int) -> str:
+        return f"({self.text})" if self.firmness < firmness else self.text
+
+
+def expression(x: Any) -> Expression:
+    """A plain number as an expression, written as itself; an expression as it is.
+
+    >>> expression(-0.5), expression(-np.inf)
+    (−0.5, −∞)
+    """
+    if isinstance(x, Expression):
+        return x
+    text = "∞" if abs(x) == math.inf else f"{abs(x):g}"
+    return Expression(f"−{text}" if x < 0 else text, float(x), NUMBER)
+
+
+def symbols(names: Sequence[str], values: Array) -> Array:
+    """One symbol for each name: for numbers, or for vectors, which it names as a whole.
+
+    names (n,), values (n,) or (n, d) -> (n,).
+
+    >>> a_Q, b_Q = symbols(["a_Q", "b_Q"], np.array([[3.0, 1.0], [0.0, 2.0]]))
+    >>> print(a_Q * b_Q, (a_Q * b_Q).value)
+    a_Q·b_Q 2.0
+    """
+    return filled((len(names),), [Expression(*pair) for pair in zip(names, values, strict=True)])
+
+
+def filled(shape: tuple[int, ...], items: Sequence[Any]) -> Array:
+    """An array of dtype object with these items, plain numbers as expressions.
+
+    >>> filled((1, 2), [0.25, -np.inf])
+    array([[0.25, −∞]], dtype=object)
+    """
+    array = np.empty(len(items), dtype=object)
+    array[:] = [expression(item) for item in items]
+    return array.reshape(shape)
+
+
+def matrix_symbols(rows: Sequence[str], values: Array) -> Array:
+    """A symbol for each entry: its row's name and the number of its column, from 1.
+
+    rows (n,), values (n, d) -> (n, d).
+
+    >>> matrix_symbols(["a", "b"], np.eye(2))
+    array([[a1, a2],
+           [b1, b2]], dtype=object)
+    """
+    n_columns = values.shape[1]
+    comma = "," if n_columns > 9 else ""  # a111 could be two entries
+    names = [f"{row}{comma}{j}" for row in rows for j in numbered(n_columns)]
+    return symbols(names, values.ravel()).reshape(values.shape)
+
+
+def distinct(labels: Sequence[str]) -> tuple[str, ...]:
+    """Labels told apart: the second saw is saw′.
+
+    >>> distinct(("I", "saw", "a", "saw"))
+    ('I', 'saw', 'a', 'saw′')
+    """
+    seen: Counter[str] = Counter()
+    names = []
+    for label in labels:
+        names.append(label + "′" * seen[label])
+        seen[label] += 1
+    return tuple(names)
+
+
+def numbered(n: int, prefix: str = "") -> tuple[str, ...]:
+    """n labels, numbered from 1.
+
+    >>> numbered(2, "t")
+    ('t1', 't2')
+    """
+    return tuple(f"{prefix}{i + 1}" for i in range(n))
+
+
+# --- the verbs of attention that NumPy cannot run on symbols, or that would read badly ---
+
+
+def score_symbols(rule: Rule, query: Array, key: Array) -> Array:
+    """a_Q·b_K, a product of vectors; another score by its name, as cosine(a_Q, b_K).
+
+    rule, of scale 1; symbols of vectors (L,), (S,) -> (L, S).
+
+    >>> a, b = symbols(["a"], np.eye(1)), symbols(["b", "c"], np.eye(2)[:, :1])
+    >>> score_symbols(Rule(scale=1), a, b), score_symbols(Rule(scale=1, score="cosine"), a, b)
+    (array([[a·b, a·c]], dtype=object), array([[cosine(a, b), cosine(a, c)]], dtype=object))
+    """
+    if rule.score == "dot":
+        return rule.scores(query[:, None], key[:, None])
+    name = score_name(rule)
+    pairs = [(q, k, rule.scores(q.value[None], k.value[None])[0, 0]) for q in query for k in key]
+    scores = [Expression(f"{name}({q}, {k})", score) for q, k, score in pairs]
+    return filled((len(query), len(key)), scores)
+
+
+def formulas(rule: Rule, d: int) -> Mapping[str, str]:
+    """Each step in terms of the one before.
+
+    >>> formulas(Rule(scale=0.5), d=3)["scaled"]
+    '0.5·scores'
+    """
+    scores = "Q·Kᵀ" if rule.score == "dot" else f"{score_name(rule)}(Q, K)"
+    factor = f"{1 if rule.scale is None else rule.scale:g}·scores"
+    masked = "scaled" if not rule.softcap else "capped"
+    normalized = {"softmax": "softmax(masked)", "relu": "max(0, masked)/Σ", "none": "masked"}
+    return {
+        "scores": scores,
+        "scaled": f"scores/√{d}" if (rule.scale, rule.score) == (None, "dot") else factor,
+        "capped": f"{rule.softcap:g}·tanh(scaled/{rule.softcap:g})",
+        "masked": f"{masked} + M",
+        "weights": f"S = {normalized[rule.normalize]}",
+        "weighted": "Sᵢⱼ·Vⱼ",
+        "outputs": "S·V",
+    }
+
+
+def score_name(rule: Rule) -> str:
+    """What to call a score, even a function of one's own.
+
+    >>> score_name(Rule(score="cosine"))
+    'cosine'
+    """
+    if isinstance(rule.score, str):
+        return rule.score
+    return getattr(rule.score, "__name__", type(rule.score).__name__)
+
+
+def scaled_symbols(rule: Rule, scores: Array, d: int) -> Array:
+    """Scores times the scale, or over √d.
+
+    (L, S) -> (L, S).
+
+    >>> scaled_symbols(Rule(), symbols(["s"], np.ones(1)), d=2)
+    array([s/√2], dtype=object)
+    """
+    if rule.scale is not None:
+        return float(rule.scale) * scores
+    return scores / Expression(f"√{d}", math.sqrt(max(d, 1))) if rule.score == "dot" else scores
+
+
+def weight_symbols(rule: Rule, masked: Array, numbers: Array) -> Array:
+    """Each score's part of the sum of its row; for a row with nothing to attend to, numbers.
+
+    masked (L, S), numbers: their values, which say what row is empty -> (L, S).
+
+    >>> weight_symbols(Rule(), filled((1, 2), [Expression("s", 2.0), -np.inf]), np.zeros((1, 2)))
+    array([[1, 0]], dtype=object)
+    """
+    floor = 0 if rule.normalize == "relu" else -math.inf
+    entries: list[Any] = []
+    for row, empty in zip(masked, (numbers <= floor).all(axis=-1), strict=True):
+        if empty:
+            entries += [EMPTY_ROWS[rule.empty_rows](len(row))] * len(row)
+        elif rule.normalize == "none":
+            entries += [0 if score.reads("−∞") else score for score in row]
+        else:
+            parts = np.exp(row) if rule.normalize == "softmax" else [s.positive() for s in row]
+            entries += [part / sum(parts) for part in parts]
+    return filled(masked.shape, entries)
+
+
+def renamed(names: Sequence[str], written: Array, values: Array) -> Array:
+    """Symbols in place of what is written; a plain number, as a hidden key's 0, stays.
+
+    names, as many as entries; written, values (L, S) -> (L, S).
+
+    >>> renamed(["x", "y"], filled((2,), [Expression("a/b", 0.3), 0]), np.array([0.3, 0.0]))
+    array([x, 0], dtype=object)
+    """
+    new = zip(names, written.flat, values.flat, strict=True)
+    return filled(
+        written.shape, [w if w.firmness == NUMBER else Expression(n, v) for n, w, v in new]
+    )

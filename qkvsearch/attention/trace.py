@@ -1,0 +1,304 @@
+"""Attention recorded step by step: every array between the inputs and the output, labelled.
+
+`trace` and `attention` share their code, `functional.attend`: one cannot drift from the other.
+Each step also comes in symbols, a_Q·b_K for the number there; `symbols.py` makes them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from qkvsearch.attention._arguments import checked, named
+from qkvsearch.attention.arrays import Array, answer_dtype, as_arrays, cast
+from qkvsearch.attention.functional import attend
+from qkvsearch.attention.rule import Rule
+from qkvsearch.attention.symbols import (
+    distinct,
+    filled,
+    formulas,
+    matrix_symbols,
+    numbered,
+    renamed,
+    scaled_symbols,
+    score_symbols,
+    symbols,
+    weight_symbols,
+)
+from qkvsearch.attention.weights import mix
+
+Labels = tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One array on the way, with a label for each row and column.
+
+    name, formula, array (rows, columns), or (rows, columns, dv) for the weighted values.
+    """
+
+    name: str
+    formula: str
+    array: Array
+    rows: Labels
+    columns: Labels
+    write: Callable[[], Array] = field(repr=False)
+
+    @cached_property
+    def symbols(self) -> Array:
+        """The step written in the symbols of the step before: `Expression`s, in an array.
+
+        (rows, columns); for the outputs (rows,), as each is a sum of vectors. Made when asked for:
+        n tokens write n³ terms.
+        """
+        return filled(np.shape(written := self.write()), list(written.flat))
+
+    def evaluated(self) -> Array:
+        """The array once more, computed from the symbols: equal but for rounding, where no exp
+        of a score overflows (`attention` takes care of that, the formula in the books does not).
+        """
+        width = self.array.shape[self.symbols.ndim :]
+        values = [np.broadcast_to(entry.value, width) for entry in self.symbols.flat]
+        return np.array(values, self.array.dtype).reshape(self.array.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class Trace:
+    """Steps in order; `trace["scores"]` is one of them. Raises ValueError for an unknown name."""
+
+    steps: tuple[Step, ...]
+
+    def __getitem__(self, name: str) -> Step:
+        found: Step = named("a step", name, {step.name: step for step in self.steps})
+        return found
+
+    def __iter__(self) -> Iterator[Step]:
+        return iter(self.steps)
+
+
+def trace(
+    query: npt.ArrayLike,
+    key: npt.ArrayLike,
+    value: npt.ArrayLike,
+    *,
+    query_labels: Iterable[str] | None = None,
+    key_labels: Iterable[str] | None = None,
+    **options: Any,
+) -> Trace:
+    """`attention`, recorded: queries, keys, values, scores, scaled, masked, weights, weighted,
+    outputs; between scaled and masked comes capped, where there is a softcap.
+
+    query (L, d), key (S, d), value (S, dv): one sentence and one head. query_labels (L,),
+    key_labels (S,): a, b, c, ... unless given; keys take the queries' where there are as many.
+    Options and errors as for `attention`, without return_weights and block_size. Raises ValueError,
+    too, for arrays that are not 2-D, and where the labels are not one for each token.
+    Vaswani et al. 2017, section 3.2.1.
+
+    >>> steps = trace([[2.0], [0.0]], [[1.0], [1.0]], [[3.0], [5.0]], is_causal=True)
+    >>> steps["masked"].array
+    array([[  2., -inf],
+           [  0.,   0.]])
+    >>> print(steps["weights"].symbols[1, 0])
+    exp((b_Q·a_K)/√1)/(exp((b_Q·a_K)/√1) + exp((b_Q·b_K)/√1))
+    >>> print(steps["outputs"].symbols, steps["outputs"].array.T)
+    [a_V S_ba·a_V + S_bb·b_V] [[3. 4.]]
+    """
+    q, k, v = _matrices(query=query, key=key, value=value)
+    rows = _labels("query_labels", query_labels, len(q))
+    if key_labels is None and len(k) == len(q):
+        key_labels = rows
+    columns = _labels("key_labels", key_labels, len(k))
+    given = (
+        _given("queries", "Q", q, rows, _entries(rows, "Q")),
+        _given("keys", "K", k, columns, _entries(columns, "K")),
+        _given("values", "V", v, columns, _entries(columns, "V")),
+    )
+    return Trace((*given, *_attention_steps(*given, **options)))
+
+
+def trace_self_attention(
+    x: npt.ArrayLike,
+    w_query: npt.ArrayLike,
+    w_key: npt.ArrayLike,
+    w_value: npt.ArrayLike,
+    *,
+    b_query: npt.ArrayLike | None = None,
+    b_key: npt.ArrayLike | None = None,
+    b_value: npt.ArrayLike | None = None,
+    tokens: Iterable[str] | None = None,
+    **options: Any,
+) -> Trace:
+    """`trace` of self-attention, from the inputs on: inputs, w_query, w_key, w_value and the biases
+    that are given (b_query, ...) come before the queries.
+
+    x (n, d_in), w_query (d_in, d), w_key (d_in, d), w_value (d_in, dv), each with a bias of as many
+    entries as it has columns, or none. tokens (n,): the labels of x. Options and errors as for
+    `trace`; raises ValueError, too, for weights and biases that do not fit.
+    Vaswani et al. 2017, section 3.2.3.
+
+    >>> steps = trace_self_attention([[1, 2]], [[1], [1]], [[0], [1]], [[2], [0]], tokens="a")
+    >>> print(steps["queries"].symbols, steps["queries"].array)
+    [[a1·q11 + a2·q21]] [[3.]]
+    """
+    weights = _matrices(x=x, w_query=w_query, w_key=w_key, w_value=w_value)
+    inputs, *projections = weights
+    labels = _labels("tokens", tokens, len(inputs))
+    source = _given("inputs", "X", inputs, labels, distinct(labels))
+    biases = {"query": b_query, "key": b_key, "value": b_value}
+    given, projected = [source], []
+    for (name, bias), weight in zip(biases.items(), projections, strict=True):
+        w = _weight_step(f"w_{name}", weight, source)
+        b = None if bias is None else _bias_step(f"b_{name}", bias, w)
+        given += [w] if b is None else [w, b]
+        projected.append(_projection_step(name, source, w, b))
+    return Trace((*given, *projected, *_attention_steps(*projected, **options)))
+
+
+def project(x: Array, weight: Array, bias: Array | None = None) -> Array:
+    """x·W + b, of numbers or of symbols.
+
+    x (n, d_in), weight (d_in, d), bias (1, d) or None -> (n, d).
+
+    >>> project(np.array([[1.0, 2.0]]), np.array([[3.0], [4.0]]))
+    array([[11.]])
+    """
+    return x @ weight if bias is None else x @ weight + bias
+
+
+# --- what is given, and its projections ---
+
+
+def _given(name: str, formula: str, array: Array, rows: Labels, names: Labels) -> Step:
+    """An array to start from, whose symbols are its rows' names, numbered by column."""
+    columns = numbered(array.shape[1])
+    return Step(name, formula, array, rows, columns, lambda: matrix_symbols(names, array))
+
+
+def _weight_step(name: str, weight: Array, inputs: Step) -> Step:
+    d_in = len(weight)
+    if d_in != len(inputs.columns):
+        raise ValueError(
+            f"{name} needs {len(inputs.columns)} rows, one for each column of x, got shape "
+            f"{weight.shape} for x {inputs.array.shape}"
+        )
+    rows = numbered(d_in)
+    return _given(name, f"W_{name[2]}", weight, rows, tuple(name[2] + row for row in rows))
+
+
+def _bias_step(name: str, bias: npt.ArrayLike, weight: Step) -> Step:
+    array, letter = np.asarray(bias), name[2]
+    if array.shape != (len(weight.columns),):
+        raise ValueError(
+            f"{name} needs {len(weight.columns)} entries, one for each column of {weight.name}, "
+            f"got shape {array.shape}"
+        )
+    row = array[None].astype(answer_dtype(np, array, weight.array), copy=False)
+    return _given(name, f"b_{letter}", row, (f"b_{letter}",), (f"b{letter}",))
+
+
+def _projection_step(name: str, inputs: Step, weight: Step, bias: Step | None) -> Step:
+    parts = [inputs, weight] if bias is None else [inputs, weight, bias]
+    formula = f"{name[0].upper()} = X·{weight.formula}" + (
+        "" if bias is None else f" + {bias.formula}"
+    )
+    array = project(*(part.array for part in parts))
+    plural = {"query": "queries", "key": "keys", "value": "values"}[name]
+
+    def write() -> Array:
+        return project(*(part.symbols for part in parts))
+
+    return Step(plural, formula, array, inputs.rows, weight.columns, write)
+
+
+# --- attention ---
+
+
+# As in `attention`, infinities are ordinary here.
+@np.errstate(all="ignore")
+def _attention_steps(
+    queries: Step,
+    keys: Step,
+    values: Step,
+    *,
+    mask: npt.ArrayLike | None = None,
+    bias: npt.ArrayLike | None = None,
+    **options: Any,
+) -> tuple[Step, ...]:
+    """What `attend` computes, and before it the scores without their scale."""
+    given = checked(queries.array, keys.array, values.array, mask, bias)
+    if len(given.shape) != 2:
+        raise ValueError(f"a trace takes one mask and bias (L, S), got scores {given.shape}")
+    rule = Rule(given.mask, given.bias, **options)
+    unscaled = replace(rule, scale=1)
+    query, key, value = given.ready()
+    steps = attend(query, key, value, rule)
+    # A mix of one value at a time, so that here, too, a weight of 0 takes nothing.
+    each = mix(steps.weights[:, :, None, None], value[:, None, :])[:, :, 0]
+
+    Q, K, V = (
+        symbols(_entries(step.rows, step.name[0].upper()), step.array)
+        for step in (queries, keys, values)
+    )
+    d = query.shape[-1]
+    how = formulas(rule, d)
+
+    def step(name: str, array: Array, write: Callable[[], Array], columns: Labels) -> Step:
+        array = cast(array, given.dtype)
+        return Step(name, how[name], array, queries.rows, columns, write)
+
+    to_keys = partial(step, columns=keys.rows)
+    raw = unscaled.scores(query, key)
+    scores = to_keys("scores", raw, lambda: score_symbols(unscaled, Q, K))
+    scaled = to_keys("scaled", steps.scores, lambda: scaled_symbols(rule, scores.symbols, d))
+    capped = to_keys("capped", steps.capped, lambda: rule.capped(scaled.symbols))
+    masked = to_keys("masked", steps.masked, lambda: rule.visible(capped.symbols))
+    weights = to_keys(
+        "weights", steps.weights, lambda: weight_symbols(rule, masked.symbols, steps.masked)
+    )
+    weighted = to_keys("weighted", each, lambda: _pairs(weights) * V)
+    outputs = step("outputs", steps.output, lambda: _pairs(weights) @ V, values.columns)
+    cap = (capped,) if rule.softcap else ()
+    return scores, scaled, *cap, masked, weights, weighted, outputs
+
+
+def _entries(tokens: Labels, letter: str) -> Labels:
+    """What the queries, keys or values of these tokens are called: a_Q, b_Q, ..."""
+    return tuple(f"{token}_{letter}" for token in distinct(tokens))
+
+
+def _pairs(weights: Step) -> Array:
+    """The weights by name, S_ab: how much query a takes of b."""
+    rows, columns = distinct(weights.rows), distinct(weights.columns)
+    names = [f"S_{a}{',' * (len(a + b) > 2)}{b}" for a in rows for b in columns]
+    return renamed(names, weights.symbols, weights.array)
+
+
+# --- labels and shapes ---
+
+
+def _labels(name: str, labels: Iterable[str] | None, n: int) -> Labels:
+    """The labels given, checked; else a, b, c, ..., or t1, t2, ... where letters do not suffice."""
+    if labels is None:
+        return tuple("abcdefghijklmnopqrstuvwxyz"[:n]) if n <= 26 else numbered(n, "t")
+    found = tuple(str(label) for label in labels)
+    if len(found) != n:
+        raise ValueError(f"{name} must be {n}, one for each token, got {len(found)}: {found}")
+    return found
+
+
+def _matrices(**given: npt.ArrayLike) -> list[Array]:
+    """NumPy arrays of one dtype, or a ValueError for what is not 2-D."""
+    xp, arrays = as_arrays(*(np.asarray(array) for array in given.values()))
+    for name, array in zip(given, arrays, strict=True):
+        if array.ndim != 2:
+            raise ValueError(
+                f"{name} must have axes (tokens or inputs, width), got shape {array.shape}: trace "
+                "one sentence and one head at a time"
+            )
+    dtype = answer_dtype(xp, *arrays)
+    return [cast(array, dtype) for array in arrays]

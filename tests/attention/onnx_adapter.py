@@ -1,0 +1,115 @@
+"""ONNX's `Attention` operator, opsets 23 to 25, said in the words of `qkvsearch.attention`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from qkvsearch.attention import attention, padding_mask
+from qkvsearch.attention._arguments import checked
+from qkvsearch.attention.arrays import Array, cast
+from qkvsearch.attention.functional import attend
+from qkvsearch.attention.masks import window_mask
+from qkvsearch.attention.rule import Rule
+
+# The step that a qk_matmul_output_mode shows, by its number.
+STEPS = ("scores", "capped", "masked", "weights")
+
+
+class Outputs(NamedTuple):
+    """The operator's outputs, by its own names."""
+
+    Y: Array
+    present_key: Array
+    present_value: Array
+    qk_matmul_output: Array
+
+
+def onnx_attention(
+    Q: Array,
+    K: Array,
+    V: Array,
+    attn_mask: Array | None = None,
+    past_key: Array | None = None,
+    past_value: Array | None = None,
+    nonpad_kv_seqlen: Array | None = None,
+    *,
+    q_num_heads: int | None = None,
+    kv_num_heads: int | None = None,
+    scale: float | None = None,
+    softcap: float = 0.0,
+    is_causal: int = 0,
+    left_window_size: int = -1,
+    right_window_size: int = -1,
+    qk_matmul_output_mode: int = 0,
+    softmax_precision: int | None = None,
+) -> Outputs:
+    """The operator's inputs and attributes, by its own names -> all of its outputs.
+
+    Q (n, Hq, L, d), K (n, Hk, S, d), V (n, Hk, S, dv), or 3-D with the heads side by side.
+    `softmax_precision` has no counterpart: `attention` computes in float32, or float64 for float64,
+    which is within tolerance of whatever it may ask for.
+    """
+    query = split_heads(Q, q_num_heads)
+    key = after(past_key, split_heads(K, kv_num_heads))
+    value = after(past_value, split_heads(V, kv_num_heads))
+    rule = Rule(
+        *mask_and_bias(attn_mask, size=key.shape[2]),
+        is_causal=bool(is_causal),
+        causal_offset=0 if past_key is None else past_key.shape[2],
+        scale=scale,
+        softcap=softcap,
+        window=(side(left_window_size), side(right_window_size)),
+    )
+    if nonpad_kv_seqlen is not None:
+        rule = each_to_its_length(rule, nonpad_kv_seqlen, query.shape[2], key.shape[2])
+    output = attention(query, key, value, **vars(rule))
+    steps = attend(*checked(query, key, value, rule.mask, rule.bias).ready(), rule)
+    shown = cast(getattr(steps, STEPS[qk_matmul_output_mode]), Q.dtype)
+    return Outputs(output if Q.ndim == 4 else join_heads(output), key, value, shown)
+
+
+def split_heads(x: Array, n_heads: int | None) -> Array:
+    """(n, tokens, heads · d) -> (n, heads, tokens, d); in 4-D the heads have their axis already."""
+    if x.ndim == 4:
+        return x
+    return x.reshape(*x.shape[:2], n_heads, -1).swapaxes(1, 2)
+
+
+def join_heads(x: Array) -> Array:
+    """(n, heads, tokens, d) -> (n, tokens, heads · d)."""
+    n, heads, tokens, d = x.shape
+    return x.swapaxes(1, 2).reshape(n, tokens, heads * d)
+
+
+def after(past: Array | None, tokens: Array) -> Array:
+    """The cached tokens, where there are any, and then the new ones."""
+    return tokens if past is None else np.concatenate([past, tokens], axis=2)
+
+
+def side(window_size: int) -> int | None:
+    """A window's side; ONNX's −1 is without limit."""
+    return None if window_size == -1 else window_size
+
+
+def mask_and_bias(attn_mask: Array | None, size: int) -> tuple[Array | None, Array | None]:
+    """A boolean attn_mask is a mask, any other a bias; keys beyond its end are hidden."""
+    if attn_mask is None:
+        return None, None
+    boolean = attn_mask.dtype == bool
+    beyond = [(0, 0)] * (attn_mask.ndim - 1) + [(0, size - attn_mask.shape[-1])]
+    padded = np.pad(attn_mask, beyond, constant_values=False if boolean else -np.inf)
+    return (padded, None) if boolean else (None, padded)
+
+
+def each_to_its_length(rule: Rule, lengths: Array, L: int, S: int) -> Rule:
+    """The rule for caches of unequal length, each of which ends with its L queries.
+
+    Every sequence has a causal offset of its own, so what it sees is a mask (n, 1, L, S).
+    """
+    near = np.stack([window_mask(L, S, *rule.sides, offset=length - L) for length in lengths])
+    mask = near[:, None] & padding_mask(lengths, S)[:, None, None]
+    mask = mask if rule.mask is None else mask & rule.mask
+    return replace(rule, mask=mask, is_causal=False, window=None)
