@@ -61,11 +61,12 @@ def test_the_python_page_names_everything_that_is_public():
         assert re.search(rf"\b{name}\b", page), name
 
 
-def test_the_python_page_runs_from_top_to_bottom(tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", ["python.md", "attention.md"])
+def test_a_page_of_python_runs_from_top_to_bottom(tmp_path, monkeypatch, name):
     monkeypatch.chdir(tmp_path)
-    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
     code = "\n".join(re.findall(r"```python\n(.*?)```", page, re.DOTALL))
-    exec(compile(code, "docs/python.md", "exec"), {})
+    exec(compile(code, f"docs/{name}", "exec"), {})
 
 
 def test_the_formats_page_names_every_json_field():

@@ -183,7 +183,7 @@ def numbered(n: int, prefix: str = "") -> tuple[str, ...]:
 def score_symbols(rule: Rule, query: Array, key: Array) -> Array:
     """a_Q·b_K, a product of vectors; another score by its name, as cosine(a_Q, b_K).
 
-    rule, of scale 1; symbols of vectors (L,), (S,) -> (L, S).
+    symbols of vectors (L,), (S,) -> (L, S).
 
     >>> a, b = symbols(["a"], np.eye(1)), symbols(["b", "c"], np.eye(2)[:, :1])
     >>> score_symbols(Rule(scale=1), a, b), score_symbols(Rule(scale=1, score="cosine"), a, b)
@@ -191,9 +191,9 @@ def score_symbols(rule: Rule, query: Array, key: Array) -> Array:
     """
     if rule.score == "dot":
         return rule.scores(query[:, None], key[:, None])
-    name = score_name(rule)
+    name, scale = score_name(rule), "" if rule.scale in (None, 1) else f", scale={rule.scale:g}"
     pairs = [(q, k, rule.scores(q.value[None], k.value[None])[0, 0]) for q in query for k in key]
-    scores = [Expression(f"{name}({q}, {k})", score) for q, k, score in pairs]
+    scores = [Expression(f"{name}({q}, {k}{scale})", score) for q, k, score in pairs]
     return filled((len(query), len(key)), scores)
 
 
@@ -203,13 +203,19 @@ def formulas(rule: Rule, d: int) -> Mapping[str, str]:
     >>> formulas(Rule(scale=0.5), d=3)["scaled"]
     '0.5·scores'
     """
-    scores = "Q·Kᵀ" if rule.score == "dot" else f"{score_name(rule)}(Q, K)"
-    factor = f"{1 if rule.scale is None else rule.scale:g}·scores"
+    scores, scaled = (
+        f"{score_name(rule)}(Q, K)",
+        f"{1 if rule.scale is None else rule.scale:g}·scores",
+    )
+    if callable(rule.score):
+        scaled = f"{score_name(rule)}(Q, K, scale={rule.scale})"
+    elif rule.score == "dot":
+        scores, scaled = "Q·Kᵀ", f"scores/√{d}" if rule.scale is None else scaled
     masked = "scaled" if not rule.softcap else "capped"
     normalized = {"softmax": "softmax(masked)", "relu": "max(0, masked)/Σ", "none": "masked"}
     return {
         "scores": scores,
-        "scaled": f"scores/√{d}" if (rule.scale, rule.score) == (None, "dot") else factor,
+        "scaled": scaled,
         "capped": f"{rule.softcap:g}·tanh(scaled/{rule.softcap:g})",
         "masked": f"{masked} + M",
         "weights": f"S = {normalized[rule.normalize]}",
@@ -229,17 +235,23 @@ def score_name(rule: Rule) -> str:
     return getattr(rule.score, "__name__", type(rule.score).__name__)
 
 
-def scaled_symbols(rule: Rule, scores: Array, d: int) -> Array:
-    """Scores times the scale, or over √d.
+def scaled_symbols(rule: Rule, scores: Array, query: Array, key: Array) -> Array:
+    """Scores times the scale, or over √d; a score that is a function does its own scaling.
 
-    (L, S) -> (L, S).
+    scores (L, S), symbols of vectors (L,), (S,) -> (L, S).
 
-    >>> scaled_symbols(Rule(), symbols(["s"], np.ones(1)), d=2)
-    array([s/√2], dtype=object)
+    >>> a = symbols(["a"], np.eye(2)[:1])
+    >>> scaled_symbols(Rule(), score_symbols(Rule(scale=1), a, a), a, a)
+    array([[(a·a)/√2]], dtype=object)
     """
+    if callable(rule.score):
+        return score_symbols(rule, query, key)
     if rule.scale is not None:
         return float(rule.scale) * scores
-    return scores / Expression(f"√{d}", math.sqrt(max(d, 1))) if rule.score == "dot" else scores
+    if rule.score != "dot" or not len(query):
+        return scores
+    d = len(query[0].value)
+    return scores / Expression(f"√{d}", math.sqrt(max(d, 1)))
 
 
 def weight_symbols(rule: Rule, masked: Array, numbers: Array) -> Array:

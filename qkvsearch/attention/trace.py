@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qkvsearch.attention._arguments import checked, named
-from qkvsearch.attention.arrays import Array, answer_dtype, as_arrays, cast
+from qkvsearch.attention.arrays import Array, answer_dtype, cast
 from qkvsearch.attention.functional import attend
 from qkvsearch.attention.rule import Rule
 from qkvsearch.attention.symbols import (
@@ -145,13 +145,12 @@ def trace_self_attention(
     >>> print(steps["queries"].symbols, steps["queries"].array)
     [[a1·q11 + a2·q21]] [[3.]]
     """
-    weights = _matrices(x=x, w_query=w_query, w_key=w_key, w_value=w_value)
-    inputs, *projections = weights
+    inputs, *weights = _matrices(x=x, w_query=w_query, w_key=w_key, w_value=w_value)
     labels = _labels("tokens", tokens, len(inputs))
     source = _given("inputs", "X", inputs, labels, distinct(labels))
     biases = {"query": b_query, "key": b_key, "value": b_value}
     given, projected = [source], []
-    for (name, bias), weight in zip(biases.items(), projections, strict=True):
+    for (name, bias), weight in zip(biases.items(), weights, strict=True):
         w = _weight_step(f"w_{name}", weight, source)
         b = None if bias is None else _bias_step(f"b_{name}", bias, w)
         given += [w] if b is None else [w, b]
@@ -203,8 +202,8 @@ def _bias_step(name: str, bias: npt.ArrayLike, weight: Step) -> Step:
 
 def _projection_step(name: str, inputs: Step, weight: Step, bias: Step | None) -> Step:
     parts = [inputs, weight] if bias is None else [inputs, weight, bias]
-    formula = f"{name[0].upper()} = X·{weight.formula}" + (
-        "" if bias is None else f" + {bias.formula}"
+    formula = " + ".join(
+        [f"{name[0].upper()} = X·{weight.formula}", *(b.formula for b in parts[2:])]
     )
     array = project(*(part.array for part in parts))
     plural = {"query": "queries", "key": "keys", "value": "values"}[name]
@@ -244,22 +243,18 @@ def _attention_steps(
         symbols(_entries(step.rows, step.name[0].upper()), step.array)
         for step in (queries, keys, values)
     )
-    d = query.shape[-1]
-    how = formulas(rule, d)
+    how = formulas(rule, query.shape[-1])
 
     def step(name: str, array: Array, write: Callable[[], Array], columns: Labels) -> Step:
-        array = cast(array, given.dtype)
-        return Step(name, how[name], array, queries.rows, columns, write)
+        return Step(name, how[name], cast(array, given.dtype), queries.rows, columns, write)
 
     to_keys = partial(step, columns=keys.rows)
-    raw = unscaled.scores(query, key)
-    scores = to_keys("scores", raw, lambda: score_symbols(unscaled, Q, K))
-    scaled = to_keys("scaled", steps.scores, lambda: scaled_symbols(rule, scores.symbols, d))
+    scores = to_keys("scores", unscaled.scores(query, key), lambda: score_symbols(unscaled, Q, K))
+    scaled = to_keys("scaled", steps.scores, lambda: scaled_symbols(rule, scores.symbols, Q, K))
     capped = to_keys("capped", steps.capped, lambda: rule.capped(scaled.symbols))
     masked = to_keys("masked", steps.masked, lambda: rule.visible(capped.symbols))
-    weights = to_keys(
-        "weights", steps.weights, lambda: weight_symbols(rule, masked.symbols, steps.masked)
-    )
+    shares = partial(weight_symbols, rule, numbers=steps.masked)
+    weights = to_keys("weights", steps.weights, lambda: shares(masked.symbols))
     weighted = to_keys("weighted", each, lambda: _pairs(weights) * V)
     outputs = step("outputs", steps.output, lambda: _pairs(weights) @ V, values.columns)
     cap = (capped,) if rule.softcap else ()
@@ -293,12 +288,12 @@ def _labels(name: str, labels: Iterable[str] | None, n: int) -> Labels:
 
 def _matrices(**given: npt.ArrayLike) -> list[Array]:
     """NumPy arrays of one dtype, or a ValueError for what is not 2-D."""
-    xp, arrays = as_arrays(*(np.asarray(array) for array in given.values()))
+    arrays = [np.asarray(array) for array in given.values()]
     for name, array in zip(given, arrays, strict=True):
         if array.ndim != 2:
             raise ValueError(
                 f"{name} must have axes (tokens or inputs, width), got shape {array.shape}: trace "
                 "one sentence and one head at a time"
             )
-    dtype = answer_dtype(xp, *arrays)
+    dtype = answer_dtype(np, *arrays)
     return [cast(array, dtype) for array in arrays]
