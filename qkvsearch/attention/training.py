@@ -9,8 +9,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from qkvsearch.attention.initializers import Array
-from qkvsearch.attention.state import state
+from qkvsearch.attention.layers.initializers import Array
+from qkvsearch.attention.layers.state import state
 
 Layer = TypeVar("Layer")
 Batch = TypeVar("Batch")
@@ -109,7 +109,7 @@ def fit(
     Nothing here is random: the same batches give the same weights. Raises TypeError for an
     iterator, FloatingPointError where a loss is NaN or infinite, before it spoils the weights.
 
-    >>> from qkvsearch.attention.layers import Linear
+    >>> from qkvsearch.attention.layers.basic import Linear
     >>> layer = Linear(np.zeros((1, 1)))
     >>> def squared_distance_from_3(layer, batch):
     ...     error = layer.weight - 3

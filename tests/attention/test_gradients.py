@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qkvsearch.attention.attention_gradients import attention_vjp
 from qkvsearch.attention.functional import attention
-from qkvsearch.attention.gradients import (
+from qkvsearch.attention.gradients.attention import attention_vjp
+from qkvsearch.attention.gradients.functions import (
     cap_vjp,
     gelu_tanh_vjp,
     gelu_vjp,
@@ -17,15 +17,15 @@ from qkvsearch.attention.gradients import (
     softmax_vjp,
     standardize_vjp,
 )
-from qkvsearch.attention.layer_gradients import vjp
-from qkvsearch.attention.layers import Embedding, FeedForward, LayerNorm, Linear
-from qkvsearch.attention.losses import cross_entropy, mean_squared_error
+from qkvsearch.attention.gradients.layers import vjp
+from qkvsearch.attention.gradients.losses import cross_entropy, mean_squared_error
+from qkvsearch.attention.layers.basic import Embedding, FeedForward, LayerNorm, Linear
+from qkvsearch.attention.layers.multi_head import MultiHeadAttention
+from qkvsearch.attention.layers.positions import LearnedPositions
+from qkvsearch.attention.layers.state import state
+from qkvsearch.attention.layers.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer
 from qkvsearch.attention.masks import padding_mask
-from qkvsearch.attention.multi_head import MultiHeadAttention
-from qkvsearch.attention.positions import LearnedPositions
 from qkvsearch.attention.scores import AdditiveScore
-from qkvsearch.attention.state import state
-from qkvsearch.attention.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer
 
 STEP = 1e-5
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qkvsearch.attention import initializers
-from qkvsearch.attention.layers import Linear, relu
+from qkvsearch.attention.layers import initializers
+from qkvsearch.attention.layers.basic import Linear, relu
 
 FOUR_IN_THREE_OUT = (3, 4)
 XAVIER = [initializers.xavier_normal, initializers.xavier_uniform]

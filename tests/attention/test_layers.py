@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention.functional import attention
-from qkvsearch.attention.layer_gradients import vjp
-from qkvsearch.attention.layers import Embedding, FeedForward, Linear
+from qkvsearch.attention.gradients.layers import vjp
+from qkvsearch.attention.layers.basic import Embedding, FeedForward, Linear
+from qkvsearch.attention.layers.multi_head import MultiHeadAttention
+from qkvsearch.attention.layers.state import load, state
+from qkvsearch.attention.layers.transformer import Decoder, Encoder
 from qkvsearch.attention.masks import padding_mask
-from qkvsearch.attention.multi_head import MultiHeadAttention
 from qkvsearch.attention.scores import AdditiveScore
-from qkvsearch.attention.state import load, state
-from qkvsearch.attention.transformer import Decoder, Encoder
 
 STACKS = [Encoder, Decoder]
 

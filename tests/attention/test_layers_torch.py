@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qkvsearch.attention.attention_gradients import attention_vjp
-from qkvsearch.attention.layer_gradients import vjp
-from qkvsearch.attention.layers import Embedding, LayerNorm, Linear
-from qkvsearch.attention.losses import cross_entropy
+from qkvsearch.attention.gradients.attention import attention_vjp
+from qkvsearch.attention.gradients.layers import vjp
+from qkvsearch.attention.gradients.losses import cross_entropy
+from qkvsearch.attention.layers.basic import Embedding, LayerNorm, Linear
+from qkvsearch.attention.layers.multi_head import MultiHeadAttention
+from qkvsearch.attention.layers.state import state
+from qkvsearch.attention.layers.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer
 from qkvsearch.attention.masks import padding_mask
-from qkvsearch.attention.multi_head import MultiHeadAttention
-from qkvsearch.attention.state import state
-from qkvsearch.attention.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer
 
 torch = pytest.importorskip("torch", reason="needs torch")
 

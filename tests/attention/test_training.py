@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from qkvsearch.attention.layer_gradients import vjp
-from qkvsearch.attention.layers import Embedding, Linear
-from qkvsearch.attention.losses import cross_entropy
-from qkvsearch.attention.positions import LearnedPositions
-from qkvsearch.attention.state import prefixed, state
+from qkvsearch.attention.gradients.layers import vjp
+from qkvsearch.attention.gradients.losses import cross_entropy
+from qkvsearch.attention.layers.basic import Embedding, Linear
+from qkvsearch.attention.layers.positions import LearnedPositions
+from qkvsearch.attention.layers.state import prefixed, state
+from qkvsearch.attention.layers.transformer import Encoder
 from qkvsearch.attention.training import Adam, Minibatches, fit
-from qkvsearch.attention.transformer import Encoder
 
 
 @dataclass(eq=False)

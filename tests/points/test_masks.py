@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.attention import attention, dot_score, hide, look_ahead_mask, padding_mask, softmax
-from qkvsearch.attention.gradients import softmax_vjp
-from qkvsearch.attention.layers import FeedForward, LayerNorm, Linear
+from qkvsearch.attention.gradients.functions import softmax_vjp
+from qkvsearch.attention.layers.basic import FeedForward, LayerNorm, Linear
+from qkvsearch.attention.layers.transformer import Decoder, Encoder
 from qkvsearch.attention.masks import add
 from qkvsearch.attention.trace import Trace, trace, trace_self_attention
-from qkvsearch.attention.transformer import Decoder, Encoder
 
 X = np.array([[1, 0, 2], [0, 1, 1], [1, 1, 0], [2, 0, 1]], dtype=float)
 W_QUERY = np.array([[1, 0], [0, 1], [1, 1]], dtype=float)

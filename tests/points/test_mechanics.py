@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention import AdditiveScore, attention, dot_score, softmax
-from qkvsearch.attention.attention_gradients import attention_vjp
-from qkvsearch.attention.layer_gradients import vjp
-from qkvsearch.attention.layers import FeedForward, Linear
-from qkvsearch.attention.losses import mean_squared_error
-from qkvsearch.attention.multi_head import MultiHeadAttention
-from qkvsearch.attention.state import state
+from qkvsearch.attention.gradients.attention import attention_vjp
+from qkvsearch.attention.gradients.layers import vjp
+from qkvsearch.attention.gradients.losses import mean_squared_error
+from qkvsearch.attention.layers.basic import FeedForward, Linear
+from qkvsearch.attention.layers.multi_head import MultiHeadAttention
+from qkvsearch.attention.layers.state import state
+from qkvsearch.attention.layers.transformer import EncoderLayer
 from qkvsearch.attention.trace import trace, trace_self_attention
 from qkvsearch.attention.training import Adam, fit
-from qkvsearch.attention.transformer import EncoderLayer
 
 # Self-attention in eight steps, unscaled: its scores are [[2, 4, 4], [4, 16, 12], [4, 12, 10]].
 X = np.array([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]], dtype=float)

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention import attention
-from qkvsearch.attention.layers import Linear
-from qkvsearch.attention.multi_head import MultiHeadAttention
+from qkvsearch.attention.layers.basic import Linear
+from qkvsearch.attention.layers.multi_head import MultiHeadAttention
+from qkvsearch.attention.layers.transformer import DecoderLayer, Encoder
 from qkvsearch.attention.trace import trace, trace_self_attention
-from qkvsearch.attention.transformer import DecoderLayer, Encoder
 
 # Self-attention in eight steps: three inputs through 4 × 3 projections.
 X = np.array([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]], dtype=float)

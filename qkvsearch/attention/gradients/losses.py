@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention.initializers import Array
+from qkvsearch.attention.layers.initializers import Array
 from qkvsearch.attention.weights import softmax
 
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from scipy.special import ndtr
 
-from qkvsearch.attention.initializers import Array
-from qkvsearch.attention.layers import gelu, gelu_tanh, relu, standardize
+from qkvsearch.attention.layers.basic import gelu, gelu_tanh, relu, standardize
+from qkvsearch.attention.layers.initializers import Array
 from qkvsearch.attention.scores import AdditiveScore, cap, cosine_score, dot_score
 from qkvsearch.attention.weights import softmax
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention.initializers import Array
+from qkvsearch.attention.layers.initializers import Array
 
 Layer = TypeVar("Layer")
 
@@ -24,7 +24,7 @@ def state(layer: Any) -> dict[str, Array]:
     They are the layer's own arrays, not copies: to write into them is to change the layer.
     `safetensors.numpy.save_file(state(layer), path)` saves them.
 
-    >>> from qkvsearch.attention.layers import FeedForward
+    >>> from qkvsearch.attention.layers.basic import FeedForward
     >>> {name: array.shape for name, array in state(FeedForward.create(2, 8, rng=0)).items()}
     {'hidden.weight': (8, 2), 'hidden.bias': (8,), 'output.weight': (2, 8), 'output.bias': (2,)}
     """
@@ -41,7 +41,7 @@ def load(layer: Layer, weights: Mapping[str, npt.ArrayLike]) -> Layer:
     kept as they are, dtype included, and not copied. Raises ValueError that lists the names that
     are missing, unknown or of another shape.
 
-    >>> from qkvsearch.attention.layers import Linear
+    >>> from qkvsearch.attention.layers.basic import Linear
     >>> doubler = load(Linear.create(1, 1, rng=0), {"weight": [[2.0]], "bias": [0.0]})
     >>> doubler(np.array([4.0]))
     array([8.])

@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qkvsearch.attention.functional import attention
-from qkvsearch.attention.initializers import Array, Rng
-from qkvsearch.attention.layers import Linear
+from qkvsearch.attention.layers.basic import Linear
+from qkvsearch.attention.layers.initializers import Array, Rng
 from qkvsearch.attention.scores import AdditiveScore
 
 

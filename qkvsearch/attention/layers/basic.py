@@ -16,7 +16,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtr
 
-from qkvsearch.attention.initializers import Array, Initializer, Rng, gaussian, xavier_uniform
+from qkvsearch.attention.layers.initializers import (
+    Array,
+    Initializer,
+    Rng,
+    gaussian,
+    xavier_uniform,
+)
 
 # --- activations ---
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention.initializers import Array, Initializer, Rng, gaussian
+from qkvsearch.attention.layers.initializers import Array, Initializer, Rng, gaussian
 
 
 def sinusoidal_positions(n: int, d: int, dtype: npt.DTypeLike = np.float32) -> Array:

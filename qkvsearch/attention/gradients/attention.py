@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qkvsearch.attention.functional import attention
-from qkvsearch.attention.gradients import (
+from qkvsearch.attention.gradients.functions import (
     ScorePull,
     additive_score_vjp,
     cap_vjp,
@@ -19,7 +19,7 @@ from qkvsearch.attention.gradients import (
     pull_softmax,
     summed_to,
 )
-from qkvsearch.attention.initializers import Array
+from qkvsearch.attention.layers.initializers import Array
 from qkvsearch.attention.masks import hide, window_mask
 from qkvsearch.attention.scores import AdditiveScore
 

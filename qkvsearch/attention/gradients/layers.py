@@ -16,14 +16,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from qkvsearch.attention.attention_gradients import attention_vjp
-from qkvsearch.attention.gradients import ACTIVATION_VJPS, standardize_vjp, summed_to
-from qkvsearch.attention.initializers import Array
-from qkvsearch.attention.layers import Embedding, FeedForward, LayerNorm, Linear
-from qkvsearch.attention.multi_head import MultiHeadAttention, join_heads, split_heads
-from qkvsearch.attention.positions import LearnedPositions
-from qkvsearch.attention.state import prefixed
-from qkvsearch.attention.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer
+from qkvsearch.attention.gradients.attention import attention_vjp
+from qkvsearch.attention.gradients.functions import ACTIVATION_VJPS, standardize_vjp, summed_to
+from qkvsearch.attention.layers.basic import Embedding, FeedForward, LayerNorm, Linear
+from qkvsearch.attention.layers.initializers import Array
+from qkvsearch.attention.layers.multi_head import MultiHeadAttention, join_heads, split_heads
+from qkvsearch.attention.layers.positions import LearnedPositions
+from qkvsearch.attention.layers.state import prefixed
+from qkvsearch.attention.layers.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer
 
 Weights = dict[str, Array]
 Pull = Callable[[Array], tuple[tuple[Array, ...], Weights]]

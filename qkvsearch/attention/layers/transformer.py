@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention.initializers import Array, Rng
-from qkvsearch.attention.layers import FeedForward, LayerNorm
-from qkvsearch.attention.multi_head import MultiHeadAttention
+from qkvsearch.attention.layers.basic import FeedForward, LayerNorm
+from qkvsearch.attention.layers.initializers import Array, Rng
+from qkvsearch.attention.layers.multi_head import MultiHeadAttention
 
 
 class LayerOutput(NamedTuple):
