@@ -69,7 +69,7 @@ def partial_attention(query: Any, key: Any, value: Any, **options: Any) -> Parti
     >>> x = np.arange(6.0)[:, None]
     >>> first, rest = (partial_attention(x, x[part], x[part]) for part in (slice(4), slice(4, 6)))
     >>> first.merge(rest).output().round(3).T
-    array([[2.5  , 4.376, 4.845, 4.95 , 4.982, 4.993]])
+    array([[2.5  , 4.433, 4.844, 4.948, 4.981, 4.993]])
     """
     given = checked(query, key, value, options.pop("mask", None), options.pop("bias", None))
     if not is_numpy(given.query):
