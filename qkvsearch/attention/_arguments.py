@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,6 +42,39 @@ class Inputs(NamedTuple):
             share_heads(cast(self.key, self.working), self.query),
             share_heads(cast(self.value, self.working), self.query),
         )
+
+    def batches(self, n_scores: int) -> Iterator[tuple[Any, Inputs]]:
+        """Of many matrices, as many at a time as have no more scores than that, each with its place
+        in the output; parted along the longest leading axis that no heads share.
+        """
+        *lead, _, _ = self.shape
+        whole = [
+            axis - len(self.shape)
+            for axis in range(len(lead))
+            if all(_length(x, axis - len(self.shape)) in (1, lead[axis]) for x in self[:5])
+        ]
+        axis = max(whole, key=lambda axis: self.shape[axis], default=0)
+        if not whole or math.prod(self.shape) <= n_scores:
+            yield ..., self
+            return
+        length = self.shape[axis]
+        size = max(1, length * n_scores // math.prod(self.shape))
+        for start in range(0, length, size):
+            part = slice(start, start + size)
+            shape = (*self.shape[:axis], min(size, length - start), *self.shape[axis + 1 :])
+            q, k, v, mask, bias = (_along(x, axis, part) for x in self[:5])
+            place = (..., part, *[slice(None)] * (-axis - 1))
+            yield place, Inputs(q, k, v, mask, bias, shape, self.working, self.dtype)
+
+
+def _length(x: Array | None, axis: int) -> int:
+    """How long an axis, counted from the end, is; 1 where there is none."""
+    return 1 if x is None or x.ndim < -axis else x.shape[axis]
+
+
+def _along(x: Any, axis: int, part: slice) -> Any:
+    """A part of x along an axis; an axis of length 1 serves all parts."""
+    return x if _length(x, axis) == 1 else x[(..., part, *[slice(None)] * (-axis - 1))]
 
 
 def checked(query: Any, key: Any, value: Any, mask: Any, bias: Any) -> Inputs:

@@ -119,6 +119,8 @@ def _attend_block(
             stop = min(max(stops[i] - begin, start), end - begin)
             row[:start] = 0
             row[stop:] = 0
+            if start == stop:  # a peak that no score of this row has must not shrink the others
+                continue
             peak = max(peaks[i], NO_PEAK)
             if not lengths[i] * longest < SMALL:
                 peak = max(peaks[i], largest(row[start:stop], lanes))

@@ -15,6 +15,7 @@ import numpy as np
 from qkvsearch.attention._arguments import Inputs, checked
 from qkvsearch.attention._threads import run_in_threads
 from qkvsearch.attention.arrays import Array, cast, is_numpy
+from qkvsearch.attention.masks import window_span
 from qkvsearch.attention.online import TERMS, Partial
 from qkvsearch.attention.rule import Rule, block_of
 from qkvsearch.attention.weights import EMPTY_ROWS, mix
@@ -28,17 +29,28 @@ Place = tuple[Any, ...]
 # the scores of a block, 512 KiB in float32, stay in a core's own cache.
 QUERIES, KEYS = 256, 512
 
-# Below this many scores, computing all of them at once is faster.
-FEW_SCORES = 2**18
+# With fewer scores than this in all, or in each matrix, computing them at once is faster.
+FEW_SCORES, SMALL_MATRIX = 2**18, 2**14
+
+
+PARTIAL_OPTIONS = {
+    "mask", "bias", "is_causal", "causal_offset", "scale", "softcap", "window", "score"
+}  # fmt: skip
+
+
+def check_size(block_size: BlockSize) -> None:
+    """Raise ValueError for what is no size of a block."""
+    if block_size != "auto" and not (isinstance(block_size, int | np.integer) and block_size > 0):
+        raise ValueError(f'block_size must be "auto" or a positive integer, got {block_size!r}')
 
 
 def pay(given: Inputs, block_size: BlockSize) -> bool:
-    """Whether to go block by block: where a size is asked for, or the scores are many."""
-    if block_size != "auto" and not (isinstance(block_size, int | np.integer) and block_size > 0):
-        raise ValueError(f'block_size must be "auto" or a positive integer, got {block_size!r}')
+    """Whether to go block by block: a size is asked for, the scores are many, or from a file."""
     if not is_numpy(given.query):
         return False
-    return block_size != "auto" or math.prod(given.shape) > FEW_SCORES
+    if block_size != "auto" or any(isinstance(x, np.memmap) for x in given):
+        return True
+    return math.prod(given.shape) > FEW_SCORES and math.prod(given.shape[-2:]) > SMALL_MATRIX
 
 
 def attend(given: Inputs, rule: Rule, block_size: BlockSize) -> Array:
@@ -48,10 +60,10 @@ def attend(given: Inputs, rule: Rule, block_size: BlockSize) -> Array:
     def keep(place: Place, part: Partial) -> None:
         output[place] = part.mixed if rule.normalize == "none" else part.output()
         empty = part.total == 0
-        if empty.any():
-            value = cast(_at(given.value, place[:-1], given.shape[:-2]), given.working)
+        if empty.any() and rule.empty_rows != "zero":
+            value = _at(given.value, place[:-1], given.shape[:-2])
             weight = EMPTY_ROWS[rule.empty_rows](len(value))
-            output[place][empty] = mix(np.full((1, len(value)), weight, value.dtype), value)
+            output[place][empty] = weight * value.sum(axis=0, dtype=given.working)
 
     _for_each_part(given, rule, block_size, keep)
     return output
@@ -63,7 +75,7 @@ def partial_attention(query: Any, key: Any, value: Any, **options: Any) -> Parti
     Shapes and options as for `attention`, without normalize, return_weights, empty_rows and
     block_size. Where these keys begin at key number n of all, `causal_offset` is less by n, and
     mask and bias are those of these keys. float32 or better. Raises as `attention` does, and
-    TypeError for arrays that are not NumPy's.
+    TypeError for other options and for arrays that are not NumPy's.
     Milakov & Gimelshein 2018, section 3.1.
 
     >>> x = np.arange(6.0)[:, None]
@@ -71,10 +83,14 @@ def partial_attention(query: Any, key: Any, value: Any, **options: Any) -> Parti
     >>> first.merge(rest).output().round(3).T
     array([[2.5  , 4.433, 4.844, 4.948, 4.981, 4.993]])
     """
+    unknown = sorted(options.keys() - PARTIAL_OPTIONS)
+    if unknown:
+        raise TypeError(f"partial_attention takes no {', '.join(unknown)}")
     given = checked(query, key, value, options.pop("mask", None), options.pop("bias", None))
     if not is_numpy(given.query):
         raise TypeError(f"partial_attention takes NumPy arrays, got {type(given.query).__name__}")
     rule = Rule(given.mask, given.bias, **options)
+    rule.check_widths(given.query, given.key)
     peak, total = (np.empty(given.shape[:-1], given.working) for _ in range(2))
     mixed = np.empty((*given.shape[:-1], given.value.shape[-1]), given.working)
 
@@ -93,6 +109,11 @@ def _for_each_part(
     sizes = (QUERIES, KEYS) if block_size == "auto" else (block_size, block_size)
     rows_size, keys_size = min(sizes[0], max(n_queries, 1)), min(sizes[1], max(n_keys, 1))
     fast = _is_plain(given, rule)
+    if fast:
+        key, value = (
+            x if _is_row_by_row(x) else np.ascontiguousarray(x) for x in (given.key, given.value)
+        )
+        given = given._replace(key=key, value=value)
 
     def worker() -> Callable[[Place], None]:
         # One array for all blocks: memory asked for anew costs as much as the exponentials.
@@ -115,7 +136,8 @@ def _for_each_part(
 
         return work
 
-    # Compiled code takes several blocks of queries in a row, if that leaves each thread enough.
+    # Compiled code takes up to four blocks of queries in a row, to come back to Python less often,
+    # as long as that leaves eight tasks for the threads to share.
     several = min(4, max(1, math.prod(given.shape[:-1]) // rows_size // 8)) if fast else 1
     # The last queries first: under a look-ahead mask they have most to do, and should not be
     # what everyone waits for at the end.
@@ -136,8 +158,14 @@ def _is_plain(given: Inputs, rule: Rule) -> bool:
         and rule.bias is None
         and min(given.query.shape[-1], given.value.shape[-1]) > 0
         and all(x.dtype == np.float32 for x in given[:3])
-        and all(x.strides[-2:] == (4 * x.shape[-1], 4) for x in given[1:3])
+        # A file is not to be copied into memory to have its rows in order.
+        and all(_is_row_by_row(x) or not isinstance(x, np.memmap) for x in given[1:3])
     )
+
+
+def _is_row_by_row(x: Array) -> bool:
+    """Whether each matrix lies in memory row after row; a layer's heads, for one, do not."""
+    return x.strides[-2:] == (x.itemsize * x.shape[-1], x.itemsize)
 
 
 def _in_compiled_code(
@@ -152,7 +180,8 @@ def _in_compiled_code(
     part = Partial.empty(len(scaled), value.shape[-1], scaled.dtype)
     # A memory-mapped file is an array underneath.
     keys, values = key.view(np.ndarray), value.view(np.ndarray)
-    attend_rows(scaled, keys, values, *_seen(rule, rows, len(keys)), scratch, *part)
+    seen = window_span(len(scaled), len(keys), *rule.sides, rule.causal_offset + rows.start)
+    attend_rows(scaled, keys, values, *seen, scratch, *part)
     return part
 
 
@@ -168,7 +197,7 @@ def _in_numpy(
     """Attention of these rows of queries over all keys, in the verbs of `functional.attend`."""
     q = cast(query[rows], scratch.dtype)
     part = Partial.empty(len(q), value.shape[-1], q.dtype)
-    first, stop = _seen(rule, rows, len(key))
+    first, stop = window_span(len(q), len(key), *rule.sides, rule.causal_offset + rows.start)
     for keys in _slices(first.min(), stop.max(), scratch.shape[1]):
         if rule.mask is not None and not block_of(rule.mask, rows, keys).any():
             continue
@@ -180,15 +209,6 @@ def _in_numpy(
         peak, total = TERMS[rule.normalize](scores)  # in place: scores are terms now
         part = part.merge(Partial(peak, total, product(scores, v)))
     return part
-
-
-def _seen(rule: Rule, rows: slice, n_keys: int) -> tuple[Array, Array]:
-    """For each of these queries, the first key that it sees and one past the last (L,)."""
-    left, right = rule.sides
-    places = np.arange(rows.start, rows.stop) + rule.causal_offset
-    first = np.zeros_like(places) if left is None else np.clip(places - left, 0, n_keys)
-    stop = np.full_like(places, n_keys) if right is None else np.clip(places + right + 1, 0, n_keys)
-    return first, np.maximum(first, stop)
 
 
 def _at(x: Array | None, index: Sequence[int], lead: Sequence[int]) -> Any:

@@ -11,17 +11,21 @@ bfloat16 are computed in float32; the result has the inputs' dtype, float64 for 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from qkvsearch.attention import blocks, fused
-from qkvsearch.attention._arguments import checked
-from qkvsearch.attention.arrays import Array, cast
+from qkvsearch.attention._arguments import Inputs, checked
+from qkvsearch.attention.arrays import Array, cast, is_numpy, namespace
 from qkvsearch.attention.rule import Rule
 from qkvsearch.attention.scores import Score
 from qkvsearch.attention.weights import mix
+
+# As many scores as the formula holds at a time, of many small matrices: 64 MiB in float32.
+MANY_SCORES = 2**24
 
 
 class Steps(NamedTuple):
@@ -36,7 +40,7 @@ class Steps(NamedTuple):
 
 
 def attend(query: Array, key: Array, value: Array, rule: Rule) -> Steps:
-    """The formula, a step a line.
+    """softmax(QKᵀ/√d + M)·V, a step a line, as the rule has it.
 
     >>> steps = attend(np.array([[4.0, 0.0]]), np.eye(2), np.array([[1.0], [0.0]]), Rule(scale=1))
     >>> steps.scores, steps.weights.round(3), steps.output.round(3)
@@ -78,7 +82,7 @@ def attention(
 
     mask: bool, broadcast to (..., L, S), True = may attend; a hidden key's score becomes −∞.
     bias: float, broadcast likewise, added to the scores after `softcap`; −∞ hides like the mask.
-    is_causal, causal_offset: key j is visible to query i where j ≤ p = i + causal_offset.
+    is_causal: key j is visible to query i where j ≤ p = i + causal_offset.
     window: (left, right): visible where p − left ≤ j ≤ p + right; None is unlimited.
     scale: a factor on the scores; None is 1/√d for "dot" and 1 for the other scores.
     softcap: scores become softcap · tanh(scores / softcap), before mask and bias; 0 is off.
@@ -87,9 +91,8 @@ def attention(
     empty_rows: weights of a query with nothing to attend to: "zero", "uniform", "nan", "raise".
     block_size: queries and keys at a time (NumPy); "auto": blocks where there are many scores.
 
-    Raises TypeError for a mask that is not boolean or what is not numbers, ValueError for shapes
-    that do not fit, an unknown name, an empty row under "raise".
-    Vaswani et al. 2017, section 3.2.1; heads that share keys: Ainslie et al. 2023, section 2.2.
+    Raises TypeError for a mask that is not boolean or what is not numbers, ValueError for what does
+    not fit or is unknown.   Vaswani et al. 2017, section 3.2.1; shared heads: Ainslie et al. 2023.
 
     >>> attention([[4., 0.]], [[4., 0.], [0., 4.]], [[1.], [0.]]).round(4)
     array([[1.]])
@@ -97,11 +100,28 @@ def attention(
     given = checked(query, key, value, mask, bias)
     options = is_causal, causal_offset, scale, softcap, window, score, normalize, empty_rows
     rule = Rule(given.mask, given.bias, *options)
-    if return_weights:
-        *_, weights, output = attend(*given.ready(), rule)
-        return cast(output, given.dtype), cast(weights, given.dtype)
+    rule.check_widths(given.query, given.key)
+    blocks.check_size(block_size)
+    return (_with_weights if return_weights else _output)(given, rule, block_size)
+
+
+def _with_weights(given: Inputs, rule: Rule, block_size: blocks.BlockSize) -> tuple[Array, Array]:
+    """Output and weights (..., Hq, L, S): all are held at once, whatever the block size."""
+    steps = attend(*given.ready(), rule)
+    weights = namespace(steps.weights).broadcast_to(steps.weights, given.shape)
+    return cast(steps.output, given.dtype), cast(weights, given.dtype)
+
+
+def _output(given: Inputs, rule: Rule, block_size: blocks.BlockSize) -> Array:
+    """The output alone, by the quickest way that gives the formula's numbers."""
     if fused.agrees(given, rule):
         return fused.attend(given, rule)
     if blocks.pay(given, block_size):
         return blocks.attend(given, rule, block_size)
-    return cast(attend(*given.ready(), rule).output, given.dtype)
+    if not is_numpy(given.query):
+        return cast(attend(*given.ready(), rule).output, given.dtype)
+    output = np.empty((*given.shape[:-1], given.value.shape[-1]), given.dtype)
+    for place, some in given.batches(MANY_SCORES):
+        here = replace(rule, mask=some.mask, bias=some.bias)
+        output[place] = attend(*some.ready(), here).output
+    return output

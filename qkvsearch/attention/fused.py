@@ -39,7 +39,8 @@ def attend(given: Inputs, rule: Rule) -> Array:
     elif rule.sides == (None, None) and rule.mask is rule.bias is None:
         output = kernel(q, k, v, scale=rule.scale)
     else:
-        zeros = xp.zeros(given.shape, dtype=given.working, device=q.device)
+        shape = given.shape[-2:] if rule.mask is rule.bias is None else given.shape
+        zeros = xp.zeros(shape, dtype=given.working, device=q.device)
         shown = rule.visible(zeros)
         empty = xp.all(shown == -math.inf, axis=-1, keepdims=True)
         # A row of −∞ alone is NaN in some versions of the kernel, and has a NaN gradient in others.

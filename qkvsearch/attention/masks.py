@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from qkvsearch.attention._arguments import as_mask
-from qkvsearch.attention.arrays import Array, as_arrays, beside
+from qkvsearch.attention.arrays import Array, as_arrays, beside, cast
 
 Mask = npt.NDArray[np.bool_]
 
@@ -69,12 +69,34 @@ def window_mask(
            [0, 1, 1, 0],
            [0, 0, 1, 1]])
     """
-    check_sides(left, right)
-    places = np.arange(L)[:, None] + offset
+    starts, stops = window_span(L, S, left, right, offset)
     keys = np.arange(S)
-    near = [] if left is None else [keys >= places - left]
-    near += [] if right is None else [keys <= places + right]
-    return np.logical_and.reduce(near) if near else np.ones((L, S), dtype=bool)
+    if right is None:
+        return keys >= starts[:, None]
+    if left is None:
+        return keys < stops[:, None]
+    return (keys >= starts[:, None]) & (keys < stops[:, None])
+
+
+def window_span(
+    L: int, S: int, left: int | None, right: int | None, offset: int
+) -> tuple[Array, Array]:
+    """The window as spans of keys: each query's first key, and one past its last.
+
+    As for `window_mask` -> two arrays (L,) of int64, 0 ≤ start ≤ stop ≤ S.
+
+    >>> window_span(4, 4, left=1, right=0, offset=0)
+    (array([0, 0, 1, 2]), array([1, 2, 3, 4]))
+    """
+    check_window(left, right, offset)
+    starts = np.zeros(L, np.int64)
+    stops = np.full(L, S, np.int64)
+    # Python's integers do not overflow; past either end of the keys a window may as well stop.
+    if left is not None:
+        starts = np.clip(np.arange(L) + min(max(offset - left, -L), S), 0, S)
+    if right is not None:
+        stops = np.clip(np.arange(L) + min(max(offset + right + 1, -L), S), 0, S)
+    return starts, np.maximum(starts, stops)
 
 
 def exclusion_mask(size: int, excluded: npt.ArrayLike) -> Mask:
@@ -143,6 +165,7 @@ def add(scores: Array, bias: Array | None, out: Array | None = None) -> Array:
     """
     if bias is None:
         return scores
+    bias = cast(bias, scores.dtype)
     total = scores + bias if out is None else np.add(scores, bias, out=out)
     return hide(total, bias != -math.inf, out)
 
@@ -159,7 +182,7 @@ def hide_far(
            [  0.,   0.,   0.]])
     """
     n_queries, n_keys = scores.shape[-2:]
-    check_sides(left, right)
+    check_window(left, right, offset)
     sees_first = left is None or offset + n_queries - 1 - left <= 0
     sees_last = right is None or offset + right >= n_keys - 1
     if sees_first and sees_last:
@@ -167,8 +190,11 @@ def hide_far(
     return hide(scores, window_mask(n_queries, n_keys, left, right, offset), out)
 
 
-def check_sides(left: int | None, right: int | None) -> None:
-    """Raise ValueError where a window's side is negative."""
+def check_window(left: int | None, right: int | None, offset: int) -> None:
+    """Raise TypeError for what is no whole number, ValueError where a side is negative."""
+    for name, number in (("left", left), ("right", right), ("offset", offset)):
+        if number is not None and not isinstance(number, int | np.integer):
+            raise TypeError(f"the window's {name} must be a whole number, got {number!r}")
     for name, side in (("left", left), ("right", right)):
         if side is not None and side < 0:
             raise ValueError(

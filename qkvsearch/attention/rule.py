@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from qkvsearch.attention._arguments import named
-from qkvsearch.attention.arrays import Array, cast
-from qkvsearch.attention.masks import add, hide, hide_far
-from qkvsearch.attention.scores import SCORES, Score, cap, dot_score
+from qkvsearch.attention.arrays import Array
+from qkvsearch.attention.masks import add, check_window, hide, hide_far
+from qkvsearch.attention.scores import SCORES, Score, cap, check_widths, dot_score
 from qkvsearch.attention.weights import EMPTY_ROWS, NORMALIZERS
 
 ALL = slice(0, None)
@@ -38,6 +38,15 @@ class Rule:
         named("normalize", self.normalize, NORMALIZERS)
         if not callable(self.score):
             named("score", self.score, SCORES)
+        pair = isinstance(self.window, Sequence) and len(self.window) == 2
+        if self.window is not None and not pair:
+            raise ValueError(f"window must be a pair (left, right), got {self.window!r}")
+        check_window(*self.sides, self.causal_offset)
+
+    def check_widths(self, query: Array, key: Array) -> None:
+        """Raise ValueError where this score cannot compare such vectors."""
+        if not callable(self.score):
+            check_widths(query, key)
 
     @property
     def sides(self) -> tuple[int | None, int | None]:
@@ -71,8 +80,7 @@ class Rule:
     ) -> Array:
         """Scores with the bias added, and −∞ where a query may not attend to a key."""
         if self.bias is not None:
-            bias = cast(block_of(self.bias, rows, keys), scores.dtype)
-            scores = add(scores, bias, out)
+            scores = add(scores, block_of(self.bias, rows, keys), out)
         if self.mask is not None:
             scores = hide(scores, block_of(self.mask, rows, keys), out)
         offset = self.causal_offset + rows.start - keys.start

@@ -26,12 +26,8 @@ def dot_score(
     >>> dot_score(np.array([[3.0, 4.0]]), np.array([[1.0, 0.0], [1.0, 1.0]]), scale=1)
     array([[3., 7.]])
     """
+    check_widths(query, key)
     d = query.shape[-1]
-    if key.shape[-1] != d:
-        raise ValueError(
-            f"query and key must have the same width d, got shapes {tuple(query.shape)} and "
-            f"{tuple(key.shape)}"
-        )
     factor = 1 / math.sqrt(max(d, 1)) if scale is None else float(scale)
     scaled = query if factor == 1 else query * factor
     return scaled @ key.mT if out is None else np.matmul(scaled, key.mT, out=out)
@@ -93,6 +89,15 @@ class AdditiveScore:
         )
 
 
+def check_widths(query: Array, key: Array) -> None:
+    """Raise ValueError where the widths differ, which a product of vectors needs to be equal."""
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(
+            f"query and key must have the same width d, got shapes {tuple(query.shape)} and "
+            f"{tuple(key.shape)}"
+        )
+
+
 SCORES: Mapping[str, Score] = {"dot": dot_score, "cosine": cosine_score}
 
 
@@ -106,9 +111,9 @@ def cap(scores: Array, softcap: float, out: Array | None = None) -> Array:
     >>> cap(np.array([0.0, 1.0, 1000.0]), softcap=10).round(3)
     array([ 0.   ,  0.997, 10.   ])
     """
-    if softcap < 0:
+    if not softcap >= 0:
         raise ValueError(f"softcap must be positive, or 0 for none, got {softcap}")
-    if not softcap:
+    if softcap in (0, math.inf):
         return scores
     limit = float(softcap)
     if out is None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 import tracemalloc
 from typing import Any
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
 
-from qkvsearch.attention import Partial, attention, blocks, dot_score, partial_attention
+from qkvsearch.attention import Partial, attention, blocks, dot_score, functional, partial_attention
+from qkvsearch.attention.functional import attend
 
 INF, NAN = np.inf, np.nan
 MANY = blocks.FEW_SCORES + 1
+SMALL_MASK = np.random.default_rng(7).random((700, 1, 10, 10)) < 0.7
 
 
 def random(*shape: int, dtype: str = "float64", seed: int = 0) -> np.ndarray:
@@ -122,6 +122,115 @@ def test_scores_too_large_for_exp(dtype):
     np.testing.assert_allclose(attention(q, k, v), dense(q, k, v), rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"is_causal": True, "causal_offset": offset} for offset in (-40, -1, 13)]
+    + [{"window": (550, 0)}, {"window": (0, 300)}],
+)
+@pytest.mark.parametrize("size", [0.001, 1.0, 3.0])
+def test_a_block_that_a_row_does_not_see_leaves_its_peak_alone(options, size):
+    q, k = np.full((900, 4), 10, np.float32), np.full((900, 4), -20, np.float32)
+    k[512:] = size
+    v = random(900, 3, dtype="float32")
+    np.testing.assert_allclose(attention(q, k, v, **options), dense(q, k, v, **options), atol=1e-5)
+    first, rest = (
+        partial_attention(
+            q, k[i:j], v[i:j], **{**options, "causal_offset": options.get("causal_offset", 0) - i}
+        )
+        for i, j in ((0, 512), (512, 900))
+    )
+    for merged in (first.merge(rest), rest.merge(first)):
+        np.testing.assert_allclose(merged.output(), dense(q, k, v, **options), atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("far", [10**6, 2**63, 10**30])
+def test_a_window_wider_than_any_text_hides_nothing(dtype, far):
+    given = tensors(dtype)
+    for options in ({"window": (far, far)}, {"window": (far, None), "causal_offset": far - 600}):
+        np.testing.assert_allclose(attention(*given, **options), attention(*given), atol=1e-6)
+    assert not attention(*given, window=(5, 5), causal_offset=far).any()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"window": (-1, None)}, ValueError, "left side must be 0 or more, got -1"),
+        ({"window": (5.0, 0)}, TypeError, r"left must be a whole number, got 5\.0"),
+        ({"window": 5}, ValueError, r"window must be a pair \(left, right\), got 5"),
+        ({"causal_offset": 2.0, "is_causal": True}, TypeError, r"offset must be a whole .* 2\.0"),
+        ({"softcap": NAN}, ValueError, "softcap must be positive"),
+    ],
+)
+def test_a_mistake_is_named_on_every_path(dtype, options, error, message):
+    with pytest.raises(error, match=message):
+        attention(*tensors(dtype), **options)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_widths_that_differ_are_named_on_every_path(dtype):
+    q, k, v = tensors(dtype)
+    with pytest.raises(ValueError, match=r"same width d, got shapes \(500, 8\) and \(600, 7\)"):
+        attention(q, k[:, :7], v)
+
+
+def test_an_infinite_softcap_is_none():
+    given = tensors("float64")
+    np.testing.assert_array_equal(attention(*given, softcap=INF), attention(*given))
+
+
+# --- which path ---
+
+
+@pytest.fixture
+def compiled_parts(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+    """For every part computed in compiled code, whether it could be used."""
+    parts: list[bool] = []
+    original = blocks._in_compiled_code
+
+    def spy(*args: Any) -> Partial:
+        part = original(*args)
+        parts.append(bool(np.isfinite(part.mixed).all()))
+        return part
+
+    monkeypatch.setattr(blocks, "_in_compiled_code", spy)
+    return parts
+
+
+@pytest.mark.parametrize("scale", [1.0, 40.0, 1e4])
+def test_plain_float32_runs_in_compiled_code(compiled_parts, scale):
+    given = tensors("float32", lead=(2,))
+    got = attention(*given, scale=scale, is_causal=True)
+    assert len(compiled_parts) >= 2
+    assert all(compiled_parts)
+    np.testing.assert_allclose(got, dense(*given, scale=scale, is_causal=True), atol=1e-4)
+
+
+def test_the_heads_of_a_layer_run_in_compiled_code(compiled_parts):
+    q, k, v = (random(600, 3, 8, dtype="float32", seed=i).swapaxes(0, 1) for i in range(3))
+    got = attention(q, k, v)
+    assert compiled_parts
+    np.testing.assert_allclose(got, dense(q, k, v), atol=1e-5)
+
+
+@pytest.mark.parametrize("options", [{}, {"mask": SMALL_MASK}, {"is_causal": True}])
+@pytest.mark.parametrize("heads", [1, 2, 6])
+def test_many_small_matrices_are_computed_together(compiled_parts, monkeypatch, options, heads):
+    monkeypatch.setattr(functional, "MANY_SCORES", 1000)
+    q = random(700, 6, 10, 4, dtype="float32")
+    k, v = (random(1, heads, 10, 4, dtype="float32", seed=i) for i in (1, 2))
+    assert MANY < 700 * 6 * 100
+    seen = []
+    monkeypatch.setattr(
+        functional, "attend", lambda q, k, v, rule: seen.append(q.shape) or attend(q, k, v, rule)
+    )
+    got = attention(q, k, v, **options)
+    assert len(seen) > 100
+    assert not compiled_parts
+    np.testing.assert_allclose(got, dense(q, k, v, **options), atol=1e-5)
+
+
 def blocks_scored(**options: Any) -> list[tuple[int, int]]:
     """The queries and keys of each block that is scored, under a custom score."""
     seen = []
@@ -163,107 +272,3 @@ def test_memory_grows_with_the_tokens_not_with_their_pairs():
     tracemalloc.stop()
     assert peak < 16 * 2**20, "all scores at once would be 1 GiB"
     np.testing.assert_allclose(output[-3:], dense(q[-3:], k, v), atol=1e-5)
-
-
-# --- partial results ---
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("options", [{}, {"scale": 30.0}, {"is_causal": True}, {"window": (90, 9)}])
-def test_partial_results_merge_in_any_order(dtype, options):
-    q, k, v = tensors(dtype)
-    parts = [
-        partial_attention(q, k[i : i + 150], v[i : i + 150], causal_offset=20 - i, **options)
-        for i in range(0, 600, 150)
-    ]
-    whole = dense(q, k, v, causal_offset=20, **options)
-    for order in ([0, 1, 2, 3], [3, 1, 0, 2]):
-        merged = parts[order[0]]
-        for i in order[1:]:
-            merged = merged.merge(parts[i])
-        np.testing.assert_allclose(merged.output(), whole, atol=1e-5)
-
-
-def test_merging_with_nothing_changes_nothing():
-    q, k, v = tensors("float64")
-    part = partial_attention(q, k, v)
-    nothing = partial_attention(q, k, v, mask=np.zeros(600, bool))
-    for merged in (part.merge(nothing), nothing.merge(part)):
-        np.testing.assert_array_equal(merged.output(), part.output())
-    assert not nothing.output().any()
-    assert not nothing.merge(nothing).output().any()
-
-
-def test_an_infinite_value_whose_weight_shrinks_to_0_takes_nothing():
-    small = Partial(np.array([0.0]), np.array([1.0]), np.array([[INF]]))
-    large = Partial(np.array([1e4]), np.array([1.0]), np.array([[3.0]]))
-    assert small.merge(large).output() == [[3.0]]
-
-
-@pytest.mark.parametrize("dtype", ["float16", "float32"])
-def test_keys_and_values_in_files_are_read_block_by_block(tmp_path, dtype):
-    q = random(3, 64, dtype=dtype)
-    keys, values = random(100_000, 64, dtype=dtype, seed=1), random(100_000, 8, dtype=dtype, seed=2)
-    np.save(tmp_path / "keys.npy", keys)
-    np.save(tmp_path / "values.npy", values)
-    k, v = (np.load(tmp_path / name, mmap_mode="r") for name in ("keys.npy", "values.npy"))
-    attention(q, k[:90_000], v[:90_000])
-    tracemalloc.start()
-    output = attention(q, k, v)
-    halves = [partial_attention(q, k[i], v[i]) for i in (slice(50_000), slice(50_000, None))]
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert peak < keys.nbytes / 8
-    expected = dense(q, keys, values)
-    np.testing.assert_allclose(output, expected, atol=1e-3 if dtype == "float16" else 1e-5)
-    np.testing.assert_allclose(halves[0].merge(halves[1]).output(), expected, atol=1e-3)
-
-
-# --- threads ---
-
-
-def blas_threads() -> list[int]:
-    return [library["num_threads"] for library in threadpool_info()]
-
-
-def test_the_threads_of_blas_are_given_back():
-    given = tensors("float32", lead=(4,))
-    attention(*given)
-    before = blas_threads()
-    attention(*given)
-    with pytest.raises(ZeroDivisionError):
-        attention(*given, score=lambda query, key, scale: 1 / 0)
-    assert blas_threads() == before
-
-
-def test_calls_from_several_threads_at_once_agree():
-    given = tensors("float32", lead=(4,))
-    expected = attention(*given)
-    before = blas_threads()
-    outputs: list[np.ndarray] = []
-    callers = [threading.Thread(target=lambda: outputs.append(attention(*given))) for _ in range(6)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
-    assert len(outputs) == 6
-    for output in outputs:
-        np.testing.assert_array_equal(output, expected)
-    assert blas_threads() == before
-
-
-def test_a_score_may_itself_attend():
-    x = random(300, 4)
-
-    def attentive(query: np.ndarray, key: np.ndarray, scale: float | None) -> np.ndarray:
-        return dot_score(attention(query, x, x, block_size=50), key, scale)
-
-    got = attention(x, x, x, score=attentive, block_size=100)
-    np.testing.assert_allclose(got, dense(x, x, x, score=attentive), atol=1e-12)
-
-
-def test_partial_attention_is_for_numpy():
-    torch = pytest.importorskip("torch", reason="needs torch")
-    x = torch.ones(3, 2)
-    with pytest.raises(TypeError, match="takes NumPy arrays, got Tensor"):
-        partial_attention(x, x, x)
