@@ -24,8 +24,8 @@ from qkvsearch.attention.rule import Rule
 from qkvsearch.attention.scores import Score
 from qkvsearch.attention.weights import mix
 
-# As many scores as the formula holds at a time, of many small matrices: 64 MiB in float32.
-MANY_SCORES = 2**24
+# As many scores as the formula holds at a time, of many small matrices: 4 MiB in float32.
+MANY_SCORES = 2**20
 
 
 class Steps(NamedTuple):

@@ -44,12 +44,11 @@ class Adam:
 
         weights: `state(layer)`, whose arrays are the layer's own; gradients: arrays of the same
         shapes under the same names. Raises ValueError, before any change, for a gradient without
-        a weight or of another shape.
+        a weight or of another shape, and for a weight that is read-only; TypeError for whole
+        numbers.
         """
         for name, gradient in gradients.items():
-            if name not in weights or weights[name].shape != gradient.shape:
-                found = weights[name].shape if name in weights else "none of that name"
-                raise ValueError(f"gradient {name} {gradient.shape} fits no weight: {found}")
+            _check(name, weights.get(name), gradient)
         for name, gradient in gradients.items():
             weight = weights[name]
             weight -= self._move(name, weight, gradient)
@@ -66,6 +65,19 @@ class Adam:
         unbiased, spread = mean / (1 - self.beta_1**n), square / (1 - self.beta_2**n)
         move = unbiased / (np.sqrt(spread) + self.epsilon)
         return self.learning_rate * (move + self.weight_decay * weight)
+
+
+def _check(name: str, weight: Array | None, gradient: Array) -> None:
+    """Refuse a gradient that fits no weight, and a weight that cannot change."""
+    if weight is None or weight.shape != gradient.shape:
+        found = "none of that name" if weight is None else weight.shape
+        raise ValueError(f"gradient {name} {gradient.shape} fits no weight: {found}")
+    if weight.dtype.kind in "iub":
+        raise TypeError(f"weight {name} must be floats to take a step, got {weight.dtype}")
+    if not weight.flags.writeable:
+        raise ValueError(
+            f"weight {name} is read-only: train a copy of the layer, such as copy.deepcopy makes"
+        )
 
 
 @dataclass(eq=False)
@@ -103,11 +115,14 @@ def fit(
 ) -> list[float]:
     """Train a layer, in place, and return the loss before each step.
 
-    loss_and_gradients(layer, batch) -> loss, gradients by the names of `state(layer)`.
+    loss_and_gradients(layer, batch) -> loss, gradients by the names of `state(layer)`. The arrays
+    there are changed, also those that a dict given to `load` still holds: to keep them, train a
+    copy (copy.deepcopy).
     batches: gone through once an epoch, a list or a `Minibatches`; not an iterator, which would
     be used up after the first. progress(epoch, step, loss) is called after each step, both from 0.
     Nothing here is random: the same batches give the same weights. Raises TypeError for an
-    iterator, FloatingPointError where a loss is NaN or infinite, before it spoils the weights.
+    iterator, FloatingPointError where a loss is NaN or infinite, before it spoils the weights, and
+    what `Adam.step` raises.
 
     >>> from qkvsearch.attention.layers.basic import Linear
     >>> layer = Linear(np.zeros((1, 1)))

@@ -2,8 +2,8 @@
 
 `output, pull = softmax_vjp(scores)` computes softmax(scores) and a function that takes the gradient
 of some loss by the output to its gradient by the scores: a vector-Jacobian product, the chain rule
-one step at a time. Pulls want finite inputs. `attention_gradients.py` has the gradients of
-`attention`, `layer_gradients.py` those of layers, `losses.py` those of losses.
+one step at a time. Pulls want finite inputs. `attention.py` has the gradients of `attention`,
+`layers.py` those of layers, `losses.py` those of losses.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from scipy.special import ndtr
 
-from qkvsearch.attention.layers.basic import gelu, gelu_tanh, relu, standardize
+from qkvsearch.attention.arrays import answer_dtype, cast
+from qkvsearch.attention.layers.basic import as_rows, gelu, gelu_tanh, relu, standardize
 from qkvsearch.attention.layers.initializers import Array
 from qkvsearch.attention.scores import AdditiveScore, cap, cosine_score, dot_score
 from qkvsearch.attention.weights import softmax
@@ -46,8 +47,19 @@ def pull_softmax(weights: Array, gradient: Array) -> Array:
     >>> pull_softmax(np.array([0.5, 0.5]), np.array([1.0, 0.0]))
     array([ 0.25, -0.25])
     """
-    back = weights * gradient
+    back = weighted(weights, gradient)
     return back - weights * back.sum(axis=-1, keepdims=True)
+
+
+def weighted(weights: Array, gradient: Array) -> Array:
+    """weights · gradient with 0 · ∞ = 0 · NaN = 0: what does not count has no say.
+
+    Any shape.
+
+    >>> weighted(np.array([0.5, 0.0]), np.array([1.0, np.nan]))
+    array([0.5, 0. ])
+    """
+    return np.where(weights == 0, 0, weights * gradient)
 
 
 def cap_vjp(scores: Array, softcap: float) -> tuple[Array, Pull]:
@@ -197,14 +209,18 @@ def additive_score_vjp(
 ) -> tuple[Array, ScorePull]:
     """Σₕ wₕ · tanh(q·W_query + k·W_key)ₕ, and back, to w_query, w_key and w too.
 
-    query (..., L, d), key (..., S, d_k) -> (..., L, S).
+    query (..., L, d), key (..., S, d_k) -> (..., L, S); the score's weights count in the dtype of
+    query and key, as in the score itself.
 
     >>> score = AdditiveScore(w_query=np.eye(1), w_key=np.eye(1), w=np.array([2.0]))
     >>> scores, pull = additive_score_vjp(score, np.zeros((1, 1)), np.zeros((1, 1)))
     >>> pull(np.ones((1, 1)))[:2]
     (array([[2.]]), array([[2.]]))
     """
-    w_query, w_key, w = (np.asarray(x) for x in (score.w_query, score.w_key, score.w))
+    dtype = answer_dtype(np, query, key)
+    query, key, w_query, w_key, w = (
+        cast(np.asarray(x), dtype) for x in (query, key, score.w_query, score.w_key, score.w)
+    )
     factor = 1.0 if scale is None else float(scale)
 
     def pull(gradient: Array) -> tuple[Array, Array, dict[str, Array]]:
@@ -218,8 +234,8 @@ def additive_score_vjp(
             back = scaled * (1 - tanh * tanh) * w[h]
             by_q[..., h] = summed_to(back.sum(axis=-1), q.shape[:-1])
             by_k[..., h] = summed_to(back.sum(axis=-2), k.shape[:-1])
-        by_w_query = _rows(query).T @ _rows(by_q)
-        by_w_key = _rows(key).T @ _rows(by_k)
+        by_w_query = as_rows(query).T @ as_rows(by_q)
+        by_w_key = as_rows(key).T @ as_rows(by_k)
         weights = {"w_query": by_w_query, "w_key": by_w_key, "w": by_w}
         return by_q @ w_query.T, by_k @ w_key.T, weights
 
@@ -239,8 +255,3 @@ def summed_to(gradient: Array, shape: tuple[int, ...]) -> Array:
     widened = [more + i for i, n in enumerate(shape) if n == 1 != gradient.shape[more + i]]
     axes = (*range(more), *widened)
     return gradient.sum(axis=axes).reshape(shape) if axes else gradient
-
-
-def _rows(x: Array) -> Array:
-    """All the vectors, whatever the leading axes, as one matrix."""
-    return x.reshape(-1, x.shape[-1])

@@ -1,10 +1,14 @@
-"""Losses to train by: how wrong an output is, one number, and its gradient by the output."""
+"""Losses to train by: how wrong an output is, one number, and its gradient by the output.
+
+float16 is computed in float32; the gradient has the output's dtype, float64 for whole numbers.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
+from qkvsearch.attention.arrays import answer_dtype, cast, working_dtype
 from qkvsearch.attention.layers.initializers import Array
 from qkvsearch.attention.weights import softmax
 
@@ -27,7 +31,8 @@ def cross_entropy(
     labels = np.asarray(targets)
     counted = np.ones(labels.shape, bool) if ignored is None else labels != ignored
     _check(logits, labels, labels[counted])
-    rows, chosen = logits[counted], labels[counted]
+    dtype = answer_dtype(np, logits)
+    rows, chosen = cast(logits[counted], working_dtype(np, dtype)), labels[counted]
     n, places = max(1, len(rows)), np.arange(len(rows))
     peak = rows.max(axis=-1, keepdims=True)
     log_total = np.log(np.exp(rows - peak).sum(axis=-1)) + peak[..., 0]
@@ -35,7 +40,7 @@ def cross_entropy(
 
     by_rows = softmax(rows)
     by_rows[places, chosen] -= 1
-    gradient = np.zeros_like(logits)
+    gradient = np.zeros(logits.shape, dtype)
     gradient[counted] = by_rows / n
     return loss, gradient
 
@@ -48,12 +53,14 @@ def mean_squared_error(output: Array, targets: npt.ArrayLike) -> tuple[float, Ar
     >>> mean_squared_error(np.array([1.0, 2.0]), [1.0, 4.0])
     (2.0, array([ 0., -2.]))
     """
-    wanted = np.asarray(targets, dtype=output.dtype)
+    dtype = answer_dtype(np, output)
+    found = cast(output, working_dtype(np, dtype))
+    wanted = np.asarray(targets, found.dtype)
     if wanted.shape != output.shape:
         raise ValueError(f"targets must have output's shape {output.shape}, got {wanted.shape}")
-    error = output - wanted
+    error = found - wanted
     n = max(1, error.size)
-    return float(np.square(error).sum() / n), 2 * error / n
+    return float(np.square(error).sum() / n), cast(2 * error / n, dtype)
 
 
 def _check(logits: Array, labels: Array, counted: Array) -> None:

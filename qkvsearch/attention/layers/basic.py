@@ -94,7 +94,11 @@ class Linear:
         bias: bool = True,
         dtype: npt.DTypeLike = np.float32,
     ) -> Linear:
-        """A random weight, and a bias of zeros."""
+        """A random weight, and a bias of zeros.
+
+        >>> Linear.create(2, 3, rng=0).weight.shape
+        (3, 2)
+        """
         weight = initializer((d_out, d_in), rng).astype(dtype, copy=False)
         return cls(weight, np.zeros(d_out, dtype) if bias else None)
 
@@ -103,17 +107,29 @@ class Linear:
         if x.shape[-1] != d_in:
             raise ValueError(f"a weight (d_out, d_in) = {(d_out, d_in)} does not fit x {x.shape}")
         # One product of matrices; NumPy would take the leading axes one by one, ten times slower.
-        y = (x.reshape(-1, d_in) @ self.weight.T).reshape(*x.shape[:-1], d_out)
-        if self.bias is not None:
-            y += self.bias
-        return y
+        y = (as_rows(x) @ self.weight.T).reshape(*x.shape[:-1], d_out)
+        if self.bias is None:
+            return y
+        # In place, unless whole numbers would cut the bias's fractions off.
+        return np.add(y, self.bias, out=None if y.dtype.kind in "iub" else y)
+
+
+def as_rows(x: Array) -> Array:
+    """All the vectors, whatever the leading axes, as one matrix: (..., d) -> (n, d).
+
+    >>> as_rows(np.ones((0, 5, 8))).shape
+    (0, 8)
+    """
+    # Not −1: an array without entries does not tell how many rows it has.
+    return x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
 
 
 @dataclass(eq=False)
 class LayerNorm:
     """Every vector at mean 0 and variance 1, then stretched and shifted.
 
-    weight (d,), bias (d,); x (..., d) -> (..., d).   Ba et al. 2016, section 3.
+    weight (d,), bias (d,); x (..., d) -> (..., d). Raises ValueError where the width of x is not
+    d.   Ba et al. 2016, section 3.
 
     >>> LayerNorm.create(2)(np.array([10.0, 30.0])).round(3)
     array([-1.,  1.])
@@ -134,7 +150,15 @@ class LayerNorm:
         return self.stretch(standardize(x, self.epsilon)[0])
 
     def stretch(self, standardized: Array) -> Array:
-        """Vectors at mean 0 and variance 1 (..., d), at the mean and variance learned."""
+        """Vectors at mean 0 and variance 1 (..., d), at the mean and variance learned.
+
+        >>> LayerNorm(weight=np.array([2.0, 2.0]), bias=np.ones(2)).stretch(np.array([-1.0, 1.0]))
+        array([-1.,  3.])
+        """
+        if standardized.shape[-1:] != self.weight.shape:
+            raise ValueError(
+                f"a weight (d,) = {self.weight.shape} does not fit x {standardized.shape}"
+            )
         y = standardized * self.weight
         y += self.bias
         return y
@@ -193,8 +217,8 @@ class FeedForward:
 class Embedding:
     """A table of vectors, looked up by number.
 
-    weight (n, d); ids (...), whole numbers -> (..., d). Raises TypeError where ids are not whole
-    numbers, ValueError where one lies outside 0 … n − 1.
+    weight (n, d); ids (...), whole numbers or none at all -> (..., d). Raises TypeError where ids
+    are not whole numbers, ValueError where one lies outside 0 … n − 1.
 
     >>> Embedding(np.array([[0.0, 0.0], [1.0, 2.0]]))([1, 0])
     array([[1., 2.],
@@ -213,14 +237,24 @@ class Embedding:
         initializer: Initializer = gaussian,
         dtype: npt.DTypeLike = np.float32,
     ) -> Embedding:
-        """A random table."""
+        """A random table.
+
+        >>> Embedding.create(10, 4, rng=0)([[1, 2, 3]]).shape
+        (1, 3, 4)
+        """
         return cls(initializer((n, d), rng).astype(dtype, copy=False))
 
     def __call__(self, ids: npt.ArrayLike) -> Array:
+        return self.weight[self.rows(ids)]
+
+    def rows(self, ids: npt.ArrayLike) -> npt.NDArray[np.integer]:
+        """The ids as an array, checked; an empty list, which NumPy takes for floats, is one too."""
         rows = np.asarray(ids)
+        if rows.size == 0:
+            return rows.astype(np.intp)
         if rows.dtype.kind not in "iu":
             raise TypeError(f"ids must be whole numbers, got {rows.dtype}")
         n = len(self.weight)
-        if rows.size and not 0 <= rows.min() <= rows.max() < n:
+        if not 0 <= rows.min() <= rows.max() < n:
             raise ValueError(f"ids must lie in 0 … {n - 1}, got {rows.min()} to {rows.max()}")
-        return self.weight[rows]
+        return rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,7 +52,11 @@ class MultiHeadAttention:
 
     @property
     def n_key_heads(self) -> int:
-        """How many heads key and value have."""
+        """How many heads key and value have.
+
+        >>> MultiHeadAttention.create(8, n_heads=4, rng=0, n_key_heads=2).n_key_heads
+        2
+        """
         return len(self.key.weight) * self.n_heads // len(self.query.weight)
 
     @classmethod
@@ -65,7 +70,10 @@ class MultiHeadAttention:
         score: str | AdditiveScore = "dot",
         **linear: Any,
     ) -> MultiHeadAttention:
-        """Random projections; `linear` (initializer, bias, dtype) goes to `Linear.create`."""
+        """Random projections; `linear` (initializer, bias, dtype) goes to `Linear.create`.
+
+        The weights of an `AdditiveScore` are copied, so that no two layers share them.
+        """
         rng = np.random.default_rng(rng)
         d_key = d_model if n_key_heads is None else d_model * n_key_heads // max(n_heads, 1)
         return cls(
@@ -74,7 +82,7 @@ class MultiHeadAttention:
             value=Linear.create(d_model, d_key, rng, **linear),
             output=Linear.create(d_model, d_model, rng, **linear),
             n_heads=n_heads,
-            score=score,
+            score=deepcopy(score),
         )
 
     def __call__(
@@ -85,6 +93,16 @@ class MultiHeadAttention:
         With `return_weights`, (output, weights (..., n_heads, L, S)). The options and errors are
         those of `attention` (mask, bias, is_causal, window, ...). mask and bias broadcast to
         (..., L, S) for all heads; one with an axis more than x does to (..., n_heads, L, S).
+
+        So a mask of two axes is one matrix (L, S) for all texts. A row for each text, such as a
+        `padding_mask` (n, S), goes in as mask[:, None, :]: as it is, it would be taken for that
+        matrix, and where n = L nobody could tell.
+
+        >>> layer, x = MultiHeadAttention.create(8, n_heads=2, rng=0), np.ones((2, 3, 8))
+        >>> kept = np.array([[True, True, False], [True, True, True]])
+        >>> layer(x, mask=kept[:, None, :], return_weights=True)[1][:, 0, 0].round(2)
+        array([[0.5 , 0.5 , 0.  ],
+               [0.33, 0.33, 0.33]])
         """
         heads = self.heads(x, x if memory is None else memory)
         mixed = attention(
@@ -95,7 +113,12 @@ class MultiHeadAttention:
         return self.output(join_heads(mixed[0])), mixed[1]
 
     def heads(self, x: Array, memory: Array) -> tuple[Array, Array, Array]:
-        """Query heads of x (..., n_heads, L, d_head), key and value heads of the memory."""
+        """Query heads of x (..., n_heads, L, d_head), key and value heads of the memory.
+
+        >>> layer = MultiHeadAttention.create(8, n_heads=4, rng=0, n_key_heads=2)
+        >>> [head.shape for head in layer.heads(np.ones((5, 8)), np.ones((7, 8)))]
+        [(4, 5, 2), (2, 7, 2), (2, 7, 2)]
+        """
         return (
             split_heads(self.query(x), self.n_heads),
             split_heads(self.key(memory), self.n_key_heads),
@@ -116,7 +139,7 @@ def split_heads(x: Array, n_heads: int) -> Array:
     >>> split_heads(np.ones((7, 5, 8)), n_heads=2).shape
     (7, 2, 5, 4)
     """
-    return x.reshape(*x.shape[:-1], n_heads, -1).swapaxes(-3, -2)
+    return x.reshape(*x.shape[:-1], n_heads, x.shape[-1] // n_heads).swapaxes(-3, -2)
 
 
 def join_heads(x: Array) -> Array:
@@ -126,7 +149,7 @@ def join_heads(x: Array) -> Array:
     (7, 5, 8)
     """
     x = x.swapaxes(-3, -2)
-    return x.reshape(*x.shape[:-2], -1)
+    return x.reshape(*x.shape[:-2], x.shape[-2] * x.shape[-1])
 
 
 def over_heads(mask: npt.ArrayLike | None, n_axes: int) -> Array | None:

@@ -31,7 +31,8 @@ def sinusoidal_positions(n: int, d: int, dtype: npt.DTypeLike = np.float32) -> A
 class LearnedPositions:
     """A learned vector for each position, added to the token there.
 
-    weight (n, d); x (..., L, d) -> (..., L, d). Raises ValueError where L is above n.
+    weight (n, d); x (..., L, d) -> (..., L, d). Raises ValueError where L is above n, or the width
+    of x is not d.
     Gehring et al. 2017, section 3.1; Devlin et al. 2019 (BERT), section 3.
 
     >>> LearnedPositions(np.array([[0.5], [0.0]]))(np.ones((2, 1)))
@@ -51,11 +52,17 @@ class LearnedPositions:
         initializer: Initializer = gaussian,
         dtype: npt.DTypeLike = np.float32,
     ) -> LearnedPositions:
-        """A random table."""
+        """A random table.
+
+        >>> LearnedPositions.create(512, 8, rng=0)(np.ones((2, 5, 8))).shape
+        (2, 5, 8)
+        """
         return cls(initializer((n, d), rng).astype(dtype, copy=False))
 
     def __call__(self, x: Array) -> Array:
-        n, length = len(self.weight), x.shape[-2]
+        (n, d), length = self.weight.shape, x.shape[-2]
+        if x.shape[-1] != d:
+            raise ValueError(f"a weight (n, d) = {(n, d)} does not fit x {x.shape}")
         if length > n:
             raise ValueError(f"a text of {length} tokens is longer than the {n} positions learned")
         return x + self.weight[:length]

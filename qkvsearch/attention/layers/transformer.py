@@ -13,6 +13,7 @@ import numpy.typing as npt
 from qkvsearch.attention.layers.basic import FeedForward, LayerNorm
 from qkvsearch.attention.layers.initializers import Array, Rng
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention
+from qkvsearch.attention.scores import AdditiveScore
 
 
 class LayerOutput(NamedTuple):
@@ -68,12 +69,18 @@ class EncoderLayer:
         norm_first: bool = False,
         epsilon: float = 1e-5,
         dtype: npt.DTypeLike = np.float32,
+        n_key_heads: int | None = None,
+        score: str | AdditiveScore = "dot",
         **linear: Any,
     ) -> EncoderLayer:
-        """Random weights; `linear` (initializer, bias) goes to `Linear.create`."""
+        """Random weights; `linear` (initializer, bias) goes to `Linear.create`.
+
+        n_key_heads, score: as for `MultiHeadAttention.create`.
+        """
         rng, linear = np.random.default_rng(rng), {"dtype": dtype, **linear}
+        heads: dict[str, Any] = {"n_key_heads": n_key_heads, "score": score}
         return cls(
-            MultiHeadAttention.create(d_model, n_heads, rng, **linear),
+            MultiHeadAttention.create(d_model, n_heads, rng, **heads, **linear),
             LayerNorm.create(d_model, epsilon=epsilon, dtype=dtype),
             FeedForward.create(d_model, d_feedforward, rng, activation=activation, **linear),
             LayerNorm.create(d_model, epsilon=epsilon, dtype=dtype),
@@ -93,7 +100,7 @@ class EncoderLayer:
 
 @dataclass(eq=False)
 class DecoderLayer:
-    """Look-ahead self-attention, attention to a memory, then feed forward.
+    """Self-attention without looking ahead, attention to a memory, then feed forward.
 
     Normed after each residual sum, or before each sublayer with `norm_first`.
     Vaswani et al. 2017, section 3.1; `norm_first`: Xiong et al. 2020, section 3.2.
@@ -113,17 +120,30 @@ class DecoderLayer:
 
     @classmethod
     def create(
-        cls, d_model: int, n_heads: int, d_feedforward: int, rng: Rng, **layer: Any
+        cls,
+        d_model: int,
+        n_heads: int,
+        d_feedforward: int,
+        rng: Rng,
+        *,
+        activation: str = "relu",
+        norm_first: bool = False,
+        epsilon: float = 1e-5,
+        **attention: Any,
     ) -> DecoderLayer:
-        """Random weights; `layer` as for `EncoderLayer.create`."""
+        """Random weights; `attention` (n_key_heads, score, dtype, ...) as for `EncoderLayer.create`.
+
+        Both attentions are made alike.
+        """
         rng = np.random.default_rng(rng)
-        own = EncoderLayer.create(d_model, n_heads, d_feedforward, rng, **layer)
-        cross = EncoderLayer.create(d_model, n_heads, 1, rng, **layer)
+        rest: dict[str, Any] = {"activation": activation, "norm_first": norm_first}
+        rest["epsilon"] = epsilon
+        own = EncoderLayer.create(d_model, n_heads, d_feedforward, rng, **rest, **attention)
         return cls(
             attention=own.attention,
             attention_norm=own.attention_norm,
-            memory_attention=cross.attention,
-            memory_norm=cross.attention_norm,
+            memory_attention=MultiHeadAttention.create(d_model, n_heads, rng, **attention),
+            memory_norm=_norm_like(own.attention_norm),
             feed_forward=own.feed_forward,
             feed_forward_norm=own.feed_forward_norm,
             norm_first=own.norm_first,
@@ -136,16 +156,17 @@ class DecoderLayer:
         *,
         mask: npt.ArrayLike | None = None,
         memory_mask: npt.ArrayLike | None = None,
+        is_causal: bool = True,
         return_weights: bool = False,
         **options: Any,
     ) -> Any:
         """x (..., L, d), memory (..., S, d) -> (..., L, d), or on request a `LayerOutput`.
 
-        mask hides tokens of x, broadcast to (..., L, L), in addition to what comes later;
-        memory_mask hides tokens of the memory, broadcast to (..., L, S). `options` (window, ...) go
-        to the self-attention.
+        mask hides tokens of x, broadcast to (..., L, L), in addition to what comes later, which
+        only is_causal=False shows; memory_mask hides tokens of the memory, broadcast to
+        (..., L, S). `options` (window, ...) go to the self-attention.
         """
-        options |= {"mask": mask, "is_causal": True, "return_weights": return_weights}
+        options |= {"mask": mask, "is_causal": is_causal, "return_weights": return_weights}
         recalled: dict[str, Any] = {"mask": memory_mask, "return_weights": return_weights}
         attend = partial(self.attention, **options)
         recall = partial(self.memory_attention, memory=memory, **recalled)
@@ -226,8 +247,12 @@ def _last_norm(layers: Sequence[EncoderLayer | DecoderLayer]) -> LayerNorm | Non
     """With `norm_first` nothing has normed the last sum: a stack of such layers does."""
     if not layers or not layers[-1].norm_first:
         return None
-    like = layers[-1].feed_forward_norm
-    return LayerNorm.create(len(like.weight), epsilon=like.epsilon, dtype=like.weight.dtype)
+    return _norm_like(layers[-1].feed_forward_norm)
+
+
+def _norm_like(norm: LayerNorm) -> LayerNorm:
+    """A new norm, of the same width, epsilon and dtype."""
+    return LayerNorm.create(len(norm.weight), epsilon=norm.epsilon, dtype=norm.weight.dtype)
 
 
 def _run(
