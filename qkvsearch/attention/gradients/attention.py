@@ -9,7 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention.functional import attention
+from qkvsearch.attention._arguments import checked
+from qkvsearch.attention.arrays import cast
+from qkvsearch.attention.functional import attend
 from qkvsearch.attention.gradients.functions import (
     ScorePull,
     additive_score_vjp,
@@ -18,14 +20,16 @@ from qkvsearch.attention.gradients.functions import (
     dot_score_vjp,
     pull_softmax,
     summed_to,
+    weighted,
 )
 from qkvsearch.attention.layers.initializers import Array
-from qkvsearch.attention.masks import hide, window_mask
+from qkvsearch.attention.rule import Rule
 from qkvsearch.attention.scores import AdditiveScore
 
 
 class AttentionGradients(NamedTuple):
-    """Gradients in the shapes of the inputs; score: of an `AdditiveScore`'s weights, by name."""
+    """Gradients in the shapes of the inputs and the output's dtype; score: of an `AdditiveScore`'s
+    weights, by name."""
 
     query: Array
     key: Array
@@ -39,17 +43,17 @@ def attention_vjp(
     key: npt.ArrayLike,
     value: npt.ArrayLike,
     *,
+    mask: npt.ArrayLike | None = None,
     bias: npt.ArrayLike | None = None,
-    scale: float | None = None,
-    softcap: float = 0.0,
     score: str | AdditiveScore = "dot",
-    normalize: str = "softmax",
+    block_size: Any = None,
     **options: Any,
 ) -> tuple[Array, Callable[[Array], AttentionGradients]]:
     """`attention`, and back: its verbs in reverse order, each by its own gradient.
 
-    Shapes, options and errors as for `attention`; the pull takes (..., Hq, L, dv) and sums where
-    inputs broadcast or share heads. Raises TypeError for a score that is a function of one's own.
+    Shapes, dtypes, options and errors as for `attention`, but that it never goes by blocks; the
+    pull takes (..., Hq, L, dv) and sums where inputs broadcast or share heads. What a hidden token
+    holds, be it NaN, has no say. Raises TypeError for a score that is a function of one's own.
     Vaswani et al. 2017, section 3.2.1.
 
     >>> output, pull = attention_vjp([[0.0]], [[1.0], [-1.0]], [[1.0], [0.0]])
@@ -57,27 +61,31 @@ def attention_vjp(
     (array([[0.5]]), array([[0.5]]))
     """
     way_back = score_vjp(score)
-    how: dict[str, Any] = {"scale": scale, "softcap": softcap, "normalize": normalize, **options}
-    output, weights = attention(
-        query, key, value, bias=bias, score=score, **how, return_weights=True
-    )
-    q, k, v = np.asarray(query), np.asarray(key), np.asarray(value)
-    added = np.zeros(1, weights.dtype) if bias is None else np.asarray(bias)
+    given = checked(query, key, value, mask, bias)
+    rule = Rule(given.mask, given.bias, score=score, **options)
+    q, k, v = given.ready()
+    with np.errstate(all="ignore"):
+        *_, masked, weights, output = attend(q, k, v, rule)
 
+    @np.errstate(all="ignore")
     def pull(gradient: Array) -> AttentionGradients:
-        k_shared, v_shared = _for_query_heads(k, q), _for_query_heads(v, q)
-        scores, pull_score = way_back(q, k_shared, scale)
-        capped, pull_cap = cap_vjp(scores, softcap)
-        visible = _visible(weights.shape, added, **options)
-        by_weights = summed_to(gradient @ v_shared.swapaxes(-1, -2), weights.shape)
-        by_scores = _pull_weights(normalize, weights, capped + added, visible, by_weights)
-        by_query, by_key, by_score = pull_score(pull_cap(summed_to(by_scores, scores.shape)))
-        by_value = summed_to(weights.swapaxes(-1, -2) @ gradient, v_shared.shape)
-        by_bias = None if bias is None else summed_to(by_scores, added.shape)
-        by_key, by_value = _over_query_heads(by_key, k.shape), _over_query_heads(by_value, v.shape)
-        return AttentionGradients(by_query, by_key, by_value, by_bias, by_score)
+        gradient, visible = np.asarray(gradient, given.working), masked != -np.inf
+        scores, pull_score = way_back(q, _seen(k, visible), rule.scale)
+        _, pull_cap = cap_vjp(scores, rule.softcap)
+        by_weights = summed_to(gradient @ v.swapaxes(-1, -2), weights.shape)
+        pull_weights = NORMALIZER_PULLS[rule.normalize]
+        by_masked = np.where(visible, pull_weights(weights, masked, by_weights), 0)
+        by_query, by_key, by_score = pull_score(pull_cap(summed_to(by_masked, scores.shape)))
+        by_value = summed_to(weights.swapaxes(-1, -2) @ gradient, v.shape)
+        return AttentionGradients(
+            cast(by_query, given.dtype),
+            cast(_over_query_heads(by_key, given.key.shape), given.dtype),
+            cast(_over_query_heads(by_value, given.value.shape), given.dtype),
+            None if rule.bias is None else cast(summed_to(by_masked, rule.bias.shape), given.dtype),
+            {name: cast(array, given.dtype) for name, array in by_score.items()},
+        )
 
-    return output, pull
+    return cast(output, given.dtype), pull
 
 
 # --- the verbs, backwards ---
@@ -93,22 +101,20 @@ def score_vjp(score: Any) -> Callable[..., tuple[Array, ScorePull]]:
         return partial(additive_score_vjp, score)
     if callable(score):
         raise TypeError(f"no gradient is known for the score {score!r}")
-    # An unknown name is for `attention` to refuse: it knows which there are.
+    # An unknown name is for `Rule` to refuse: it knows which there are.
     return {"cosine": cosine_score_vjp}.get(score, dot_score_vjp)
 
 
-def _pull_weights(
-    normalize: str, weights: Array, scores: Array, visible: Array, gradient: Array
-) -> Array:
-    """Back from the weights to the scores; what is hidden gets no gradient."""
-    pull = NORMALIZER_PULLS[normalize]
-    return np.where(visible, pull(weights, hide(scores, visible), gradient), 0)
+def _seen(key: Array, visible: Array) -> Array:
+    """The keys, and 0 in place of those that no query may attend to."""
+    anywhere = np.expand_dims(visible.any(axis=-2), -1)
+    return np.where(summed_to(anywhere, (*key.shape[:-1], 1)), key, 0)
 
 
 def _pull_relu(weights: Array, scores: Array, gradient: Array) -> Array:
     """Back through max(0, s) / Σ max(0, s)."""
     total = np.maximum(scores, 0).sum(axis=-1, keepdims=True)
-    back = gradient - (gradient * weights).sum(axis=-1, keepdims=True)
+    back = gradient - weighted(weights, gradient).sum(axis=-1, keepdims=True)
     return np.where(scores > 0, back / np.where(total == 0, 1, total), 0)
 
 
@@ -119,33 +125,10 @@ NORMALIZER_PULLS: Mapping[str, Callable[[Array, Array, Array], Array]] = {
 }
 
 
-def _visible(
-    shape: tuple[int, ...],
-    bias: Array,
-    mask: npt.ArrayLike | None = None,
-    is_causal: bool = False,
-    causal_offset: int = 0,
-    window: tuple[int | None, int | None] | None = None,
-    **_: Any,
-) -> Array:
-    """Which key each query could attend to, (..., L, S)."""
-    left, right = window or (None, None)
-    n_queries, n_keys = shape[-2:]
-    near = window_mask(n_queries, n_keys, left, 0 if is_causal else right, causal_offset)
-    visible = near & (bias != -np.inf)
-    return np.broadcast_to(visible if mask is None else visible & np.asarray(mask), shape)
-
-
-def _for_query_heads(x: Array, query: Array) -> Array:
-    """The heads of a key or value repeated until every query head has its own."""
-    if min(x.ndim, query.ndim) < 3 or x.shape[-3] in (1, query.shape[-3]) or query.shape[-3] == 1:
-        return x
-    return np.repeat(x, query.shape[-3] // x.shape[-3], axis=-3)
-
-
 def _over_query_heads(gradient: Array, shape: tuple[int, ...]) -> Array:
-    """Back through `_for_query_heads`: a head gets the sum of its copies' gradients."""
+    """Back through `share_heads`: a head gets the sum of its copies' gradients."""
     if gradient.shape == shape:
         return gradient
     *lead, n_heads, n_keys, width = shape
-    return gradient.reshape(*lead, n_heads, -1, n_keys, width).sum(axis=-3)
+    copies = gradient.shape[-3] // n_heads
+    return gradient.reshape(*lead, n_heads, copies, n_keys, width).sum(axis=-3)

@@ -18,12 +18,19 @@ from scipy.sparse import csr_array
 
 from qkvsearch.attention.gradients.attention import attention_vjp
 from qkvsearch.attention.gradients.functions import ACTIVATION_VJPS, standardize_vjp, summed_to
-from qkvsearch.attention.layers.basic import Embedding, FeedForward, LayerNorm, Linear
+from qkvsearch.attention.layers.basic import (
+    Embedding,
+    FeedForward,
+    LayerNorm,
+    Linear,
+    as_rows,
+)
 from qkvsearch.attention.layers.initializers import Array
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention, join_heads, split_heads
 from qkvsearch.attention.layers.positions import LearnedPositions
 from qkvsearch.attention.layers.state import prefixed
 from qkvsearch.attention.layers.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer
+from qkvsearch.attention.weights import mix
 
 Weights = dict[str, Array]
 Pull = Callable[[Array], tuple[tuple[Array, ...], Weights]]
@@ -39,6 +46,14 @@ def vjp(layer: Any, *inputs: Any, **options: Any) -> tuple[Array, Pull]:
     >>> output, pull = vjp(Linear(weight=np.array([[3.0, 4.0]])), np.array([1.0, 2.0]))
     >>> pull(np.array([1.0]))
     ((array([3., 4.]),), {'weight': array([[1., 2.]])})
+
+    With a memory there are two inputs:
+
+    >>> x, memory = np.ones((5, 4)), np.ones((7, 4))
+    >>> output, pull = vjp(Decoder.create(1, 4, 2, 8, rng=0), x, memory)
+    >>> (by_x, by_memory), by_weights = pull(output)
+    >>> by_memory.shape, by_weights["layers.0.memory_attention.key.weight"].shape
+    ((7, 4), (4, 4))
     """
     name = type(layer).__name__
     raise TypeError(f"no gradient is known for {name}: give it one by @vjp.register")
@@ -46,12 +61,12 @@ def vjp(layer: Any, *inputs: Any, **options: Any) -> tuple[Array, Pull]:
 
 @vjp.register
 def linear_vjp(layer: Linear, x: Array) -> tuple[Array, Pull]:
-    """x·Wᵀ + b, and back: g·W for x, gᵀ·x for W, Σ g for b."""
-    d_out, d_in = layer.weight.shape
+    """x·Wᵀ + b, and back: g·W for x, gᵀ·x for W, Σ g for b; none to W from a row without any g."""
 
+    @np.errstate(invalid="ignore")
     def pull(gradient: Array) -> tuple[tuple[Array, ...], Weights]:
-        rows = gradient.reshape(-1, d_out)
-        weights = {"weight": rows.T @ x.reshape(-1, d_in)}
+        rows = as_rows(gradient)
+        weights = {"weight": mix(rows.T, as_rows(x))}
         if layer.bias is not None:
             weights["bias"] = rows.sum(axis=0)
         return ((rows @ layer.weight).reshape(x.shape),), weights
@@ -89,17 +104,21 @@ def feed_forward_vjp(layer: FeedForward, x: Array) -> tuple[Array, Pull]:
 
 @vjp.register
 def embedding_vjp(layer: Embedding, ids: npt.ArrayLike) -> tuple[Array, Pull]:
-    """The rows of ids, and back: each row of the table gets the sum over where it was used."""
-    output = layer(ids)
-    rows = np.ravel(ids)
+    """The rows of ids, and back: each row of the table gets the sum over where it was used.
+
+    >>> _, pull = vjp(Embedding(np.eye(2)), [1, 1])  # ids have no gradient
+    >>> pull(np.ones((2, 2)))
+    ((), {'weight': array([[0., 0.], [2., 2.]])})
+    """
+    rows = layer.rows(ids)
 
     def pull(gradient: Array) -> tuple[tuple[Array, ...], Weights]:
         # A lookup is a product with a one-hot matrix, and its way back one with the transpose.
-        ones, ends = np.ones(len(rows), gradient.dtype), np.arange(len(rows) + 1)
-        one_hot = csr_array((ones, rows, ends), shape=(len(rows), len(layer.weight)))
-        return (), {"weight": one_hot.T @ gradient.reshape(len(rows), -1)}
+        ones, ends = np.ones(rows.size, gradient.dtype), np.arange(rows.size + 1)
+        one_hot = csr_array((ones, rows.ravel(), ends), shape=(rows.size, len(layer.weight)))
+        return (), {"weight": one_hot.T @ as_rows(gradient)}
 
-    return output, pull
+    return layer.weight[rows], pull
 
 
 @vjp.register
@@ -122,6 +141,11 @@ def multi_head_attention_vjp(
     """Projections, attention head by head, the output layer, and back through them.
 
     A bias counts as a constant; `attention_vjp` has the gradient by it.
+
+    >>> layer, x = MultiHeadAttention.create(8, n_heads=2, rng=0), np.ones((5, 8))
+    >>> output, pull = vjp(layer, x, is_causal=True)
+    >>> [by_x.shape for by_x in pull(output)[0]]
+    [(5, 8)]
     """
     source = x if memory is None else memory
     q, pull_query = vjp(layer.query, x)
@@ -174,10 +198,11 @@ def decoder_layer_vjp(
     *,
     mask: npt.ArrayLike | None = None,
     memory_mask: npt.ArrayLike | None = None,
+    is_causal: bool = True,
     **options: Any,
 ) -> tuple[Array, Pull]:
-    """Look-ahead self-attention, attention to the memory, feed forward, and back through them."""
-    attend = partial(vjp, layer.attention, mask=mask, is_causal=True, **options)
+    """Self-attention, attention to the memory, feed forward, and back through them."""
+    attend = partial(vjp, layer.attention, mask=mask, is_causal=is_causal, **options)
     recall = partial(vjp, layer.memory_attention, memory=memory, mask=memory_mask)
     x, pull_attention = _residual_vjp(x, attend, layer.attention_norm, layer.norm_first)
     x, pull_memory = _residual_vjp(x, recall, layer.memory_norm, layer.norm_first)

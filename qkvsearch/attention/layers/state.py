@@ -93,12 +93,14 @@ def _filled(name: str, part: Any, weights: Mapping[str, Array]) -> Any:
     """The part of that name with its weights replaced, all the way down."""
     if isinstance(part, np.ndarray):
         return weights[name]
+    if next(_weights(name, part), None) is None:
+        return part
     inside = {key: _filled(_dotted(name, key), x, weights) for key, x in _inside(part).items()}
     if isinstance(part, list | tuple):
         return getattr(part, "_make", type(part))(inside.values())  # _make: a named tuple's
     if isinstance(part, dict):
         return inside
-    return replace(part, **inside) if _is_layer(part) else part
+    return replace(part, **inside)
 
 
 def _check(expected: Mapping[str, Array], found: Mapping[str, Array]) -> None:

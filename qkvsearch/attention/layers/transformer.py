@@ -131,9 +131,12 @@ class DecoderLayer:
         epsilon: float = 1e-5,
         **attention: Any,
     ) -> DecoderLayer:
-        """Random weights; `attention` (n_key_heads, score, dtype, ...) as for `EncoderLayer.create`.
+        """Random weights; `attention` (n_key_heads, score, dtype, initializer, bias) for both
+        attentions, and all as for `EncoderLayer.create`.
 
-        Both attentions are made alike.
+        >>> layer = DecoderLayer.create(8, n_heads=4, d_feedforward=16, rng=0, n_key_heads=2)
+        >>> layer.memory_attention.n_key_heads
+        2
         """
         rng = np.random.default_rng(rng)
         rest: dict[str, Any] = {"activation": activation, "norm_first": norm_first}
