@@ -34,9 +34,7 @@ def side_by_side(n_tokens: int, causal: bool, spread: str, turns: int) -> list[R
     import torch
 
     rng = np.random.default_rng(0)
-    q, k, v = (
-        rng.standard_normal((1, HEADS, n_tokens, WIDTH), dtype=np.float32) for _ in range(3)
-    )
+    q, k, v = (rng.standard_normal((1, HEADS, n_tokens, WIDTH), dtype=np.float32) for _ in range(3))
     q *= SPREADS[spread]
     tensors = [torch.from_numpy(x) for x in (q, k, v)]
     kernel = torch.nn.functional.scaled_dot_product_attention
