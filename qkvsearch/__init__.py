@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
     from qkvsearch.data.interactions import Interactions
-    from qkvsearch.embeddings import BiasedMF, CorpusEncoder, ImplicitALS
+    from qkvsearch.embeddings import BiasedMF, CooccurrenceEncoder, CorpusEncoder, ImplicitALS
     from qkvsearch.engine import Engine, build
     from qkvsearch.engine import open_workspace as open
     from qkvsearch.errors import QkvError
@@ -27,6 +27,7 @@ _HOMES = {
     "open": "engine:open_workspace",
     "BiasedMF": "embeddings.explicit:BiasedMF",
     "Columns": "data.columns:Columns",
+    "CooccurrenceEncoder": "embeddings.cooccurrence:CooccurrenceEncoder",
     "CorpusEncoder": "embeddings.corpus:CorpusEncoder",
     "Engine": "engine:Engine",
     "Hit": "retrieval:Hit",
@@ -39,6 +40,7 @@ _HOMES = {
 __all__ = [
     "BiasedMF",
     "Columns",
+    "CooccurrenceEncoder",
     "CorpusEncoder",
     "Engine",
     "Hit",

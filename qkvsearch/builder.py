@@ -8,10 +8,10 @@ from pathlib import Path
 from qkvsearch import __version__
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.readers import Dataset
+from qkvsearch.embeddings.encoders import fitted_encoder, item_keys, prior_weights
 from qkvsearch.embeddings.feedback import confidences
 from qkvsearch.embeddings.text import Analyzer
 from qkvsearch.embeddings.vocabulary import count_terms
-from qkvsearch.errors import QkvError, suggest
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.stored import (
     store_encoder,
@@ -21,8 +21,6 @@ from qkvsearch.stored import (
     store_ratings,
 )
 from qkvsearch.workspace import BuildContents, Workspace
-
-ENCODERS = ("corpus",)
 
 # What is being done, how far, of how much.
 Progress = Callable[[str, int, int], None]
@@ -36,9 +34,7 @@ def build_workspace(
     progress: Progress | None = None,
 ) -> Workspace:
     """Learn everything from `dataset` and publish it at `path`. Raises `QkvError`."""
-    if encoder not in ENCODERS:
-        close = suggest(encoder, list(ENCODERS))
-        raise QkvError(f"no encoder {encoder!r}{close} (there is {', '.join(ENCODERS)})")
+    weights = prior_weights(encoder)  # an encoder that is not there is said before any work
     report = progress or (lambda stage, done, total: None)
     contents = BuildContents(
         catalog=dataset.catalog,
@@ -50,7 +46,7 @@ def build_workspace(
             "rows": [str(line) for line in dataset.reports],
         },
     )
-    _add_text(contents, dataset.catalog.texts(), report)
+    _add_text(contents, dataset.catalog.fields(), weights, report)
     if dataset.interactions is not None:
         _add_interactions(contents, dataset.interactions, report)
     workspace = Workspace(path)
@@ -60,16 +56,24 @@ def build_workspace(
     return workspace
 
 
-def _add_text(contents: BuildContents, texts: list[str], report: Progress) -> None:
-    """The lexical keys, and the corpus encoder with its dense keys."""
-    from qkvsearch.embeddings.corpus import CorpusEncoder
+def _add_text(
+    contents: BuildContents, fields: list[list[str]], prior: dict[str, float], report: Progress
+) -> None:
+    """The lexical keys, each dense head's encoder and keys, and how much every head counts."""
+    from qkvsearch.evaluation.head_weights import learn_head_weights
 
-    report("reading texts", 0, 2)
+    texts = ["\n".join(column) for column in zip(*fields, strict=True)]
+    steps = len(prior) + 1
+    report("reading texts", 0, steps)
     store_lexical(contents, LexicalKeys.from_counts(*count_terms(texts, Analyzer().key_terms)))
-    report("reading texts", 1, 2)
-    fitted = CorpusEncoder().fit(texts)
-    store_encoder(contents, fitted.encoder_, fitted.embeddings_)
-    report("reading texts", 2, 2)
+    encoders = {}
+    for step, name in enumerate(list(prior)[1:], start=1):
+        report("reading texts", step, steps)
+        encoders[name] = fitted_encoder(name, texts)
+        store_encoder(contents, name, encoders[name], item_keys(encoders[name].encode_many, fields))
+    report("reading texts", steps - 1, steps)
+    contents.facts["head_weights"] = learn_head_weights(fields, encoders, prior)
+    report("reading texts", steps, steps)
 
 
 def _add_interactions(contents: BuildContents, log: Interactions, report: Progress) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -10,11 +11,14 @@ import numpy as np
 
 from qkvsearch.attention import exclusion_mask
 from qkvsearch.data.ids import Id, id_text
-from qkvsearch.embeddings.context import AttentionMap, self_attend
+from qkvsearch.embeddings import reading
+from qkvsearch.embeddings.context import AttentionMap
+from qkvsearch.embeddings.encoders import item_pieces
 from qkvsearch.embeddings.factors import ImplicitFactors
 from qkvsearch.embeddings.labelled import LabelledVectors
+from qkvsearch.embeddings.text import Analyzer
 from qkvsearch.errors import QkvError, WorkspaceError, suggest
-from qkvsearch.retrieval import DenseKeys, Head, Ranking, fuse, rank
+from qkvsearch.retrieval import DenseKeys, Head, Ranking, fuse_known, rank
 from qkvsearch.stored import History, StoredModels
 from qkvsearch.workspace import Snapshot, Workspace
 
@@ -22,13 +26,8 @@ if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
     from qkvsearch.data.readers import Source
 
-# Chosen on the dev queries of a known-item task by benchmarks/search_defaults.py.
-HEAD_WEIGHTS = {"lexical": 0.75, "semantic": 0.25}
 # By eye, on neighbours of well-known films: no judged set of neighbours was at hand.
 SIMILAR_WEIGHTS = {"collaborative": 0.6, "semantic": 0.4}
-
-# Weights of so many words are a quarter of a million numbers, more than anyone reads.
-MAX_ATTENDED = 512
 
 
 class Engine:
@@ -62,24 +61,16 @@ class Engine:
         where: str | None = None,
         temperature: float | None = None,
     ) -> Ranking:
-        """Items ranked for a text query by `heads`: "lexical", "semantic", by default both.
+        """Items ranked for a text query by `heads`: "lexical", those of the build's encoder by
+        name, or "semantic" for all of those; by default all.
 
         The score is the heads' weighted sum in standard deviations from their means. A query of
         which no head knows a word has no hits. Raises `QkvError` for a head or `where` that cannot
         be used.
         """
-        wanted = list(HEAD_WEIGHTS) if heads is None else _as_list(heads)
-        if not wanted:
-            raise QkvError(f"no heads to score by (there are {', '.join(HEAD_WEIGHTS)})")
-        for name in wanted:
-            if name not in HEAD_WEIGHTS:
-                known = list(HEAD_WEIGHTS)
-                raise QkvError(
-                    f"no head {name!r}{suggest(name, known)} (there are {', '.join(known)})"
-                )
-        answering = {"lexical": self._lexical_head, "semantic": self._semantic_head}
-        scored = {name: answering[name](query) for name in dict.fromkeys(wanted)}
-        return self._rank(_fuse(scored, HEAD_WEIGHTS), k, temperature, self._mask(where))
+        scored = {name: self._head(name, query) for name in self._wanted(heads)}
+        fused = fuse_known(scored, self.models.head_weights)
+        return self._rank(fused, k, temperature, self._mask(where))
 
     def recommend(
         self,
@@ -121,21 +112,27 @@ class Engine:
     ) -> Ranking:
         """Neighbours of an item, by who met it and by what it is called and tagged."""
         position = self.tables.item_position(item)
-        words = self._text_vectors(position)
-        scored = {"semantic": self.models.semantic_keys.head("semantic", words, self._text_vectors)}
+        main = self.models.main_head
+        words = self._text_vectors(main, position)
+        keys = self.models.dense_keys(main)
+        scored = {"semantic": keys.head("semantic", words, partial(self._text_vectors, main))}
         direction = self._direction(position)
         if direction.vectors.any():  # an item that nobody met has none
             keys = self.models.item_directions
             scored["collaborative"] = keys.head("collaborative", direction, self._direction)
         mask = self._mask(where, excluded=[position])
-        return self._rank(_fuse(scored, SIMILAR_WEIGHTS), k, temperature, mask)
+        return self._rank(fuse_known(scored, SIMILAR_WEIGHTS), k, temperature, mask)
 
-    def attend(self, text: str, mask: str = "none") -> AttentionMap:
-        """The text's own attention, with the encoder's vectors for the words it knows."""
-        tokens = self.models.encoder.sequence(text)
-        if len(tokens) > MAX_ATTENDED:
-            raise QkvError(f"{len(tokens):,} words are too many to show; {MAX_ATTENDED} at most")
-        return self_attend(tokens, mask, left_out=self.models.encoder.unknown(text))
+    def attend(
+        self, text: str, mask: str = "none", layer: int | None = None, head: int | None = None
+    ) -> AttentionMap:
+        """The text's own attention: a head's of a transformer, or that of its words' vectors.
+
+        `mask`: "none", "padding", "causal". Layers and heads count from 0; without a head the mean
+        of all, without a layer the last. Raises `QkvError` where the encoder has no layers.
+        """
+        encoder = self.models.encoder(self.models.main_head)
+        return reading.attend(encoder, text, mask, layer, head)
 
     def record(self, user: Id, item: Id, rating: float | None = None) -> tuple[Id, str]:
         """One more interaction, on disk when this returns. The next `recommend` knows it, by an
@@ -189,17 +186,31 @@ class Engine:
             )
         return self.models.implicit
 
-    def _lexical_head(self, query: str) -> Head | None:
-        return self.models.lexical_keys.head(self.models.encoder.analyzer.query_tokens(query))
+    def _wanted(self, heads: str | Iterable[str] | None) -> list[str]:
+        """The heads asked for, each once; "semantic" is all of them but the lexical one."""
+        known = list(self.models.head_weights)
+        there = f"(there are {', '.join(known)}, and semantic for all but the first)"
+        wanted: list[str] = []
+        for name in known if heads is None else _as_list(heads):
+            if name not in known and name != "semantic":
+                raise QkvError(f"no head {name!r}{suggest(name, [*known, 'semantic'])} {there}")
+            wanted += known[1:] if name == "semantic" else [name]
+        if not wanted:
+            raise QkvError(f"no heads to score by {there}")
+        return [name for name in known if name in wanted]
 
-    def _semantic_head(self, query: str) -> Head | None:
-        vectors = self.models.encoder.encode(query)
-        return self.models.semantic_keys.head("semantic", vectors, self._text_vectors)
+    def _head(self, name: str, query: str) -> Head | None:
+        """One head's scores of all items."""
+        if name == "lexical":
+            return self.models.lexical_keys.head(Analyzer().query_tokens(query))
+        vectors = self.models.encoder(name).encode(query)
+        return self.models.dense_keys(name).head(name, vectors, partial(self._text_vectors, name))
 
-    def _text_vectors(self, position: int) -> LabelledVectors:
-        """An item's text as the sum that its dense key is."""
+    def _text_vectors(self, head: str, position: int) -> LabelledVectors:
+        """An item's texts as the sum that its dense key is."""
         columns = self.snapshot.facts["text_columns"]
-        return self.models.encoder.encode(self.tables.text(position, columns))
+        fields = [self.tables.text(position, [column]) for column in columns]
+        return item_pieces(self.models.encoder(head), fields)
 
     def _direction(self, position: int) -> LabelledVectors:
         """Who met an item, as one vector of length 1 that bears its title."""
@@ -252,14 +263,6 @@ class Engine:
 def _as_list(given: Id | Iterable[Id]) -> list[Any]:
     """One name alone means itself, not its letters."""
     return [given] if isinstance(given, int | str) else list(given)
-
-
-def _fuse(scored: dict[str, Head | None], weights: dict[str, float]) -> Head | None:
-    """The heads that know anything of the query, as one; None where none does."""
-    present = {name: head for name, head in scored.items() if head is not None}
-    if not present:
-        return None
-    return fuse(list(present.values()), [weights[name] for name in present])
 
 
 def open_workspace(path: str | Path) -> Engine:

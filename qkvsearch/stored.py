@@ -9,8 +9,10 @@ from functools import cached_property
 import numpy as np
 
 from qkvsearch.data.interactions import Interactions
+from qkvsearch.embeddings.encoders import Encoder, transformer
 from qkvsearch.embeddings.factors import ImplicitFactors, RatingFactors
 from qkvsearch.embeddings.feedback import confidences, rating_scale
+from qkvsearch.embeddings.static import StaticEncoder
 from qkvsearch.embeddings.tokens import TokenEncoder
 from qkvsearch.embeddings.vocabulary import Vocabulary
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
@@ -79,14 +81,17 @@ def store_lexical(contents: BuildContents, keys: LexicalKeys) -> None:
     }
 
 
-def store_encoder(contents: BuildContents, encoder: TokenEncoder, keys: np.ndarray) -> None:
-    """The encoder and what it makes of every item, (n_items, d)."""
-    contents.arrays |= {
-        "encoder.terms": encoder.vocabulary.terms,
-        "encoder.vectors": encoder.vectors,
-        "encoder.weights": encoder.weights,
-        "encoder.keys": keys,
-    }
+def store_encoder(contents: BuildContents, name: str, encoder: Encoder, keys: np.ndarray) -> None:
+    """What an encoder makes of every item, (n_items, d), and what it learned from the catalogue;
+    of a pretrained one the rest stays where it is installed.
+    """
+    contents.arrays[f"{name}.keys"] = keys
+    if isinstance(encoder, TokenEncoder):
+        contents.arrays[f"{name}.terms"] = encoder.vocabulary.terms
+        contents.arrays[f"{name}.vectors"] = encoder.vectors
+        contents.arrays[f"{name}.weights"] = encoder.weights
+    elif isinstance(encoder, StaticEncoder):
+        contents.arrays["static.weights"] = np.asarray(encoder.weights)
 
 
 def store_interactions(contents: BuildContents, log: Interactions) -> None:
@@ -126,6 +131,7 @@ class StoredModels:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self.n_items: int = snapshot.facts["n_items"]
+        self._encoders: dict[str, Encoder] = {}
 
     @cached_property
     def lexical_keys(self) -> LexicalKeys:
@@ -135,16 +141,33 @@ class StoredModels:
         return LexicalKeys(vocabulary, n_items=self.n_items, **postings)
 
     @cached_property
-    def encoder(self) -> TokenEncoder:
-        return TokenEncoder(
-            Vocabulary(self.snapshot.array("encoder.terms")),
-            self.snapshot.array("encoder.vectors"),
-            self.snapshot.array("encoder.weights"),
-        )
+    def head_weights(self) -> dict[str, float]:
+        """How much each head of a search counts, the lexical one first; they add up to 1."""
+        return dict(self.snapshot.facts["head_weights"])
 
     @cached_property
-    def semantic_keys(self) -> DenseKeys:
-        return DenseKeys(self.snapshot.array("encoder.keys"))
+    def main_head(self) -> str:
+        """The dense head that stands for meaning where there is room for one."""
+        return "lsa" if self.snapshot.facts["encoder"] == "corpus" else list(self.head_weights)[-1]
+
+    def encoder(self, head: str) -> Encoder:
+        """What a dense head turns texts into vectors by. Raises `QkvError` where it is gone."""
+        if head not in self._encoders:
+            self._encoders[head] = self._read_encoder(head)
+        return self._encoders[head]
+
+    def _read_encoder(self, head: str) -> Encoder:
+        array = self.snapshot.array
+        if f"{head}.terms" in self.snapshot:
+            terms = Vocabulary(array(f"{head}.terms"))
+            return TokenEncoder(terms, array(f"{head}.vectors"), array(f"{head}.weights"))
+        if head == "static":
+            return StaticEncoder.from_package().weighted(array("static.weights"))
+        return transformer(head)
+
+    def dense_keys(self, head: str) -> DenseKeys:
+        """The items' keys of a dense head."""
+        return DenseKeys(self.snapshot.array(f"{head}.keys"))
 
     @cached_property
     def implicit(self) -> ImplicitFactors | None:

@@ -28,6 +28,7 @@ COMMANDS = (
     "evaluate",
     "info",
     "data",
+    "model",
 )
 BEFORE_THE_COMMAND = ("-w", "--workspace", "-q", "--quiet", "-v", "--verbose", "--version")
 EPILOG = "Start with: qkvsearch demo"

@@ -1,25 +1,66 @@
-"""`qkvsearch attend`: a text's own attention, as a heat map in the terminal."""
+"""`qkvsearch attend`: a text's own attention, as a heat map in the terminal or in a file."""
 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import settings
-from qkvsearch.cli.render import Output, output_options, terminal_width, to_table
+from qkvsearch.cli.context import Settings, settings
+from qkvsearch.cli.heatmap import cosine_table, focus_table, heat_map, small_multiples
+from qkvsearch.cli.render import Output, output_options
+from qkvsearch.errors import QkvError
 
 if TYPE_CHECKING:
-    from qkvsearch.embeddings.context import AttentionMap
+    from qkvsearch.embeddings.reading import Reading
 
-# Darkness by symbol, so that the map reads without colour too; each step is a fifth.
-SHADES = " ░▒▓█"
-# Characters that a cell takes, and the gap beside it.
-CELL, GAP = 5, 2
-# Words shown for each of a text that is too long for a map.
-SHOWN = 4
 FIELDS = ("query_position", "query", "key_position", "key", "weight", "visible")
+PLACE = ("layer", "head")
+COSINES = ("word", "after_layers", "cosine")
+ALL = "all"
+# Weights in a listing or an HTML page; all heads of a long text have millions.
+MAX_LISTED = 1_000_000
+PLOTTED = (".png", ".svg", ".html")
+
+
+class HeadNumber(click.ParamType):
+    """A head's number, or all heads."""
+
+    name = "head"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int | str:
+        if value == ALL or isinstance(value, int):
+            return value
+        try:
+            return int(value)
+        except ValueError:
+            self.fail(f"{value!r} is neither a number nor {ALL!r}", param, ctx)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of a text's attention."""
+
+    layer: int | None
+    head: int | str | None
+    focus: str | None
+    at: str | None
+    against: str | None
+
+    def __post_init__(self) -> None:
+        if self.at is not None and self.focus is None:
+            raise click.UsageError("--at WORD says where --focus WORD looks: give both")
+        if self.against is None:
+            return
+        if (self.layer, self.head, self.at) != (None, None, None):
+            raise click.UsageError("--against shows every layer: leave out --layer, --head, --at")
+
+    @property
+    def one_head(self) -> int | None:
+        return self.head if isinstance(self.head, int) else None
 
 
 @click.command(short_help="Show how much each word of a text looks at each other.")
@@ -31,61 +72,141 @@ FIELDS = ("query_position", "query", "key_position", "key", "weight", "visible")
     show_default=True,
     help="Whom a word may not look at: nobody's word, <PAD>, the words after it.",
 )
+@click.option("--layer", type=int, help="A transformer's layer, from 0.  [default: the last]")
+@click.option(
+    "--head",
+    type=HeadNumber(),
+    metavar="N|all",
+    help="A head of it, from 0, or all at once.  [default: their mean]",
+)
+@click.option("--focus", metavar="WORD", help="Where this word looks, and in which head most.")
+@click.option("--at", metavar="WORD", help="With --focus: the word that it looks at.")
+@click.option(
+    "--against",
+    metavar="TEXT",
+    help="How alike the words of both texts are to themselves, layer by layer.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Draw it into a file too: .html, .png or .svg.",
+)
+@click.option(
+    "--encoder", help="minilm, static or a model's folder.  [default: the workspace's encoder]"
+)
 @output_options
-def command(text: tuple[str, ...], mask: str, output: Output) -> None:
+def command(
+    text: tuple[str, ...],
+    mask: str,
+    encoder: str | None,
+    plot: Path | None,
+    output: Output,
+    **asked: Any,
+) -> None:
     """Show how much each word of a text looks at each other; `-` reads it from stdin.
 
-    A row is the word that looks, and its weights add up to 100 %. Words come from the catalogue:
-    stop words and words it does not have are left out.
+    A row is the word that looks, and its weights add up to 100 %. The encoder of a catalogue leaves
+    out stop words and words it does not have; a transformer cuts words into pieces, marked ##, and
+    has layers and heads to choose from. Of a word in pieces, --focus adds up what it is looked at.
 
     \b
     Examples:
       qkvsearch attend "the bank of the river"
       qkvsearch attend "deep learning with attention <PAD>" --mask padding
+      qkvsearch attend "it was too tired" --encoder minilm --layer 5 --head all
+      qkvsearch attend "the dog ran as it was late" --encoder minilm --focus it
+      qkvsearch attend "river bank" --encoder minilm --against "bank loan"
     """
-    run = settings()
+    from qkvsearch.embeddings.reading import read
+
+    if plot is not None and plot.suffix.lower() not in PLOTTED:
+        raise click.BadParameter(f"a plot is {', '.join(PLOTTED)}", param_hint="--plot")
+    question, run = Question(**asked), settings()
     sentence = sys.stdin.read() if text == ("-",) else " ".join(text)
-    attention_map = run.open(sample="videos").attend(sentence, mask)
-    if not attention_map.tokens:
+    found = _encoder(run, encoder)
+    reading = read(found, sentence, mask)
+    _say_what_is_missing(run, reading)
+    if question.against is not None:
+        other = read(found, question.against, mask)
+        _say_what_is_missing(run, other)
+        both = f"{sentence.strip()} / {question.against}"
+        _write_comparison(reading, other, question, output, plot, both)
+    elif question.focus is not None:
+        _write_focus(reading, question, output, plot)
+    else:
+        _write_maps(reading, question, output, plot, sentence)
+    if plot is not None:
+        run.say(f"Wrote {plot}.")
+
+
+def _encoder(run: Settings, name: str | None) -> Any:
+    """The one asked for, or the workspace's own."""
+    from qkvsearch.embeddings.reading import pretrained
+
+    if name is not None:
+        return pretrained(name)
+    models = run.open(sample="videos").models
+    return models.encoder(models.main_head)
+
+
+def _say_what_is_missing(run: Settings, reading: Reading) -> None:
+    if not reading.tokens and reading.encoder == "corpus":
         run.say("Nothing to attend to: none of these words is in the catalogue.")
-    elif attention_map.left_out:
-        run.say(f"Left out: {', '.join(attention_map.left_out)}")
-    output.write(attention_map.to_records(), lambda: heat_map(attention_map), FIELDS)
+    elif not reading.tokens:
+        run.say("Nothing to attend to: there are no words.")
+    elif reading.left_out:
+        why = ", beyond the model's limit" if reading.has_layers else ""
+        run.say(f"Left out{why}: {', '.join(reading.left_out)}")
 
 
-def heat_map(attention_map: AttentionMap) -> str:
-    """Rows look, columns are looked at; a hidden pair shows a dot. A text too long for that shows
-    what each of its words looks at most.
-    """
-    tokens = attention_map.tokens
-    if not tokens:
-        return ""
-    room = (terminal_width() - max(map(len, tokens))) // len(tokens) - GAP
-    if room < CELL:
-        return _most_looked_at(attention_map)
-    columns = [("", "left"), *((token[:room], "right") for token in tokens)]
-    shown = zip(tokens, attention_map.weights, attention_map.mask, strict=True)
-    rows = [
-        [token, *(_cell(weight, keep) for weight, keep in zip(weights, visible, strict=True))]
-        for token, weights, visible in shown
-    ]
-    return to_table(columns, rows, "row looks at column; rows add up to 100 %")
+def _write_maps(
+    reading: Reading, question: Question, output: Output, plot: Path | None, sentence: str
+) -> None:
+    is_all = question.head == ALL
+    maps = (
+        reading.heads(question.layer)
+        if is_all
+        else [reading.map(question.layer, question.one_head)]
+    )
+    n_weights = sum(one.weights.size for one in maps)
+    is_listed = output.format != "table"
+    if n_weights > MAX_LISTED and (is_listed or plot is not None):
+        raise QkvError(f"{n_weights:,} weights are too many for a file; name a --layer or a --head")
+    if plot is not None:
+        from qkvsearch.cli.plot import write_maps
+
+        write_maps(plot, maps, sentence)
+    records = [row for one in maps for row in one.to_records()] if is_listed else []
+    fields = (*FIELDS, *PLACE) if reading.has_layers else FIELDS
+    output.write(records, lambda: small_multiples(maps) if is_all else heat_map(maps[0]), fields)
 
 
-def _most_looked_at(attention_map: AttentionMap) -> str:
-    rows = []
-    for token, weights in zip(attention_map.tokens, attention_map.weights, strict=True):
-        best = (-weights).argsort(kind="stable")[:SHOWN]
-        seen = [f"{attention_map.tokens[j]} {weights[j]:.0%}" for j in best if weights[j]]
-        rows.append([token, ", ".join(seen)])
-    return to_table([("word", "left"), ("looks most at", "wrap")], rows)
+def _write_focus(reading: Reading, question: Question, output: Output, plot: Path | None) -> None:
+    from qkvsearch.embeddings.attention_maps import focus
+
+    assert question.focus is not None
+    found = focus(reading, question.focus, question.at, question.layer, question.one_head)
+    if plot is not None:
+        from qkvsearch.cli.plot import write_maps
+
+        write_maps(plot, [found.map], f"{found.shown.query} looks at {found.shown.key}")
+    fields = (*FIELDS, *PLACE) if reading.has_layers else FIELDS
+    output.write([look.to_record() for look in found.looks], lambda: focus_table(found), fields)
 
 
-def _cell(weight: float, visible: bool) -> Any:
-    from rich.text import Text
+def _write_comparison(
+    reading: Reading,
+    other: Reading,
+    question: Question,
+    output: Output,
+    plot: Path | None,
+    both: str,
+) -> None:
+    from qkvsearch.embeddings.attention_maps import compare
 
-    if not visible:
-        return Text("·", style="dim")
-    shade = SHADES[min(int(weight * len(SHADES)), len(SHADES) - 1)]
-    blue = 40 + round(215 * float(weight))
-    return Text(f"{shade}{weight:4.0%}", style=f"rgb(90,{140 + round(60 * weight)},{blue})")
+    found = compare(reading, other, question.focus)
+    if plot is not None:
+        from qkvsearch.cli.plot import write_comparison
+
+        write_comparison(plot, found, both)
+    output.write(found.to_records(), lambda: cosine_table(found), COSINES)

@@ -25,10 +25,11 @@ FILE = click.Path(path_type=Path)
 @click.option("--time-column", metavar="NAME", help="In --interactions: when, if known.")
 @click.option(
     "--encoder",
-    type=click.Choice(["corpus"]),
     default="corpus",
     show_default=True,
-    help="Where the words' vectors come from: corpus = learned from the catalogue.",
+    metavar="NAME",
+    help="Where vectors come from: corpus = learned from the catalogue; static or minilm = "
+    "pretrained; or a sentence encoder's folder.",
 )
 def command(
     source: str | None, items: Path | None, interactions: Path | None, encoder: str, **names: Any

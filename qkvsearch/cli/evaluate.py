@@ -42,7 +42,11 @@ def command() -> None:
     required=True,
     help="The right answers: TREC judgements, or lines of query<TAB>item[<TAB>grade].",
 )
-@click.option("--heads", metavar="NAMES", help="Which heads score.  [default: lexical,semantic]")
+@click.option(
+    "--heads",
+    metavar="NAMES",
+    help="Which heads score: lexical, semantic, or one by its name.  [default: all]",
+)
 @output_options
 def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> None:
     """Measure search by queries whose right answers are known.

@@ -93,7 +93,7 @@ def _reasons(row: dict[str, Any]) -> list[str]:
     if "because" in row:
         addends = [(part["title"], part["contribution"]) for part in row["because"]]
     elif "parts" in row:
-        addends = [(_part_name(part), part["value"]) for part in row["parts"]]
+        addends = _by_word(row["parts"])
     else:
         return []
     lines = [f"{value:+.3f} {name}" for name, value in addends[:SHOWN_REASONS]]
@@ -101,9 +101,21 @@ def _reasons(row: dict[str, Any]) -> list[str]:
     return lines + ([f"{sum(rest):+.3f} from {len(rest)} more"] if rest else [])
 
 
-def _part_name(part: dict[str, Any]) -> str:
-    if part["query"] is None:
-        return f"{part['head']}: the mean over all items"
-    if part["query"] == part["key"]:
-        return f"{part['head']}: {part['query']}"
-    return f"{part['head']}: {part['query']} ~ {part['key']}"
+def _by_word(parts: list[dict[str, Any]]) -> list[tuple[str, float]]:
+    """What each word of the query adds by each head, with the word of the item that it met most;
+    the means, which are the same for every item, as one.
+    """
+    words: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    means = 0.0
+    for part in parts:
+        if part["query"] is None:
+            means += part["value"]
+        else:
+            words.setdefault((part["head"], part["query"]), []).append(part)
+    addends = []
+    for (head, word), met in words.items():
+        best = max(met, key=lambda part: part["value"])["key"]
+        name = f"{head}: {word}" if best == word else f"{head}: {word} ~ {best}"
+        addends.append((name, sum(part["value"] for part in met)))
+    addends.sort(key=lambda addend: -abs(addend[1]))
+    return [*addends, ("the means over all items", means)] if means else addends

@@ -14,7 +14,11 @@ from qkvsearch.cli.render import Output
 
 @click.command()
 @click.argument("query", nargs=-1, required=True)
-@click.option("--heads", metavar="NAMES", help="Which heads score.  [default: lexical,semantic]")
+@click.option(
+    "--heads",
+    metavar="NAMES",
+    help="Which heads score: lexical, semantic, or one by its name.  [default: all]",
+)
 @click.option("--explain", is_flag=True, help="Show the parts that add up to each score.")
 @ranking_options
 def command(

@@ -33,8 +33,12 @@ class Catalog:
 
     def texts(self) -> list[str]:
         """What search reads of each item: its text columns, one a line."""
+        return ["\n".join(fields) for fields in zip(*self.fields(), strict=True)]
+
+    def fields(self) -> list[list[str]]:
+        """The text columns, each with one text an item."""
         parts = self.frame[list(self.text_columns)].astype(object).fillna("").astype(str)
-        return ["\n".join(row) for row in parts.itertuples(index=False, name=None)]
+        return [parts[name].tolist() for name in self.text_columns]
 
 
 def catalog_from_frame(frame: pd.DataFrame, columns: Columns, report: ReadReport) -> Catalog:

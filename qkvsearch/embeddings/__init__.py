@@ -9,16 +9,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from qkvsearch.embeddings.cooccurrence import CooccurrenceEncoder
     from qkvsearch.embeddings.corpus import CorpusEncoder
     from qkvsearch.embeddings.explicit import BiasedMF
     from qkvsearch.embeddings.implicit import ImplicitALS
     from qkvsearch.embeddings.text import Analyzer
 
-__all__ = ["Analyzer", "BiasedMF", "CorpusEncoder", "ImplicitALS"]
+__all__ = ["Analyzer", "BiasedMF", "CooccurrenceEncoder", "CorpusEncoder", "ImplicitALS"]
 
 _HOMES = {
     "Analyzer": "text",
     "BiasedMF": "explicit",
+    "CooccurrenceEncoder": "cooccurrence",
     "CorpusEncoder": "corpus",
     "ImplicitALS": "implicit",
 }

@@ -27,7 +27,8 @@ COSINE_SCALE = 2.0
 class AttentionMap:
     """tokens (n); weights (n, n), row = the token that looks, column = what it looks at; outputs
     (n, d), the re-mixed vectors; mask bool (n, n), True = may attend; left_out, words of the text
-    that the encoder has no vector for.
+    that the encoder has no vector for. layer and head of a transformer, from 0: both None where the
+    attention is parameter-free, head None where it is the mean over the layer's heads.
     """
 
     tokens: list[str]
@@ -35,9 +36,14 @@ class AttentionMap:
     outputs: np.ndarray
     mask: np.ndarray
     left_out: list[str]
+    layer: int | None = None
+    head: int | None = None
 
     def to_records(self) -> list[dict[str, Any]]:
-        """One dictionary a pair of tokens; positions count from 0."""
+        """One dictionary a pair of tokens; positions count from 0. It says which layer and head,
+        where the map is of a layer.
+        """
+        where = {} if self.layer is None else {"layer": self.layer, "head": self.head}
         return [
             {
                 "query_position": i,
@@ -46,6 +52,7 @@ class AttentionMap:
                 "key": key,
                 "weight": float(self.weights[i, j]),
                 "visible": bool(self.mask[i, j]),
+                **where,
             }
             for i, query in enumerate(self.tokens)
             for j, key in enumerate(self.tokens)

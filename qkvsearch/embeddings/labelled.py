@@ -9,6 +9,9 @@ from typing import Any
 
 import numpy as np
 
+# An embedding's length, of at most 1 a part, below which it is but rounding errors.
+NEGLIGIBLE = 1e-5
+
 
 @dataclass(frozen=True)
 class LabelledVectors:
@@ -29,3 +32,18 @@ class LabelledVectors:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    @classmethod
+    def joined(cls, parts: Sequence[LabelledVectors]) -> LabelledVectors:
+        """The sum of several embeddings at length 1, each label with its share of it.
+
+        >>> sea, car = (LabelledVectors([w], np.eye(2)[[i]]) for i, w in enumerate(["sea", "car"]))
+        >>> LabelledVectors.joined([sea, car]).total.round(3)
+        array([0.707, 0.707])
+        """
+        vectors = np.concatenate([part.vectors for part in parts])
+        length = np.linalg.norm(vectors.sum(axis=0))
+        if length <= NEGLIGIBLE:
+            return cls([], vectors[:0])
+        labels = [label for part in parts for label in part.labels]
+        return cls(labels, vectors / length)

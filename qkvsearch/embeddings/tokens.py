@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -53,6 +54,26 @@ class TokenEncoder:
         if length <= NEGLIGIBLE * np.linalg.norm(shares):
             return LabelledVectors([], vectors[:0])
         return LabelledVectors(labels, (vectors / length).astype(np.float32))
+
+    def encode_many(self, texts: Sequence[str]) -> np.ndarray:
+        """What `encode` makes of each text, added up: float32 (n, d), zeros for unknown words."""
+        from scipy.sparse import csr_matrix
+
+        rows = [self.vocabulary.rows(self.analyzer.terms(text)) for text in texts]
+        known = [found[found >= 0] for found in rows]
+        lengths = [len(found) for found in known]
+        shape = len(texts), len(self.vocabulary)
+        terms = np.concatenate([np.zeros(0, np.int64), *known])
+        places = np.repeat(np.arange(len(texts)), lengths), terms
+        counts = csr_matrix((np.ones(len(terms), np.float32), places), shape=shape)
+        counts.sum_duplicates()
+        counts.data = (1 + np.log(counts.data)) * self.weights[counts.indices]
+        embeddings = np.asarray(counts @ self.vectors, dtype=np.float32)
+        norms = np.linalg.norm(embeddings, axis=1, keepdims=True)
+        # As in `encode`: of terms outside the catalogue's main directions only rounding is left.
+        shares = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)))
+        whole = norms > NEGLIGIBLE * shares
+        return np.where(whole, embeddings / np.where(whole, norms, 1), 0)
 
     def sequence(self, text: str) -> LabelledVectors:
         """One vector for each known word in reading order, repeats included, unweighted.

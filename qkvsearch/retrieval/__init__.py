@@ -1,8 +1,19 @@
 """Keys, heads, fusion, mask, top-k, softmax: queries answered with a ranking and its reasons."""
 
-from qkvsearch.retrieval.heads import Head, Part, fuse
+from qkvsearch.retrieval.heads import Head, Part, fuse, fuse_known
 from qkvsearch.retrieval.keys import DenseKeys, LexicalKeys
 from qkvsearch.retrieval.ranking import Hit, Ranking, rank
 from qkvsearch.retrieval.topk import top_k
 
-__all__ = ["DenseKeys", "Head", "Hit", "LexicalKeys", "Part", "Ranking", "fuse", "rank", "top_k"]
+__all__ = [
+    "DenseKeys",
+    "Head",
+    "Hit",
+    "LexicalKeys",
+    "Part",
+    "Ranking",
+    "fuse",
+    "fuse_known",
+    "rank",
+    "top_k",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -57,6 +57,14 @@ def fuse(heads: Sequence[Head], weights: Sequence[float]) -> Head:
         answers=answers,
         addends=scaled,
     )
+
+
+def fuse_known(scored: Mapping[str, Head | None], weights: Mapping[str, float]) -> Head | None:
+    """The heads that know anything of the query, as one; None where none does."""
+    present = {name: head for name, head in scored.items() if head is not None}
+    if not present:
+        return None
+    return fuse(list(present.values()), [weights[name] for name in present])
 
 
 def _standardise(head: Head, share: float) -> Head:

@@ -13,7 +13,8 @@ import numpy as np
 
 from qkvsearch.errors import WorkspaceError
 
-FORMAT_VERSION = 1
+# 2: several dense heads, each with its encoder, and weights learned for all.
+FORMAT_VERSION = 2
 MANIFEST = "manifest.json"
 
 
@@ -51,6 +52,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         raise WorkspaceError(
             f"{folder}: written in format {manifest['format']}, this version reads up to "
             f"{FORMAT_VERSION}; upgrade with pip install -U qkvsearch"
+        )
+    if manifest["format"] < FORMAT_VERSION:
+        raise WorkspaceError(
+            f"{folder}: written in format {manifest['format']}, this version reads "
+            f"{FORMAT_VERSION}; build the workspace again"
         )
     for name, expected in sizes.items():
         path = folder / f"{name}.npy"

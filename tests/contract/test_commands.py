@@ -48,9 +48,10 @@ CALLS = {
     "evaluate recommend": ["evaluate", "recommend"],
     "info": ["info", "--verify"],
     "data list": ["data", "list"],
+    "model list": ["model", "list"],
 }
-# `data fetch` asks a server: tests/cli/test_data.py calls it on loopback.
-ASKS_A_SERVER = {"data fetch"}
+# They ask a server: tests/cli/test_data.py calls one on loopback, test_model.py a folder instead.
+ASKS_A_SERVER = {"data fetch", "model fetch"}
 SILENT_ON_STDOUT = {"build", "record"}
 LISTING = sorted(
     name for name, leaf in LEAVES.items() if "format_name" in {param.name for param in leaf.params}
@@ -65,6 +66,7 @@ NEAR = [
     (["search", "apple", "--where", "mde > 3"], "did you mean made"),
     (["evaluate", "search", "--queries", "q.tsv", "--qrels", "wrong.txt"], "did you mean q1"),
     (["data", "fetch", "ml-lm"], "did you mean ml-1m"),
+    (["model", "fetch", "minlm"], "did you mean minilm"),
     (["build", "--items", "items.csv", "--id-column", "idd"], "did you mean id"),
 ]
 TAKES_NAMES = {"user", "item", "likes", "name", "heads", "where", "qrels", "id_column"}
@@ -174,7 +176,7 @@ def test_an_unknown_name_exits_1_with_near_matches(qkv, shopkeeper, args, said):
     assert "Traceback" not in answer.stderr
 
 
-@pytest.mark.parametrize("name", sorted(set(CALLS) - {"demo", "build", "data list"}))
+@pytest.mark.parametrize("name", sorted(set(CALLS) - {"demo", "build", "data list", "model list"}))
 def test_a_folder_without_a_workspace_is_said(qkv, shopkeeper, name):
     args = CALLS[name][2:] if CALLS[name][0] == "-w" else CALLS[name]
     answer = qkv("-w", "nowhere", *args)

@@ -14,11 +14,12 @@ from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_limits
 
 import qkvsearch
-from qkvsearch import BiasedMF, CorpusEncoder, ImplicitALS, Interactions
+from qkvsearch import BiasedMF, CooccurrenceEncoder, CorpusEncoder, ImplicitALS, Interactions
 from qkvsearch.errors import DataError, UnknownIdError
 
 COLLABORATIVE = [ImplicitALS, BiasedMF]
-ESTIMATORS = [*COLLABORATIVE, CorpusEncoder]
+TEXT = [CorpusEncoder, CooccurrenceEncoder]
+ESTIMATORS = [*COLLABORATIVE, *TEXT]
 
 
 def named(model: type) -> str:
@@ -38,7 +39,7 @@ def model(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 def data(estimator: Any, scattered: csr_matrix) -> Any:
     """Something that it learns from, enough for the work to be shared among threads."""
-    if not isinstance(estimator, CorpusEncoder):
+    if not isinstance(estimator, tuple(TEXT)):
         return scattered
     rng = np.random.default_rng(0)
     return [" ".join(f"w{word}" for word in rng.zipf(1.3, 12) if word < 900) for _ in range(900)]
@@ -47,7 +48,7 @@ def data(estimator: Any, scattered: csr_matrix) -> Any:
 def learnt(fitted: Any) -> dict[str, bytes]:
     """Every array that was learnt, bit for bit."""
     arrays = {name: value for name, value in vars(fitted).items() if isinstance(value, np.ndarray)}
-    if isinstance(fitted, CorpusEncoder):
+    if isinstance(fitted, tuple(TEXT)):
         arrays |= {name: getattr(fitted.encoder_, name) for name in ("vectors", "weights")}
     assert arrays
     return {name: array.tobytes() for name, array in arrays.items()}

@@ -2,31 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pytest
 
 from qkvsearch.embeddings.labelled import LabelledVectors
-from qkvsearch.engine import HEAD_WEIGHTS, SIMILAR_WEIGHTS, Engine
+from qkvsearch.engine import SIMILAR_WEIGHTS, Engine
 from qkvsearch.retrieval import DenseKeys, Head, fuse, rank
 
 UNKNOWN = "zzqx wvvk"
 QUERIES = ["war in space", "love", "the night the world ended", "toy"]
+SEARCHED = ("lexical", "lsa", "ppmi")
 HISTORIES = [[0], [3, 50, 90], list(range(0, 60, 2))]
 
 
-def lexical(engine: Engine, query: str) -> Head | None:
-    return engine.models.lexical_keys.head(engine.models.encoder.analyzer.query_tokens(query))
+def searching(name: str) -> Callable[[Engine, str], Head | None]:
+    return lambda engine, query: engine._head(name, query)
 
 
 def semantic(engine: Engine, query: str) -> Head | None:
-    def text_of(position: int) -> LabelledVectors:
-        columns = engine.snapshot.facts["text_columns"]
-        return engine.models.encoder.encode(engine.tables.text(position, columns))
-
-    encoder = engine.models.encoder
-    return engine.models.semantic_keys.head("semantic", encoder.encode(query), text_of)
+    """As `similar` has it, under a name for whatever the encoder is."""
+    main = engine.models.main_head
+    query_vectors = engine.models.encoder(main).encode(query)
+    pieces_of = partial(engine._text_vectors, main)
+    return engine.models.dense_keys(main).head("semantic", query_vectors, pieces_of)
 
 
 def collaborative(engine: Engine, history: list[int]) -> Head | None:
@@ -38,8 +40,9 @@ def collaborative(engine: Engine, history: list[int]) -> Head | None:
 
 
 def fused(engine: Engine, query: str) -> Head | None:
-    heads = [head for head in (lexical(engine, query), semantic(engine, query)) if head]
-    return fuse(heads, [HEAD_WEIGHTS[head.name] for head in heads]) if heads else None
+    heads = [head for name in SEARCHED if (head := engine._head(name, query))]
+    weights = engine.models.head_weights
+    return fuse(heads, [weights[head.name] for head in heads]) if heads else None
 
 
 def fused_with_taste(engine: Engine, query: str) -> Head | None:
@@ -51,10 +54,10 @@ def fused_with_taste(engine: Engine, query: str) -> Head | None:
 
 # Each head with questions that it can answer and one that it cannot.
 HEADS: dict[str, tuple[Any, list[Any], Any]] = {
-    "lexical": (lexical, QUERIES, UNKNOWN),
+    **{name: (searching(name), QUERIES, UNKNOWN) for name in SEARCHED},
     "semantic": (semantic, QUERIES, UNKNOWN),
     "collaborative": (collaborative, HISTORIES, []),
-    "lexical+semantic": (fused, QUERIES, UNKNOWN),
+    "+".join(SEARCHED): (fused, QUERIES, UNKNOWN),
     "semantic+collaborative": (fused_with_taste, QUERIES, UNKNOWN),
 }
 CASES = [(name, question) for name, (_, questions, _) in HEADS.items() for question in questions]
@@ -69,8 +72,8 @@ def head(request: pytest.FixtureRequest, movies: Engine) -> Head:
     return found
 
 
-def test_every_head_of_the_engine_is_under_this_contract():
-    assert {*HEAD_WEIGHTS, *SIMILAR_WEIGHTS} <= set(HEADS)
+def test_every_head_of_the_engine_is_under_this_contract(movies):
+    assert {*movies.models.head_weights, *SIMILAR_WEIGHTS} <= set(HEADS)
 
 
 @pytest.mark.parametrize("name", HEADS)

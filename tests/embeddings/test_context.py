@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -78,3 +80,11 @@ def test_records_and_frame_hold_every_pair():
         assert record["weight"] == attended.weights[i, j]
         assert record["visible"] == (j <= i)
     np.testing.assert_array_equal(attended.to_frame().to_numpy(), attended.weights)
+
+
+def test_records_say_which_layer_and_head_only_where_there_are_any():
+    attended = self_attend(text_of("ab"))
+    assert not {"layer", "head"} & set(attended.to_records()[0])
+    of_a_head, mean = (replace(attended, layer=2, head=head) for head in (0, None))
+    assert [(row["layer"], row["head"]) for row in of_a_head.to_records()] == [(2, 0)] * 4
+    assert [(row["layer"], row["head"]) for row in mean.to_records()] == [(2, None)] * 4

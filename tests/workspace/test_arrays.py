@@ -88,6 +88,13 @@ def test_a_missing_manifest_is_named(folder):
         read_manifest(folder)
 
 
+def test_an_older_format_asks_for_a_new_build(folder):
+    older = {"format": FORMAT_VERSION - 1, "files": {}}
+    (folder / arrays.MANIFEST).write_text(json.dumps(older))
+    with pytest.raises(WorkspaceError, match=rf"format {FORMAT_VERSION - 1}.*build .* again"):
+        read_manifest(folder)
+
+
 def test_a_newer_format_asks_for_an_upgrade_whatever_else_it_holds(folder):
     newer = {"format": FORMAT_VERSION + 1, "files": "elsewhere"}
     (folder / arrays.MANIFEST).write_text(json.dumps(newer))

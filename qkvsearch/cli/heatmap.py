@@ -1,0 +1,218 @@
+"""Attention in the terminal: heat maps, all heads side by side, where a word looks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from qkvsearch.cli.render import printable, terminal_width, to_table
+
+if TYPE_CHECKING:
+    from qkvsearch.embeddings.attention_maps import Comparison, Focus
+    from qkvsearch.embeddings.context import AttentionMap
+
+# Darkness by symbol, so that the map reads without colour too; each step is a fifth.
+SHADES = " ░▒▓█"
+# Of a map of symbols alone: most weights are small, and each step says more.
+STEPS = (0.05, 0.15, 0.35, 0.6)
+STEPS_SAID = "░ 5 %, ▒ 15 %, ▓ 35 %, █ 60 % or more"
+COSINES_SAID = "cosine of a word with itself in the other text, after so many layers"
+HIDDEN = "·"
+# Characters that a cell takes, and the gap beside it.
+CELL, GAP = 5, 2
+NARROW_CELL, SYMBOL_CELL = 3, 2
+# Words shown for each of a text that is too long for a map.
+SHOWN = 4
+# Of the words that one word looks at, those that a table lists.
+LISTED = 10
+BAR = 20
+
+
+def heat_map(attention_map: AttentionMap) -> str:
+    """Rows look, columns are looked at; a hidden pair shows a dot. A text too long for that shows
+    what each of its words looks at most.
+    """
+    from rich.cells import cell_len
+
+    tokens = [printable(token) for token in attention_map.tokens]
+    if not tokens:
+        return ""
+    label = max(map(cell_len, tokens))
+    caption = f"{place(attention_map)}row looks at column; rows add up to 100 %"
+    room = (terminal_width() - label) // len(tokens) - GAP
+    if room >= CELL:
+        columns = [("", "left"), *((token[:room], "right") for token in tokens)]
+        return to_table(columns, _rows(attention_map, _cell), caption)
+    # A head's map is worth a look even where only numbers, or shades, find room.
+    left = terminal_width() - label - len(str(len(tokens) - 1)) - 2 * GAP
+    if attention_map.layer is not None and left >= len(tokens) * (NARROW_CELL + 1):
+        return _numbered(attention_map, NARROW_CELL, " ", caption)
+    if attention_map.layer is not None and left >= len(tokens) * SYMBOL_CELL:
+        return _numbered(attention_map, SYMBOL_CELL, "", f"{caption}\n{STEPS_SAID}")
+    return _most_looked_at(attention_map)
+
+
+def small_multiples(maps: Sequence[AttentionMap]) -> str:
+    """Every head's map in symbols, one a token, as many beside each other as there is room for. A
+    text too long for that shows each head's strongest look.
+    """
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    tokens = [printable(token) for token in maps[0].tokens]
+    if not tokens:
+        return ""
+    width = max(len(tokens), *(len(_name(one)) for one in maps))
+    left = terminal_width() - max(map(cell_len, tokens)) - GAP
+    n_beside = (left + GAP) // (width + GAP)
+    if not n_beside:
+        return _strongest(maps)
+    rows: list[list[Any]] = []
+    for start in range(0, len(maps), n_beside):
+        band = maps[start : start + n_beside]
+        rows.append(["", Text("  ".join(f"{_name(one):{width}}" for one in band), style="bold")])
+        for i, token in enumerate(tokens):
+            line = Text()
+            for one in band:
+                for weight, visible in zip(one.weights[i], one.mask[i], strict=True):
+                    line.append_text(_symbol(weight, visible, 1))
+                line.append(" " * (width - len(tokens) + GAP))
+            rows.append([token, line])
+        rows.append(["", ""])
+    caption = f"5.7: layer 5, head 7; row looks at column, in the same order\n{STEPS_SAID}"
+    return to_table([("", "left"), ("", "left")], rows[:-1], caption)
+
+
+def focus_table(focus: Focus) -> str:
+    """What a word looks at most, each in the head where that is most; and all that it looks at in
+    the head that was chosen.
+    """
+    shown = focus.shown
+    in_layers = shown.layer is not None
+    columns = [(f"{shown.query} looks at", "left"), ("weight", "right")]
+    if in_layers:
+        columns += [("layer", "right"), ("head", "right")]
+    rows = [
+        [look.key, f"{look.weight:.1%}", *((look.layer, look.head) if in_layers else ())]
+        for look in focus.looks[:LISTED]
+    ]
+    caption = "the most that any head gives it; layers and heads count from 0" if in_layers else ""
+    listed = to_table(columns, rows, caption)
+    if not in_layers:
+        return listed
+    weights = zip(focus.words, focus.row, strict=True)
+    bars = [[word, f"{weight:.1%}", "█" * round(BAR * weight)] for word, weight in weights]
+    heading = f"{shown.query} in layer {shown.layer}, head {shown.head}"
+    return f"{listed}\n{to_table([(heading, 'left'), ('weight', 'right'), ('', 'left')], bars)}"
+
+
+def cosine_table(comparison: Comparison) -> str:
+    """A row a depth, a column a word; words that find no room stand in a table below."""
+    from rich.cells import cell_len
+
+    names = [printable(word) for word in comparison.words]
+    widest = terminal_width() - len("layers") - GAP
+    tables, start = [], 0
+    while start < len(names):
+        end, used = start + 1, max(cell_len(names[start]), CELL)
+        while end < len(names):
+            used += GAP + max(cell_len(names[end]), CELL)
+            if used > widest:
+                break
+            end += 1
+        columns = [("layers", "right"), *((name, "right") for name in names[start:end])]
+        rows = [
+            [depth, *(f"{cosine:.3f}" for cosine in cosines[start:end])]
+            for depth, cosines in enumerate(comparison.cosines)
+        ]
+        is_last = end == len(names)
+        tables.append(to_table(columns, rows, COSINES_SAID if is_last else ""))
+        start = end
+    return "\n".join(tables)
+
+
+def place(attention_map: AttentionMap) -> str:
+    """Which layer and head it is, as the beginning of a sentence; nothing where there are none."""
+    if attention_map.layer is None:
+        return ""
+    head = "mean over heads" if attention_map.head is None else f"head {attention_map.head}"
+    return f"layer {attention_map.layer}, {head}: "
+
+
+def _rows(attention_map: AttentionMap, cell: Any) -> list[list[Any]]:
+    shown = zip(attention_map.tokens, attention_map.weights, attention_map.mask, strict=True)
+    return [
+        [token, *(cell(weight, keep) for weight, keep in zip(weights, visible, strict=True))]
+        for token, weights, visible in shown
+    ]
+
+
+def _numbered(attention_map: AttentionMap, width: int, gap: str, caption: str) -> str:
+    """A map whose columns bear the rows' numbers, in cells too narrow for words."""
+    from rich.text import Text
+
+    n = len(attention_map.tokens)
+    cell = _narrow_cell if width == NARROW_CELL else _symbol
+    header = gap.join(f"{j if gap else j % 10:>{width}}" for j in range(n))
+    rows = [
+        [str(i), token, Text(gap).join(cells)]
+        for i, (token, *cells) in enumerate(_rows(attention_map, cell))
+    ]
+    return to_table([("", "right"), ("", "left"), (header, "left")], rows, caption)
+
+
+def _most_looked_at(attention_map: AttentionMap) -> str:
+    rows = []
+    for token, weights in zip(attention_map.tokens, attention_map.weights, strict=True):
+        best = (-weights).argsort(kind="stable")[:SHOWN]
+        seen = [f"{attention_map.tokens[j]} {weights[j]:.0%}" for j in best if weights[j]]
+        rows.append([token, ", ".join(seen)])
+    caption = place(attention_map).removesuffix(": ")
+    return to_table([("word", "left"), ("looks most at", "wrap")], rows, caption)
+
+
+def _strongest(maps: Sequence[AttentionMap]) -> str:
+    rows = []
+    for one in maps:
+        i, j = divmod(int(one.weights.argmax()), len(one.tokens))
+        look = f"{one.tokens[i]} looks at {one.tokens[j]}"
+        rows.append([one.layer, one.head, look, f"{one.weights[i, j]:.0%}"])
+    columns = [("layer", "right"), ("head", "right"), ("strongest", "wrap"), ("weight", "right")]
+    return to_table(columns, rows)
+
+
+def _name(attention_map: AttentionMap) -> str:
+    return f"{attention_map.layer}.{attention_map.head}"
+
+
+def _style(weight: float) -> str:
+    return f"rgb(90,{140 + round(60 * weight)},{40 + round(215 * float(weight))})"
+
+
+def _shade(weight: float) -> str:
+    return SHADES[min(int(weight * len(SHADES)), len(SHADES) - 1)]
+
+
+def _cell(weight: float, visible: bool) -> Any:
+    from rich.text import Text
+
+    if not visible:
+        return Text(HIDDEN, style="dim")
+    return Text(f"{_shade(weight)}{weight:4.0%}", style=_style(weight))
+
+
+def _narrow_cell(weight: float, visible: bool) -> Any:
+    from rich.text import Text
+
+    if not visible:
+        return Text(f"{HIDDEN:>{NARROW_CELL}}", style="dim")
+    percent = f"{100 * weight:.0f}"
+    return Text(percent if len(percent) > 2 else f"{_shade(weight)}{percent:>2}", _style(weight))
+
+
+def _symbol(weight: float, visible: bool, width: int = SYMBOL_CELL) -> Any:
+    from rich.text import Text
+
+    if not visible:
+        return Text(HIDDEN * width, style="dim")
+    return Text(SHADES[sum(weight >= step for step in STEPS)] * width, style=_style(weight))

@@ -1,0 +1,155 @@
+"""Attention in a file: a picture (PNG, SVG) by matplotlib, or a page (HTML) that needs nothing."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from qkvsearch.cli.plot_html import comparison_page, maps_page
+from qkvsearch.cli.render import printable
+from qkvsearch.errors import QkvError
+
+if TYPE_CHECKING:
+    from qkvsearch.embeddings.attention_maps import Comparison
+    from qkvsearch.embeddings.context import AttentionMap
+
+# Tried for letters that the font before them lacks; those that are not installed are passed over.
+FONTS = (
+    "DejaVu Sans", "Noto Sans", "Noto Sans CJK SC", "Noto Sans CJK JP", "PingFang SC",
+    "Hiragino Sans", "Microsoft YaHei", "Malgun Gothic", "Arial Unicode MS", "Unifont",
+)  # fmt: skip
+COLOURS = "Blues"
+# Inches that a token takes, in a map of its own and beside others; pixels an inch.
+CELL, SMALL_CELL = 0.42, 0.13
+MARGIN, DOTS = 1.8, 120
+# The weight from which a number is read better in white.
+LIGHT_ON = 0.73
+# So many tokens still have a number in each of their cells, so many a label at all.
+NUMBERED, LABELLED = 40, 120
+# A picture's longest side, beyond which no viewer opens it.
+MAX_INCHES = 100
+MAX_COLUMNS = 12
+
+
+def write_maps(path: Path, maps: Sequence[AttentionMap], title: str) -> None:
+    """One map, or several side by side, in the form that the file's name says.
+
+    Raises `QkvError` where the file cannot be written, or matplotlib is not installed.
+    """
+    if path.suffix.lower() == ".html":
+        _save(path, maps_page(maps, title).encode("utf-8", "replace"))
+        return
+    title = printable(" ".join(title.split()))
+    _save(path, _drawn(path, lambda figure: _draw_maps(figure, maps, title), title))
+
+
+def write_comparison(path: Path, comparison: Comparison, title: str) -> None:
+    """A line a word, from before any attention to after the last layer. Raises as `write_maps`."""
+    if path.suffix.lower() == ".html":
+        _save(path, comparison_page(comparison, title).encode("utf-8", "replace"))
+        return
+    title = printable(" ".join(title.split()))
+    _save(path, _drawn(path, lambda figure: _draw_lines(figure, comparison, title), title))
+
+
+def _save(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise QkvError(f"{path}: cannot write: {error.strerror}") from None
+
+
+def _drawn(path: Path, draw: Any, title: str) -> bytes:
+    """The picture's bytes; the same for the same numbers."""
+    try:
+        matplotlib = import_module("matplotlib")
+        figures, fonts = map(import_module, ("matplotlib.figure", "matplotlib.font_manager"))
+    except ImportError:
+        raise QkvError(
+            f"{path}: drawing needs matplotlib: pip install 'qkvsearch[plot]' (.html needs nothing)"
+        ) from None
+    installed = set(fonts.fontManager.get_font_names())
+    kind = path.suffix.lower()[1:]
+    metadata = {"Title": title} | ({"Date": None} if kind == "svg" else {})
+    options = {
+        "font.family": [name for name in FONTS if name in installed] or ["sans-serif"],
+        "svg.fonttype": "none",
+        "svg.hashsalt": "qkvsearch",
+    }
+    buffer = io.BytesIO()
+    with matplotlib.rc_context(options), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
+        figure = figures.Figure(layout="constrained")
+        draw(figure)
+        figure.savefig(buffer, format=kind, dpi=DOTS, metadata=metadata)
+    return buffer.getvalue()
+
+
+def _draw_maps(figure: Any, maps: Sequence[AttentionMap], title: str) -> None:
+    n = max(len(maps[0].tokens), 1)
+    if len(maps) == 1:
+        side = min(MARGIN + CELL * n, MAX_INCHES)
+        figure.set_size_inches(max(side, 4), max(side, 4))
+        _draw_map(figure.add_subplot(), maps[0], labelled=n <= LABELLED)
+    else:
+        n_columns = min(len({one.head for one in maps}), MAX_COLUMNS)
+        n_rows = -(-len(maps) // n_columns)
+        side = max(SMALL_CELL * n, 1.2)
+        width, height = n_columns * side + 1, n_rows * (side + 0.3) + 1
+        shrink = min(1, MAX_INCHES / max(width, height))
+        figure.set_size_inches(width * shrink, height * shrink)
+        for axes, one in zip(
+            figure.subplots(n_rows, n_columns, squeeze=False).flat, maps, strict=False
+        ):
+            _draw_map(axes, one, labelled=False)
+        for axes in figure.axes[len(maps) :]:
+            axes.set_visible(False)
+    figure.suptitle(title, parse_math=False, wrap=True)
+
+
+def _draw_map(axes: Any, one: AttentionMap, *, labelled: bool) -> None:
+    """A row looks, a column is looked at; a hidden pair is grey."""
+    import numpy as np
+
+    axes.set_facecolor("0.85")
+    shown = np.ma.masked_array(one.weights, ~one.mask)
+    if one.tokens:
+        axes.imshow(shown, cmap=COLOURS, vmin=0, vmax=1, interpolation="nearest")
+    where = [] if one.layer is None else [f"layer {one.layer}"]
+    where += [] if one.head is None else [f"head {one.head}"]
+    axes.set_title(", ".join(where), fontsize=10 if labelled else 7)
+    if not labelled:
+        axes.set_xticks([])
+        axes.set_yticks([])
+        return
+    n, tokens = len(one.tokens), [printable(token) for token in one.tokens]
+    axes.set_xticks(range(n), tokens, rotation=90, parse_math=False)
+    axes.set_yticks(range(n), tokens, parse_math=False)
+    axes.set_xlabel("is looked at")
+    axes.set_ylabel("looks")
+    for i, j in zip(*np.nonzero(one.mask), strict=True) if n <= NUMBERED else ():
+        colour = "white" if one.weights[i, j] > LIGHT_ON else "black"
+        percent = f"{100 * one.weights[i, j]:.0f}"
+        axes.text(j, i, percent, ha="center", va="center", color=colour, fontsize=8)
+
+
+def _draw_lines(figure: Any, comparison: Comparison, title: str) -> None:
+    figure.set_size_inches(7, 4.5)
+    axes = figure.add_subplot()
+    depths = range(len(comparison.cosines))
+    for i, word in enumerate(comparison.words):
+        (line,) = axes.plot(depths, comparison.cosines[:, i], marker="o")
+        last = (depths[-1], comparison.cosines[-1, i])
+        axes.annotate(
+            printable(word), last, xytext=(6, 0), textcoords="offset points", va="center",
+            color=line.get_color(), parse_math=False,
+        )  # fmt: skip
+    axes.set_xticks(list(depths))
+    axes.set_xlabel("layers of attention that the word went through")
+    axes.set_ylabel("cosine with itself in the other text")
+    axes.margins(x=0.1)
+    axes.set_title(title, parse_math=False, wrap=True)

@@ -1,0 +1,104 @@
+"""The text encoders that a build can have, by name: how each is made, and an item's key from it.
+
+An item's key is the sum of its columns' embeddings at length 1: a title of three words counts as
+much as a description of three hundred, and the key remains a sum of words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from qkvsearch.embeddings.labelled import NEGLIGIBLE, LabelledVectors
+from qkvsearch.errors import QkvError, suggest
+
+
+class Encoder(Protocol):
+    """Text to labelled vectors that add up to an embedding of length 1, or to nothing."""
+
+    def encode(self, text: str) -> LabelledVectors: ...
+
+    def encode_many(self, texts: Sequence[str]) -> np.ndarray: ...
+
+    def sequence(self, text: str) -> LabelledVectors: ...
+
+    def unknown(self, text: str) -> list[str]: ...
+
+
+# Of each choice: its dense heads with their weights beside the lexical head's, which is first. The
+# last is the one that gave its name. Chosen on TED's dev queries and on queries made of catalogues.
+CHOICES: Mapping[str, Mapping[str, float]] = {
+    "corpus": {"lexical": 0.4, "lsa": 0.1, "ppmi": 0.5},
+    "static": {"lexical": 0.2, "lsa": 0.1, "ppmi": 0.2, "static": 0.5},
+    "minilm": {"lexical": 0.1, "lsa": 0.05, "ppmi": 0.1, "static": 0.2, "minilm": 0.55},
+}
+LEARNED = ("lsa", "ppmi")
+
+
+def prior_weights(choice: str) -> dict[str, float]:
+    """The heads of an encoder choice, a name or a model's folder, and their weights.
+
+    Without the package that carries the static table its head is left out. Raises `QkvError` for
+    what is neither.
+    """
+    if choice in CHOICES:
+        weights = dict(CHOICES[choice])
+    elif Path(choice).is_dir():
+        weights = {**CHOICES["minilm"], choice: CHOICES["minilm"]["minilm"]}
+        del weights["minilm"]
+    else:
+        close = suggest(choice, list(CHOICES))
+        known = ", ".join(CHOICES)
+        raise QkvError(f"no encoder {choice!r}{close} (there is {known}, or a model's folder)")
+    from qkvsearch.embeddings.static import find_package
+
+    if choice != "static" and "static" in weights and find_package() is None:
+        del weights["static"]
+    total = sum(weights.values())
+    return {name: weight / total for name, weight in weights.items()}
+
+
+def fitted_encoder(name: str, texts: Sequence[str]) -> Encoder:
+    """An encoder of that name, learned from or weighted by these texts."""
+    if name == "lsa":
+        from qkvsearch.embeddings.corpus import CorpusEncoder
+
+        return CorpusEncoder().fit(texts).encoder_
+    if name == "ppmi":
+        from qkvsearch.embeddings.cooccurrence import CooccurrenceEncoder
+
+        return CooccurrenceEncoder().fit(texts).encoder_
+    if name == "static":
+        from qkvsearch.embeddings.static import StaticEncoder
+
+        encoder = StaticEncoder.from_package()
+        return encoder.weighted(np.sqrt(encoder.idf(texts)))
+    return transformer(name)
+
+
+def transformer(name: str) -> Encoder:
+    """The pretrained transformer of that name, or in that folder. Raises `QkvError`."""
+    from qkvsearch.embeddings.models import find
+    from qkvsearch.embeddings.transformer import TransformerEncoder
+
+    folder = find(name) if name in CHOICES else Path(name)
+    if folder is None:
+        raise QkvError(f"{name} is not installed: run `qkvsearch model fetch {name}`")
+    return TransformerEncoder.from_folder(folder)
+
+
+def item_keys(encode_many: Callable[[Sequence[str]], np.ndarray], fields: Iterable[Any]) -> Any:
+    """Keys (n_items, d) float32 of items given as columns of texts: each the sum of its columns'
+    embeddings at length 1; zeros where no column has a known word."""
+    total = sum(encode_many(column) for column in fields)
+    lengths = np.linalg.norm(total, axis=1, keepdims=True)
+    known = lengths > NEGLIGIBLE
+    return np.where(known, total / np.where(known, lengths, 1), 0).astype(np.float32)
+
+
+def item_pieces(encoder: Encoder, fields: Sequence[str]) -> LabelledVectors:
+    """One item's key as the labelled sum that it is."""
+    return LabelledVectors.joined([encoder.encode(field) for field in fields])

@@ -1,0 +1,208 @@
+"""`attend` with a transformer: maps that fit the window, heads, --focus, --against, mistakes."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+import pytest
+
+from qkvsearch.embeddings.reading import pretrained, read
+
+TEXT = "deep season didn't redder sea"
+TOKENS = ["[CLS]", "deep", "sea", "##son", "didn", "'", "t", "red", "##der", "sea", "[SEP]"]
+FIELDS = [
+    "query_position", "query", "key_position", "key", "weight", "visible", "layer", "head",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory):
+    """The folder of a random transformer of 2 layers and 3 heads that reads 12 tokens."""
+    path = Path(__file__).parent.parent / "embeddings" / "test_transformer.py"
+    spec = spec_from_file_location("tiny_bert", path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.write_folder(tmp_path_factory.mktemp("tiny") / "bert")
+
+
+@pytest.fixture
+def attend(qkv, tiny):
+    def run(*args, **options):
+        return qkv("attend", "--encoder", tiny, *args, **options)
+
+    return run
+
+
+def test_json_holds_the_models_weights_and_says_which_head(attend, tiny):
+    rows = json.loads(attend(TEXT, "--layer", 1, "--head", 2, "--format", "json").stdout)
+    weights = read(pretrained(str(tiny)), TEXT).weights[1, 2]
+    assert [row["weight"] for row in rows] == weights.ravel().tolist()
+    assert list(rows[0]) == FIELDS
+    assert {(row["layer"], row["head"]) for row in rows} == {(1, 2)}
+    mean = json.loads(attend(TEXT, "--layer", 0, "--format", "json").stdout)
+    assert {(row["layer"], row["head"]) for row in mean} == {(0, None)}
+
+
+def test_a_map_of_pieces_has_numbered_columns_and_rows_of_100_percent(attend):
+    lines = attend(TEXT, "--layer", 1, "--head", 2).stdout.splitlines()
+    assert lines[0].split() == [str(i) for i in range(len(TOKENS))]
+    for i, (token, line) in enumerate(zip(TOKENS, lines[1:], strict=False)):
+        assert line.split()[:2] == [str(i), token]
+        percents = [int(x) for x in re.findall(r"\d+", line.split(token, 1)[1])]
+        assert len(percents) == len(TOKENS)
+        assert abs(sum(percents) - 100) <= len(TOKENS) / 2
+    assert lines[-1] == "layer 1, head 2: row looks at column; rows add up to 100 %"
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        (TEXT,),
+        (TEXT, "--head", "all"),
+        (TEXT, "--layer", 0, "--head", "all"),
+        (TEXT, "--focus", "season"),
+        (TEXT, "--against", "deep red sea didn't water redder season a ."),
+        ("deep <PAD> sea", "--mask", "padding"),
+        ("注意 sea 🚀 deep", "--mask", "causal", "--head", "all"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("columns", [40, 60, 80, 200])
+def test_everything_fits_the_window(attend, monkeypatch, columns, asked):
+    from rich.cells import cell_len
+
+    monkeypatch.setenv("COLUMNS", str(columns))
+    answer = attend(*asked)
+    assert answer.code == 0, answer.stderr
+    assert answer.stdout
+    assert max(map(cell_len, answer.stdout.splitlines())) <= columns
+    assert "\x1b" not in answer.stdout
+
+
+@pytest.mark.parametrize("asked", [("--head", "all"), ("--focus", "season"), ("--layer", 1)])
+def test_colour_is_all_that_no_color_takes_away(attend, monkeypatch, asked):
+    import sys
+
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    coloured = attend(TEXT, *asked).stdout
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = attend(TEXT, *asked).stdout
+    assert "\x1b[38" not in plain
+    assert ("\x1b[38" in coloured) == (asked[0] != "--focus")
+    assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == re.sub(r"\x1b\[[0-9;]*m", "", plain)
+
+
+def test_all_heads_stand_beside_each_other_with_a_symbol_a_pair(attend):
+    lines = attend(TEXT, "--layer", 0, "--head", "all", "--mask", "causal").stdout.splitlines()
+    assert lines[0].split() == ["0.0", "0.1", "0.2"]
+    assert lines[1].count("·") == 3 * (len(TOKENS) - 1)
+    assert [line.split()[0] for line in lines[1 : 1 + len(TOKENS)]] == TOKENS
+    rows = json.loads(attend(TEXT, "--head", "all", "--format", "json").stdout)
+    assert len(rows) == 6 * len(TOKENS) ** 2
+    assert {(row["layer"], row["head"]) for row in rows} == {
+        (i, j) for i in (0, 1) for j in (0, 1, 2)
+    }
+
+
+def test_focus_lists_words_with_the_head_that_looks_most(attend):
+    rows = json.loads(attend(TEXT, "--focus", "season", "--format", "json").stdout)
+    assert {row["key"] for row in rows} == {"deep", "redder", "sea"}
+    assert {row["query"] for row in rows} == {"season"}
+    assert list(rows[0]) == FIELDS
+    shown = attend(TEXT, "--focus", "season").stdout
+    best = rows[0]
+    assert f"season in layer {best['layer']}, head {best['head']}" in shown
+    at = attend(TEXT, "--focus", "season", "--at", "didn't", "--layer", 0).stdout
+    assert "season in layer 0, head" in at
+    assert "didn't" in {line.split()[0] for line in at.split("season in")[0].splitlines() if line}
+
+
+def test_against_counts_depths_from_before_any_attention(attend):
+    rows = json.loads(attend("deep sea", "--against", "red sea", "--format", "json").stdout)
+    assert [(row["word"], row["after_layers"]) for row in rows] == [("sea", i) for i in range(3)]
+    lines = attend("deep sea", "--against", "red sea").stdout.splitlines()
+    assert lines[0].split() == ["layers", "sea"]
+    assert lines[3].split() == ["2", f"{rows[2]['cosine']:.3f}"]
+
+
+def test_without_layers_focus_and_against_work_on_the_plain_attention(qkv, videos_path):
+    run = ("-w", videos_path, "attend", "guitar bass fishing", "--format", "json")
+    pairs = {(row["query"], row["key"]): row["weight"] for row in json.loads(qkv(*run).stdout)}
+    rows = json.loads(qkv(*run, "--focus", "bass").stdout)
+    assert {row["key"]: row["weight"] for row in rows} == {
+        key: pairs["bass", key] for key in ("guitar", "fishing")
+    }
+    assert "layer" not in rows[0]
+    before, after = json.loads(qkv(*run, "--against", "bass drum").stdout)
+    assert before["cosine"] == pytest.approx(1, abs=1e-5)
+    assert after["cosine"] < before["cosine"]
+
+
+@pytest.mark.parametrize("asked", [("--layer", 0), ("--head", 1), ("--head", "all")])
+def test_without_layers_a_head_cannot_be_chosen(qkv, videos_path, asked):
+    answer = qkv("-q", "-w", videos_path, "attend", "guitar bass", *asked)
+    assert (answer.code, answer.stdout) == (1, "")
+    assert "the encoder here is corpus" in answer.stderr
+    assert "--encoder minilm" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("asked", "code", "said"),
+    [
+        (("--layer", 2), 1, "no layer 2: there are layers 0 to 1"),
+        (("--head", -1), 1, "no head -1: there are heads 0 to 2"),
+        (("--head", "most"), 2, "neither a number nor 'all'"),
+        (("--focus", "seal"), 1, "did you mean sea"),
+        (("--at", "sea"), 2, "--focus"),
+        (("--against", "sea", "--layer", 0), 2, "leave out --layer"),
+        (("--against", "water"), 1, "no word is in both texts"),
+        (("--plot", "a.gif"), 2, ".png, .svg, .html"),
+        (("--encoder", "minlm"), 1, "did you mean minilm"),
+    ],
+    ids=lambda value: " ".join(map(str, value)) if isinstance(value, tuple) else None,
+)
+def test_mistakes_are_told_in_a_sentence(attend, asked, code, said):
+    answer = attend(TEXT, *asked)
+    assert (answer.code, answer.stdout) == (code, "")
+    assert said in answer.stderr
+    assert "Traceback" not in answer.stderr
+
+
+def test_a_model_that_is_not_installed_says_how_to_get_it(qkv, monkeypatch, tmp_path):
+    monkeypatch.setenv("QKVSEARCH_MODELS", str(tmp_path))
+    answer = qkv("attend", "deep sea", "--encoder", "minilm")
+    assert (answer.code, answer.stdout) == (1, "")
+    assert "qkvsearch model fetch minilm" in answer.stderr
+
+
+def test_a_long_text_is_cut_and_that_is_said(attend):
+    answer = attend("deep " * 12 + "water")
+    assert answer.code == 0
+    assert "Left out, beyond the model's limit: " in answer.stderr
+    assert "water" in answer.stderr
+
+
+def test_nothing_to_see_is_said_and_still_a_listing(attend):
+    for asked in ((), ("--head", "all")):
+        answer = attend(" ", *asked, "--format", "csv")
+        assert answer.stdout.splitlines() == [",".join(FIELDS)]
+        assert "Nothing to attend to" in answer.stderr
+        assert attend(" ", *asked).stdout == ""
+    rows = list(csv.DictReader(io.StringIO(attend("-", "--format", "csv", stdin="sea").stdout)))
+    assert [row["key"] for row in rows[:3]] == ["[CLS]", "sea", "[SEP]"]
+
+
+def test_more_weights_than_a_file_should_hold_are_refused(attend, monkeypatch, tmp_path):
+    monkeypatch.setattr("qkvsearch.cli.attend.MAX_LISTED", 3 * len(TOKENS) ** 2)
+    for asked in (("--format", "csv"), ("--plot", "a.html")):
+        answer = attend(TEXT, "--head", "all", *asked)
+        assert (answer.code, answer.stdout) == (1, "")
+        assert "726 weights are too many for a file; name a --layer" in answer.stderr
+        assert attend(TEXT, "--head", "all", "--layer", 0, *asked).code == 0
+    assert attend(TEXT, "--head", "all").code == 0

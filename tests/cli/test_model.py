@@ -1,0 +1,72 @@
+"""`qkvsearch model`: lists the encoders, fetches one, says where it is."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from qkvsearch.cli import group
+from qkvsearch.embeddings import models
+from qkvsearch.errors import QkvError
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.setenv(models.ENVIRONMENT, str(tmp_path / "models"))
+
+    def call(*args, quiet=False):
+        return CliRunner().invoke(group, [*(["-q"] if quiet else []), "model", *args])
+
+    return call
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the files of the model, small ones whose sums are the known ones."""
+    sums = {}
+    for name in models.MINILM_SUMS:
+        path = tmp_path / "source" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(name)
+        sums[name] = hashlib.sha256(name.encode()).hexdigest()
+    monkeypatch.setattr(models, "MINILM_SUMS", sums)
+    return tmp_path / "source"
+
+
+def test_list_says_what_is_installed_and_where(run, folder, tmp_path):
+    rows = {row["name"]: row for row in json.loads(run("list", "--format", "json").stdout)}
+    assert list(rows) == ["corpus", "static", "minilm"]
+    assert rows["corpus"]["installed"] is True
+    assert (rows["minilm"]["installed"], rows["minilm"]["path"]) == (False, None)
+    run("fetch", "minilm", "--from", str(folder))
+    row = json.loads(run("list", "--format", "jsonl").stdout.splitlines()[2])
+    assert (row["installed"], row["path"]) == (True, str(tmp_path / "models" / "minilm"))
+
+
+def test_the_table_fits_the_terminal_and_says_how_to_get_one(run):
+    table = run("list").stdout
+    assert "Apache-2.0" in table
+    assert all(len(line) <= 80 for line in table.splitlines())
+
+
+def test_fetch_prints_where_and_says_the_licence(run, folder, tmp_path):
+    answer = run("fetch", "minilm", "--from", str(folder))
+    assert (answer.exit_code, answer.stdout) == (0, f"{tmp_path / 'models' / 'minilm'}\n")
+    assert "Licence: Apache-2.0" in answer.stderr
+    assert run("fetch", "minilm", "--from", str(folder), quiet=True).stderr == ""
+
+
+def test_a_wrong_folder_is_a_clear_error(run, tmp_path):
+    (tmp_path / "empty").mkdir()
+    answer = run("fetch", "minilm", "--from", str(tmp_path / "empty"))
+    assert answer.exit_code == 1
+    assert isinstance(answer.exception, QkvError)
+    assert "0 files model.safetensors" in str(answer.exception)
+
+
+def test_another_model_or_a_missing_file_is_refused(run):
+    assert run("fetch", "static").exit_code == 1
+    assert run("fetch", "minilm", "--from", "nowhere").exit_code == 2

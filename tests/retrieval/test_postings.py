@@ -1,0 +1,36 @@
+"""Word queries answered in a batch: as one by one by the lexical head."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from qkvsearch.embeddings.text import Token
+from qkvsearch.embeddings.vocabulary import Vocabulary
+from qkvsearch.retrieval import LexicalKeys, top_k
+from qkvsearch.retrieval.postings import search_postings
+
+
+@pytest.mark.parametrize("k", [0, 1, 10, 9999])
+def test_as_the_lexical_head(k):
+    rng = np.random.default_rng(0)
+    counts = csr_matrix(rng.poisson(0.05, size=(1500, 26)).astype(np.float32))
+    words = [chr(97 + i) for i in range(26)]
+    keys = LexicalKeys.from_counts(Vocabulary.of(words), counts)
+    queries = [rng.integers(26, size=n) for n in rng.integers(0, 5, size=60)]
+    arrays = keys.indptr, keys.indices, keys.weights, keys.n_items
+    for query, (positions, scores) in zip(
+        queries, search_postings(*arrays, queries, k), strict=True
+    ):
+        head = keys.head([Token(words[i], words[i]) for i in query])
+        expected = [] if head is None else top_k(head.scores, k, head.answers)
+        assert positions.tolist() == list(expected)
+        if head is not None:
+            np.testing.assert_array_equal(scores, head.scores[positions])
+
+
+def test_without_items_or_queries_nothing_is_found():
+    arrays = np.zeros(2, np.int64), np.zeros(0, np.int32), np.zeros(0, np.float32)
+    assert search_postings(*arrays, 0, [np.array([0])], 5)[0][0].tolist() == []
+    assert search_postings(*arrays, 3, [], 5) == []
