@@ -17,6 +17,8 @@ from qkvsearch.embeddings.vocabulary import count_terms
 
 # A fifth of the items, at most so many, are asked for, each by a passage of at most so many words.
 MOST_QUERIES, LONGEST_QUERY, SHORTEST_FIELD = 500, 25, 3
+# Fewer say too little to be worth the time; so a catalogue of under 500 items keeps the prior.
+FEWEST_QUERIES = 100
 # Where a field's words mostly stand in the other fields, too, asking for them tests memory alone.
 MOST_OVERLAP = 0.6
 
@@ -64,7 +66,7 @@ def made_scores(
         if len(text.split()) >= SHORTEST_FIELD and any(texts[i].strip() for texts in others)
     ]
     n_queries = min(len(asked), MOST_QUERIES, len(fields[column]) // 5)
-    if n_queries < 2:
+    if n_queries < FEWEST_QUERIES:
         return None
     sample = np.sort(rng.choice(asked, n_queries, replace=False))
     queries = [passage(fields[column][i], rng) for i in sample]

@@ -58,7 +58,7 @@ def cases(draw: st.DrawFn) -> tuple[list[np.ndarray], dict[str, Any]]:
     }
 
 
-@settings(max_examples=150)
+@settings(max_examples=75)
 @given(cases())
 def test_the_trace_is_attention_bit_for_bit_and_its_symbols_evaluate_to_it(case):
     arrays, options = case

@@ -24,7 +24,7 @@ TOPICS = [
 ]
 
 
-def catalogue(n: int = 200, seed: int = 0) -> list[list[str]]:
+def catalogue(n: int = 600, seed: int = 0) -> list[list[str]]:
     """Titles and tags of one topic an item, so that words of the one tell of the other."""
     rng = np.random.default_rng(seed)
     columns: list[list[str]] = [[], []]
@@ -66,12 +66,12 @@ def test_learned_weights_are_halfway_and_add_up(lsa):
 @pytest.mark.parametrize(
     "fields",
     [
-        [["only one column here"] * 50],
-        [["a few"] * 3, ["words each"] * 3],
-        [["the same words in both"] * 60, ["the same words in both"] * 60],
-        [[""] * 60, [""] * 60],
+        [["only one column here"] * 600],
+        [["some few words"] * 400, ["words each item"] * 400],
+        [["the same words in both"] * 600, ["the same words in both"] * 600],
+        [[""] * 600, [""] * 600],
     ],
-    ids=["one column", "three items", "columns that repeat each other", "no words"],
+    ids=["one column", "too few items", "columns that repeat each other", "no words"],
 )
 def test_a_catalogue_that_cannot_be_asked_keeps_the_prior(fields):
     assert learn_head_weights(fields, {}, PRIOR) == PRIOR
@@ -79,7 +79,7 @@ def test_a_catalogue_that_cannot_be_asked_keeps_the_prior(fields):
 
 def test_made_queries_are_answered_by_their_own_items(lsa):
     scores = made_scores(catalogue(), 0, lsa, list(PRIOR), np.random.default_rng(0))
-    assert scores.shape == (2, 40, 40)
+    assert scores.shape == (2, 120, 120)
     np.testing.assert_allclose(scores.mean(axis=2), 0, atol=1e-6)
     answers = np.diagonal(scores, axis1=1, axis2=2)
     assert (answers.mean(axis=1) > 0.5).all()
@@ -96,7 +96,7 @@ def test_encoders_are_learned_anew_without_the_items_asked_for(lsa, monkeypatch)
 
     monkeypatch.setattr(head_weights, "fitted_encoder", spy)
     made_scores(catalogue(), 0, lsa, list(PRIOR), np.random.default_rng(0))
-    assert len(learned_from[0]) == 160
+    assert len(learned_from[0]) == 480
 
 
 def test_a_passage_is_words_in_a_row():
