@@ -40,9 +40,7 @@ def main() -> None:
             used = engine.models.head_weights
             learned = {name: 2 * used[name] - prior[name] for name in prior}
             ids = list(engine.tables.ids("items"))
-            found = {
-                name: [engine._head(name, text) for text in queries.values()] for name in prior
-            }
+            found = {name: [engine.head(name, text) for text in queries.values()] for name in prior}
             for label, weights in (("given", prior), ("learned", learned), ("halfway", used)):
                 total = 0.0
                 for i, query in enumerate(queries):

@@ -8,7 +8,7 @@ from pathlib import Path
 from qkvsearch import __version__
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.readers import Dataset
-from qkvsearch.embeddings.encoders import fitted_encoder, item_keys, prior_weights
+from qkvsearch.embeddings.encoders import CHOICES, fitted_encoder, item_keys, prior_weights
 from qkvsearch.embeddings.feedback import confidences
 from qkvsearch.embeddings.text import Analyzer
 from qkvsearch.embeddings.vocabulary import count_terms
@@ -35,6 +35,8 @@ def build_workspace(
 ) -> Workspace:
     """Learn everything from `dataset` and publish it at `path`. Raises `QkvError`."""
     weights = prior_weights(encoder)  # an encoder that is not there is said before any work
+    if encoder not in CHOICES:  # a folder, to be found from anywhere
+        encoder = str(Path(encoder).resolve())
     report = progress or (lambda stage, done, total: None)
     contents = BuildContents(
         catalog=dataset.catalog,
@@ -46,7 +48,7 @@ def build_workspace(
             "rows": [str(line) for line in dataset.reports],
         },
     )
-    _add_text(contents, dataset.catalog.fields(), weights, report)
+    _add_text(contents, dataset.catalog.fields(), encoder, weights, report)
     if dataset.interactions is not None:
         _add_interactions(contents, dataset.interactions, report)
     workspace = Workspace(path)
@@ -57,7 +59,11 @@ def build_workspace(
 
 
 def _add_text(
-    contents: BuildContents, fields: list[list[str]], prior: dict[str, float], report: Progress
+    contents: BuildContents,
+    fields: list[list[str]],
+    choice: str,
+    prior: dict[str, float],
+    report: Progress,
 ) -> None:
     """The lexical keys, each dense head's encoder and keys, and how much every head counts."""
     from qkvsearch.evaluation.head_weights import learn_head_weights
@@ -69,7 +75,7 @@ def _add_text(
     encoders = {}
     for step, name in enumerate(list(prior)[1:], start=1):
         report("reading texts", step, steps)
-        encoders[name] = fitted_encoder(name, texts)
+        encoders[name] = fitted_encoder(name, texts, choice)
         store_encoder(contents, name, encoders[name], item_keys(encoders[name].encode_many, fields))
     report("reading texts", steps - 1, steps)
     contents.facts["head_weights"] = learn_head_weights(fields, encoders, prior)

@@ -68,9 +68,17 @@ class Engine:
         which no head knows a word has no hits. Raises `QkvError` for a head or `where` that cannot
         be used.
         """
-        scored = {name: self._head(name, query) for name in self._wanted(heads)}
+        scored = {name: self.head(name, query) for name in self._wanted(heads)}
         fused = fuse_known(scored, self.models.head_weights)
         return self._rank(fused, k, temperature, self._mask(where))
+
+    def head(self, name: str, query: str) -> Head | None:
+        """One head's scores and their parts; None where it knows no word of the query. Raises
+        `QkvError` where its encoder is no longer installed."""
+        if name == "lexical":
+            return self.models.lexical_keys.head(Analyzer().query_tokens(query))
+        vectors = self.models.encoder(name).encode(query)
+        return self.models.dense_keys(name).head(name, vectors, partial(self._text_vectors, name))
 
     def recommend(
         self,
@@ -187,7 +195,7 @@ class Engine:
         return self.models.implicit
 
     def _wanted(self, heads: str | Iterable[str] | None) -> list[str]:
-        """The heads asked for, each once; "semantic" is all of them but the lexical one."""
+        """The heads asked for; "semantic" is all but the lexical one."""
         known = list(self.models.head_weights)
         there = f"(there are {', '.join(known)}, and semantic for all but the first)"
         wanted: list[str] = []
@@ -198,13 +206,6 @@ class Engine:
         if not wanted:
             raise QkvError(f"no heads to score by {there}")
         return [name for name in known if name in wanted]
-
-    def _head(self, name: str, query: str) -> Head | None:
-        """One head's scores of all items."""
-        if name == "lexical":
-            return self.models.lexical_keys.head(Analyzer().query_tokens(query))
-        vectors = self.models.encoder(name).encode(query)
-        return self.models.dense_keys(name).head(name, vectors, partial(self._text_vectors, name))
 
     def _text_vectors(self, head: str, position: int) -> LabelledVectors:
         """An item's texts as the sum that its dense key is."""

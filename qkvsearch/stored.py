@@ -163,7 +163,7 @@ class StoredModels:
             return TokenEncoder(terms, array(f"{head}.vectors"), array(f"{head}.weights"))
         if head == "static":
             return StaticEncoder.from_package().weighted(array("static.weights"))
-        return transformer(head)
+        return transformer(self.snapshot.facts["encoder"])
 
     def dense_keys(self, head: str) -> DenseKeys:
         """The items' keys of a dense head."""

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,16 @@ settings.load_profile("qkvsearch")
 
 # Sums of parts may differ from a score by this much of what was added up.
 TOLERANCE = 1e-4
+
+
+@pytest.fixture(scope="session")
+def tiny_bert(tmp_path_factory):
+    """The folder of a random transformer of 2 layers and 3 heads that reads 12 tokens."""
+    path = Path(__file__).parent / "embeddings" / "test_transformer.py"
+    spec = spec_from_file_location("tiny_bert", path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.write_folder(tmp_path_factory.mktemp("tiny") / "bert")
 
 
 @pytest.fixture(scope="session")

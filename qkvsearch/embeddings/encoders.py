@@ -41,14 +41,14 @@ LEARNED = ("lsa", "ppmi")
 def prior_weights(choice: str) -> dict[str, float]:
     """The heads of an encoder choice, a name or a model's folder, and their weights.
 
-    Without the package that carries the static table its head is left out. Raises `QkvError` for
-    what is neither.
+    A folder's head is called "transformer". Without the package that carries the static table its
+    head is left out. Raises `QkvError` for what is neither.
     """
     if choice in CHOICES:
         weights = dict(CHOICES[choice])
     elif Path(choice).is_dir():
-        weights = {**CHOICES["minilm"], choice: CHOICES["minilm"]["minilm"]}
-        del weights["minilm"]
+        weights = dict(CHOICES["minilm"])
+        weights["transformer"] = weights.pop("minilm")
     else:
         close = suggest(choice, list(CHOICES))
         known = ", ".join(CHOICES)
@@ -61,32 +61,34 @@ def prior_weights(choice: str) -> dict[str, float]:
     return {name: weight / total for name, weight in weights.items()}
 
 
-def fitted_encoder(name: str, texts: Sequence[str]) -> Encoder:
-    """An encoder of that name, learned from or weighted by these texts."""
-    if name == "lsa":
+def fitted_encoder(head: str, texts: Sequence[str], choice: str = "corpus") -> Encoder:
+    """The encoder of a dense head: learned from these texts, weighted by them, or the pretrained
+    one that was chosen.
+    """
+    if head == "lsa":
         from qkvsearch.embeddings.corpus import CorpusEncoder
 
         return CorpusEncoder().fit(texts).encoder_
-    if name == "ppmi":
+    if head == "ppmi":
         from qkvsearch.embeddings.cooccurrence import CooccurrenceEncoder
 
         return CooccurrenceEncoder().fit(texts).encoder_
-    if name == "static":
+    if head == "static":
         from qkvsearch.embeddings.static import StaticEncoder
 
         encoder = StaticEncoder.from_package()
         return encoder.weighted(np.sqrt(encoder.idf(texts)))
-    return transformer(name)
+    return transformer(choice)
 
 
-def transformer(name: str) -> Encoder:
+def transformer(choice: str) -> Encoder:
     """The pretrained transformer of that name, or in that folder. Raises `QkvError`."""
     from qkvsearch.embeddings.models import find
     from qkvsearch.embeddings.transformer import TransformerEncoder
 
-    folder = find(name) if name in CHOICES else Path(name)
+    folder = find(choice) if choice in CHOICES else Path(choice)
     if folder is None:
-        raise QkvError(f"{name} is not installed: run `qkvsearch model fetch {name}`")
+        raise QkvError(f"{choice} is not installed: run `qkvsearch model fetch {choice}`")
     return TransformerEncoder.from_folder(folder)
 
 

@@ -6,8 +6,6 @@ import csv
 import io
 import json
 import re
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
 
 import pytest
 
@@ -20,27 +18,17 @@ FIELDS = [
 ]  # fmt: skip
 
 
-@pytest.fixture(scope="session")
-def tiny(tmp_path_factory):
-    """The folder of a random transformer of 2 layers and 3 heads that reads 12 tokens."""
-    path = Path(__file__).parent.parent / "embeddings" / "test_transformer.py"
-    spec = spec_from_file_location("tiny_bert", path)
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.write_folder(tmp_path_factory.mktemp("tiny") / "bert")
-
-
 @pytest.fixture
-def attend(qkv, tiny):
+def attend(qkv, tiny_bert):
     def run(*args, **options):
-        return qkv("attend", "--encoder", tiny, *args, **options)
+        return qkv("attend", "--encoder", tiny_bert, *args, **options)
 
     return run
 
 
-def test_json_holds_the_models_weights_and_says_which_head(attend, tiny):
+def test_json_holds_the_models_weights_and_says_which_head(attend, tiny_bert):
     rows = json.loads(attend(TEXT, "--layer", 1, "--head", 2, "--format", "json").stdout)
-    weights = read(pretrained(str(tiny)), TEXT).weights[1, 2]
+    weights = read(pretrained(str(tiny_bert)), TEXT).weights[1, 2]
     assert [row["weight"] for row in rows] == weights.ravel().tolist()
     assert list(rows[0]) == FIELDS
     assert {(row["layer"], row["head"]) for row in rows} == {(1, 2)}

@@ -20,7 +20,7 @@ HISTORIES = [[0], [3, 50, 90], list(range(0, 60, 2))]
 
 
 def searching(name: str) -> Callable[[Engine, str], Head | None]:
-    return lambda engine, query: engine._head(name, query)
+    return lambda engine, query: engine.head(name, query)
 
 
 def semantic(engine: Engine, query: str) -> Head | None:
@@ -40,7 +40,7 @@ def collaborative(engine: Engine, history: list[int]) -> Head | None:
 
 
 def fused(engine: Engine, query: str) -> Head | None:
-    heads = [head for name in SEARCHED if (head := engine._head(name, query))]
+    heads = [head for name in SEARCHED if (head := engine.head(name, query))]
     weights = engine.models.head_weights
     return fuse(heads, [weights[head.name] for head in heads]) if heads else None
 

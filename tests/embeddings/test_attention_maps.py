@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import module_from_spec, spec_from_file_location
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -25,13 +22,8 @@ ANIMAL = "The animal didn't cross the street because it was too tired"
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory):
-    """A random transformer of 2 layers and 3 heads that reads 12 tokens."""
-    path = Path(__file__).with_name("test_transformer.py")
-    spec = spec_from_file_location("tiny_bert", path)
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return pretrained(str(module.write_folder(tmp_path_factory.mktemp("tiny") / "bert")))
+def tiny(tiny_bert):
+    return pretrained(str(tiny_bert))
 
 
 @pytest.fixture(scope="module")
