@@ -3,13 +3,10 @@ threads need not wait for one another; and an exponential takes half the time of
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-from numba import njit
 
 from qkvsearch.attention.arrays import Array
+from qkvsearch.compiled import compiled_for_any
 
 # exp(x) = 2ⁿ · exp(r), n whole and |r| ≤ ½ ln 2, which is subtracted in two parts to stay exact.
 LOG2_E = np.float32(1.44269504)
@@ -29,20 +26,9 @@ SMALL = np.float32(40)
 NO_PEAK = np.float32(0)
 NOTHING = np.finfo(np.float32).min
 LANES = 64
-# Not all of fastmath, under which a NaN may pass for a number.
-FLAGS = {"reassoc", "contract", "arcp", "nsz"}
 
 
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Numba's njit, its machine code kept on disk for the next process where a place allows it."""
-    options: dict[str, Any] = {"nogil": True, "fastmath": FLAGS}
-    try:
-        return njit(cache=True, **options)(function)
-    except RuntimeError:  # A read-only install and home, as in a container: compile every time.
-        return njit(**options)(function)
-
-
-@compiled
+@compiled_for_any
 def largest(row: Array, lanes: Array) -> np.float32:
     """The largest number, or float32's lowest where there is none. NaNs are passed over."""
     # In lanes side by side, because a single running maximum keeps the processor waiting.
@@ -60,7 +46,7 @@ def largest(row: Array, lanes: Array) -> np.float32:
     return top
 
 
-@compiled
+@compiled_for_any
 def norms(vectors: Array) -> Array:
     """Lengths (n,) of vectors (n, d)."""
     found = np.empty(vectors.shape[0], np.float32)
@@ -73,7 +59,7 @@ def norms(vectors: Array) -> Array:
     return found
 
 
-@compiled
+@compiled_for_any
 def exp_row(row: Array, peak: np.float32) -> np.float32:
     """exp(s − peak) in place, and their sum; a NaN stays. No s may exceed the peak by 88."""
     total = np.float32(0)
@@ -89,7 +75,7 @@ def exp_row(row: Array, peak: np.float32) -> np.float32:
     return total
 
 
-@compiled
+@compiled_for_any
 def _attend_block(
     query: Array,
     key: Array,
@@ -136,7 +122,7 @@ def _attend_block(
                 mixed[i, c] += added[i, c]
 
 
-@compiled
+@compiled_for_any
 def attend_rows(
     query: Array,
     key: Array,

@@ -13,12 +13,12 @@ from typing import Any, Literal
 import numpy as np
 
 from qkvsearch.attention._arguments import Inputs, checked
-from qkvsearch.attention._threads import run_in_threads
 from qkvsearch.attention.arrays import Array, cast, is_numpy
 from qkvsearch.attention.masks import window_span
 from qkvsearch.attention.online import TERMS, Partial
 from qkvsearch.attention.rule import Rule, block_of
 from qkvsearch.attention.weights import EMPTY_ROWS, mix
+from qkvsearch.threads import run_in_threads
 
 BlockSize = int | Literal["auto"]
 

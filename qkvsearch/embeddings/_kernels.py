@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
+
+from qkvsearch.compiled import compiled
 
 Array = np.ndarray[Any, Any]
 
 ZERO = np.float32(0)
 # A squared residual this small is float32 noise: dividing by it would only spread it.
 CONVERGED = np.float32(1e-20)
-
-
-def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Numba's njit, its machine code kept on disk for the next process where a place allows it."""
-    try:
-        return njit(nogil=True, fastmath=True, cache=True)(function)
-    except RuntimeError:  # A read-only install and home, as in a container: compile every time.
-        return njit(nogil=True, fastmath=True)(function)
 
 
 @compiled

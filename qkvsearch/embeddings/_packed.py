@@ -21,8 +21,8 @@ from threadpoolctl import threadpool_limits
 from qkvsearch.attention.layers.basic import ACTIVATIONS, LayerNorm, Linear
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention, split_heads
 from qkvsearch.attention.layers.transformer import Encoder, EncoderLayer
+from qkvsearch.compiled import compiled
 from qkvsearch.embeddings._base import available_cores
-from qkvsearch.embeddings._kernels import compiled
 
 Array = np.ndarray[Any, Any]
 # A token's hidden vector is the widest, 6 kB in MiniLM: so many fit the cache beside the weights.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from qkvsearch.attention._kernels import compiled
 from qkvsearch.attention.arrays import Array
+from qkvsearch.compiled import compiled_for_any
 
 STRIDE = 128
 
 
-@compiled
+@compiled_for_any
 def products(codes: Array, scales: Array, queries: Array, found: Array) -> None:
     """found[i, j] = scales[i] · (codes[i] · queries[j]).
 
@@ -27,7 +27,7 @@ def products(codes: Array, scales: Array, queries: Array, found: Array) -> None:
             found[i, j] = total * scales[i]
 
 
-@compiled
+@compiled_for_any
 def best_by_postings(
     indptr: Array,
     indices: Array,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from qkvsearch.attention._threads import run_in_threads
+from qkvsearch.threads import run_in_threads
 
 # Queries a thread takes at a time, so that taking them costs little.
 TOGETHER = 16
