@@ -5,6 +5,7 @@ python benchmarks/attention.py
 
 from __future__ import annotations
 
+import tracemalloc
 from functools import partial
 from typing import Any
 
@@ -47,9 +48,21 @@ def side_by_side(n_tokens: int, causal: bool, spread: str, turns: int) -> list[R
     return compare(task, systems, [None] * turns, blas_threads=None)
 
 
+def extra_memory(n_tokens: int = 16_384) -> str:
+    """What one head of that many tokens takes beside its arguments, as NumPy asked for it."""
+    q, k, v = np.random.default_rng(0).standard_normal((3, n_tokens, WIDTH), dtype=np.float32)
+    attention(q[:1024], k[:1024], v[:1024])  # compiled before it is measured
+    tracemalloc.start()
+    attention(q, k, v)
+    peak = tracemalloc.get_traced_memory()[1] / 2**20
+    tracemalloc.stop()
+    return f"{n_tokens:,} × {n_tokens:,} scores, one head: {peak:.0f} MiB beside the arguments"
+
+
 def check(ours: Any, theirs: Any) -> None:
     np.testing.assert_allclose(ours, theirs, atol=2e-5)
 
 
 if __name__ == "__main__":
     print_table([claim])
+    print(extra_memory())

@@ -41,7 +41,13 @@ def main() -> None:
             learned = {name: 2 * used[name] - prior[name] for name in prior}
             ids = list(engine.tables.ids("items"))
             found = {name: [engine.head(name, text) for text in queries.values()] for name in prior}
-            for label, weights in (("given", prior), ("learned", learned), ("halfway", used)):
+            alone = [(f"{name} alone", {**dict.fromkeys(prior, 0), name: 1}) for name in prior]
+            for label, weights in (
+                *alone,
+                ("given", prior),
+                ("learned", learned),
+                ("halfway", used),
+            ):
                 total = 0.0
                 for i, query in enumerate(queries):
                     heads = [h for name in prior if (h := found[name][i]) is not None]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention.arrays import Array, as_arrays, beside, cast, namespace
+from qkvsearch.attention.arrays import Array, answer_dtype, as_arrays, beside, cast, namespace
 
 Score = Callable[[Array, Array, float | None], Array]
 
@@ -71,8 +71,9 @@ class AdditiveScore:
             raise ValueError(f"w_query (d, h), w_key (d_k, h), w (h,) must share h, got {shapes}")
 
     def __call__(self, query: Array, key: Array, scale: float | None = None) -> Array:
-        w_query, w_key, w = (
-            cast(beside(query, x), query.dtype) for x in (self.w_query, self.w_key, self.w)
+        dtype = answer_dtype(namespace(query), query)  # whole numbers must not round the weights
+        query, key, w_query, w_key, w = (
+            cast(beside(query, x), dtype) for x in (query, key, self.w_query, self.w_key, self.w)
         )
         for name, x, matrix in (("query", query, w_query), ("key", key, w_key)):
             if x.shape[-1] != matrix.shape[0]:

@@ -630,6 +630,11 @@ def test_additive_score_is_bounded_by_the_sum_of_its_weights():
     assert (np.abs(scores) <= np.abs(score.w).sum() + 1e-12).all()
 
 
+def test_additive_weights_are_not_rounded_for_whole_numbers():
+    score = AdditiveScore(np.full((1, 1), 0.5), np.full((1, 1), 0.25), np.array([0.5]))
+    assert score(np.array([[1]]), np.array([[2]])) == pytest.approx(0.5 * math.tanh(1.0))
+
+
 def test_additive_score_lets_queries_and_keys_differ_in_width():
     score = AdditiveScore(random(3, 4), random(2, 4), random(4))
     q, k = random(5, 3), random(6, 2)
