@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from qkvsearch.answers.recommend import Recommender
+from qkvsearch.answers.search import TextSearch
+from qkvsearch.answers.similar import Neighbours
 from qkvsearch.attention import exclusion_mask
 from qkvsearch.data.ids import Id, id_text
 from qkvsearch.embeddings import reading
 from qkvsearch.embeddings.context import AttentionMap
-from qkvsearch.embeddings.encoders import item_pieces
-from qkvsearch.embeddings.factors import ImplicitFactors
-from qkvsearch.embeddings.labelled import LabelledVectors
-from qkvsearch.embeddings.text import Analyzer
-from qkvsearch.errors import QkvError, WorkspaceError, suggest
-from qkvsearch.retrieval import DenseKeys, Head, Ranking, fuse_known, rank
-from qkvsearch.stored import History, StoredModels
+from qkvsearch.errors import QkvError, WorkspaceError
+from qkvsearch.retrieval import Head, Ranking, rank
+from qkvsearch.stored import StoredModels
 from qkvsearch.workspace import Snapshot, Workspace
 
 if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
     from qkvsearch.data.readers import Source
-
-# By eye, on neighbours of well-known films: no judged set of neighbours was at hand.
-SIMILAR_WEIGHTS = {"collaborative": 0.6, "semantic": 0.4}
 
 
 class Engine:
@@ -38,6 +34,7 @@ class Engine:
         self.snapshot: Snapshot = self.workspace.open()
         self.tables = self.snapshot.tables
         self.models = StoredModels(self.snapshot)
+        self.texts = TextSearch(self.models, self.tables)
         self.n_items = self.models.n_items
 
     def __enter__(self) -> Self:
@@ -58,27 +55,34 @@ class Engine:
         *,
         k: int = 10,
         heads: str | Iterable[str] | None = None,
+        fusion: str = "scores",
+        user: Any = None,
         where: str | None = None,
         temperature: float | None = None,
+        explain: bool = False,
     ) -> Ranking:
         """Items ranked for a text query by `heads`: "lexical", those of the build's encoder by
         name, or "semantic" for all of those; by default all.
 
-        The score is the heads' weighted sum in standard deviations from their means. A query of
-        which no head knows a word has no hits. Raises `QkvError` for a head or `where` that cannot
-        be used.
+        With a `user` their taste is one more head, "collaborative". The score is the heads'
+        weighted sum in standard deviations from their means, or by `fusion="ranks"` of 1 / (60 +
+        rank). A query of which no head knows a word has no hits. With `explain` each hit carries
+        `matches`: the words of each column in which the lexical head finds the query's. Raises
+        `QkvError` for a head, a user or `where` that cannot be used.
         """
-        scored = {name: self.head(name, query) for name in self._wanted(heads)}
-        fused = fuse_known(scored, self.models.head_weights)
-        return self._rank(fused, k, temperature, self._mask(where))
+        taste = None if user is None else partial(self._taste, user)
+        names = None if heads is None else _as_list(heads)
+        fused = self.texts.fused(query, names, fusion, taste)
+        ranking = self._rank(fused, k, temperature, self._mask(where))
+        if explain:
+            found = [self.texts.matches(query, int(position)) for position in ranking.positions]
+            ranking = ranking.annotated(matches=found)
+        return ranking
 
     def head(self, name: str, query: str) -> Head | None:
         """One head's scores and their parts; None where it knows no word of the query. Raises
         `QkvError` where its encoder is no longer installed."""
-        if name == "lexical":
-            return self.models.lexical_keys.head(Analyzer().query_tokens(query))
-        vectors = self.models.encoder(name).encode(query)
-        return self.models.dense_keys(name).head(name, vectors, partial(self._text_vectors, name))
+        return self.texts.head(name, query)
 
     def recommend(
         self,
@@ -96,40 +100,21 @@ class Engine:
         exact solve on the current history. Items met before are left out. With `explain` each hit
         carries `because`: all of the history, whose contributions add up to the score.
         """
-        factors = self._require_implicit()
-        history = self._history(user, _as_list(likes))
-        vectors = factors.history_vectors(history.positions, history.confidences)
-        ids, _ = self.tables.names(history.positions)
-        query = LabelledVectors(ids, vectors)
-        keys = DenseKeys(factors.item_embeddings)
-        # Nothing liked, or nothing that anyone met: there is no direction to look in.
-        head = keys.head("collaborative", query) if vectors.any() else None
+        people = self._recommender()
+        history = people.history(user, _as_list(likes))
         mask = self._mask(where, excluded=history.positions)
-        ranking = self._rank(head, k, temperature, mask)
+        ranking = self._rank(people.head(history), k, temperature, mask)
         if explain:
-            ranking = self._with_reasons(ranking, history)
-        ratings, rated = self.models.ratings, np.isfinite(history.ratings)
-        if ratings is not None and rated.any():
-            bias, embedding = ratings.fold_in(history.positions[rated], history.ratings[rated])
-            predicted = ratings.predict(embedding, bias, ranking.positions)
-            ranking = ranking.annotated(predicted_rating=predicted.tolist())
-        return ranking
+            ranking = people.with_reasons(ranking, history)
+        return people.with_ratings(ranking, history)
 
     def similar(
         self, item: Any, *, k: int = 10, where: str | None = None, temperature: float | None = None
     ) -> Ranking:
         """Neighbours of an item, by who met it and by what it is called and tagged."""
         position = self.tables.item_position(item)
-        main = self.models.main_head
-        words = self._text_vectors(main, position)
-        keys = self.models.dense_keys(main)
-        scored = {"semantic": keys.head("semantic", words, partial(self._text_vectors, main))}
-        direction = self._direction(position)
-        if direction.vectors.any():  # an item that nobody met has none
-            keys = self.models.item_directions
-            scored["collaborative"] = keys.head("collaborative", direction, self._direction)
         mask = self._mask(where, excluded=[position])
-        return self._rank(fuse_known(scored, SIMILAR_WEIGHTS), k, temperature, mask)
+        return self._rank(Neighbours(self.texts).fused(position), k, temperature, mask)
 
     def attend(
         self, text: str, mask: str = "none", layer: int | None = None, head: int | None = None
@@ -151,7 +136,7 @@ class Engine:
         `UnknownIdError` for an item that is not in the catalogue, `QkvError` for a rating outside
         the scale.
         """
-        self._require_implicit()
+        self._recommender()
         if not id_text(user):
             raise QkvError("a user needs an id")
         scale = self.models.rating_scale
@@ -184,55 +169,21 @@ class Engine:
             "qkvsearch": facts["qkvsearch"],
         }
 
-    # --- from the owner's words to heads, histories and masks ---
+    # --- from the owner's words to heads and masks ---
 
-    def _require_implicit(self) -> ImplicitFactors:
+    def _recommender(self) -> Recommender:
+        """Raises `WorkspaceError` where nobody's interactions were given."""
         if self.models.implicit is None:
             raise WorkspaceError(
                 f"{self.workspace.path}: nobody's interactions are here to recommend from; build "
                 "with --interactions FILE"
             )
-        return self.models.implicit
+        return Recommender(self.models.implicit, self.models, self.tables)
 
-    def _wanted(self, heads: str | Iterable[str] | None) -> list[str]:
-        """The heads asked for; "semantic" is all but the lexical one."""
-        known = list(self.models.head_weights)
-        there = f"(there are {', '.join(known)}, and semantic for all but the first)"
-        wanted: list[str] = []
-        for name in known if heads is None else _as_list(heads):
-            if name not in known and name != "semantic":
-                raise QkvError(f"no head {name!r}{suggest(name, [*known, 'semantic'])} {there}")
-            wanted += known[1:] if name == "semantic" else [name]
-        if not wanted:
-            raise QkvError(f"no heads to score by {there}")
-        return [name for name in known if name in wanted]
-
-    def _text_vectors(self, head: str, position: int) -> LabelledVectors:
-        """An item's texts as the sum that its dense key is."""
-        columns = self.snapshot.facts["text_columns"]
-        fields = [self.tables.text(position, [column]) for column in columns]
-        return item_pieces(self.models.encoder(head), fields)
-
-    def _direction(self, position: int) -> LabelledVectors:
-        """Who met an item, as one vector of length 1 that bears its title."""
-        if self.models.implicit is None:
-            return LabelledVectors([], np.zeros((0, 0)))
-        _, titles = self.tables.names([position])
-        return LabelledVectors(titles, self.models.item_directions.vectors[[position]])
-
-    def _history(self, user: Any, likes: Sequence[Any]) -> History:
-        """What a user met, what was recorded since, and what someone says they like on top."""
-        if user is None and not likes:
-            raise QkvError("nobody to recommend to: name a user, or something they like")
-        scale = self.models.rating_scale
-        position = None if user is None else self.tables.user_position(user)
-        recorded = [] if user is None else self.tables.recorded(user)
-        if user is not None and position is None and not recorded:
-            raise self.tables.unknown_user(user)
-        history = self.models.history(position)
-        liked = [(self.tables.item_position(item), None) for item in likes]
-        history = history.then(history.recorded_later(recorded).items(), scale)
-        return history.then(liked, scale)
+    def _taste(self, user: Any) -> Head | None:
+        """What a user's history says of every item."""
+        people = self._recommender()
+        return people.head(people.history(user))
 
     def _mask(self, where: str | None, excluded: Any = ()) -> np.ndarray:
         """True where an item may be ranked."""
@@ -247,18 +198,6 @@ class Engine:
         if temperature is not None and not 0 < temperature < np.inf:
             raise QkvError(f"the temperature is a number above 0, not {temperature}")
         return rank(head, self.tables.names, k=k, temperature=temperature, mask=mask)
-
-    def _with_reasons(self, ranking: Ranking, history: History) -> Ranking:
-        ids, titles = self.tables.names(history.positions)
-        titled = dict(zip(ids, titles, strict=True))
-        reasons = [
-            [
-                {"id": part.query, "title": titled[part.query], "contribution": part.value}
-                for part in ranking.explain(i)
-            ]
-            for i in range(len(ranking))
-        ]
-        return ranking.annotated(because=reasons)
 
 
 def _as_list(given: Id | Iterable[Id]) -> list[Any]:

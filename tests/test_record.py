@@ -177,7 +177,7 @@ def test_meeting_an_item_again_without_a_rating_keeps_the_one_it_had(tmp_path):
 
 
 def rated_of(engine, user, item):
-    history = engine._history(user, [])
+    history = engine._recommender().history(user)
     ratings = dict(zip(history.positions.tolist(), history.ratings.tolist(), strict=True))
     return ratings[engine.tables.item_position(item)]
 

@@ -29,12 +29,12 @@ def command() -> None:
     _say("One formula, softmax(QKᵀ/√d + mask)·V: a query meets keys, and values answer.")
     _step("Search: the query is a text, the keys are the videos' words and vectors.",
           "search", QUERY, "-k", "4")  # fmt: skip
-    ranking = videos.search(QUERY, k=4)
+    ranking = videos.search(QUERY, k=4, explain=True)
     write_text(ranking_table(ranking.to_records(), ranking))
 
     _step("Why the first one? Its score is a sum, and these are its parts.",
           "search", QUERY, "-k", "1", "--explain")  # fmt: skip
-    ranking = videos.search(QUERY, k=1)
+    ranking = videos.search(QUERY, k=1, explain=True)
     write_text(ranking_table(with_parts(ranking), ranking))
 
     likes = [word for title in LIKES for word in ("--like", title)]

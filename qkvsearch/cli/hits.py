@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -69,17 +70,35 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking) -> str:
     for row in rows:
         line = [
             row["rank"],
-            " ".join(row["title"].split()),
+            _marked(" ".join(row["title"].split()), row.get("matches", {}).get("title", [])),
             f"{row['score']:.3f}",
             f"{row['weight']:.1%}",
         ]
         line += [f"{row['predicted_rating']:.1f}"] if rated else []
         cells.append([*line, row["id"]])
-        cells += [["", _dim_line(reason)] for reason in _reasons(row)]
+        cells += [["", _dim_line(line)] for line in _matches_elsewhere(row) + _reasons(row)]
     caption = (
         f"weight = softmax(score / {ranking.temperature:.3g}) over {ranking.n_candidates:,} items"
     )
     return to_table(columns, cells, caption)
+
+
+def _marked(title: str, words: list[str]) -> Any:
+    """A title with the words that match the query in bold."""
+    from rich.text import Text
+
+    text = Text(printable(title))
+    for word in words:
+        text.highlight_regex(rf"(?<!\w){re.escape(word)}(?!\w)", "bold green")
+    return text
+
+
+def _matches_elsewhere(row: dict[str, Any]) -> list[str]:
+    """With the reasons: what matches in the columns that the table does not show."""
+    if "parts" not in row:
+        return []
+    columns = row.get("matches", {}).items()
+    return [f"in {name}: {', '.join(words)}" for name, words in columns if name != "title"]
 
 
 def _dim_line(reason: str) -> Any:

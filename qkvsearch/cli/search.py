@@ -19,6 +19,14 @@ from qkvsearch.cli.render import Output
     metavar="NAMES",
     help="Which heads score: lexical, semantic, or one by its name.  [default: all]",
 )
+@click.option(
+    "--fusion",
+    type=click.Choice(["scores", "ranks"]),
+    default="scores",
+    show_default=True,
+    help="What of the heads is summed: standardised scores, or 1 / (60 + rank).",
+)
+@click.option("--user", metavar="ID", help="Someone of the log, whose taste is one more head.")
 @click.option("--explain", is_flag=True, help="Show the parts that add up to each score.")
 @ranking_options
 def command(
@@ -30,12 +38,15 @@ def command(
     Examples:
       qkvsearch search how does attention work
       qkvsearch -w films search "space war" --where "year >= 1990" -k 5
+      qkvsearch -w films search "space war" --user 42 --explain
     """
     run = settings()
     text = sys.stdin.read() if query == ("-",) else " ".join(query)
-    engine = run.open(sample="videos")
+    engine = run.open(sample="videos" if options["user"] is None else "movies")
     names = [name.strip() for name in heads.split(",")] if heads is not None else None
-    ranking = engine.search(text, heads=names, **options)
+    # A table shows which words match; the other formats carry them with the reasons.
+    marked = explain or output.format == "table"
+    ranking = engine.search(text, heads=names, explain=marked, **options)
     if not ranking:
         run.say(_why_nothing(ranking.n_candidates, options))
     write_ranking(ranking, output, explain)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -89,6 +89,22 @@ class Analyzer:
         terms = [token.term for token in self.tokens(text)]
         return terms + [char for run in re.findall(f"[{CJK}]{{2,}}", fold(text)) for char in run]
 
+    def spans(self, text: str, terms: Container[str]) -> list[tuple[int, int]]:
+        """Where a text, as it is written, has words of these terms: (start, end), in order.
+
+        >>> Analyzer().spans("The Cafés of Montréal", {"cafe"})
+        [(4, 9)]
+        """
+        found: list[tuple[int, int]] = []
+        for run in RUNS.finditer(text.replace("’", "'")):
+            tokens = list(self._split(fold(run[0])))
+            hits = [i for i, token in enumerate(tokens) if token.term in terms]
+            if len(tokens) == 1 and hits:
+                found.append(run.span())
+            elif hits and re.match(f"[{CJK}]", run[0]):  # token i is characters i and i + 1
+                found += [(run.start() + i, min(run.start() + i + 2, run.end())) for i in hits]
+        return _merged(found)
+
     def _split(self, run: str) -> Iterator[Token]:
         if re.match(f"[{CJK}]", run):
             for pair in [run[i : i + 2] for i in range(len(run) - 1)] or [run]:
@@ -96,6 +112,17 @@ class Analyzer:
         else:
             term = stem(run) if self.stem else run
             yield Token(run, term[:MAX_TERM], run in self.stop_words)
+
+
+def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Overlapping character pairs as one span."""
+    merged: list[tuple[int, int]] = []
+    for start, end in spans:
+        if merged and start < merged[-1][1]:
+            merged[-1] = merged[-1][0], end
+        else:
+            merged.append((start, end))
+    return merged
 
 
 def fold(text: str) -> str:

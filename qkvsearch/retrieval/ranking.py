@@ -34,6 +34,7 @@ class Hit:
     heads: dict[str, float] | None = None
     predicted_rating: float | None = None
     because: list[dict[str, Any]] | None = None
+    matches: dict[str, list[str]] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The fields that apply, in the documented order."""

@@ -2,5 +2,6 @@
 
 from qkvsearch.workspace.arrays import FORMAT_VERSION
 from qkvsearch.workspace.store import BuildContents, Snapshot, Workspace
+from qkvsearch.workspace.tables import Tables
 
-__all__ = ["FORMAT_VERSION", "BuildContents", "Snapshot", "Workspace"]
+__all__ = ["FORMAT_VERSION", "BuildContents", "Snapshot", "Tables", "Workspace"]

@@ -125,6 +125,42 @@ def test_search_takes_heads_and_where(qkv, videos_path, videos):
     assert ids(answer) == [hit.id for hit in expected]
 
 
+def test_search_for_a_user_adds_their_taste(qkv, movies_path, movies):
+    answer = qkv("-w", movies_path, "search", "war", "--user", "u001", "--format", "json")
+    hits = json.loads(answer.stdout)
+    expected = movies.search("war", user="u001")
+    assert [hit["id"] for hit in hits] == [hit.id for hit in expected]
+    assert all("collaborative" in hit["heads"] for hit in hits)
+    assert [hit.id for hit in movies.search("war")] != [hit.id for hit in expected]
+
+
+def test_taste_alone_ranks_only_where_a_user_is_named(qkv, movies_path):
+    alone = ("-w", movies_path, "search", "war", "--heads", "collaborative")
+    assert qkv(*alone, "--user", "u001").stdout
+    refused = qkv(*alone)
+    assert refused.code == 1
+    assert "name the user" in refused.stderr
+
+
+def test_a_search_that_knows_no_word_is_not_answered_by_taste(qkv, movies_path):
+    heads = ("--heads", "lexical,collaborative")
+    answer = qkv("-w", movies_path, "search", "zzqx", "--user", "u001", *heads)
+    assert answer.code == 0
+    assert answer.stdout == ""
+
+
+def test_fusion_by_ranks_explains_itself_by_ranks(qkv, videos_path):
+    answer = qkv("-w", videos_path, "search", "deep learning", "--fusion", "ranks", "--explain")
+    assert "lexical: rank 1" in answer.stdout
+
+
+def test_words_that_match_are_named_by_column(qkv, videos_path):
+    question = ("-w", videos_path, "search", "sourdough bread", "-k", "1", "--explain")
+    (hit,) = json.loads(qkv(*question, "--format", "json").stdout)
+    assert hit["matches"]["title"] == ["Sourdough"]
+    assert "in tags: " in qkv(*question).stdout
+
+
 def test_search_says_whether_words_or_where_left_nothing(qkv, videos_path):
     run = ("-w", videos_path, "search")
     assert "none of these words is in the catalogue" in qkv(*run, "zzqx").stderr

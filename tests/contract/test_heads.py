@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from qkvsearch.answers.similar import WEIGHTS as SIMILAR_WEIGHTS
 from qkvsearch.embeddings.labelled import LabelledVectors
-from qkvsearch.engine import SIMILAR_WEIGHTS, Engine
+from qkvsearch.engine import Engine
 from qkvsearch.retrieval import DenseKeys, Head, fuse, rank
 
 UNKNOWN = "zzqx wvvk"
+BY_RANK = " by rank"
 QUERIES = ["war in space", "love", "the night the world ended", "toy"]
 SEARCHED = ("lexical", "lsa", "ppmi")
 HISTORIES = [[0], [3, 50, 90], list(range(0, 60, 2))]
@@ -27,7 +29,7 @@ def semantic(engine: Engine, query: str) -> Head | None:
     """As `similar` has it, under a name for whatever the encoder is."""
     main = engine.models.main_head
     query_vectors = engine.models.encoder(main).encode(query)
-    pieces_of = partial(engine._text_vectors, main)
+    pieces_of = partial(engine.texts.pieces, main)
     return engine.models.dense_keys(main).head("semantic", query_vectors, pieces_of)
 
 
@@ -40,9 +42,16 @@ def collaborative(engine: Engine, history: list[int]) -> Head | None:
 
 
 def fused(engine: Engine, query: str) -> Head | None:
-    heads = [head for name in SEARCHED if (head := engine.head(name, query))]
-    weights = engine.models.head_weights
-    return fuse(heads, [weights[head.name] for head in heads]) if heads else None
+    return engine.texts.fused(query)
+
+
+def fused_by_rank(engine: Engine, query: str) -> Head | None:
+    return engine.texts.fused(query, fusion="ranks")
+
+
+def personal(engine: Engine, query: str) -> Head | None:
+    """A search by someone whose taste is known."""
+    return engine.texts.fused(query, taste=lambda: collaborative(engine, HISTORIES[1]))
 
 
 def fused_with_taste(engine: Engine, query: str) -> Head | None:
@@ -58,6 +67,8 @@ HEADS: dict[str, tuple[Any, list[Any], Any]] = {
     "semantic": (semantic, QUERIES, UNKNOWN),
     "collaborative": (collaborative, HISTORIES, []),
     "+".join(SEARCHED): (fused, QUERIES, UNKNOWN),
+    "+".join(SEARCHED) + BY_RANK: (fused_by_rank, QUERIES, UNKNOWN),
+    "+".join([*SEARCHED, "collaborative"]): (personal, QUERIES, UNKNOWN),
     "semantic+collaborative": (fused_with_taste, QUERIES, UNKNOWN),
 }
 CASES = [(name, question) for name, (_, questions, _) in HEADS.items() for question in questions]
@@ -68,7 +79,7 @@ def head(request: pytest.FixtureRequest, movies: Engine) -> Head:
     name, question = request.param
     found = HEADS[name][0](movies, question)
     assert found is not None
-    assert found.name == name
+    assert found.name == name.removesuffix(BY_RANK)
     return found
 
 

@@ -156,3 +156,27 @@ def test_a_very_long_word_is_cut_as_a_term_and_kept_as_a_label():
     (token,) = analyzer.tokens("x" * 5000)
     assert token.term == "x" * MAX_TERM
     assert token.text == "x" * 5000
+
+
+@pytest.mark.parametrize(
+    ("text", "query", "expected"),
+    [
+        ("Cafés, and the CAFÉ", "cafe", ["Cafés", "CAFÉ"]),
+        ("Don’t stop", "don't", ["Don’t"]),
+        ("自注意力机制", "注意力", ["注意力"]),
+        ("一 猫", "猫", ["猫"]),
+        ("The Running Man", "runs", ["Running"]),
+        ("nothing of it", "else", []),
+    ],
+)
+def test_spans_are_the_words_as_written_that_have_the_terms(text, query, expected):
+    terms = {token.term for token in analyzer.tokens(query)}
+    assert [text[start:end] for start, end in analyzer.spans(text, terms)] == expected
+
+
+@given(words_and_oddities)
+def test_spans_lie_in_the_text_in_order_without_overlap(text):
+    spans = analyzer.spans(text, set(analyzer.key_terms(text)))
+    flat = [place for span in spans for place in span]
+    assert flat == sorted(flat)
+    assert all(0 <= start < end <= len(text) for start, end in spans)

@@ -1,0 +1,24 @@
+"""Which words of a text a query's terms match, for people to see where a hit comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from qkvsearch.embeddings.text import Analyzer
+
+# Of each column that has any: its own words that match, as they are written there.
+Matches = dict[str, list[str]]
+
+
+def matching_words(terms: Iterable[str], texts: Mapping[str, str]) -> Matches:
+    """The words of each text by which the lexical head finds it, in order, each once.
+
+    >>> matching_words({"run"}, {"title": "Running, run by run", "tags": "sport"})
+    {'title': ['Running', 'run']}
+    """
+    wanted, analyzer = set(terms), Analyzer()
+    found = {
+        name: list(dict.fromkeys(text[start:end] for start, end in analyzer.spans(text, wanted)))
+        for name, text in texts.items()
+    }
+    return {name: words for name, words in found.items() if words}
