@@ -23,7 +23,7 @@ bench: .venv/installed-bench
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(PIP) --editable .
+	$(PIP) --editable '.[encoders]'
 	touch $@
 
 .venv/installed-test: .venv/installed

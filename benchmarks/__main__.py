@@ -4,16 +4,14 @@ QKVSEARCH_DATA=data python benchmarks    (two minutes; peers: pip install '.[ben
 """
 
 import attention
-import implicit_ranking
+import collaborative
 import judged_search
 import known_item_search
-import rating_prediction
 import startup
 from common import data_folder, print_table
 
 CLAIMS = (
-    implicit_ranking,
-    rating_prediction,
+    collaborative,
     known_item_search,
     judged_search,
     attention,

@@ -130,10 +130,16 @@ def try_implicit(sets: dict[str, Split], settings: list[tuple]) -> None:
 
 
 def choose_ratings() -> None:
-    """RMSE by settings, the best mean ratio to the best first."""
+    """RMSE by settings, the best mean ratio to the best first.
+
+    64 components, .045, .04 and 50 were taken: twice as many components gain two thousandths at
+    most and take twice as long.
+    """
     sets = rating_sets()
-    names = ["n_components", "learning_rate", "reg", "init_scale"]
-    settings = list(itertools.product((64, 128), (0.01, 0.02), (0.055, 0.06, 0.07), (0.02, 0.05)))
+    names = ["n_components", "learning_rate", "reg", "damping"]
+    settings = list(
+        itertools.product((64, 128), (0.035, 0.045), (0.035, 0.04, 0.05), (10, 50, 100))
+    )
     figures = np.empty((len(settings), len(sets)))
     for row, values in enumerate(settings):
         for column, (train, valid) in enumerate(sets.values()):

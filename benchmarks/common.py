@@ -192,13 +192,20 @@ def mean_over(
 
 
 def ndcg(users: np.ndarray, items: np.ndarray, train: csr_matrix, test: csr_matrix) -> float:
-    """NDCG@20 of user · item over all items not in `train`; users without test items left out."""
+    """`ndcg_of` user · item."""
+    return ndcg_of(lambda rows: users[rows] @ items.T, train, test)
+
+
+def ndcg_of(score: Callable[[slice], np.ndarray], train: csr_matrix, test: csr_matrix) -> float:
+    """NDCG@20 over all items not in `train`, by scores (n, n_items) of n rows; users without test
+    items left out.
+    """
     k, total, tested = 20, 0.0, 0
     discount = 1 / np.log2(np.arange(2, k + 2))
     ideal = np.cumsum(discount)
     for start in range(0, train.shape[0], 1024):
         block = slice(start, start + 1024)
-        scores = users[block] @ items.T
+        scores = score(block)
         scores[train[block].nonzero()] = -np.inf
         top = np.argpartition(-scores, k, axis=1)[:, :k]
         top = np.take_along_axis(top, np.argsort(-np.take_along_axis(scores, top, 1), axis=1), 1)

@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
     from qkvsearch.data.interactions import Interactions
-    from qkvsearch.embeddings import BiasedMF, CooccurrenceEncoder, CorpusEncoder, ImplicitALS
+    from qkvsearch.embeddings import (
+        BiasedMF,
+        ContrastiveEncoder,
+        CooccurrenceEncoder,
+        CorpusEncoder,
+        ImplicitALS,
+    )
     from qkvsearch.engine import Engine, build
     from qkvsearch.engine import open_workspace as open
     from qkvsearch.errors import QkvError
@@ -27,6 +33,7 @@ _HOMES = {
     "open": "engine:open_workspace",
     "BiasedMF": "embeddings.explicit:BiasedMF",
     "Columns": "data.columns:Columns",
+    "ContrastiveEncoder": "embeddings.contrastive:ContrastiveEncoder",
     "CooccurrenceEncoder": "embeddings.cooccurrence:CooccurrenceEncoder",
     "CorpusEncoder": "embeddings.corpus:CorpusEncoder",
     "Engine": "engine:Engine",
@@ -40,6 +47,7 @@ _HOMES = {
 __all__ = [
     "BiasedMF",
     "Columns",
+    "ContrastiveEncoder",
     "CooccurrenceEncoder",
     "CorpusEncoder",
     "Engine",

@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+
+import numpy as np
 
 from qkvsearch import __version__
 from qkvsearch.data.interactions import Interactions
+from qkvsearch.data.judgements import Judgements, Queries
 from qkvsearch.data.readers import Dataset
-from qkvsearch.embeddings.encoders import CHOICES, fitted_encoder, item_keys, prior_weights
+from qkvsearch.embeddings.choice import AUTO, Choice, choose
+from qkvsearch.embeddings.encoders import (
+    CHOICES,
+    LEARNED,
+    Encoder,
+    fitted_encoder,
+    item_keys,
+    prior_weights,
+)
 from qkvsearch.embeddings.feedback import confidences
+from qkvsearch.embeddings.static import StaticEncoder
 from qkvsearch.embeddings.text import Analyzer
+from qkvsearch.embeddings.transformer import TransformerEncoder
 from qkvsearch.embeddings.vocabulary import count_terms
+from qkvsearch.evaluation.chance import chance_level
+from qkvsearch.evaluation.head_weights import learn_head_weights
+from qkvsearch.evaluation.judged_weights import Judged, judged_queries, learn_from_judgements
 from qkvsearch.retrieval.keys import LexicalKeys
+from qkvsearch.retrieval.late import WEIGHTS, item_tokens, table_of, token_keys
 from qkvsearch.stored import (
     store_encoder,
     store_implicit,
     store_interactions,
     store_lexical,
+    store_popularity,
     store_ratings,
+    store_tokens,
 )
 from qkvsearch.workspace import BuildContents, Workspace
 
@@ -30,11 +49,21 @@ def build_workspace(
     path: str | Path,
     dataset: Dataset,
     *,
-    encoder: str = "corpus",
+    encoder: str = AUTO,
+    judged: tuple[Queries, Judgements] | None = None,
     progress: Progress | None = None,
 ) -> Workspace:
-    """Learn everything from `dataset` and publish it at `path`. Raises `QkvError`."""
-    weights = prior_weights(encoder)  # an encoder that is not there is said before any work
+    """Learn everything from `dataset` and publish it at `path`. Raises `QkvError`.
+
+    encoder: a name, a model's folder, or "auto", the best that is installed and quick enough.
+    judged: queries and which items answer them, to learn the heads' weights from.
+    """
+    fields = dataset.catalog.fields()
+    chosen = choose(fields) if encoder == AUTO else Choice(encoder, "")
+    encoder = chosen.encoder
+    # What is not there is said before any work.
+    weights = prior_weights(encoder)
+    questions = None if judged is None else judged_queries(*judged, dataset.catalog.ids)
     if encoder not in CHOICES:  # a folder, to be found from anywhere
         encoder = str(Path(encoder).resolve())
     report = progress or (lambda stage, done, total: None)
@@ -43,12 +72,13 @@ def build_workspace(
         facts={
             "qkvsearch": __version__,
             "encoder": encoder,
+            "encoder_chosen": f"by itself: {chosen.why}" if chosen.why else "as asked for",
             "n_items": len(dataset.catalog),
             "text_columns": list(dataset.catalog.text_columns),
             "rows": [str(line) for line in dataset.reports],
         },
     )
-    _add_text(contents, dataset.catalog.fields(), encoder, weights, report)
+    _add_text(contents, fields, encoder, weights, questions, report)
     if dataset.interactions is not None:
         _add_interactions(contents, dataset.interactions, report)
     workspace = Workspace(path)
@@ -63,23 +93,91 @@ def _add_text(
     fields: list[list[str]],
     choice: str,
     prior: dict[str, float],
+    questions: Judged | None,
     report: Progress,
 ) -> None:
     """The lexical keys, each dense head's encoder and keys, and how much every head counts."""
-    from qkvsearch.evaluation.head_weights import learn_head_weights
-
     texts = ["\n".join(column) for column in zip(*fields, strict=True)]
-    steps = len(prior) + 1
-    report("reading texts", 0, steps)
-    store_lexical(contents, LexicalKeys.from_counts(*count_terms(texts, Analyzer().key_terms)))
-    encoders = {}
-    for step, name in enumerate(list(prior)[1:], start=1):
-        report("reading texts", step, steps)
-        encoders[name] = fitted_encoder(name, texts, choice)
-        store_encoder(contents, name, encoders[name], item_keys(encoders[name].encode_many, fields))
-    report("reading texts", steps - 1, steps)
-    contents.facts["head_weights"] = learn_head_weights(fields, encoders, prior)
-    report("reading texts", steps, steps)
+    learned = [name for name in prior if name in LEARNED]
+    report("reading texts", 0, len(learned) + 1)
+    counted = count_terms(texts, Analyzer().key_terms)
+    store_lexical(contents, *counted)
+    encoders: dict[str, Encoder] = {}
+    keys: dict[str, np.ndarray] = {}
+    for name in list(prior)[1:]:
+        if name in LEARNED:
+            report("reading texts", learned.index(name) + 1, len(learned) + 1)
+        encoders[name] = fitted_encoder(name, fields, choice)
+        keys[name] = _keys(contents, name, encoders[name], fields, report)
+        store_encoder(contents, name, encoders[name], keys[name])
+    report("reading texts", len(learned) + 1, len(learned) + 1)
+    main = list(prior)[-1]
+    if main not in LEARNED:
+        contents.facts["chance"] = chance_level(encoders[main], keys[main])
+    _add_tokens(contents, main, encoders, fields, report)
+    report("weighing the heads", 0, 1)
+    if questions is None:
+        weights = learn_head_weights(fields, encoders, prior)
+    else:
+        lexical = LexicalKeys.from_counts(*counted)
+        weights = learn_from_judgements(questions, lexical, encoders, keys, prior)
+        contents.facts["weights_from"] = questions.summary()
+    contents.facts["head_weights"] = weights
+    report("weighing the heads", 1, 1)
+
+
+def _add_tokens(
+    contents: BuildContents,
+    head: str,
+    encoders: Mapping[str, Encoder],
+    fields: list[list[str]],
+    report: Progress,
+) -> None:
+    """What the second pass of a search compares, where it helps with this encoder."""
+    if head not in WEIGHTS:
+        return
+    encoder = encoders[head]
+    found = item_tokens(encoder, fields, lambda _, n, of: report("reading tokens", n, of))
+    keys = token_keys(found, table_of(encoder))
+    if keys is not None:
+        store_tokens(contents, head, keys)
+
+
+def _keys(
+    contents: BuildContents,
+    name: str,
+    encoder: Encoder,
+    fields: list[list[str]],
+    report: Progress,
+) -> np.ndarray:
+    """Every item's key, (n_items, d); of a pretrained encoder with progress, text by text, and with
+    what it cut put among the facts.
+    """
+    if not isinstance(encoder, StaticEncoder | TransformerEncoder):
+        return item_keys(encoder.encode_many, fields)
+    done, cut, total = 0, 0, sum(map(len, fields))
+
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        nonlocal done, cut
+        start = done
+
+        def progress(_: str, n: int, __: int) -> None:
+            report(f"encoding with {name}", start + n, total)
+
+        done += len(texts)
+        if isinstance(encoder, StaticEncoder):
+            return encoder.encode_many(texts, progress)
+        encoded = encoder.encode_batch(texts, progress)
+        cut += len(encoded.cut)
+        return encoded.embeddings
+
+    keys = item_keys(encode, fields)
+    if cut and isinstance(encoder, TransformerEncoder):
+        contents.facts["texts_cut"] = (
+            f"{cut:,} of {total:,} texts are longer than {name}'s {encoder.limit} tokens and were "
+            "cut"
+        )
+    return keys
 
 
 def _add_interactions(contents: BuildContents, log: Interactions, report: Progress) -> None:
@@ -91,6 +189,7 @@ def _add_interactions(contents: BuildContents, log: Interactions, report: Progre
     weights = confidences(log.ratings, len(log), contents.facts.get("rating_scale"))
     tastes = ImplicitALS(random_state=0, callback=lambda i, n: report("learning tastes", i, n))
     store_implicit(contents, tastes.fit(log.matrix(weights)).factors_)
+    store_popularity(contents, log)
     if len(log.rated()):
         ratings = BiasedMF(random_state=0, callback=lambda i, n: report("learning ratings", i, n))
         store_ratings(contents, ratings.fit(log).factors_)

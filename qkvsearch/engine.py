@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from qkvsearch.answers.batch import Batch
+from qkvsearch.answers.control import pool_size
+from qkvsearch.answers.facts import build_facts
 from qkvsearch.answers.recommend import Recommender
 from qkvsearch.answers.search import TextSearch
 from qkvsearch.answers.similar import Neighbours
+from qkvsearch.answers.users import Everyone, Progress, positions_of, similar_users
 from qkvsearch.attention import exclusion_mask
 from qkvsearch.data.ids import Id, id_text
 from qkvsearch.embeddings import reading
@@ -23,7 +28,9 @@ from qkvsearch.workspace import Snapshot, Workspace
 
 if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
+    from qkvsearch.data.judgements import Judgements, Queries
     from qkvsearch.data.readers import Source
+    from qkvsearch.revision import Revision
 
 
 class Engine:
@@ -67,17 +74,19 @@ class Engine:
         With a `user` their taste is one more head, "collaborative". The score is the heads'
         weighted sum in standard deviations from their means, or by `fusion="ranks"` of 1 / (60 +
         rank). A query of which no head knows a word has no hits. With `explain` each hit carries
-        `matches`: the words of each column in which the lexical head finds the query's. Raises
+        `matches`: the words of each column in which the lexical head finds the query's. `notes`
+        say what of the query was not read, and when hits are no better than chance. Raises
         `QkvError` for a head, a user or `where` that cannot be used.
         """
         taste = None if user is None else partial(self._taste, user)
         names = None if heads is None else _as_list(heads)
-        fused = self.texts.fused(query, names, fusion, taste)
-        ranking = self._rank(fused, k, temperature, self._mask(where))
+        mask = self._mask(where)
+        fused = self.texts.fused(query, names, fusion, taste, mask)
+        ranking = self._rank(fused, k, temperature, mask)
         if explain:
             found = [self.texts.matches(query, int(position)) for position in ranking.positions]
             ranking = ranking.annotated(matches=found)
-        return ranking
+        return replace(ranking, notes=self.texts.notes(query, fused))
 
     def head(self, name: str, query: str) -> Head | None:
         """One head's scores and their parts; None where it knows no word of the query. Raises
@@ -91,22 +100,66 @@ class Engine:
         likes: Id | Iterable[Id] = (),
         k: int = 10,
         where: str | None = None,
+        only: Iterable[Id] | None = None,
+        seen: bool = False,
+        recent: int | None = None,
+        damping: float = 0.0,
+        diversity: float = 0.0,
         temperature: float | None = None,
         explain: bool = False,
     ) -> Ranking:
         """Items for a known user, for someone new from what they like, or for both together.
 
-        The score is the prediction, near 1 for what the user is all but sure to want, from an
-        exact solve on the current history. Items met before are left out. With `explain` each hit
-        carries `because`: all of the history, whose contributions add up to the score.
+        The score, near 1 for what is all but sure to be wanted, is an exact solve on the current
+        history. Left out are items met before, unless `seen`, and all but `only` these ids. With
+        `recent` an interaction counts half for every so many later ones; `damping` takes from what
+        everyone met, `diversity`, 0 to 1, from what is like the hits above. With `explain`,
+        `because`: history, damping and diversity, whose contributions add up to the score.
         """
         people = self._recommender()
-        history = people.history(user, _as_list(likes))
-        mask = self._mask(where, excluded=history.positions)
-        ranking = self._rank(people.head(history), k, temperature, mask)
+        history = people.history(user, _as_list(likes), recent)
+        mask = self._mask(where, () if seen else history.positions, only)
+        pool = pool_size(k, diversity)
+        ranking = self._rank(people.head(history, damping), pool, temperature, mask)
+        ranking = people.diverse(ranking, diversity, k)
         if explain:
             ranking = people.with_reasons(ranking, history)
-        return people.with_ratings(ranking, history)
+        return people.with_facts(ranking, history)
+
+    def recommend_all(
+        self,
+        path: str | Path,
+        *,
+        k: int = 10,
+        where: str | None = None,
+        only: Iterable[Id] | None = None,
+        seen: bool = False,
+        recent: int | None = None,
+        damping: float = 0.0,
+        format: str | None = None,
+        progress: Progress | None = None,
+    ) -> tuple[int, int]:
+        """`recommend` for everyone, to a .parquet, .csv or .jsonl file. Returns how many users
+        there are, and how many an interrupted run, which the same call goes on with, had done before.
+        """
+        everyone = Everyone(self._recommender())
+        batch = Batch(everyone, k, self._mask(where, only=only), seen, recent, damping)
+        state = f"{self.snapshot.folder.name} {self.tables.n_recorded()}"
+        return len(everyone), batch.write(Path(path), format, state, progress)
+
+    def similar_users(
+        self,
+        user: Any,
+        *,
+        k: int = 10,
+        temperature: float | None = None,
+        explain: bool = False,
+        progress: Progress | None = None,
+    ) -> Ranking:
+        """Users of the nearest taste, by the cosine of their embeddings, every one solved now;
+        `shared` is how many items both met, `because` what each of the user's own adds.
+        """
+        return similar_users(self._recommender(), user, k, temperature, explain, progress)
 
     def similar(
         self, item: Any, *, k: int = 10, where: str | None = None, temperature: float | None = None
@@ -136,38 +189,33 @@ class Engine:
         `UnknownIdError` for an item that is not in the catalogue, `QkvError` for a rating outside
         the scale.
         """
-        self._recommender()
+        people = self._recommender()
         if not id_text(user):
             raise QkvError("a user needs an id")
-        scale = self.models.rating_scale
-        if rating is not None and scale is None:
-            raise QkvError("the interactions here have no ratings: leave the rating out")
-        if rating is not None and scale is not None and not scale[0] <= rating <= scale[1]:
-            raise QkvError(f"a rating here is from {scale[0]:g} to {scale[1]:g}, not {rating:g}")
+        people.check_rating(rating)
         ids, titles = self.tables.names([self.tables.item_position(item)])
         self.workspace.record(id_text(user), id_text(ids[0]), rating)
         return ids[0], titles[0]
 
+    def add(self, items: Source, columns: Columns | None = None) -> Revision:
+        """Items of a file or frame join the workspace without a rebuild, in the place of those with
+        their ids. This engine keeps the build that it opened. Raises `QkvError`.
+        """
+        from qkvsearch.revision import add_items
+
+        return add_items(self.workspace.path, items, columns)
+
+    def remove(self, items: Id | Iterable[Id] = (), *, where: str | None = None) -> Revision:
+        """Items leave the workspace with their interactions, by id or title or by a condition; all
+        of them or, where one is unknown, none. This engine keeps the build that it opened.
+        """
+        from qkvsearch.revision import remove_items
+
+        return remove_items(self.workspace.path, items, where=where)
+
     def info(self) -> dict[str, Any]:
         """What was built, when, and from what."""
-        facts = self.snapshot.facts
-        size = sum(file["bytes"] for file in facts["files"].values())
-        return {
-            "workspace": str(self.workspace.path),
-            "built": self.snapshot.created,
-            "items": self.n_items,
-            "users": facts.get("n_users", 0),
-            "interactions": facts.get("n_interactions", 0),
-            "recorded": self.tables.n_recorded(),
-            "rating_scale": facts.get("rating_scale"),
-            "encoder": facts["encoder"],
-            "columns": self.tables.columns,
-            "searched_columns": facts["text_columns"],
-            "rows": facts["rows"],
-            "megabytes": round(size / 1e6, 1),
-            "format": facts["format"],
-            "qkvsearch": facts["qkvsearch"],
-        }
+        return {"workspace": str(self.workspace.path), **build_facts(self.snapshot)}
 
     # --- from the owner's words to heads and masks ---
 
@@ -185,9 +233,16 @@ class Engine:
         people = self._recommender()
         return people.head(people.history(user))
 
-    def _mask(self, where: str | None, excluded: Any = ()) -> np.ndarray:
+    def _mask(
+        self, where: str | None, excluded: Any = (), only: Iterable[Id] | None = None
+    ) -> np.ndarray:
         """True where an item may be ranked."""
         mask = exclusion_mask(self.n_items, excluded)
+        if only is not None:
+            allowed = positions_of(
+                self.tables.ids("items"), _as_list(only), "the list of ids (only)"
+            )
+            mask &= ~exclusion_mask(self.n_items, allowed)
         return mask if where is None else mask & self.tables.mask(where, self.n_items)
 
     def _rank(
@@ -217,13 +272,17 @@ def build(
     items: Source | None = None,
     interactions: Source | None = None,
     columns: Columns | None = None,
-    encoder: str = "corpus",
+    encoder: str = "auto",
+    queries: str | Path | Queries | None = None,
+    qrels: str | Path | Judgements | None = None,
 ) -> Engine:
     """Build a workspace at `path` from files or data frames, and open it.
 
     `source`: a folder of a known data set, `sample:movies`, `sample:videos`, or one file; `items`
     and `interactions`: a file or a pandas frame each, with `columns` where their names say too
-    little. Raises `QkvError`.
+    little. `encoder`: a name, a model's folder, or "auto", the best that is installed and quick
+    enough. `queries` with `qrels`: judged queries to learn the heads' weights from. Raises
+    `QkvError`.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -232,8 +291,10 @@ def build(
     'Sourdough from nothing, day one to day nine'
     """
     from qkvsearch.builder import build_workspace
+    from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.sources import read_source
 
+    judged = judged_by(queries, qrels)
     dataset = read_source(source, items, interactions, columns)
-    build_workspace(path, dataset, encoder=encoder)
+    build_workspace(path, dataset, encoder=encoder, judged=judged)
     return Engine(path)

@@ -2,78 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from qkvsearch.data.interactions import Interactions
+from qkvsearch.embeddings.cold_start import fit_text_map, placed
 from qkvsearch.embeddings.encoders import Encoder, transformer
 from qkvsearch.embeddings.factors import ImplicitFactors, RatingFactors
 from qkvsearch.embeddings.feedback import confidences, rating_scale
+from qkvsearch.embeddings.history import UNKNOWN_TIME, History
 from qkvsearch.embeddings.static import StaticEncoder
 from qkvsearch.embeddings.tokens import TokenEncoder
 from qkvsearch.embeddings.vocabulary import Vocabulary
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
+from qkvsearch.retrieval.late import TokenKeys, item_tokens, table_of
 from qkvsearch.workspace import BuildContents, Snapshot
+
+if TYPE_CHECKING:
+    from scipy.sparse import csc_matrix, csr_matrix
 
 IMPLICIT_ARRAYS = ("item_embeddings", "gram")
 RATING_ARRAYS = ("item_biases", "item_embeddings")
 
+# What becomes of every array when items join or leave, by its whole name or what follows the dot:
+# "text rows", one an item, made of its texts; "item rows", one an item, zeros for one that nobody
+# met; "text spans", where in the same head's "span rows" each item's begin, and the last one's end;
+# "fixed", the same whatever the items are; "remade", by a function of its own in `revision`.
+Kind = Literal["text rows", "item rows", "text spans", "span rows", "fixed", "remade"]
+ARRAY_KINDS: dict[str, Kind] = {
+    "lexical.terms": "remade",
+    "lexical.indptr": "remade",
+    "lexical.indices": "remade",
+    "lexical.weights": "remade",
+    "lexical.counts": "remade",
+    "keys": "text rows",
+    "token_indptr": "text spans",
+    "token_rows": "span rows",
+    "token_vectors": "span rows",
+    "terms": "fixed",
+    "vectors": "fixed",
+    "weights": "fixed",
+    "interactions.indptr": "remade",
+    "interactions.items": "remade",
+    "interactions.ratings": "remade",
+    "interactions.times": "remade",
+    "item_embeddings": "item rows",
+    "item_directions": "item rows",
+    "item_biases": "item rows",
+    "item_counts": "item rows",
+    "text_map": "fixed",
+    "gram": "remade",
+}
+# What makes the "span rows" of new texts, by what follows the dot: (the models, the head, the texts
+# by column) → one array an item.
+SpanReader: TypeAlias = (
+    "Callable[[StoredModels, str, Sequence[Sequence[str]]], Sequence[np.ndarray]]"
+)
+SPAN_READERS: dict[str, SpanReader] = dict.fromkeys(
+    ("token_rows", "token_vectors"),
+    lambda models, head, fields: item_tokens(models.encoder(head), fields),
+)
 
 Scale = tuple[float, float] | None
-
-
-@dataclass(frozen=True)
-class History:
-    """What a person met: row numbers (h,), confidences (h,) to recommend by, ratings (h,), NaN
-    where unknown, and times (h,), 0 where unknown.
-    """
-
-    positions: np.ndarray
-    confidences: np.ndarray
-    ratings: np.ndarray
-    times: np.ndarray
-
-    def recorded_later(
-        self, records: Iterable[tuple[int, float | None, int]]
-    ) -> dict[int, float | None]:
-        """Of records (row number, rating, time) what counts beside this history: not what the build
-        knows from a later time, and a meeting without a rating takes no rating back.
-        """
-        times = dict(zip(self.positions.tolist(), self.times.tolist(), strict=True))
-        latest: dict[int, float | None] = {}
-        known = dict(zip(self.positions.tolist(), np.isfinite(self.ratings), strict=True))
-        for position, rating, time in records:
-            if time < times.get(position, time):
-                continue
-            if rating is None and (known.get(position) or latest.get(position) is not None):
-                continue
-            latest[position] = rating
-        return latest
-
-    def then(self, later: Iterable[tuple[int, float | None]], scale: Scale) -> History:
-        """With later meetings (row number, rating), which stand instead of earlier ones with the
-        same items. A rating of None, where someone only likes the item, counts in full.
-        """
-        latest = dict(later)
-        stays = ~np.isin(self.positions, list(latest))
-        ratings = np.array([np.nan if r is None else r for r in latest.values()], dtype=np.float32)
-        counts = np.where(np.isnan(ratings), 1, confidences(ratings, len(ratings), scale))
-        return History(
-            np.concatenate([self.positions[stays], np.array(list(latest), dtype=np.int64)]),
-            np.concatenate([self.confidences[stays], counts.astype(np.float32)]),
-            np.concatenate([self.ratings[stays], ratings]),
-            np.concatenate([self.times[stays], np.zeros(len(ratings), dtype=np.int64)]),
-        )
 
 
 # --- stored by the builder ---
 
 
-def store_lexical(contents: BuildContents, keys: LexicalKeys) -> None:
+def array_kind(name: str) -> Kind:
+    """Raises `LookupError` for an array that `ARRAY_KINDS` does not name."""
+    return ARRAY_KINDS.get(name) or ARRAY_KINDS[name.partition(".")[2]]
+
+
+def store_lexical(
+    contents: BuildContents, vocabulary: Vocabulary, counts: csr_matrix | csc_matrix
+) -> None:
+    """The weights that a query reads, and the term counts (n_items, n_terms) that they come from:
+    every weight depends on all items, so a later item changes all of them.
+    """
+    by_term = counts.tocsc()
+    by_term.sort_indices()
+    keys = LexicalKeys.from_counts(vocabulary, by_term)
+    most = int(by_term.data.max(initial=0))
     contents.arrays |= {
+        "lexical.counts": by_term.data.astype(np.min_scalar_type(most)),
         "lexical.terms": keys.vocabulary.terms,
         "lexical.indptr": keys.indptr,
         "lexical.indices": keys.indices,
@@ -94,6 +109,12 @@ def store_encoder(contents: BuildContents, name: str, encoder: Encoder, keys: np
         contents.arrays["static.weights"] = np.asarray(encoder.weights)
 
 
+def store_tokens(contents: BuildContents, head: str, keys: TokenKeys) -> None:
+    """The tokens of every item, for a second pass by that head's encoder."""
+    kind = "token_vectors" if keys.table is None else "token_rows"
+    contents.arrays |= {f"{head}.token_indptr": keys.indptr, f"{head}.{kind}": keys.stored}
+
+
 def store_interactions(contents: BuildContents, log: Interactions) -> None:
     """Each user's history as one span of the arrays, items in ascending order."""
     indptr = np.searchsorted(log.users, np.arange(len(log.user_ids) + 1))
@@ -109,12 +130,28 @@ def store_interactions(contents: BuildContents, log: Interactions) -> None:
 
 
 def store_implicit(contents: BuildContents, factors: ImplicitFactors) -> None:
-    """Item embeddings to recommend by, and their directions to compare items by."""
+    """Item embeddings to recommend by, their directions to compare items by, and how to place an
+    item that nobody met by its text.
+    """
     arrays, contents.facts["implicit"] = factors.state()
     contents.arrays |= {f"implicit.{name}": array for name, array in arrays.items()}
     lengths = np.linalg.norm(factors.item_embeddings, axis=1, keepdims=True)
     directions = factors.item_embeddings / np.where(lengths > 0, lengths, 1)
     contents.arrays["implicit.item_directions"] = directions
+    name = f"{main_head(contents.facts)}.keys"
+    # A build that is derived from another one may have its keys there.
+    base = contents.base
+    keys = base.array(name) if base and name in contents.shared else contents.arrays[name]
+    text_map = fit_text_map(keys, factors.item_embeddings)
+    contents.shared.discard("implicit.text_map")
+    if text_map is not None:
+        contents.arrays["implicit.text_map"] = text_map
+
+
+def store_popularity(contents: BuildContents, log: Interactions) -> None:
+    """How many met each item."""
+    counts = np.bincount(log.items, minlength=len(log.item_ids))
+    contents.arrays["implicit.item_counts"] = counts.astype(np.int32)
 
 
 def store_ratings(contents: BuildContents, factors: RatingFactors) -> None:
@@ -123,6 +160,11 @@ def store_ratings(contents: BuildContents, factors: RatingFactors) -> None:
 
 
 # --- read by the engine ---
+
+
+def main_head(facts: Mapping[str, Any]) -> str:
+    """The dense head that stands for meaning where there is room for one."""
+    return "lsa" if facts["encoder"] == "corpus" else list(facts["head_weights"])[-1]
 
 
 class StoredModels:
@@ -147,8 +189,7 @@ class StoredModels:
 
     @cached_property
     def main_head(self) -> str:
-        """The dense head that stands for meaning where there is room for one."""
-        return "lsa" if self.snapshot.facts["encoder"] == "corpus" else list(self.head_weights)[-1]
+        return main_head(self.snapshot.facts)
 
     def encoder(self, head: str) -> Encoder:
         """What a dense head turns texts into vectors by. Raises `QkvError` where it is gone."""
@@ -169,13 +210,38 @@ class StoredModels:
         """The items' keys of a dense head."""
         return DenseKeys(self.snapshot.array(f"{head}.keys"))
 
+    @property
+    def has_tokens(self) -> bool:
+        """Whether the items' tokens are kept."""
+        return f"{self.main_head}.token_indptr" in self.snapshot
+
+    @cached_property
+    def token_keys(self) -> TokenKeys:
+        """The items' tokens, for whoever asked `has_tokens` first."""
+        array, head = self.snapshot.array, self.main_head
+        table = table_of(self.encoder(head))
+        kind = "token_vectors" if table is None else "token_rows"
+        return TokenKeys(array(f"{head}.token_indptr"), array(f"{head}.{kind}"), table)
+
     @cached_property
     def implicit(self) -> ImplicitFactors | None:
-        """None where nobody's interactions were given."""
+        """With items that nobody met placed by their text; None where nobody's interactions were
+        given.
+        """
         if "implicit" not in self.snapshot.facts:
             return None
         arrays = {name: self.snapshot.array(f"implicit.{name}") for name in IMPLICIT_ARRAYS}
+        if "implicit.text_map" in self.snapshot:
+            text_map = self.snapshot.array("implicit.text_map")
+            keys = self.dense_keys(self.main_head).vectors
+            unmet = self.item_counts == 0
+            arrays["item_embeddings"] = placed(arrays["item_embeddings"], keys, text_map, unmet)
         return ImplicitFactors.from_state(arrays, self.snapshot.facts["implicit"])
+
+    @cached_property
+    def item_counts(self) -> np.ndarray:
+        """How many met each item, (n_items,), as the build knows it."""
+        return self.snapshot.array("implicit.item_counts")
 
     @cached_property
     def item_directions(self) -> DenseKeys:
@@ -212,17 +278,22 @@ class StoredModels:
         """The lowest and the highest rating, None where there are none."""
         return self.snapshot.facts.get("rating_scale")
 
+    @cached_property
+    def _histories(self) -> dict[str, np.ndarray]:
+        names = [name for name in self.snapshot.facts["files"] if name.startswith("interactions.")]
+        return {name.partition(".")[2]: self.snapshot.array(name) for name in names}
+
     def history(self, user: int | None) -> History:
         """What the user in this row of the build met; nothing for None."""
-        span = slice(0)
-        if user is not None:
-            span = slice(*self.snapshot.array("interactions.indptr")[user : user + 2])
-        positions = self.snapshot.array("interactions.items")[span].astype(np.int64)
-        times = np.zeros(len(positions), dtype=np.int64)
-        if self.snapshot.facts.get("times_comparable"):
-            times = self.snapshot.array("interactions.times")[span]
-        ratings = np.full(len(positions), np.nan, dtype=np.float32)
-        if "interactions.ratings" in self.snapshot:
-            ratings = self.snapshot.array("interactions.ratings")[span]
+        arrays = self._histories
+        span = slice(0) if user is None else slice(*arrays["indptr"][user : user + 2])
+        positions = arrays["items"][span].astype(np.int64)
+        times, ratings = (
+            arrays[name][span] if name in arrays else np.full(len(positions), unknown, dtype)
+            for name, unknown, dtype in (
+                ("times", UNKNOWN_TIME, np.int64),
+                ("ratings", np.nan, np.float32),
+            )
+        )
         weights = confidences(ratings, len(positions), self.rating_scale)
         return History(positions, weights, ratings, times)

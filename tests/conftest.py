@@ -1,5 +1,6 @@
 """What several rooms are tested on: both bundled samples, built once, a shop of ten things,
-matrices whose right answer is known, and the command line.
+matrices whose right answer is known, and the command line. All by the corpus encoder, so that it
+does not matter which pretrained ones are installed.
 """
 
 from __future__ import annotations
@@ -27,8 +28,30 @@ from qkvsearch.engine import Engine
 settings.register_profile("qkvsearch", deadline=None)
 settings.load_profile("qkvsearch")
 
+# Where the person who runs the tests keeps models, if they said.
+OWN_MODELS = os.environ.get("QKVSEARCH_MODELS")
+
 # Sums of parts may differ from a score by this much of what was added up.
 TOLERANCE = 1e-4
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_models(tmp_path_factory):
+    """An empty folder of models, so that no result depends on what was fetched before."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("QKVSEARCH_MODELS", str(tmp_path_factory.mktemp("models")))
+        yield
+
+
+@pytest.fixture(scope="module")
+def own_models(no_models):
+    """The models of the person who runs the tests, for a module that is skipped without them."""
+    with pytest.MonkeyPatch.context() as patch:
+        if OWN_MODELS is None:
+            patch.delenv("QKVSEARCH_MODELS")
+        else:
+            patch.setenv("QKVSEARCH_MODELS", OWN_MODELS)
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -56,14 +79,14 @@ def assert_adds_up():
 @pytest.fixture(scope="session")
 def videos_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("videos") / "ws"
-    qkvsearch.build(path, "sample:videos")
+    qkvsearch.build(path, "sample:videos", encoder="corpus")
     return path
 
 
 @pytest.fixture(scope="session")
 def movies_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("movies") / "ws"
-    qkvsearch.build(path, "sample:movies")
+    qkvsearch.build(path, "sample:movies", encoder="corpus")
     return path
 
 
@@ -71,7 +94,7 @@ def movies_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def things_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The videos alone, without who watched them."""
     path = tmp_path_factory.mktemp("things") / "ws"
-    qkvsearch.build(path, items=sample("videos").path("videos.csv"))
+    qkvsearch.build(path, items=sample("videos").path("videos.csv"), encoder="corpus")
     return path
 
 
@@ -122,7 +145,7 @@ def shop_log() -> pd.DataFrame:
 @pytest.fixture(scope="session")
 def shop_path(tmp_path_factory, shop_items, shop_log) -> Path:
     path = tmp_path_factory.mktemp("shop") / "ws"
-    qkvsearch.build(path, items=shop_items, interactions=shop_log)
+    qkvsearch.build(path, items=shop_items, interactions=shop_log, encoder="corpus")
     return path
 
 

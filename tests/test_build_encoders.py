@@ -8,8 +8,11 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
+from qkvsearch.builder import build_workspace
+from qkvsearch.data.sources import read_source
+from qkvsearch.embeddings import choice
 from qkvsearch.embeddings.static import find_package
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import DataError, QkvError
 
 ITEMS = pd.DataFrame(
     {
@@ -24,7 +27,7 @@ def check(engine, assert_adds_up, head):
     assert list(engine.models.head_weights)[-1] == head
     assert sum(engine.models.head_weights.values()) == pytest.approx(1)
     ranking = engine.search("deep red sea", k=6)
-    assert set(ranking[0].heads) == set(engine.models.head_weights)
+    assert set(ranking[0].heads) - {"token"} == set(engine.models.head_weights)
     for i, hit in enumerate(ranking):
         assert_adds_up([part.value for part in ranking.explain(i)], hit.score)
     assert len(engine.search("deep sea", heads=[head], k=6)) == 6
@@ -53,6 +56,45 @@ def test_a_model_that_is_gone_is_named_and_words_still_search(tiny_bert, tmp_pat
 
 
 @pytest.mark.skipif(find_package() is None, reason="needs wordllama")
+def test_a_second_pass_compares_words_and_adds_up(tmp_path, assert_adds_up):
+    with qkv.build(tmp_path, "sample:videos", encoder="static") as engine:
+        for query in ("river fishing", "how does attention work", "voyage"):
+            for heads in (None, ["lexical", "static", "token"], ["static", "token"]):
+                ranking = engine.search(query, heads=heads, k=120)
+                assert "token" in ranking[0].heads
+                for i in (0, 5, 99, 110)[: len(ranking)]:
+                    parts = ranking.explain(i)
+                    assert_adds_up([part.value for part in parts], ranking[i].score)
+                    assert_adds_up(ranking[i].heads.values(), ranking[i].score)
+            first, both = (
+                engine.search(query, heads=heads, k=100)
+                for heads in (["static"], ["static", "token"])
+            )
+            assert {hit.id for hit in first} == {hit.id for hit in both}
+        ranks = engine.search("river fishing", fusion="ranks")
+        assert "token" not in ranks[0].heads
+        with pytest.raises(QkvError, match="name one"):
+            engine.search("river", heads=["token"])
+
+
+@pytest.mark.skipif(find_package() is None, reason="needs wordllama")
+def test_nonsense_is_answered_with_a_note(tmp_path):
+    with qkv.build(tmp_path, "sample:videos", encoder="static") as engine:
+        (note,) = engine.search("zzqx wvvk").notes
+        assert "random letters" in note
+        assert engine.search("fishing").notes == []
+        assert engine.search("zzqx wvvk", heads=["lexical"]).notes == []
+
+
+def test_a_query_beyond_the_models_limit_is_said(tiny_bert, tmp_path):
+    with qkv.build(tmp_path / "ws", items=ITEMS, encoder=str(tiny_bert)) as engine:
+        limit = engine.models.encoder("transformer").limit
+        (note,) = [n for n in engine.search("deep sea " * limit).notes if "tokens" in n]
+        assert f"{limit} tokens" in note
+        assert not [n for n in engine.search("deep sea").notes if "tokens" in n]
+
+
+@pytest.mark.skipif(find_package() is None, reason="needs wordllama")
 def test_the_static_table(tmp_path, assert_adds_up):
     with qkv.build(tmp_path / "ws", items=ITEMS, encoder="static") as engine:
         check(engine, assert_adds_up, "static")
@@ -68,3 +110,68 @@ def test_a_model_that_is_not_installed_says_how_to_get_it(tmp_path, monkeypatch)
     monkeypatch.setenv("QKVSEARCH_MODELS", str(tmp_path / "none"))
     with pytest.raises(QkvError, match="model fetch minilm"):
         qkv.build(tmp_path / "ws", items=ITEMS, encoder="minilm")
+
+
+def built(path, **options):
+    """What a build knows of itself, by the builder alone."""
+    workspace = build_workspace(path, read_source(items=ITEMS), **options)
+    with qkv.open(workspace.path) as engine:
+        return engine.snapshot.facts
+
+
+def test_the_encoder_taken_and_why_are_kept(tmp_path, monkeypatch):
+    monkeypatch.setattr(choice, "installed", lambda: ())
+    facts = built(tmp_path / "ws")
+    assert facts["encoder"] == "corpus"
+    assert facts["encoder_chosen"].startswith("by itself: no other is installed")
+    facts = built(tmp_path / "ws", encoder="corpus")
+    assert (facts["encoder"], facts["encoder_chosen"]) == ("corpus", "as asked for")
+
+
+@pytest.mark.skipif(find_package() is None, reason="needs wordllama")
+def test_static_is_taken_where_it_is_installed_and_minilm_is_not(tmp_path):
+    facts = built(tmp_path / "ws")
+    assert facts["encoder"] == "static"
+    assert "qkvsearch model fetch minilm" in facts["encoder_chosen"]
+
+
+def test_texts_beyond_the_models_limit_are_counted(tiny_bert, tmp_path):
+    titles, tags = ["deep " * 30, "sea", "red"], ["sea " * 30, "", "a"]
+    items = pd.DataFrame({"id": [1, 2, 3], "title": titles, "tags": tags})
+    build_workspace(tmp_path / "ws", read_source(items=items), encoder=str(tiny_bert))
+    with qkv.open(tmp_path / "ws") as engine:
+        cut = engine.snapshot.facts["texts_cut"]
+    assert cut == "2 of 6 texts are longer than transformer's 12 tokens and were cut"
+    assert "texts_cut" not in built(tmp_path / "short", encoder=str(tiny_bert))
+
+
+def test_encoding_says_how_many_texts_of_all_are_done(tiny_bert, tmp_path):
+    steps = []
+    built(tmp_path / "ws", encoder=str(tiny_bert), progress=lambda *step: steps.append(step))
+    done = [n for stage, n, total in steps if stage == "encoding with transformer"]
+    assert {total for stage, _, total in steps if "encoding with trans" in stage} == {12}
+    assert done == sorted(done)
+    assert done[-1] == 12
+
+
+# --- weights from judgements ---
+
+QUERIES = {"q1": "deep sea", "q2": "red season"}
+
+
+def test_judgements_give_the_weights(tmp_path):
+    given = {"lexical": 0.3, "lsa": 0.1, "contrastive": 0.6}
+    judged = (QUERIES, {"q1": {"0": 1, "99": 1}, "q2": {"1": 2, "5": 0}})
+    facts = built(tmp_path / "ws", encoder="corpus", judged=judged)
+    weights = facts["head_weights"]
+    assert sum(weights.values()) == pytest.approx(1)
+    assert weights != pytest.approx(given)
+    assert weights == pytest.approx(given, abs=2 / 102)  # two queries beside a hundred
+    expected = "2 judged queries; 1 judged item is not in the catalogue: 99"
+    assert facts["weights_from"] == expected
+
+
+def test_judgements_of_no_use_are_said_before_any_work(tmp_path):
+    with pytest.raises(DataError, match="no judgement names a relevant item"):
+        built(tmp_path / "ws", judged=(QUERIES, {"q1": {"99": 1}}))
+    assert not (tmp_path / "ws").exists()

@@ -384,7 +384,8 @@ def test_info_counts_what_was_built(movies, videos, things):
 
 
 def test_building_twice_gives_the_same_answers(shop, shop_items, shop_log, tmp_path):
-    again = qkvsearch.build(tmp_path / "ws", items=shop_items, interactions=shop_log)
+    given = {"items": shop_items, "interactions": shop_log}
+    again = qkvsearch.build(tmp_path / "ws", **given, encoder="corpus")
     assert answers(again.search("apple")) == answers(shop.search("apple"))
     assert answers(again.recommend(user=101)) == answers(shop.recommend(user=101))
     assert answers(again.similar(1)) == answers(shop.similar(1))
@@ -392,7 +393,8 @@ def test_building_twice_gives_the_same_answers(shop, shop_items, shop_log, tmp_p
 
 def test_the_order_of_rows_in_the_files_changes_nothing(shop, shop_items, shop_log, tmp_path):
     shuffled = [frame.sample(frac=1, random_state=3) for frame in (shop_items, shop_log)]
-    again = qkvsearch.build(tmp_path / "ws", items=shuffled[0], interactions=shuffled[1])
+    given = {"items": shuffled[0], "interactions": shuffled[1]}
+    again = qkvsearch.build(tmp_path / "ws", **given, encoder="corpus")
     assert answers(again.search("apple")) == answers(shop.search("apple"))
     assert answers(again.recommend(user=101)) == answers(shop.recommend(user=101))
 
@@ -445,7 +447,7 @@ def test_a_log_alone_is_enough_to_recommend(tmp_path):
 def test_a_catalogue_of_one_item_answers_everything(tmp_path, title):
     items = pd.DataFrame({"id": ["i"], "title": [title]})
     log = pd.DataFrame({"user": ["ann"], "item": ["i"], "rating": [4]})
-    engine = qkvsearch.build(tmp_path / "ws", items=items, interactions=log)
+    engine = qkvsearch.build(tmp_path / "ws", items=items, interactions=log, encoder="corpus")
     found = [hit.id for hit in engine.search(title)]
     assert found == ([] if title == "!!!" else ["i"])
     assert list(engine.recommend(user="ann")) == []
@@ -454,7 +456,7 @@ def test_a_catalogue_of_one_item_answers_everything(tmp_path, title):
 
 def test_many_equal_titles_are_found_in_the_order_of_their_ids(tmp_path):
     items = pd.DataFrame({"id": range(40), "title": ["deep sea"] * 40})
-    engine = qkvsearch.build(tmp_path / "ws", items=items)
+    engine = qkvsearch.build(tmp_path / "ws", items=items, encoder="corpus")
     assert [hit.id for hit in engine.search("sea", k=40)] == list(range(40))
 
 

@@ -8,11 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch.answers.control import ItemSimilarity, damped, diversified, log_popularity
 from qkvsearch.embeddings.factors import ImplicitFactors
+from qkvsearch.embeddings.history import NOW, History, Meeting
 from qkvsearch.embeddings.labelled import LabelledVectors
 from qkvsearch.errors import QkvError
 from qkvsearch.retrieval import DenseKeys, Head, Ranking
-from qkvsearch.stored import History, StoredModels
+from qkvsearch.stored import StoredModels
 from qkvsearch.workspace import Tables
 
 HEAD = "collaborative"
@@ -26,48 +28,99 @@ class Recommender:
     models: StoredModels
     tables: Tables
 
-    def history(self, user: Any, likes: Sequence[Any] = ()) -> History:
-        """What a user met, what was recorded since, and what someone says they like on top."""
+    def history(self, user: Any, likes: Sequence[Any] = (), recent: int | None = None) -> History:
+        """What a user met, what was recorded since, and what someone says they like on top.
+
+        recent: with each interaction counting half for every so many that came later.
+        """
         if user is None and not likes:
             raise QkvError("nobody to recommend to: name a user, or something they like")
-        scale = self.models.rating_scale
         position = None if user is None else self.tables.user_position(user)
         recorded = [] if user is None else self.tables.recorded(user)
         if user is not None and position is None and not recorded:
             raise self.tables.unknown_user(user)
-        history = self.models.history(position)
-        liked = [(self.tables.item_position(item), None) for item in likes]
-        history = history.then(history.recorded_later(recorded).items(), scale)
-        return history.then(liked, scale)
+        liked = [(self.tables.item_position(item), None, NOW) for item in likes]
+        history = self.met(position, recorded).then(liked, self.models.rating_scale)
+        check_recent(recent)
+        return history if recent is None else history.recent(recent)
 
-    def head(self, history: History) -> Head | None:
+    def met(self, position: int | None, recorded: Sequence[Meeting]) -> History:
+        """What the user in this row of the build met, and what was recorded of them since."""
+        history = self.models.history(position)
+        return history.then(history.recorded_later(recorded), self.models.rating_scale)
+
+    def check_rating(self, rating: float | None) -> None:
+        """Raises `QkvError` for one that is not on the scale of the log's."""
+        scale = self.models.rating_scale
+        if rating is not None and scale is None:
+            raise QkvError("the interactions here have no ratings: leave the rating out")
+        if rating is not None and scale is not None and not scale[0] <= rating <= scale[1]:
+            raise QkvError(f"a rating here is from {scale[0]:g} to {scale[1]:g}, not {rating:g}")
+
+    def head(self, history: History, damping: float = 0.0) -> Head | None:
         """Scores of all items by an exact solve, as sums over the history; None where it holds
         nothing liked, or nothing that anyone met: there is no direction to look in.
         """
+        check_damping(damping)
         vectors = self.factors.history_vectors(history.positions, history.confidences)
         if not vectors.any():
             return None
         ids, _ = self.tables.names(history.positions)
-        return DenseKeys(self.factors.item_embeddings).head(HEAD, LabelledVectors(ids, vectors))
+        keys = DenseKeys(self.factors.item_embeddings)
+        head = keys.head(HEAD, LabelledVectors(ids, vectors))
+        if head is None or not damping:
+            return head
+        return damped(head, log_popularity(self.models.item_counts), damping)
+
+    def diverse(self, ranking: Ranking, diversity: float, k: int) -> Ranking:
+        """k of a ranking's hits, relevant and unlike one another. Raises `QkvError`."""
+        if not 0 <= diversity <= 1:
+            raise QkvError(f"the diversity is a number from 0 to 1, not {diversity}")
+        if not diversity:
+            return ranking
+        similarity = ItemSimilarity.of(self.models, self.factors.item_embeddings, ranking.positions)
+        return diversified(ranking, similarity, diversity, k)
 
     def with_reasons(self, ranking: Ranking, history: History) -> Ranking:
-        """Each hit with `because`: all of the history and what it adds to the score."""
+        """Each hit with `because`: all of the history and what it adds to the score, and what
+        damping and diversity add, without an id.
+        """
         ids, titles = self.tables.names(history.positions)
         titled = dict(zip(ids, titles, strict=True))
         reasons = [
             [
-                {"id": part.query, "title": titled[part.query], "contribution": part.value}
+                {
+                    "id": part.query,
+                    "title": part.head if part.query is None else titled[part.query],
+                    "contribution": part.value,
+                }
                 for part in ranking.explain(i)
             ]
             for i in range(len(ranking))
         ]
         return ranking.annotated(because=reasons)
 
-    def with_ratings(self, ranking: Ranking, history: History) -> Ranking:
-        """Each hit with the rating it would be given, where the history has ratings to go by."""
+    def with_facts(self, ranking: Ranking, history: History) -> Ranking:
+        """Each hit with `cold` where nobody had met it at the build, and with the rating it would
+        be given, where the history has ratings to go by.
+        """
+        met = self.models.item_counts[ranking.positions] > 0
+        ranking = ranking.annotated(cold=[None if known else True for known in met])
         ratings, rated = self.models.ratings, np.isfinite(history.ratings)
         if ratings is None or not rated.any():
             return ranking
         bias, embedding = ratings.fold_in(history.positions[rated], history.ratings[rated])
         predicted = ratings.predict(embedding, bias, ranking.positions)
         return ranking.annotated(predicted_rating=predicted.tolist())
+
+
+def check_damping(damping: float) -> None:
+    """Raises `QkvError`."""
+    if not 0 <= damping < np.inf:
+        raise QkvError(f"the damping is a number from 0 up, not {damping}")
+
+
+def check_recent(half_life: int | None) -> None:
+    """Raises `QkvError`."""
+    if half_life is not None and not half_life >= 1:
+        raise QkvError(f"recent is a number of interactions, 1 or more, not {half_life}")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+
+import numpy as np
 
 from qkvsearch.answers.matches import Matches, matching_words
 from qkvsearch.embeddings.encoders import item_pieces
@@ -12,6 +14,15 @@ from qkvsearch.embeddings.labelled import LabelledVectors
 from qkvsearch.embeddings.text import Analyzer
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.retrieval import Head, fuse, fuse_ranks
+from qkvsearch.retrieval.late import NAME as TOKENS
+from qkvsearch.retrieval.late import (
+    WEIGHTS,
+    LateAttention,
+    joined,
+    late_attention,
+    rerank,
+    text_tokens,
+)
 from qkvsearch.stored import StoredModels
 from qkvsearch.workspace import Tables
 
@@ -36,17 +47,22 @@ class TextSearch:
         heads: Iterable[str] | None = None,
         fusion: str = "scores",
         taste: Callable[[], Head | None] | None = None,
+        mask: np.ndarray | None = None,
     ) -> Head | None:
         """The wanted heads as one, None where none knows anything of the query.
 
         `taste` makes the head of a user's taste, which says nothing without a word that is known.
-        Raises `QkvError` for a head or a fusion that is not there.
+        Of what `mask` leaves (bool, n_items) the best are compared word by word in a second pass,
+        where the build has the words and scores are summed. Raises `QkvError` for a head or a
+        fusion that is not there.
         """
         if fusion not in FUSIONS:
             there = " and ".join(FUSIONS)
-            raise QkvError(f"no fusion {fusion!r}{suggest(fusion, list(FUSIONS))} (there are {there})")
+            raise QkvError(
+                f"no fusion {fusion!r}{suggest(fusion, list(FUSIONS))} (there are {there})"
+            )
         names = self.wanted(heads, personal=taste is not None)
-        found = {name: self.head(name, query) for name in names if name != TASTE}
+        found = {name: self.head(name, query) for name in names if name not in (TASTE, TOKENS)}
         known = {name: head for name, head in found.items() if head is not None}
         if taste is not None and TASTE in names and (known or not found):
             liked = taste()
@@ -54,7 +70,10 @@ class TextSearch:
         if not known:
             return None
         weights = self.models.head_weights | {TASTE: TASTE_WEIGHT}
-        return FUSIONS[fusion](list(known.values()), [weights[name] for name in known])
+        fused = FUSIONS[fusion](list(known.values()), [weights[name] for name in known])
+        if TOKENS not in names or fusion == "ranks":
+            return fused
+        return rerank(fused, self.late(query), WEIGHTS[self.models.main_head], mask)
 
     def head(self, name: str, query: str) -> Head | None:
         """One head's scores and their parts; None where it knows no word of the query."""
@@ -63,16 +82,54 @@ class TextSearch:
         vectors = self.models.encoder(name).encode(query)
         return self.models.dense_keys(name).head(name, vectors, partial(self.pieces, name))
 
+    def late(self, query: str) -> LateAttention | None:
+        """The query's words, to attend over those of items; None where there are none."""
+        keys, encoder = self.models.token_keys, self.models.encoder(self.models.main_head)
+
+        def labels_of(position: int) -> Sequence[str]:
+            return text_tokens(encoder, joined(self.texts(position))).labels
+
+        return late_attention(
+            text_tokens(encoder, query), keys, self.models.lexical_keys, labels_of
+        )
+
+    def notes(self, query: str, fused: Head | None) -> list[str]:
+        """What a person should know of the answer: that it is no better than chance, and how much
+        of the query was too long to be read."""
+        scored = {head.name: head for head in fused.addends} if fused is not None else {}
+        main, found = self.models.main_head, []
+        if main in scored and "lexical" not in scored and self._is_chance(query):
+            found.append(
+                "None of these words is in the catalogue, and strings of random letters come as "
+                "near to some item: the hits may have nothing to do with the query."
+            )
+        if main in scored and (limit := getattr(self.models.encoder(main), "limit", None)):
+            unread = len(self.models.encoder(main).unknown(query))
+            if unread:
+                found.append(
+                    f"The query is longer than {main}'s {limit} tokens: it did not read the last "
+                    f"{unread} words."
+                )
+        return found
+
+    def _is_chance(self, query: str) -> bool:
+        """Whether the nearest item is no nearer than it would be to nonsense."""
+        head = self.head(self.models.main_head, query)
+        level = self.models.snapshot.facts.get("chance")
+        return head is not None and level is not None and bool(head.scores.max() <= level)
+
     def pieces(self, head: str, position: int) -> LabelledVectors:
         """An item's texts as the sum that its key is in a dense head."""
-        fields = [self.tables.text(position, [column]) for column in self.columns]
-        return item_pieces(self.models.encoder(head), fields)
+        return item_pieces(self.models.encoder(head), self.texts(position))
+
+    def texts(self, position: int) -> list[str]:
+        """What is searched of an item, column by column."""
+        return [self.tables.text(position, [column]) for column in self.columns]
 
     def matches(self, query: str, position: int) -> Matches:
         """The words of each searched column that the lexical head finds the query's in."""
         terms = {token.term for token in Analyzer().query_tokens(query)}
-        texts = {column: self.tables.text(position, [column]) for column in self.columns}
-        return matching_words(terms, texts)
+        return matching_words(terms, dict(zip(self.columns, self.texts(position), strict=True)))
 
     @property
     def columns(self) -> list[str]:
@@ -82,7 +139,8 @@ class TextSearch:
     def wanted(self, heads: Iterable[str] | None, personal: bool) -> list[str]:
         """The heads asked for, by default all; "semantic" is all that read the text as vectors."""
         text = list(self.models.head_weights)
-        known = [*text, TASTE] if personal else text
+        has_tokens = self.models.has_tokens and self.models.main_head in WEIGHTS
+        known = [*text, *[TOKENS] * has_tokens, *[TASTE] * personal]
         there = f"(there are {', '.join(known)}, and semantic for {' and '.join(text[1:])})"
         asked: set[str] = set()
         for name in known if heads is None else heads:
@@ -93,4 +151,6 @@ class TextSearch:
             asked.update(text[1:] if name == "semantic" else [name])
         if not asked:
             raise QkvError(f"no heads to score by {there}")
+        if asked == {TOKENS}:
+            raise QkvError(f"the {TOKENS} head goes through what another found: name one {there}")
         return [name for name in known if name in asked]

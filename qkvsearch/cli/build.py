@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -25,14 +26,29 @@ FILE = click.Path(path_type=Path)
 @click.option("--time-column", metavar="NAME", help="In --interactions: when, if known.")
 @click.option(
     "--encoder",
-    default="corpus",
+    default="auto",
     show_default=True,
     metavar="NAME",
     help="Where vectors come from: corpus = learned from the catalogue; static or minilm = "
-    "pretrained; or a sentence encoder's folder.",
+    "pretrained; or a sentence encoder's folder. auto = minilm where it is installed and takes "
+    "about a minute at most, otherwise static where that is installed, otherwise corpus.",
+)
+@click.option(
+    "--queries", type=FILE, help="With --qrels: lines of id<TAB>text, to learn the heads' weights."
+)
+@click.option(
+    "--qrels",
+    type=FILE,
+    help="Their right answers: TREC judgements, or query<TAB>item[<TAB>grade].",
 )
 def command(
-    source: str | None, items: Path | None, interactions: Path | None, encoder: str, **names: Any
+    source: str | None,
+    items: Path | None,
+    interactions: Path | None,
+    encoder: str,
+    queries: Path | None,
+    qrels: Path | None,
+    **names: Any,
 ) -> None:
     """Build a workspace from SOURCE: the folder of a MovieLens data set, `sample:videos`,
     `sample:movies`, or a file of things or of who met them; or from --items and --interactions.
@@ -45,27 +61,41 @@ def command(
       qkvsearch -w films build ml-latest-small
       qkvsearch -w shop build --items products.csv --interactions orders.csv
       qkvsearch -w talks build --items talks.csv --id-column id --text-columns title,tags
+      qkvsearch -w talks build talks.csv --queries queries.tsv --qrels qrels.tsv
     """
     from qkvsearch.builder import build_workspace
     from qkvsearch.data.columns import Columns
+    from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.sources import read_source
 
     if source is None and items is None and interactions is None:
         raise click.UsageError("give a SOURCE, or --items and --interactions")
+    if (queries is None) != (qrels is None):
+        raise click.UsageError("--queries asks and --qrels answers: give both")
     run = settings()
     text = names.pop("text_columns")
     columns = Columns(
         text=[name.strip() for name in text.split(",")] if text else None,
         **{name.removesuffix("_column"): value for name, value in names.items()},
     )
+    judged = judged_by(queries, qrels)
     dataset = read_source(source, items, interactions, columns)
     for report in dataset.reports:
         run.say(str(report))
     path = run.workspace or DEFAULT_WORKSPACE
     with run.progress() as progress:
-        build_workspace(path, dataset, encoder=encoder, progress=progress)
+        workspace = build_workspace(
+            path, dataset, encoder=encoder, judged=judged, progress=progress
+        )
     counted = f"{len(dataset.catalog):,} items"
     if dataset.interactions is not None:
         log = dataset.interactions
         counted += f", {len(log.user_ids):,} users, {len(log):,} interactions"
-    run.say(f"Built {path}: {counted}; encoder: {encoder}.")
+    with closing(workspace.open()) as snapshot:
+        facts = snapshot.facts
+    run.say(f"Built {path}: {counted}.")
+    run.say(f"Encoder: {facts['encoder']} ({facts['encoder_chosen']}).")
+    if "texts_cut" in facts:
+        run.say(f"Cut: {facts['texts_cut']}.")
+    if "weights_from" in facts:
+        run.say(f"The heads' weights were learned from {facts['weights_from']}.")

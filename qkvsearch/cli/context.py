@@ -55,14 +55,18 @@ class Settings:
         return Engine(path)
 
     def open_sample(self, name: str) -> Engine:
-        """A bundled sample, built on its first use, and when it changed or is damaged."""
+        """A bundled sample, built on its first use, and when it changed or is damaged, or other
+        encoders are installed than it was built with.
+        """
         from qkvsearch import __version__
         from qkvsearch.data.samples import sample
+        from qkvsearch.embeddings.choice import installed
         from qkvsearch.engine import Engine
         from qkvsearch.workspace import FORMAT_VERSION
 
         fingerprint = sample(name).fingerprint()
-        folder = f"{name}-{__version__}-{FORMAT_VERSION}-{fingerprint}"
+        encoders = installed() or ("corpus",)
+        folder = "-".join([name, __version__, str(FORMAT_VERSION), fingerprint, *encoders])
         path = Path(click.get_app_dir("qkvsearch"), "samples", folder)
         with suppress(WorkspaceError):
             return Engine(path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import fill
 from typing import TYPE_CHECKING
 
 import click
@@ -17,8 +18,12 @@ if TYPE_CHECKING:
 
 FILE = click.Path(path_type=Path)
 BASELINE_HEAD = "lexical"
+OURS = "qkvsearch"
 # Names said of a list on stderr; JSON carries all.
 SHOWN_NAMES = 3
+# Columns of figures that 80 characters hold.
+FIGURES_ABREAST = 6
+TEXT_WIDTH = 80
 
 
 @click.group(short_help="Measure searches and recommendations.")
@@ -107,9 +112,10 @@ def recommend(protocol: str, k: int, seed: int, output: Output) -> None:
     """Measure recommendations by interactions held out of training.
 
     Learns anew from the train part of the workspace's log, ranks the whole catalogue but for what
-    each user met, and gives nDCG, recall, MRR and coverage at k beside the most popular items; RMSE
-    and MAE where there are ratings, beside biases alone. With ratings, only what was rated in the
-    upper half of the scale is relevant.
+    each user met, and gives nDCG, recall, precision, hit rate, MRR and MAP at k, how much of the
+    catalogue is covered, novelty and diversity, beside the most popular items, item-kNN and EASE^R;
+    RMSE and MAE where there are ratings, beside biases alone. With ratings, only what was rated in
+    the upper half of the scale is relevant. Intervals are by the bootstrap over users.
 
     \b
     Examples:
@@ -126,18 +132,30 @@ def recommend(protocol: str, k: int, seed: int, output: Output) -> None:
         )
     from qkvsearch.evaluation.recommend import evaluate_recommend
 
+    tuned = engine.snapshot.facts.get("tuned", {})
+    if tuned:
+        run.say(
+            f"With the settings that tune found by --protocol {tuned['protocol']}; under another "
+            "protocol or seed they may have been chosen by what is held out here."
+        )
     with run.progress() as progress:
-        found = evaluate_recommend(log, protocol, k=k, random_state=seed, progress=progress)
+        found = evaluate_recommend(
+            log,
+            protocol,
+            k=k,
+            settings=tuned.get("settings"),
+            keys=engine.models.dense_keys(engine.models.main_head).vectors,
+            random_state=seed,
+            progress=progress,
+        )
     facts = found.facts
     if engine.tables.n_recorded():
         run.say(f"Left out: {engine.tables.n_recorded():,} recorded interactions.")
     if facts["users_without_history"]:
         run.say(f"Left out: {facts['users_without_history']:,} users without a history to go by.")
-    counted = (
-        f"{protocol}: {facts['users']:,} users judged; "
-        f"{facts['train']:,} interactions learnt from, {facts['test']:,} held out"
-    )
-    _write(found, output, counted)
+    for name, reason in facts["left_out"].items():
+        run.say(f"Left out: {name}; {reason}.")
+    output.write_one(found.to_dict(), found.to_records(), lambda: _recommend_tables(found))
 
 
 def _say_names(run: Settings, found: Evaluation, fact: str, fate: str) -> None:
@@ -154,10 +172,53 @@ def _write(found: Evaluation, output: Output, caption: str) -> None:
 
 def _table(found: Evaluation, caption: str) -> str:
     """A line a figure, a column a system."""
-    systems = {"qkvsearch": found.metrics, **found.baselines}
+    systems = found.systems()
     columns = [("", "left"), *((name, "right") for name in systems)]
     rows = [
         [name, *(f"{figures[name]:.4f}" if name in figures else "" for figures in systems.values())]
         for name in found.metrics
     ]
     return to_table(columns, rows, caption)
+
+
+def _recommend_tables(found: Evaluation) -> str:
+    """A line a system, in tables of as many figures as fit side by side, and what they say."""
+    names = list(found.metrics)
+    facts = found.facts
+    said = [
+        f"{found.protocol}, k = {facts['k']}: {facts['users']:,} users judged; "
+        f"{facts['train']:,} interactions learnt from, {facts['test']:,} held out",
+        "* best; ± half of the 95% interval, by the bootstrap over users",
+        *(found.verdict(name) for name in (names[0], "rmse")),
+    ]
+    tables = [
+        _system_table(found, names[start : start + FIGURES_ABREAST])
+        for start in range(0, len(names), FIGURES_ABREAST)
+    ]
+    return "\n".join([*tables, *(fill(line, TEXT_WIDTH) for line in said if line)])
+
+
+def _system_table(found: Evaluation, names: list[str]) -> str:
+    columns = [("", "left"), *((name.partition("@")[0], "right") for name in names)]
+    rows = []
+    for system, figures in found.systems().items():
+        if any(name in figures for name in names):
+            rows.append([system, *(_marked(found, system, name) for name in names)])
+        if system == OURS:
+            rows.append(["", *(_spread(found, name) for name in names)])
+    return to_table(columns, rows)
+
+
+def _marked(found: Evaluation, system: str, name: str) -> str:
+    """A figure, with a star where it is the best."""
+    figures = found.systems()[system]
+    if name not in figures:
+        return ""
+    return f"{figures[name]:.4f}{'*' if found.best(name) == system else ' '}"
+
+
+def _spread(found: Evaluation, name: str) -> str:
+    if name not in found.intervals:
+        return ""
+    low, high = found.intervals[name]
+    return f"±{(high - low) / 2:.4f} "

@@ -65,6 +65,9 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking) -> str:
     rated = any("predicted_rating" in row for row in rows)
     if rated:
         columns.append(("rating", "right"))
+    people = any("shared" in row for row in rows)
+    if people:
+        columns.append(("shared", "right"))
     columns.append(("id", "left"))
     cells = []
     for row in rows:
@@ -75,11 +78,13 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking) -> str:
             f"{row['weight']:.1%}",
         ]
         line += [f"{row['predicted_rating']:.1f}"] if rated else []
+        line += [row["shared"]] if people else []
         cells.append([*line, row["id"]])
-        cells += [["", _dim_line(line)] for line in _matches_elsewhere(row) + _reasons(row)]
-    caption = (
-        f"weight = softmax(score / {ranking.temperature:.3g}) over {ranking.n_candidates:,} items"
-    )
+        notes = ["new: nobody has met it yet"] if row.get("cold") else []
+        notes += _matches_elsewhere(row) + _reasons(row)
+        cells += [["", _dim_line(line)] for line in notes]
+    over = f"over {ranking.n_candidates:,} {'users' if people else 'items'}"
+    caption = f"weight = softmax(score / {ranking.temperature:.3g}) {over}"
     return to_table(columns, cells, caption)
 
 
@@ -110,7 +115,7 @@ def _dim_line(reason: str) -> Any:
 def _reasons(row: dict[str, Any]) -> list[str]:
     """The largest parts of a score in words, and how much the others add."""
     if "because" in row:
-        addends = [(part["title"], part["contribution"]) for part in row["because"]]
+        addends = [(_reason(part), part["contribution"]) for part in row["because"]]
     elif "parts" in row:
         addends = _by_word(row["parts"])
     else:
@@ -118,6 +123,13 @@ def _reasons(row: dict[str, Any]) -> list[str]:
     lines = [f"{value:+.3f} {name}" for name, value in addends[:SHOWN_REASONS]]
     rest = [value for _, value in addends[SHOWN_REASONS:]]
     return lines + ([f"{sum(rest):+.3f} from {len(rest)} more"] if rest else [])
+
+
+def _reason(part: dict[str, Any]) -> str:
+    """An item of the history by its title; damping and diversity are no items."""
+    if part["id"] is None:
+        return f"by {part['title']}"
+    return f"{'both met' if part.get('shared') else 'because of'} {part['title']}"
 
 
 def _by_word(parts: list[dict[str, Any]]) -> list[tuple[str, float]]:

@@ -39,6 +39,8 @@ def _lines(facts: dict[str, Any]) -> list[list[str]]:
 
 
 def _text(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {share:.2f}" for name, share in value.items())
     if isinstance(value, list):
         lines = any(len(str(part)) > 30 for part in value)
         return ("\n" if lines else ", ").join(map(str, value))

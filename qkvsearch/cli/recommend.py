@@ -1,38 +1,99 @@
-"""`qkvsearch recommend`: items for a known user, or for someone new from what they like."""
+"""`qkvsearch recommend`: items for a known user, for someone new, or for everyone at once."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
 
-from qkvsearch.cli.context import settings
+from qkvsearch.cli.context import Settings, settings
 from qkvsearch.cli.hits import ranking_options, write_ranking
 from qkvsearch.cli.render import Output
 
+# What a table of all users has no room for.
+ONE_USER_ONLY = ("user", "likes", "explain", "diversity", "temperature")
 
-@click.command(short_help="Recommend items to a user, or to someone new.")
+
+@click.command(short_help="Recommend items to a user, to someone new, or to all.")
 @click.option("--user", metavar="ID", help="A user of the log.")
 @click.option("--like", "likes", metavar="ITEM", multiple=True, help="An id or title; repeatable.")
+@click.option(
+    "--all-users", is_flag=True, help="Everyone, to a .parquet, .csv or .jsonl file (-o)."
+)
+@click.option("--seen/--no-seen", help="Whether what they met may be among it.  [default: no-seen]")
+@click.option(
+    "--only",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    help="Only items whose ids are in FILE, one a line (- is stdin).",
+)
+@click.option(
+    "--recent",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Weigh the latest most: each interaction counts half for every N that came later.",
+)
+@click.option(
+    "--damping",
+    metavar="X",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    help="Less of what everyone met: X standard deviations of the scores off for each one of the "
+    "logarithm of how many met it.",
+)
+@click.option(
+    "--diversity",
+    metavar="X",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    help="How much it counts to be unlike the hits above, from 0 to 1.",
+)
 @click.option("--explain", is_flag=True, help="Show what of the history carries each score.")
 @ranking_options
-def command(
-    user: str | None, likes: tuple[str, ...], explain: bool, output: Output, **options: Any
-) -> None:
+def command(all_users: bool, only: Path | None, output: Output, **options: Any) -> None:
     """Recommend items to a user of the log, or to someone new from what they like.
 
-    What they already know is left out. Nothing is retrained.
+    What they already know is left out. Nothing is retrained. With --all-users everyone's go to one
+    file; the same call goes on where it was interrupted.
 
     \b
     Examples:
       qkvsearch recommend --user u001 --explain
-      qkvsearch recommend --like "Heat" --like "Fargo" -k 5
+      qkvsearch recommend --like "Heat" --like "Fargo" -k 5 --diversity 0.3
+      qkvsearch recommend --all-users -o recs.csv
     """
-    if user is None and not likes:
+    if all_users:
+        given = [name for name in ONE_USER_ONLY if options.pop(name)]
+        if given:
+            name = {"likes": "like"}.get(given[0], given[0])
+            raise click.UsageError(f"--{name} is for one user, and --all-users for everyone")
+        if output.path is None:
+            raise click.UsageError("name a file for all users, such as: -o recs.parquet")
+    elif options["user"] is None and not options["likes"]:
         raise click.UsageError("name a user with --user, or something they like with --like")
+    ids = None if only is None else _ids(only)
     run = settings()
-    engine = run.open(sample="movies")
-    ranking = engine.recommend(user=user, likes=likes, explain=explain, **options)
+    if all_users:
+        _recommend_all(run, output, only=ids, **options)
+        return
+    ranking = run.open(sample="movies").recommend(only=ids, **options)
     if not ranking and options["k"]:
         run.say("No recommendations: there is nothing this user likes, or no item is left.")
-    write_ranking(ranking, output, explain)
+    write_ranking(ranking, output, options["explain"])
+
+
+def _recommend_all(run: Settings, output: Output, **options: Any) -> None:
+    engine = run.open(sample="movies")
+    assert output.path is not None
+    with run.progress() as progress:
+        users, done = engine.recommend_all(
+            output.path, format=output.format, progress=progress, **options
+        )
+    before = f", {done:,} of them before it was interrupted" if done else ""
+    run.say(f"{output.path}: recommendations for {users:,} users{before}.")
+
+
+def _ids(path: Path) -> list[str]:
+    with click.open_file(str(path), encoding="utf-8", errors="replace") as file:
+        return [line.strip() for line in file if line.strip()]

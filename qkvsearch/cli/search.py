@@ -49,6 +49,8 @@ def command(
     ranking = engine.search(text, heads=names, explain=marked, **options)
     if not ranking:
         run.say(_why_nothing(ranking.n_candidates, options))
+    for note in ranking.notes:
+        run.say(note)
     write_ranking(ranking, output, explain)
 
 

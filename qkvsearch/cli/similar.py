@@ -1,4 +1,4 @@
-"""`qkvsearch similar`: the neighbours of an item."""
+"""`qkvsearch similar`: the neighbours of an item, or of a user."""
 
 from __future__ import annotations
 
@@ -11,22 +11,36 @@ from qkvsearch.cli.hits import ranking_options, write_ranking
 from qkvsearch.cli.render import Output
 
 
-@click.command()
-@click.argument("item")
+@click.command(short_help="List what is like an item, or who is like a user.")
+@click.argument("item", required=False)
+@click.option("--user", metavar="ID", help="List users of the nearest taste instead.")
 @click.option("--explain", is_flag=True, help="Show the parts that add up to each score.")
 @ranking_options
-def command(item: str, explain: bool, output: Output, **options: Any) -> None:
-    """List the neighbours of an item, by who met it and by its text.
+def command(
+    item: str | None, user: str | None, explain: bool, output: Output, **options: Any
+) -> None:
+    """List the neighbours of an item, by who met it and by its text, or those of a user.
 
     ITEM is an id, or a title where only one item has it; its year may be left out.
 
     \b
     Examples:
       qkvsearch similar "The Matrix"
+      qkvsearch similar --user u001 --explain
       qkvsearch -w talks similar t0042 -k 5 --format json
     """
+    if (item is None) == (user is None):
+        raise click.UsageError("name an item, or a user with --user: one of the two")
+    if user is not None and options.pop("where") is not None:
+        raise click.UsageError("--where is about items, and with --user these are users")
     run = settings()
-    ranking = run.open(sample="movies").similar(item, **options)
+    engine = run.open(sample="movies")
+    if user is None:
+        ranking = engine.similar(item, **options)
+    else:
+        with run.progress() as progress:
+            ranking = engine.similar_users(user, explain=explain, progress=progress, **options)
     if not ranking and options["k"]:
-        run.say("No neighbours: nothing is known of this item, or no other item is left.")
+        what = "item" if user is None else "user"
+        run.say(f"No neighbours: nothing is known of this {what}, or no other {what} is left.")
     write_ranking(ranking, output, explain)

@@ -75,6 +75,20 @@ def _grade(text: str, place: str) -> int:
     return int(text)
 
 
+def judged_by(
+    queries: str | Path | Queries | None, qrels: str | Path | Judgements | None
+) -> tuple[Queries, Judgements] | None:
+    """Both, read where they are files; None for neither. Raises `DataError` for one alone."""
+    if queries is None and qrels is None:
+        return None
+    if queries is None or qrels is None:
+        raise DataError("queries ask and qrels answer: give both or neither")
+    return (
+        queries if isinstance(queries, dict) else read_queries(queries),
+        qrels if isinstance(qrels, dict) else read_judgements(qrels),
+    )
+
+
 def _lines(path: str | Path) -> Iterator[tuple[int, str]]:
     """Numbered lines that are not blank, without their ends."""
     try:

@@ -9,20 +9,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from qkvsearch.embeddings.contrastive import ContrastiveEncoder
     from qkvsearch.embeddings.cooccurrence import CooccurrenceEncoder
     from qkvsearch.embeddings.corpus import CorpusEncoder
     from qkvsearch.embeddings.explicit import BiasedMF
     from qkvsearch.embeddings.implicit import ImplicitALS
+    from qkvsearch.embeddings.next_item import NextItem
     from qkvsearch.embeddings.text import Analyzer
 
-__all__ = ["Analyzer", "BiasedMF", "CooccurrenceEncoder", "CorpusEncoder", "ImplicitALS"]
+__all__ = [
+    "Analyzer",
+    "BiasedMF",
+    "ContrastiveEncoder",
+    "CooccurrenceEncoder",
+    "CorpusEncoder",
+    "ImplicitALS",
+    "NextItem",
+]
 
 _HOMES = {
     "Analyzer": "text",
     "BiasedMF": "explicit",
+    "ContrastiveEncoder": "contrastive",
     "CooccurrenceEncoder": "cooccurrence",
     "CorpusEncoder": "corpus",
     "ImplicitALS": "implicit",
+    "NextItem": "next_item",
 }
 
 

@@ -1,4 +1,8 @@
-"""The compiled inner loops of the collaborative models; they release the GIL for threads."""
+"""The compiled solver of the implicit model, made once for each width; it leaves the GIL to others.
+
+`width` is a tuple of so many nothings: its length, times LANES, is known when the loops are
+compiled, which makes them a fifth faster than loops up to a number that comes with the data.
+"""
 
 from __future__ import annotations
 
@@ -9,71 +13,110 @@ import numpy as np
 from qkvsearch.compiled import compiled
 
 Array = np.ndarray[Any, Any]
+Width = tuple[int, ...]
 
 ZERO = np.float32(0)
+# Embeddings are padded with zeros to a multiple of what a processor multiplies at once.
+LANES = 16
+# Above so many components, blocks of them are solved one after another.
+WIDEST_BLOCK = 128
 # A squared residual this small is float32 noise: dividing by it would only spread it.
 CONVERGED = np.float32(1e-20)
 
 
+def blocks(n_components: int) -> tuple[int, Width]:
+    """How many blocks of components, and the width of each.
+
+    >>> blocks(64), [(n, LANES * len(width)) for n, width in (blocks(5), blocks(300), blocks(512))]
+    ((1, (0, 0, 0, 0)), [(1, 16), (3, 112), (4, 128)])
+    """
+    n_blocks = -(-n_components // WIDEST_BLOCK)
+    return n_blocks, (0,) * -(-n_components // (n_blocks * LANES))
+
+
 @compiled
-def dot(a: Array, b: Array) -> np.float32:
+def dot(a: Array, b: Array, width: Width) -> np.float32:
     total = ZERO
-    for j in range(a.shape[0]):
+    for j in range(LANES * len(width)):
         total += a[j] * b[j]
     return total
 
 
 @compiled
-def multiply_gram(gram: Array, ridge: np.float32, vector: Array, out: Array) -> None:
-    """out = (gram + ridge·I) vector, for a symmetric gram (d, d)."""
-    d = vector.shape[0]
-    for j in range(d):
-        out[j] = ridge * vector[j]
+def add_gram(gram: Array, vector: Array, first: int, start: int, out: Array, width: Width) -> None:
+    """out += gram[first:first + len(vector), start:start + b]ᵀ vector, b being the width."""
+    b = LANES * len(width)
     # Four rows at a time, so that one load and one store of `out` serve four products.
-    for k in range(0, d - 3, 4):
-        g0, g1, g2, g3 = gram[k], gram[k + 1], gram[k + 2], gram[k + 3]
+    for k in range(0, vector.shape[0], 4):
+        row = first + k
+        g0, g1 = gram[row, start : start + b], gram[row + 1, start : start + b]
+        g2, g3 = gram[row + 2, start : start + b], gram[row + 3, start : start + b]
         v0, v1, v2, v3 = vector[k], vector[k + 1], vector[k + 2], vector[k + 3]
-        for j in range(d):
+        for j in range(b):
             out[j] += v0 * g0[j] + v1 * g1[j] + v2 * g2[j] + v3 * g3[j]
-    for k in range(d - d % 4, d):
-        for j in range(d):
-            out[j] += vector[k] * gram[k, j]
 
 
 @compiled
-def add_history(history: Array, vector: Array, out: Array) -> None:
-    """out += historyᵀ (history vector), for a history (h, d), in one pass over it."""
-    h, d = history.shape
+def add_history(history: Array, vector: Array, out: Array, width: Width) -> None:
+    """out += historyᵀ (history vector), for a history (h, b), in one pass over it."""
+    h, b = history.shape[0], LANES * len(width)
     for k in range(0, h - 3, 4):
         y0, y1, y2, y3 = history[k], history[k + 1], history[k + 2], history[k + 3]
         s0 = s1 = s2 = s3 = ZERO
-        for j in range(d):
+        for j in range(b):
             s0 += y0[j] * vector[j]
             s1 += y1[j] * vector[j]
             s2 += y2[j] * vector[j]
             s3 += y3[j] * vector[j]
-        for j in range(d):
+        for j in range(b):
             out[j] += s0 * y0[j] + s1 * y1[j] + s2 * y2[j] + s3 * y3[j]
     for k in range(h - h % 4, h):
-        s = dot(history[k], vector)
-        for j in range(d):
+        s = dot(history[k], vector, width)
+        for j in range(b):
             out[j] += s * history[k, j]
 
 
 @compiled
-def gather(
-    others: Array, columns: Array, roots: Array, x: Array, history: Array, out: Array
+def begin(
+    others: Array, columns: Array, confidences: Array, x: Array, errors: Array, width: Width
 ) -> None:
-    """history[k] = √c·y of each pair; out += historyᵀ (√c − history x), row by row."""
+    """errors[k] = √c·(1 − y·x), without the first block's part of the product."""
+    later = x[LANES * len(width) :]
     for k in range(columns.shape[0]):
-        y = others[columns[k]]
+        y = others[columns[k], LANES * len(width) :]
+        rest = ZERO
+        for j in range(later.shape[0]):
+            rest += y[j] * later[j]
+        errors[k] = np.sqrt(confidences[min(k, confidences.shape[0] - 1)]) * (np.float32(1) - rest)
+
+
+@compiled
+def gather(
+    others: Array,
+    columns: Array,
+    confidences: Array,
+    start: int,
+    x: Array,
+    history: Array,
+    errors: Array,
+    out: Array,
+    width: Width,
+) -> None:
+    """history[k] = √c·y[start:start + b]; out += historyᵀ errors. The first block, at 0, takes its
+    own part from the errors.
+    """
+    for k in range(columns.shape[0]):
+        y = others[columns[k], start : start + LANES * len(width)]
         row = history[k]
+        root = np.sqrt(confidences[min(k, confidences.shape[0] - 1)])
         score = ZERO
-        for j in range(y.shape[0]):
-            row[j] = roots[k] * y[j]
+        for j in range(LANES * len(width)):
+            row[j] = root * y[j]
             score += row[j] * x[j]
-        error = roots[k] - score
-        for j in range(y.shape[0]):
+        if start == 0:
+            errors[k] -= score
+        error = errors[k]
+        for j in range(LANES * len(width)):
             out[j] += error * row[j]
 
 
@@ -82,80 +125,63 @@ def solve_rows(
     rows: Array,
     indptr: Array,
     columns: Array,
-    roots: Array,
+    confidences: Array,
     gram: Array,
     ridges: Array,
     others: Array,
     solved: Array,
     steps: int,
+    width: Width,
 ) -> None:
     """Conjugate gradient on each row x of `solved`, in place, from where it stands.
 
     Solves (gram + Σ c·y yᵀ + ridge·I) x = Σ c·y, the sums over the row's pairs: `columns` name the
-    rows y of `others`, `roots` are √c. The √c·y are gathered once into `history`, small and
-    contiguous, which every step reads again.
+    rows y of `others`, `confidences` are c (one for all where there is only one). Block by block of
+    components, the others held fixed: `errors` are √c·(1 − y·x) as x stands. The √c·y of a block
+    are gathered once into `history`, small and contiguous, which every step reads again.
     """
-    d = others.shape[1]
+    d, b = others.shape[1], LANES * len(width)
     longest = 0
     for row in rows:
         longest = max(longest, indptr[row + 1] - indptr[row])
-    buffer = np.empty((longest, d), np.float32)
-    residual = np.empty(d, np.float32)
-    direction = np.empty(d, np.float32)
-    product = np.empty(d, np.float32)
+    buffer, all_errors = np.empty((longest, b), np.float32), np.empty(longest, np.float32)
+    residual, direction = np.empty(b, np.float32), np.empty(b, np.float32)
+    product, moved = np.empty(b, np.float32), np.empty(b, np.float32)
     for row in rows:
-        start, end = indptr[row], indptr[row + 1]
-        history, ridge, x = buffer[: end - start], ridges[row], solved[row]
-        multiply_gram(gram, ridge, x, product)
-        for j in range(d):
-            residual[j] = -product[j]
-        gather(others, columns[start:end], roots[start:end], x, history, residual)
-        # Number by number: assigning the slice would double the time to compile.
-        for j in range(d):
-            direction[j] = residual[j]
-        squared = dot(residual, residual)
-        for _ in range(steps):
-            if squared < CONVERGED:
-                break
-            multiply_gram(gram, ridge, direction, product)
-            add_history(history, direction, product)
-            step = squared / dot(direction, product)
-            for j in range(d):
-                x[j] += step * direction[j]
-                residual[j] -= step * product[j]
-            before, squared = squared, dot(residual, residual)
-            for j in range(d):
-                direction[j] = residual[j] + squared / before * direction[j]
-
-
-@compiled
-def descend(
-    order: Array,
-    indptr: Array,
-    columns: Array,
-    targets: Array,
-    user_biases: Array,
-    item_biases: Array,
-    user_embeddings: Array,
-    item_embeddings: Array,
-    rate: np.float32,
-    reg: np.float32,
-) -> None:
-    """One epoch of stochastic gradient descent, in place: all ratings of the users in `order`.
-
-    Each rating pulls its own two biases and two vectors: x += rate·(error·∂r̂/∂x − reg·x).
-    """
-    kept = np.float32(1) - rate * reg
-    for user in order:
-        p = user_embeddings[user]
-        for k in range(indptr[user], indptr[user + 1]):
-            item = columns[k]
-            q = item_embeddings[item]
-            error = targets[k] - user_biases[user] - item_biases[item] - dot(p, q)
-            pull = rate * error
-            user_biases[user] = kept * user_biases[user] + pull
-            item_biases[item] = kept * item_biases[item] + pull
-            for j in range(p.shape[0]):
-                before = p[j]
-                p[j] = kept * before + pull * q[j]
-                q[j] = kept * q[j] + pull * before
+        met = columns[indptr[row] : indptr[row + 1]]
+        last = min(indptr[row + 1], confidences.shape[0])
+        own = confidences[min(indptr[row], last - 1) : last]
+        history, errors = buffer[: len(met)], all_errors[: len(met)]
+        ridge, embedding = ridges[row], solved[row]
+        begin(others, met, own, embedding, errors, width)
+        for start in range(0, d, b):
+            x = embedding[start : start + b]
+            # Number by number, here and below: assigning slices would double the time to compile.
+            for j in range(b):
+                product[j] = ridge * x[j]
+                residual[j] = moved[j] = ZERO
+            add_gram(gram, embedding, 0, start, product, width)
+            gather(others, met, own, start, x, history, errors, residual, width)
+            for j in range(b):
+                residual[j] -= product[j]
+                direction[j] = residual[j]
+            squared = dot(residual, residual, width)
+            for _ in range(steps):
+                if squared < CONVERGED:
+                    break
+                for j in range(b):
+                    product[j] = ridge * direction[j]
+                add_gram(gram, direction, start, start, product, width)
+                add_history(history, direction, product, width)
+                step = squared / dot(direction, product, width)
+                for j in range(b):
+                    moved[j] += step * direction[j]
+                    residual[j] -= step * product[j]
+                before, squared = squared, dot(residual, residual, width)
+                for j in range(b):
+                    direction[j] = residual[j] + squared / before * direction[j]
+            for j in range(b):
+                x[j] += moved[j]
+            if start + b < d:
+                for k in range(len(met)):
+                    errors[k] -= dot(history[k], moved, width)

@@ -187,9 +187,9 @@ def encode_packed(
     def run(chunk: Chunk) -> Array:
         buffers = idle.get()
         try:
-            x = _embed(embedding, chunk, ids, buffers.added)
+            x = embed(embedding, chunk, ids, buffers.added)
             for layer in encoder.layers:
-                _run_layer(layer, x, chunk, buffers)
+                run_layer(layer, x, chunk, buffers)
             return _pool(x, chunk)
         finally:
             idle.put(buffers)
@@ -203,7 +203,7 @@ def encode_packed(
     return means
 
 
-def _embed(embedding: Any, chunk: Chunk, ids: Sequence[Array], places: Array) -> Array:
+def embed(embedding: Any, chunk: Chunk, ids: Sequence[Array], places: Array) -> Array:
     """Word, position and kind, normed; `places` is room to gather the positions in."""
     x: Array = embedding.words.weight[np.concatenate([ids[text] for text in chunk.texts])]
     for start, count, length in chunk.groups:
@@ -213,7 +213,7 @@ def _embed(embedding: Any, chunk: Chunk, ids: Sequence[Array], places: Array) ->
     return x
 
 
-def _run_layer(layer: EncoderLayer, x: Array, chunk: Chunk, buffers: Buffers) -> None:
+def run_layer(layer: EncoderLayer, x: Array, chunk: Chunk, buffers: Buffers) -> None:
     """One layer on the packed tokens x (n_tokens, d), in place."""
     n = len(x)
     mixed, added, hidden = buffers.mixed[:n], buffers.added[:n], buffers.hidden[:n]

@@ -31,11 +31,11 @@ class Encoder(Protocol):
 # Of each choice: its dense heads with their weights beside the lexical head's, which is first. The
 # last is the one that gave its name. Chosen on TED's dev queries and on queries made of catalogues.
 CHOICES: Mapping[str, Mapping[str, float]] = {
-    "corpus": {"lexical": 0.4, "lsa": 0.1, "ppmi": 0.5},
-    "static": {"lexical": 0.2, "lsa": 0.1, "ppmi": 0.2, "static": 0.5},
-    "minilm": {"lexical": 0.1, "lsa": 0.05, "ppmi": 0.1, "static": 0.2, "minilm": 0.55},
+    "corpus": {"lexical": 0.3, "lsa": 0.1, "contrastive": 0.6},
+    "static": {"lexical": 0.15, "lsa": 0.05, "contrastive": 0.3, "static": 0.5},
+    "minilm": {"lexical": 0.1, "lsa": 0.05, "contrastive": 0.1, "static": 0.2, "minilm": 0.55},
 }
-LEARNED = ("lsa", "ppmi")
+LEARNED = ("lsa", "contrastive")
 
 
 def prior_weights(choice: str) -> dict[str, float]:
@@ -50,8 +50,8 @@ def prior_weights(choice: str) -> dict[str, float]:
         weights = dict(CHOICES["minilm"])
         weights["transformer"] = weights.pop("minilm")
     else:
-        close = suggest(choice, list(CHOICES))
-        known = ", ".join(CHOICES)
+        close = suggest(choice, ["auto", *CHOICES])
+        known = ", ".join(["auto", *CHOICES])
         raise QkvError(f"no encoder {choice!r}{close} (there is {known}, or a model's folder)")
     from qkvsearch.embeddings.static import find_package
 
@@ -61,18 +61,19 @@ def prior_weights(choice: str) -> dict[str, float]:
     return {name: weight / total for name, weight in weights.items()}
 
 
-def fitted_encoder(head: str, texts: Sequence[str], choice: str = "corpus") -> Encoder:
-    """The encoder of a dense head: learned from these texts, weighted by them, or the pretrained
-    one that was chosen.
+def fitted_encoder(head: str, fields: Sequence[Sequence[str]], choice: str = "corpus") -> Encoder:
+    """The encoder of a dense head: learned from these columns of texts, weighted by them, or the
+    pretrained one that was chosen.
     """
+    if head == "contrastive":
+        from qkvsearch.embeddings.contrastive import ContrastiveEncoder
+
+        return ContrastiveEncoder().fit(fields).encoder_
+    texts = ["\n".join(columns) for columns in zip(*fields, strict=True)]
     if head == "lsa":
         from qkvsearch.embeddings.corpus import CorpusEncoder
 
         return CorpusEncoder().fit(texts).encoder_
-    if head == "ppmi":
-        from qkvsearch.embeddings.cooccurrence import CooccurrenceEncoder
-
-        return CooccurrenceEncoder().fit(texts).encoder_
     if head == "static":
         from qkvsearch.embeddings.static import StaticEncoder
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Self
 
@@ -13,11 +14,12 @@ from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings._base import (
     CollaborativeModel,
     Progress,
+    available_cores,
     check_positive,
     check_whole,
     random_generator,
 )
-from qkvsearch.embeddings._kernels import descend
+from qkvsearch.embeddings._descent import Grid, Learnt, Penalties, group_count
 from qkvsearch.embeddings.factors import RatingFactors
 from qkvsearch.embeddings.feedback import rating_scale
 from qkvsearch.errors import DataError
@@ -29,28 +31,33 @@ DIVERGED = 100.0
 # From a learning rate of 1 down to one that suits most data.
 MAX_RESTARTS = 6
 
-# User biases (n_users,), item biases (n_items,), user and item embeddings.
-Learnt = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-
 
 class BiasedMF(CollaborativeModel):
     """Ratings as r̂ = μ + b_u + b_i + p_u·q_i: a mean, two biases, and a meeting of tastes.
 
-    Minimises Σ_observed (r − r̂)² + reg·(b_u² + b_i² + |p_u|² + |q_i|²), with r in standard
-    deviations from the mean, by stochastic gradient descent (Koren, Bell and Volinsky 2009, "Matrix
-    Factorization Techniques for Recommender Systems", equations 4 and 5). The learning rate falls
-    linearly to zero over the epochs, which settles the embeddings without a held-out part to stop
-    by. Users come in a new random order each epoch, the ratings of one in the order of the items.
+    Minimises, with r in standard deviations from the mean (Koren, Bell and Volinsky 2009, "Matrix
+    Factorization Techniques for Recommender Systems", equations 4 and 5):
+
+        Σ_observed (r − r̂)² + Σ_users reg·(n_u + damping)·|p_u|² + bias_reg·b_u²
+                            + Σ_items reg·(n_i + damping)·|q_i|² + bias_reg·b_i²
+
+    with n_u, n_i how many ratings they have. The part that grows with n keeps those with many from
+    fitting the errors of the others; the part that does not, those with few from fitting their own;
+    a bias needs the second part only.
+
+    Stochastic gradient descent, by blocks of users and items that threads share. The learning rate
+    falls linearly to zero over the epochs, which settles the embeddings without a held-out part to
+    stop by. The result is the same bit for bit whatever n_threads.
 
     Ratings far outside the others (`feedback.rating_scale`) count as the end of the scale, and none
     counts as more than 10 deviations from the mean. A descent that diverges all the same starts
     again with half the learning rate, up to six times; then `fit` raises `DataError`.
 
     Parameters: n_components, the embedding size d; max_iter, the epochs; learning_rate of the
-    first; reg > 0, the penalty per rating; init_scale, the standard deviation that embeddings start
-    with; random_state; callback(iteration, max_iter), called after each epoch, from 1 again after a
-    restart. The work is sequential, so the result never depends on threads.
-    `benchmarks/collaborative_defaults.py` chose the defaults.
+    first; reg, damping and bias_reg > 0; init_scale, the standard deviation that embeddings start
+    with; n_threads, one per core by default; random_state; callback(iteration, max_iter), called
+    after each epoch, from 1 again after a restart. `benchmarks/collaborative_defaults.py` chose the
+    defaults.
 
     Fitted: mean_; user_biases_ (n_users,), item_biases_ (n_items,); user_embeddings_ (n_users, d),
     item_embeddings_ (n_items, d), float32, zero for who has no ratings; rating_range_, the scale
@@ -67,10 +74,13 @@ class BiasedMF(CollaborativeModel):
         self,
         n_components: int = 64,
         *,
-        max_iter: int = 40,
-        learning_rate: float = 0.02,
-        reg: float = 0.055,
-        init_scale: float = 0.02,
+        max_iter: int = 20,
+        learning_rate: float = 0.045,
+        reg: float = 0.04,
+        damping: float = 50.0,
+        bias_reg: float = 3.0,
+        init_scale: float = 0.01,
+        n_threads: int | None = None,
         random_state: Any = None,
         callback: Progress | None = None,
     ) -> None:
@@ -78,7 +88,10 @@ class BiasedMF(CollaborativeModel):
         self.max_iter = max_iter
         self.learning_rate = learning_rate
         self.reg = reg
+        self.damping = damping
+        self.bias_reg = bias_reg
         self.init_scale = init_scale
+        self.n_threads = n_threads
         self.random_state = random_state
         self.callback = callback
 
@@ -128,7 +141,9 @@ class BiasedMF(CollaborativeModel):
     def _check_parameters(self) -> None:
         for name in ("n_components", "max_iter"):
             check_whole(name, getattr(self, name))
-        for name in ("learning_rate", "reg", "init_scale"):
+        if self.n_threads is not None:
+            check_whole("n_threads", self.n_threads)
+        for name in ("learning_rate", "reg", "damping", "bias_reg", "init_scale"):
             check_positive(name, getattr(self, name))
 
     def _learn(self, ratings: csr_matrix) -> None:
@@ -148,50 +163,58 @@ class BiasedMF(CollaborativeModel):
         self.user_biases_, self.item_biases_ = user_biases * unit, item_biases * unit
         self.user_embeddings_, self.item_embeddings_ = users * unit, items
         self.factors_ = RatingFactors(
-            self.item_biases_, items, self.mean_, *self.rating_range_, reg=self.reg
+            self.item_biases_,
+            items,
+            self.mean_,
+            *self.rating_range_,
+            reg=float(self.reg),
+            damping=float(self.damping),
+            bias_reg=float(self.bias_reg),
         )
 
     def _descend_or_restart(self, ratings: csr_matrix) -> Learnt:
         """The descent at the first of the rates, each half of the one before, that converges."""
         rng = random_generator(self.random_state)
+        penalties = Penalties(self.reg, self.damping, self.bias_reg)
+        grid = Grid.of(ratings, penalties, group_count(ratings.nnz))
         self.learning_rate_ = float(self.learning_rate)
-        for _ in range(1 + MAX_RESTARTS):
-            learnt = self._descend(ratings, rng)
-            if learnt is not None:
-                return learnt
-            self.learning_rate_ /= 2
+        with ThreadPoolExecutor(self.n_threads or available_cores()) as pool:
+            for _ in range(1 + MAX_RESTARTS):
+                learnt = self._start(ratings, rng)
+                if self._descend(learnt, grid, rng, pool):
+                    return learnt
+                self.learning_rate_ /= 2
         raise DataError(
             f"the descent diverges, at a learning_rate of {2 * self.learning_rate_:g} too: lower "
             f"learning_rate (here {self.learning_rate!r}) or init_scale ({self.init_scale!r})"
         )
 
-    def _descend(self, ratings: csr_matrix, rng: np.random.Generator) -> Learnt | None:
-        """All epochs over standardised ratings; None as soon as they diverge."""
-        n_users, n_items = ratings.shape
-        user_biases, item_biases = np.zeros(n_users, np.float32), np.zeros(n_items, np.float32)
-        users, items = self._start(rng, n_users), self._start(rng, n_items)
-        unrated = np.bincount(ratings.indices, minlength=n_items) == 0
-        users[np.diff(ratings.indptr) == 0] = 0
-        items[unrated] = 0
-        learnt = user_biases, item_biases, users, items
-        indptr = ratings.indptr.astype(np.int64)
-        columns = ratings.indices.astype(np.int32, copy=False)
+    def _descend(
+        self, learnt: Learnt, grid: Grid, rng: np.random.Generator, pool: Executor
+    ) -> bool:
+        """All epochs over standardised ratings; False as soon as they diverge."""
         for iteration in range(1, self.max_iter + 1):
             rate = self.learning_rate_ * (1 - (iteration - 1) / self.max_iter)
-            descend(
-                rng.permutation(n_users), indptr, columns, ratings.data, *learnt,
-                np.float32(rate), np.float32(self.reg),
-            )  # fmt: skip
+            grid.descend(learnt, rate, rng, pool)
             # Written so that NaN, which compares as neither, counts as diverged.
             if not all(np.abs(part).max() < DIVERGED for part in learnt):
-                return None
+                return False
             if self.callback is not None:
                 self.callback(iteration, self.max_iter)
-        return learnt
+        return True
 
-    def _start(self, rng: np.random.Generator, n_rows: int) -> np.ndarray:
-        noise = rng.standard_normal((n_rows, self.n_components), dtype=np.float32)
-        return noise * np.float32(self.init_scale)
+    def _start(self, ratings: csr_matrix, rng: np.random.Generator) -> Learnt:
+        """No biases, and random embeddings for who has ratings."""
+        counts = ratings.getnnz(axis=1), ratings.getnnz(axis=0)
+        user_biases, item_biases = (np.zeros(len(side), np.float32) for side in counts)
+        users, items = (
+            rng.standard_normal((len(side), self.n_components), dtype=np.float32)
+            * np.float32(self.init_scale)
+            for side in counts
+        )
+        users[counts[0] == 0] = 0
+        items[counts[1] == 0] = 0
+        return user_biases, item_biases, users, items
 
 
 def _rated(log: Interactions) -> Interactions:

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from qkvsearch.errors import DataError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+RATING_NUMBERS = ("mean", "lowest", "highest", "reg", "damping", "bias_reg")
+# Their matrices are solved in one call: 8 MB at 64 components.
+PEOPLE_AT_ONCE = 256
 
 
 def solve_positive(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
@@ -51,13 +58,38 @@ class ImplicitFactors:
         score(i) = yᵢ·u = Σⱼ cⱼ yᵢᵀA⁻¹yⱼ: a candidate's attention to each item of the history.
         confidences (h,): finite, not negative, 1 by default; `DataError` otherwise.
         """
+        matrix, weighted = self._equations(positions, confidences)
+        return solve_positive(matrix, weighted.T).T
+
+    def fold_in_many(self, histories: csr_matrix) -> np.ndarray:
+        """The embeddings (n, d), float64, of n people by histories (n, n_items) of confidences.
+
+        `fold_in` of every row, solved as exactly, without what each item adds: several times
+        faster.
+        """
+        n, d = histories.shape[0], len(self.gram)
+        embeddings = np.empty((n, d))
+        for start in range(0, n, PEOPLE_AT_ONCE):
+            stop = min(start + PEOPLE_AT_ONCE, n)
+            matrices, targets = np.empty((stop - start, d, d)), np.empty((stop - start, d, 1))
+            for row in range(start, stop):
+                span = slice(*histories.indptr[row : row + 2])
+                matrix, weighted = self._equations(histories.indices[span], histories.data[span])
+                matrices[row - start], targets[row - start, :, 0] = matrix, weighted.sum(axis=0)
+            embeddings[start:stop] = np.linalg.solve(matrices, targets)[..., 0]
+        return embeddings
+
+    def _equations(
+        self, positions: np.ndarray, confidences: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """A (d, d), and the rows cⱼyⱼ (h, d)."""
         history = rows(self.item_embeddings, positions)
         weights = check_values(confidences, len(history), lowest=0.0)
         n_met = np.count_nonzero(weights)
         ridge = self.reg * (n_met + self.alpha0 * self.n_items) ** self.nu
         weighted = history * weights[:, None]
         matrix = self.alpha0 * self.gram + history.T @ weighted + ridge * np.eye(len(self.gram))
-        return solve_positive(matrix, weighted.T).T
+        return matrix, weighted
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, float]]:
         """The arrays and the numbers to store; `from_state` is the way back."""
@@ -75,9 +107,13 @@ class RatingFactors:
     """The item side of a fitted `BiasedMF`; it predicts the ratings of anyone who rated something.
 
     mean: of all ratings; item_biases (n,), item_embeddings (n, d); lowest, highest: the scale that
-    ratings and predictions are clipped to; reg: the penalty per rating, as in training.
+    ratings and predictions are clipped to; reg, damping and bias_reg as in the objective of
+    `BiasedMF`.
 
-    >>> factors = RatingFactors(np.zeros(2), np.eye(2), mean=3.0, lowest=1.0, highest=5.0, reg=0.5)
+    >>> factors = RatingFactors(
+    ...     np.zeros(2), np.eye(2), mean=3.0, lowest=1.0, highest=5.0,
+    ...     reg=0.1, damping=4.0, bias_reg=0.5,
+    ... )
     >>> bias, embedding = factors.fold_in([0], [5.0])
     >>> factors.predict(embedding, bias, [0, 1]).round(2)
     array([4.6, 3.8])
@@ -89,6 +125,8 @@ class RatingFactors:
     lowest: float
     highest: float
     reg: float
+    damping: float
+    bias_reg: float
 
     def predict(
         self, user_embedding: np.ndarray, user_bias: float | np.ndarray, positions: np.ndarray
@@ -105,9 +143,9 @@ class RatingFactors:
     def fold_in(self, positions: np.ndarray, ratings: np.ndarray) -> tuple[float, np.ndarray]:
         """The bias and the embedding (d,) of someone who rated these items (h,), items held fixed.
 
-        Minimises Σ (r − mean − bᵢ − b − p·qᵢ)² + reg·h·(b² + |p|²), a ridge regression. Ratings
-        outside the scale count as its ends, as in training. No ratings give zeros; ratings that are
-        not finite raise `DataError`.
+        Minimises Σ (r − mean − bᵢ − b − p·qᵢ)² + reg·(h + damping)·|p|² + bias_reg·b², a ridge
+        regression. Ratings outside the scale count as its ends, as in training. No ratings give
+        zeros; ratings that are not finite raise `DataError`.
         """
         history = rows(self.item_embeddings, positions)
         values = np.clip(check_values(ratings, len(history)), self.lowest, self.highest)
@@ -115,14 +153,16 @@ class RatingFactors:
         if not len(inputs):
             return 0.0, np.zeros(history.shape[1])
         targets = values - self.mean - rows(self.item_biases, positions)
-        matrix = inputs.T @ inputs + self.reg * len(inputs) * np.eye(inputs.shape[1])
+        penalties = np.full(inputs.shape[1], self.reg * (len(inputs) + self.damping))
+        penalties[0] = self.bias_reg
+        matrix = inputs.T @ inputs + np.diag(penalties)
         solution = solve_positive(matrix, inputs.T @ targets)
         return float(solution[0]), solution[1:]
 
     def state(self) -> tuple[dict[str, np.ndarray], dict[str, float]]:
         """The arrays and the numbers to store; `from_state` is the way back."""
         arrays = {"item_biases": self.item_biases, "item_embeddings": self.item_embeddings}
-        numbers = {n: getattr(self, n) for n in ("mean", "lowest", "highest", "reg")}
+        numbers = {n: getattr(self, n) for n in RATING_NUMBERS}
         return arrays, numbers
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal, Self
@@ -23,7 +24,7 @@ from qkvsearch.embeddings._base import (
     random_generator,
     require,
 )
-from qkvsearch.embeddings._kernels import solve_rows
+from qkvsearch.embeddings._kernels import LANES, blocks, solve_rows
 from qkvsearch.embeddings.factors import ImplicitFactors
 from qkvsearch.errors import DataError
 
@@ -44,7 +45,9 @@ class ImplicitALS(CollaborativeModel):
 
     with n_u, n_i the lengths of their histories. It alternates between the users and the items,
     a few warm-started conjugate gradient steps each. Those without a history are outside the sums
-    (n_users and n_items do not count them) and get a zero embedding.
+    (n_users and n_items do not count them) and get a zero embedding. Above 128 components it takes
+    them in blocks, one after the other with the rest held fixed (Rendle, Krichene, Zhang and Koren
+    2021, "iALS++: Speeding up Matrix Factorization with Subspace Optimization", arXiv 2110.14044).
 
     "auto" follows the data, with n̄ the mean length of the users' histories and c̄ the mean
     confidence of their pairs:
@@ -147,11 +150,7 @@ class ImplicitALS(CollaborativeModel):
                 f"histories have {people.shape[1]} columns, the model {len(self.item_embeddings_)}"
                 " items: give one column per item"
             )
-        embeddings = np.empty((people.shape[0], self.item_embeddings_.shape[1]), np.float32)
-        for row, (start, end) in enumerate(zip(people.indptr, people.indptr[1:], strict=False)):
-            met, values = people.indices[start:end], people.data[start:end]
-            embeddings[row] = self.factors_.fold_in(met, values)
-        return embeddings
+        return self.factors_.fold_in_many(people).astype(np.float32)
 
     def _values(self, interactions: Interactions) -> None:
         return None
@@ -171,12 +170,9 @@ class ImplicitALS(CollaborativeModel):
         """Solve for the users with the items held fixed, then the other way round, and again."""
         n_threads = self.n_threads or available_cores()
         rng = random_generator(self.random_state)
-        roots = csr_matrix(
-            (np.sqrt(observed.data), observed.indices, observed.indptr), shape=observed.shape
-        )
         users, items = (
-            _Side.start(matrix, self.n_components, self.init_scale, rng, n_threads)
-            for matrix in (roots, roots.T.tocsr())
+            _Side.start(pattern, confidences, self.n_components, self.init_scale, rng, n_threads)
+            for pattern, confidences in by_user_and_by_item(observed)
         )
         length, confidence = observed.nnz / users.n_active, observed.data.mean(dtype=np.float64)
         auto = auto_strengths(length, float(confidence), items.n_active)
@@ -192,22 +188,26 @@ class ImplicitALS(CollaborativeModel):
                 self._improve(items, users, pool)
                 if self.callback is not None:
                     self.callback(iteration, self.max_iter)
-        self.user_embeddings_, self.item_embeddings_ = users.embeddings, items.embeddings
-        exact = items.embeddings.astype(np.float64)
+        d = self.n_components
+        found = (np.ascontiguousarray(side.embeddings[:, :d]) for side in (users, items))
+        self.user_embeddings_, self.item_embeddings_ = found
+        exact = self.item_embeddings_.astype(np.float64)
+        gram = exact.T @ exact
         self.factors_ = ImplicitFactors(
-            items.embeddings, exact.T @ exact, self.alpha0_, self.reg_, self.nu, items.n_active
+            self.item_embeddings_, gram, self.alpha0_, self.reg_, self.nu, items.n_active
         )
 
     def _improve(self, side: _Side, others: _Side, pool: Executor) -> None:
         """A few conjugate gradient steps for every row of one side, shared among the threads."""
+        width = blocks(self.n_components)[1]
         gram = np.float32(self.alpha0_) * (others.embeddings.T @ others.embeddings)
         strength = side.lengths + self.alpha0_ * others.n_active
         ridges = (self.reg_ * strength**self.nu).astype(np.float32)
 
         def solve(rows: np.ndarray) -> None:
             solve_rows(
-                rows, side.indptr, side.columns, side.roots, gram, ridges,
-                others.embeddings, side.embeddings, self.cg_steps,
+                rows, side.indptr, side.columns, side.confidences, gram, ridges,
+                others.embeddings, side.embeddings, self.cg_steps, width,
             )  # fmt: skip
 
         list(pool.map(solve, side.chunks))
@@ -222,13 +222,32 @@ def auto_strengths(mean_length: float, mean_confidence: float, n_items: int) -> 
     return alpha0, AUTO_REG / max(mean_length, 10.0) ** (2 / 3) * in_proportion
 
 
+def by_user_and_by_item(observed: csr_matrix) -> Iterator[tuple[csr_matrix, np.ndarray]]:
+    """Where the confidences are, as compressed rows, and what they are: a single one if all are
+    equal, which saves a third of the memory.
+    """
+    if observed.data.min() < observed.data.max():
+        yield observed, observed.data
+        observed = observed.T.tocsr()
+        yield observed, observed.data
+        return
+    yield observed, observed.data[:1]
+    marks = np.ones(observed.nnz, np.bool_)
+    pattern = csr_matrix((marks, observed.indices, observed.indptr), shape=observed.shape)
+    yield pattern.T.tocsr(), observed.data[:1]
+
+
 @dataclass(frozen=True)
 class _Side:
-    """Users or items: the histories as compressed rows of √c, and the embeddings being solved."""
+    """Users or items: the histories as compressed rows, and the embeddings being solved.
+
+    confidences: one for each pair, or a single one where all are equal. embeddings (n, d), d being
+    n_components or a little more, as the kernel wants it; those above stay zero.
+    """
 
     indptr: np.ndarray
     columns: np.ndarray
-    roots: np.ndarray
+    confidences: np.ndarray
     lengths: np.ndarray
     chunks: list[np.ndarray]
     embeddings: np.ndarray
@@ -236,25 +255,29 @@ class _Side:
     @classmethod
     def start(
         cls,
-        roots: csr_matrix,
+        pattern: csr_matrix,
+        confidences: np.ndarray,
         n_components: int,
         scale: float,
         rng: np.random.Generator,
         n_threads: int,
     ) -> _Side:
         """Random embeddings for the rows with a history, zero for the others."""
-        lengths = np.diff(roots.indptr)
+        lengths = np.diff(pattern.indptr)
         embeddings = rng.standard_normal((len(lengths), n_components), dtype=np.float32)
         embeddings *= np.float32(scale / np.sqrt(n_components))
+        n_blocks, width = blocks(n_components)
+        if padding := n_blocks * LANES * len(width) - n_components:
+            embeddings = np.pad(embeddings, ((0, 0), (0, padding)))
         embeddings[lengths == 0] = 0
         # Dealt out from the longest history to the shortest, so that all chunks take as long.
         order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
         n_chunks = CHUNKS_PER_THREAD * n_threads
         return cls(
             # One integer type each, so that the kernel is compiled once.
-            indptr=roots.indptr.astype(np.int64),
-            columns=roots.indices.astype(np.int32, copy=False),
-            roots=roots.data,
+            indptr=pattern.indptr.astype(np.int64),
+            columns=pattern.indices.astype(np.int32, copy=False),
+            confidences=confidences,
             lengths=lengths,
             chunks=[np.ascontiguousarray(order[first::n_chunks]) for first in range(n_chunks)],
             embeddings=embeddings,

@@ -33,6 +33,21 @@ class LabelledVectors:
     def __len__(self) -> int:
         return len(self.labels)
 
+    def merged(self) -> LabelledVectors:
+        """Equal labels as one, in the order of their first: what a word adds wherever it stands.
+
+        >>> LabelledVectors(["a", "b", "a"], np.eye(3)).merged().vectors
+        array([[1., 0., 1.],
+               [0., 1., 0.]])
+        """
+        rows: dict[Any, int] = {}
+        owners = [rows.setdefault(label, len(rows)) for label in self.labels]
+        if len(rows) == len(owners):
+            return self
+        vectors = np.zeros((len(rows), self.vectors.shape[1]), self.vectors.dtype)
+        np.add.at(vectors, owners, self.vectors)
+        return LabelledVectors(list(rows), vectors)
+
     @classmethod
     def joined(cls, parts: Sequence[LabelledVectors]) -> LabelledVectors:
         """The sum of several embeddings at length 1, each label with its share of it.

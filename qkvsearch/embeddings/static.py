@@ -91,6 +91,11 @@ class StaticEncoder:
         sums = sum_rows(self.vectors[ids], owners, len(labels))
         return LabelledVectors(labels, sums / np.bincount(owners)[: len(sums), None].astype("f4"))
 
+    def token_rows(self, text: str) -> tuple[list[str], np.ndarray]:
+        """Each piece's word, in reading order, and its row (int64) in `vectors`."""
+        labels, owners, ids = self._pieces(text)
+        return [labels[owner] for owner in owners], ids
+
     def unknown(self, text: str) -> list[str]:
         """No word is unknown: every one is made of pieces, of single bytes if need be."""
         return []

@@ -93,6 +93,16 @@ class TokenEncoder:
             vectors.append(self.vectors[rows[rows >= 0]])
         return LabelledVectors(labels, np.concatenate(vectors))
 
+    def token_rows(self, text: str) -> tuple[list[str], np.ndarray]:
+        """The known words in reading order, repeats included, and the row (int64) of each one's
+        term in `vectors`; terms with a vector of zeros are left out.
+        """
+        tokens = self.analyzer.meaningful_tokens(text)
+        rows = self.vocabulary.rows(token.term for token in tokens)
+        known = (rows >= 0) & self.vectors[rows].any(axis=1)
+        words = [token.text for token, is_known in zip(tokens, known, strict=True) if is_known]
+        return words, rows[known]
+
     def unknown(self, text: str) -> list[str]:
         """The words of a text that `sequence` leaves out: stop words, numbers, unknown terms."""
         known = set(self.sequence(text).labels)

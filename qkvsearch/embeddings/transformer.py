@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -115,10 +115,36 @@ class TransformerEncoder:
         text, encoding = self._tokenize(text)
         if encoding is None:
             return self._nothing()
-        kept = ~_is_added(encoding)
-        labels, owners = join_pieces(text, _spans(encoding))
-        sums = sum_rows(self._final(encoding)[kept], owners, len(labels))
-        return LabelledVectors(labels, sums / np.bincount(owners)[:, None].astype(np.float32))
+        return self._by_word(text, encoding, self._final(encoding))
+
+    def sequence_many(
+        self, texts: Sequence[str], progress: Progress | None = None
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        """The vectors of `sequence` for many texts, as (which text, float32 (n_words, d)), in the
+        order in which they are done; texts of nothing to see are left out.
+
+        `progress` is called as ("encoding", texts done, texts in all).
+        """
+        from qkvsearch.embeddings._packed import SCORES, Buffers, chunks_of, embed, run_layer
+
+        ids, _ = self._tokenize_many(texts)
+        lengths = np.array([len(row) for row in ids], dtype=np.int64)
+        chunks = list(chunks_of(lengths))
+        done = len(texts) - int((lengths > 0).sum())
+        hidden = max((len(x.feed_forward.hidden.weight) for x in self.encoder.layers), default=0)
+        n_scores = max(SCORES, int(lengths.max(initial=0)) ** 2)
+        for chunk in chunks:
+            buffers = Buffers(chunk.n_tokens, self.n_components, hidden, n_scores)
+            x = embed(self.embedding, chunk, ids, buffers.added)
+            for layer in self.encoder.layers:
+                run_layer(layer, x, chunk, buffers)
+            ends = np.cumsum(lengths[chunk.texts])
+            for i, vectors in zip(chunk.texts.tolist(), np.split(x, ends[:-1]), strict=True):
+                text, encoding = self._tokenize(texts[i])
+                yield i, self._by_word(text, encoding, vectors).vectors
+            done += len(chunk.texts)
+            if progress is not None:
+                progress("encoding", done, len(texts))
 
     def unknown(self, text: str) -> list[str]:
         """The words beyond the limit, once each: `sequence` leaves them out."""
@@ -204,6 +230,12 @@ class TransformerEncoder:
     def _final(self, encoding: Any) -> np.ndarray:
         vectors: np.ndarray = self.encoder(self.embedding(np.array(encoding.ids, dtype=np.int64)))
         return vectors
+
+    def _by_word(self, text: str, encoding: Any, vectors: np.ndarray) -> LabelledVectors:
+        """The mean of the vectors of each word's pieces; special tokens left out."""
+        labels, owners = join_pieces(text, _spans(encoding))
+        sums = sum_rows(vectors[~_is_added(encoding)], owners, len(labels))
+        return LabelledVectors(labels, sums / np.bincount(owners)[:, None].astype(np.float32))
 
     def _words(self, text: str, encoding: Any) -> tuple[list[str], np.ndarray]:
         """Labels of words and special tokens, and of each piece the one it belongs to."""

@@ -1,8 +1,7 @@
 """How much each head should count on this catalogue, learned from queries made of its own texts.
 
 A column of some items is taken away and its words are asked for; what is left of those items should
-be found. The weights are those of a conditional logit (McFadden 1974): they make the item that was
-asked for most likely among the others, by the softmax of the fused score.
+be found. Queries that someone judged say more: `judged_weights` learns from those.
 """
 
 from __future__ import annotations
@@ -14,6 +13,12 @@ import numpy as np
 from qkvsearch.embeddings.encoders import LEARNED, Encoder, fitted_encoder, item_keys
 from qkvsearch.embeddings.text import Analyzer
 from qkvsearch.embeddings.vocabulary import count_terms
+from qkvsearch.evaluation.conditional_logit import (
+    Alternatives,
+    Scores,
+    conditional_logit,
+    standardised,
+)
 
 # A fifth of the items, at most so many, are asked for, each by a passage of at most so many words.
 MOST_QUERIES, LONGEST_QUERY, SHORTEST_FIELD = 500, 25, 3
@@ -23,8 +28,6 @@ FEWEST_QUERIES = 100
 MOST_OVERLAP = 0.6
 
 Columns = Sequence[Sequence[str]]
-# (heads, queries, items) standardised scores; item i is the answer to query i.
-Scores = np.ndarray
 
 
 def learn_head_weights(
@@ -42,7 +45,7 @@ def learn_head_weights(
     sets = [scores for scores in made if scores is not None]
     if not sets:
         return dict(prior)
-    learned = conditional_logit(sets)
+    learned = conditional_logit([Alternatives.each_its_own(scores) for scores in sets])
     return {name: (prior[name] + float(w)) / 2 for name, w in zip(prior, learned, strict=True)}
 
 
@@ -74,7 +77,7 @@ def made_scores(
     if overlap(queries, keys) >= MOST_OVERLAP:
         return None
     outside = np.setdiff1d(np.arange(len(fields[column])), sample)
-    rest = ["\n".join(texts[i] for texts in fields) for i in outside]
+    rest = [[texts[i] for i in outside] for texts in fields]
 
     def scores(head: str) -> np.ndarray:
         if head == "lexical":
@@ -112,39 +115,3 @@ def lexical_scores(queries: Sequence[str], keys: Columns) -> np.ndarray:
     analyzer = Analyzer()
     found = [index.head(analyzer.query_tokens(query)) for query in queries]
     return np.stack([np.zeros(len(texts)) if head is None else head.scores for head in found])
-
-
-def standardised(scores: np.ndarray) -> np.ndarray:
-    """Each query's scores in standard deviations from their mean, as fusion has them."""
-    spread = scores.std(axis=1, keepdims=True)
-    return (scores - scores.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)
-
-
-def conditional_logit(sets: Sequence[Scores]) -> np.ndarray:
-    """Weights (heads,) ≥ 0, adding up to 1, under which the items asked for are most likely.
-
-    Maximises Σ ln softmax(Σₕ wₕ zₕ)[answer], whose gradient is zₕ[answer] − its mean under the
-    softmax.   McFadden 1974, section 2.
-
-    >>> right, noise = 3 * np.eye(5), np.random.default_rng(0).normal(size=(5, 5))
-    >>> conditional_logit([np.stack([right, noise])]).argmax()
-    np.int64(0)
-    """
-    from scipy.optimize import minimize
-
-    from qkvsearch.attention import softmax
-
-    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = 0.0, np.zeros_like(weights)
-        for scores in sets:
-            likely = softmax(np.tensordot(weights, scores, 1))
-            value -= np.log(np.diagonal(likely) + 1e-30).sum()
-            found = np.diagonal(scores, axis1=1, axis2=2).sum(axis=1)
-            gradient -= found - np.einsum("qi,hqi->h", likely, scores)
-        n_queries = sum(scores.shape[1] for scores in sets)
-        return value / n_queries, gradient / n_queries
-
-    n_heads = len(sets[0])
-    bounds = [(0, None)] * n_heads
-    best = minimize(loss, np.ones(n_heads), jac=True, bounds=bounds, method="L-BFGS-B").x
-    return best / best.sum() if best.sum() > 0 else np.full(n_heads, 1 / n_heads)

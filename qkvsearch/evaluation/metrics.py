@@ -7,7 +7,8 @@ is relevant, and what is not listed is not. All agree with trec_eval where it ha
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -52,8 +53,43 @@ def recall(ranked: Ranked, grades: Grades, k: int = 10) -> float:
     >>> recall(["x", "a"], {"a": 1, "b": 1})
     0.5
     """
-    relevant = {item for item, grade in grades.items() if grade >= 1}
+    relevant = _relevant(grades)
     return len(relevant.intersection(ranked[:k])) / len(relevant) if relevant else 0.0
+
+
+def precision(ranked: Ranked, grades: Grades, k: int = 10) -> float:
+    """|relevant among the first k| / k.
+
+    The divisor is always k: a ranking of fewer, or someone who likes fewer, cannot reach 1.
+
+    >>> precision(["x", "a"], {"a": 1, "b": 1}, k=4)
+    0.25
+    """
+    return len(_relevant(grades).intersection(ranked[:k])) / k
+
+
+def hit(ranked: Ranked, grades: Grades, k: int = 10) -> float:
+    """1 where any of the first k is relevant, otherwise 0; its mean is the hit rate.
+
+    >>> hit(["x", "a"], {"a": 1}), hit(["x", "a"], {"a": 1}, k=1)
+    (1.0, 0.0)
+    """
+    return float(any(grades.get(item, 0) >= 1 for item in ranked[:k]))
+
+
+def average_precision(ranked: Ranked, grades: Grades, k: int = 10) -> float:
+    """Σ over the ranks r ≤ k of relevant items of precision@r, / |relevant|; its mean is MAP@k.
+
+    Buckley and Voorhees 2000, "Evaluating evaluation measure stability". The divisor is never k,
+    as in trec_eval (`map_cut`); 0 where nothing is relevant.
+
+    >>> round(average_precision(["a", "x", "b"], {"a": 1, "b": 1, "c": 1, "d": 1}), 4)
+    0.4167
+    """
+    relevant = _relevant(grades)
+    ranks = (rank for rank, item in enumerate(ranked[:k], 1) if item in relevant)
+    found = sum(number / rank for number, rank in enumerate(ranks, 1))
+    return found / len(relevant) if relevant else 0.0
 
 
 def coverage(rankings: Iterable[Ranked], n_items: int) -> float:
@@ -65,6 +101,32 @@ def coverage(rankings: Iterable[Ranked], n_items: int) -> float:
     0.5
     """
     return len({item for ranked in rankings for item in ranked}) / n_items if n_items else 0.0
+
+
+def novelty(ranked: Ranked, shares: Mapping[Any, float] | Sequence[float], k: int = 10) -> float:
+    """Mean over the first k of −log₂ p(i), with p(i) the share of users who met item i: how many
+    bits of surprise a hit carries. 0 for an empty ranking.
+
+    Zhou et al. 2010, "Solving the apparent diversity-accuracy dilemma of recommender systems".
+
+    >>> novelty(["a", "b"], {"a": 0.5, "b": 0.125})
+    2.0
+    """
+    return fmean(-math.log2(shares[item]) for item in ranked[:k]) if len(ranked) else 0.0
+
+
+def diversity(ranked: Ranked, similarity: Callable[[Any, Any], Any], k: int = 10) -> float:
+    """1 − the mean similarity of the pairs among the first k; 0 where there is no pair.
+
+    Smyth and McClave 2001, "Similarity vs. diversity". `similarity` takes the two sides of all
+    pairs, each as a list in one order, and gives as many numbers.
+
+    >>> diversity(["a", "b", "c"], lambda left, right: [1, 0, 0.5])
+    0.5
+    """
+    first = ranked[:k]
+    pairs = [(first[i], first[j]) for j in range(1, len(first)) for i in range(j)]
+    return 1 - float(np.mean(similarity(*map(list, zip(*pairs, strict=True))))) if pairs else 0.0
 
 
 def rmse(predicted: ArrayLike, actual: ArrayLike) -> float:
@@ -83,6 +145,10 @@ def mae(predicted: ArrayLike, actual: ArrayLike) -> float:
     2.0
     """
     return float(np.mean(np.abs(_errors(predicted, actual))))
+
+
+def _relevant(grades: Grades) -> set[Any]:
+    return {item for item, grade in grades.items() if grade >= 1}
 
 
 def _gain(grade: int) -> int:

@@ -6,8 +6,7 @@ import numpy as np
 
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings.explicit import BiasedMF
-from qkvsearch.evaluation.metrics import mae, rmse
-from qkvsearch.evaluation.report import Metrics, Progress
+from qkvsearch.evaluation.report import OURS, Progress
 from qkvsearch.evaluation.splits import Split
 
 # So many ratings of nothing in particular are added to an item's and to a user's own.
@@ -16,21 +15,17 @@ USER_DAMPING = 10.0
 PAIRS_AT_ONCE = 1 << 17
 
 
-def evaluate_ratings(parts: Split, random_state: int, report: Progress) -> tuple[Metrics, Metrics]:
-    """RMSE and MAE of `BiasedMF`, and of biases alone, over all ratings held out.
+def rating_errors(parts: Split, random_state: int, report: Progress) -> dict[str, np.ndarray]:
+    """r̂ − r of every rating held out (n,), by `BiasedMF` (ours) and by biases alone.
 
     Users whom training has not seen are placed by the exact solve on their history.
     """
+    assert parts.test.ratings is not None
     model = BiasedMF(
         random_state=random_state, callback=lambda i, n: report("learning ratings", i, n)
     ).fit(parts.train)
-    return _errors(_model_ratings(model, parts), parts), _errors(_bias_ratings(parts), parts)
-
-
-def _errors(predicted: np.ndarray, parts: Split) -> Metrics:
-    actual = parts.test.ratings
-    assert actual is not None
-    return {"rmse": rmse(predicted, actual), "mae": mae(predicted, actual)}
+    predicted = {OURS: _model_ratings(model, parts), "biases": _bias_ratings(parts)}
+    return {system: ratings - parts.test.ratings for system, ratings in predicted.items()}
 
 
 def _model_ratings(model: BiasedMF, parts: Split) -> np.ndarray:

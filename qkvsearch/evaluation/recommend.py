@@ -2,27 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from statistics import fmean
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.embeddings.feedback import confidences, rating_scale
-from qkvsearch.embeddings.implicit import ImplicitALS
-from qkvsearch.errors import DataError
-from qkvsearch.evaluation.metrics import coverage, ndcg, recall, reciprocal_rank
-from qkvsearch.evaluation.ratings import evaluate_ratings
-from qkvsearch.evaluation.report import Evaluation, Metrics, Progress
+from qkvsearch.evaluation.audiences import AudienceSimilarity
+from qkvsearch.evaluation.baselines import BASELINES, Recommender, TooLargeError
+from qkvsearch.evaluation.bootstrap import N_RESAMPLES, interval, resampled_means
+from qkvsearch.evaluation.metrics import (
+    average_precision,
+    coverage,
+    diversity,
+    hit,
+    ndcg,
+    novelty,
+    precision,
+    recall,
+    reciprocal_rank,
+)
+from qkvsearch.evaluation.panel import Panel, Tastes, scale_of
+from qkvsearch.evaluation.ratings import rating_errors
+from qkvsearch.evaluation.report import OURS, Difference, Evaluation, Metrics, Progress, best_of
 from qkvsearch.evaluation.splits import Split, split
-from qkvsearch.retrieval import top_k
 
-# Rows of users to their scores of all items (n, n_items); −∞ is never recommended.
-Scorer = Callable[[np.ndarray], np.ndarray]
+# Of a ranking and the grades of the relevant, at k.
+RELEVANCE: dict[str, Callable[..., float]] = {
+    "ndcg": ndcg,
+    "recall": recall,
+    "precision": precision,
+    "hit_rate": hit,
+    "mrr": reciprocal_rank,
+    "map": average_precision,
+}
 
-# Users are ranked for in blocks of so many scores, 64 MB.
-SCORES_AT_ONCE = 1 << 24
+# Of each user (n,) by name, and what is no mean over users.
+Figures = dict[str, np.ndarray]
 
 
 def evaluate_recommend(
@@ -30,17 +46,22 @@ def evaluate_recommend(
     protocol: str = "random",
     *,
     k: int = 10,
+    settings: Mapping[str, Any] | None = None,
+    keys: np.ndarray | None = None,
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """nDCG, recall, MRR and coverage at k of what `recommend` answers when it has learnt from a
-    part of the log only, beside the most popular items; RMSE and MAE where there are ratings.
+    """Figures at k of what `recommend` answers when it has learnt from a part of the log only,
+    beside the most popular items, item-kNN and EASE^R; RMSE and MAE where there are ratings.
 
-    Each user is ranked the whole catalogue but for their own history, never a sample of it, which
-    can reverse the order of methods (Krichene and Rendle 2020, "On sampled metrics for item
-    recommendation"). Relevant are the items held out, where there are ratings only those rated in
-    the upper half of the scale; averages are over the users who have one. Raises `QkvError` for a
-    protocol that the log cannot follow, or a log too small to judge by.
+    settings: parameters of `ImplicitALS` other than its own. keys: text vectors (n_items, t), by
+    which items that the train part does not know find their place. Each user is ranked the whole
+    catalogue but for their own history, never a sample of it, which can reverse the order of
+    methods (Krichene and Rendle 2020, "On sampled metrics for item recommendation"). Relevant are
+    the items held out, where there are ratings only those rated in the upper half of the scale;
+    averages are over the users who have one. Intervals are percentiles of 1,000 resamples of the
+    users; differences are between the same users. Raises `QkvError` for a protocol that the log
+    cannot follow, or a log too small to judge by.
 
     >>> users, items = np.divmod(np.arange(12 * 8), 8)
     >>> pairs = (users + items) % 2 == 0  # everyone likes what is as even as they are
@@ -50,102 +71,116 @@ def evaluate_recommend(
     """
     report = progress or (lambda stage, done, total: None)
     parts = split(log, protocol, random_state)
-    relevant = _relevant(parts.test, _rating_scale(log))
-    if not relevant:
-        raise DataError("nothing to judge by: no rating held out is in the upper half of the scale")
-    tastes = _tastes(parts, random_state, report)
-    metrics = _ranking_figures(tastes, parts, relevant, k, report)
-    baselines = {"popularity": _ranking_figures(_popularity(parts), parts, relevant, k, report)}
-    rated = parts.rated()
-    if len(rated.train) and len(rated.test):
-        errors, baselines["biases"] = evaluate_ratings(rated, random_state, report)
-        metrics |= errors
+    panel = Panel.of(parts, scale_of(log))
+    ours = Tastes(
+        keys,
+        **dict(settings or {}),
+        random_state=random_state,
+        callback=lambda i, n: report("learning tastes", i, n),
+    )
+    systems: dict[str, Recommender] = {OURS: ours}
+    systems |= {name: baseline() for name, baseline in BASELINES.items()}
+    figures: dict[str, Figures] = {}
+    overall: dict[str, Metrics] = {}
+    left_out: dict[str, str] = {}
+    for name, system in systems.items():
+        try:
+            figures[name], overall[name] = _judge(system, panel, k, name, report)
+        except TooLargeError as error:
+            left_out[name] = str(error)
+    found = _Comparison(random_state)
+    found.add(figures, counts=None, by=lambda means: means)
+    for name, metrics in overall.items():
+        found.metrics[name] |= metrics
+    _add_ratings(found, parts, random_state, report)
     facts = {
         "k": k,
         "random_state": random_state,
-        "users": len(relevant),
+        "resamples": N_RESAMPLES,
+        "users": len(panel.users),
         "items": len(log.item_ids),
         "train": len(parts.train),
         "test": len(parts.test),
         "users_without_history": parts.newcomers,
+        "left_out": left_out,
     }
-    return Evaluation(protocol, metrics, baselines, facts)
+    metrics = found.metrics.pop(OURS)
+    return Evaluation(protocol, metrics, found.metrics, facts, found.intervals, found.differences)
 
 
-def _relevant(test: Interactions, scale: tuple[float, float] | None) -> dict[int, dict[int, int]]:
-    """Users to the held-out items that count as a hit, each of grade 1."""
-    counts = np.ones(len(test), dtype=bool)
-    # One rating for everything cannot tell likes from dislikes.
-    if test.ratings is not None and scale is not None and scale[0] < scale[1]:
-        counts = ~(test.ratings <= sum(scale) / 2)  # what was met and not rated counts
-    relevant: dict[int, dict[int, int]] = {}
-    for user, item in zip(test.users[counts].tolist(), test.items[counts].tolist(), strict=True):
-        relevant.setdefault(user, {})[item] = 1
-    return relevant
-
-
-def _rating_scale(log: Interactions) -> tuple[float, float] | None:
-    return None if log.ratings is None else rating_scale(log.ratings)
-
-
-def _liked(log: Interactions, scale: tuple[float, float] | None) -> csr_matrix:
-    """Users × items by confidence, as a build makes it."""
-    return log.matrix(confidences(log.ratings, len(log), scale))
-
-
-def _tastes(parts: Split, random_state: int, report: Progress) -> Scorer:
-    """Scores by the exact solve on a user's history, which is how `recommend` answers."""
-    scale = _rating_scale(parts.train)
-    model = ImplicitALS(
-        random_state=random_state, callback=lambda i, n: report("learning tastes", i, n)
-    ).fit(_liked(parts.train, scale))
-    histories = _liked(parts.history, scale)
-
-    def scores(users: np.ndarray) -> np.ndarray:
-        embeddings = model.fold_in(histories[users])
-        scores = embeddings @ model.item_embeddings_.T
-        scores[~embeddings.any(axis=1)] = -np.inf  # who likes nothing is recommended nothing
-        return scores
-
-    return scores
-
-
-def _popularity(parts: Split) -> Scorer:
-    """The same for everyone: how many like an item, as the sum of their confidences."""
-    liked = _liked(parts.train, _rating_scale(parts.train))
-    counts = np.asarray(liked.sum(axis=0)).ravel()
-    return lambda users: np.tile(counts, (len(users), 1))
-
-
-def _ranking_figures(
-    scorer: Scorer,
-    parts: Split,
-    relevant: dict[int, dict[int, int]],
-    k: int,
-    report: Progress,
-) -> Metrics:
-    rankings = []
-    for ranked in _rankings(scorer, parts.history, np.array([*relevant]), k):
-        rankings.append(ranked)
-        report("ranking", len(rankings), len(relevant))
-    pairs = list(zip(rankings, relevant.values(), strict=True))
-    return {
-        f"ndcg@{k}": fmean(ndcg(ranked, grades, k) for ranked, grades in pairs),
-        f"recall@{k}": fmean(recall(ranked, grades, k) for ranked, grades in pairs),
-        f"mrr@{k}": fmean(reciprocal_rank(ranked, grades, k) for ranked, grades in pairs),
-        f"coverage@{k}": coverage(rankings, len(parts.train.item_ids)),
+def _judge(
+    system: Recommender, panel: Panel, k: int, name: str, report: Progress
+) -> tuple[Figures, Metrics]:
+    """Each user's figures, and the one that only all rankings together have."""
+    n = len(panel.users)
+    system.fit(panel.train)
+    rankings = panel.rankings(system, k, lambda done: report(f"ranking by {name}", done, n))
+    pairs = list(zip(rankings, panel.relevant, strict=True))
+    figures = {
+        f"{figure}@{k}": np.array([function(*pair, k) for pair in pairs])
+        for figure, function in RELEVANCE.items()
     }
+    n_items = panel.train.shape[1]
+    meetings = np.bincount(panel.train.indices, minlength=n_items)
+    n_users = np.count_nonzero(panel.train.getnnz(axis=1))
+    # What nobody met counts as met by one: else it would be infinitely novel.
+    shares = (np.maximum(meetings, 1) / n_users).tolist()
+    alike = AudienceSimilarity(panel.train, rankings)
+    figures[f"novelty@{k}"] = np.array([novelty(ranked, shares, k) for ranked in rankings])
+    figures[f"diversity@{k}"] = np.array([diversity(ranked, alike, k) for ranked in rankings])
+    return figures, {f"coverage@{k}": coverage(rankings, n_items)}
 
 
-def _rankings(
-    scorer: Scorer, history: Interactions, users: np.ndarray, k: int
-) -> Iterator[list[int]]:
-    """Each user's k best items without their history; ties go to the smaller row number."""
-    met = history.matrix()
-    block = max(1, SCORES_AT_ONCE // len(history.item_ids))
-    for start in range(0, len(users), block):
-        some = users[start : start + block]
-        scores = scorer(some)
-        scores[met[some].nonzero()] = -np.inf
-        for row in scores:
-            yield top_k(row, k, row > -np.inf).tolist()
+def _add_ratings(found: _Comparison, parts: Split, random_state: int, report: Progress) -> None:
+    """RMSE and MAE beside biases alone, where there are ratings on both sides."""
+    rated = parts.rated()
+    if not len(rated.train) or not len(rated.test):
+        return
+    errors = rating_errors(rated, random_state, report)
+    users, rows = np.unique(rated.test.users, return_inverse=True)
+    counts = np.bincount(rows).astype(float)
+
+    def sums(power: int) -> dict[str, np.ndarray]:
+        return {
+            system: np.bincount(rows, np.abs(of_pairs) ** power, len(users))
+            for system, of_pairs in errors.items()
+        }
+
+    found.add({s: {"rmse": column} for s, column in sums(2).items()}, counts, by=np.sqrt)
+    found.add({s: {"mae": column} for s, column in sums(1).items()}, counts, by=lambda mean: mean)
+
+
+class _Comparison:
+    """Figures of all systems, resampled together so that their differences are paired."""
+
+    def __init__(self, random_state: int) -> None:
+        self.random_state = random_state
+        self.metrics: dict[str, Metrics] = {}
+        self.intervals: dict[str, tuple[float, float]] = {}
+        self.differences: dict[str, Difference] = {}
+
+    def add(
+        self,
+        figures: Mapping[str, Figures],
+        counts: np.ndarray | None,
+        by: Callable[[np.ndarray], np.ndarray],
+    ) -> None:
+        """figures: by system and name, each user's part of a mean (n,), `counts` (n,) of each, 1 by
+        default; the figure is that mean, turned `by` a function.
+        """
+        columns = [(system, name) for system, of_users in figures.items() for name in of_users]
+        sums = np.column_stack([figures[system][name] for system, name in columns])
+        total = len(sums) if counts is None else counts.sum()
+        values = dict(zip(columns, by(sums.sum(axis=0) / total).tolist(), strict=True))
+        drawn = by(resampled_means(sums, counts, random_state=self.random_state))
+        samples = dict(zip(columns, drawn.T, strict=True))
+        for (system, name), value in values.items():
+            self.metrics.setdefault(system, {})[name] = value
+        for name in figures[OURS]:
+            self.intervals[name] = interval(samples[OURS, name])
+            others = {s: value for (s, figure), value in values.items() if figure == name}
+            others.pop(OURS)
+            rival = best_of(name, others)
+            low, high = interval(samples[OURS, name] - samples[rival, name])
+            difference = values[OURS, name] - values[rival, name]
+            self.differences[name] = Difference(rival, difference, low, high)

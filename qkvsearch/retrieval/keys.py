@@ -98,7 +98,8 @@ class DenseKeys:
     ) -> Head | None:
         """Scores of all items, or None for an empty query.
 
-        Query and key are sums of labelled vectors, so their product is a sum over pairs of labels.
+        Query and key are sums of labelled vectors, so their product is a sum over pairs of labels,
+        a repeated one as one.
         `pieces_of(position)` gives those of a key; without it a key is one piece without a label.
         """
         if not len(query):
@@ -106,11 +107,12 @@ class DenseKeys:
         scores = self.vectors @ query.total.astype(self.vectors.dtype)
 
         def parts(position: int) -> list[Part]:
-            key = pieces_of(position) if pieces_of else self._whole(position)
-            products = query.vectors @ key.vectors.T
+            key = pieces_of(position).merged() if pieces_of else self._whole(position)
+            asked = query.merged()
+            products = asked.vectors @ key.vectors.T
             return [
                 Part(name, query_label, key_label, float(products[i, j]))
-                for i, query_label in enumerate(query.labels)
+                for i, query_label in enumerate(asked.labels)
                 for j, key_label in enumerate(key.labels)
             ]
 

@@ -34,6 +34,8 @@ class Hit:
     heads: dict[str, float] | None = None
     predicted_rating: float | None = None
     because: list[dict[str, Any]] | None = None
+    cold: bool | None = None
+    shared: int | None = None
     matches: dict[str, list[str]] | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -43,13 +45,16 @@ class Hit:
 
 @dataclass(frozen=True)
 class Ranking(Sequence[Hit]):
-    """Hits, best first. `weight` is the softmax of score / `temperature` over `n_candidates`."""
+    """Hits, best first. `weight` is the softmax of score / `temperature` over `n_candidates`.
+    `notes`: what whoever asked should know about the answer.
+    """
 
     hits: Sequence[Hit]
     positions: np.ndarray
     temperature: float
     n_candidates: int
     head: Head | None = field(repr=False, default=None)
+    notes: Sequence[str] = ()
 
     def __len__(self) -> int:
         return len(self.hits)

@@ -5,23 +5,43 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
 from qkvsearch.errors import WorkspaceError
 
 # 2: several dense heads, each with its encoder, and weights learned for all.
-FORMAT_VERSION = 2
+# 3: term counts, so that items can join and leave.
+FORMAT_VERSION = 3
 MANIFEST = "manifest.json"
 
 
-def write_build(folder: Path, arrays: Mapping[str, np.ndarray], facts: Mapping[str, Any]) -> None:
-    """Write the arrays, then the manifest, and have the disk confirm both."""
+class StoredFile(NamedTuple):
+    """An array's file in a build's folder, and its entry in the manifest."""
+
+    path: Path
+    entry: Mapping[str, Any]
+
+
+def write_build(
+    folder: Path,
+    arrays: Mapping[str, np.ndarray],
+    facts: Mapping[str, Any],
+    shared: Mapping[str, StoredFile] | None = None,
+) -> None:
+    """Write the arrays, then the manifest, and have the disk confirm both.
+
+    `shared`: files of another build that belong to this one as they are.
+    """
     folder.mkdir(parents=True)
-    files = {}
+    files: dict[str, Any] = {}
+    for name, source in (shared or {}).items():
+        _link(source.path, folder / f"{name}.npy")
+        files[name] = source.entry
     for name, array in arrays.items():
         path = folder / f"{name}.npy"
         with path.open("wb") as file:
@@ -74,12 +94,25 @@ def read_array(folder: Path, name: str) -> np.ndarray:
         array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError) as error:
         raise WorkspaceError(f"{path}: {error}; build the workspace again") from None
-    return array
+    # A plain view: each slice of the memmap type costs microseconds, and a query takes many.
+    return array.view(np.ndarray)
 
 
 def checksum(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _link(source: Path, target: Path) -> None:
+    """One file under two names; a copy where the file system has but one name a file."""
+    try:
+        target.hardlink_to(source)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        shutil.copyfile(source, target)
+        with target.open("rb+") as file:
+            _sync(file)
 
 
 def _sync(file: IO[Any]) -> None:

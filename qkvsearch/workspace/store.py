@@ -19,7 +19,13 @@ import numpy as np
 
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.workspace import records
-from qkvsearch.workspace.arrays import checksum, read_array, read_manifest, write_build
+from qkvsearch.workspace.arrays import (
+    StoredFile,
+    checksum,
+    read_array,
+    read_manifest,
+    write_build,
+)
 from qkvsearch.workspace.tables import Tables, drop_tables, write_tables
 
 if TYPE_CHECKING:
@@ -48,12 +54,18 @@ HAS_BUILDS = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'build
 
 @dataclass
 class BuildContents:
-    """What a build publishes: catalogue, users, arrays by name, facts for the manifest."""
+    """What a build publishes: catalogue, users, arrays by name, facts for the manifest.
+
+    One that is derived from another build names it as `base`, and in `shared` the arrays that it
+    has in common with it.
+    """
 
     catalog: Catalog
     users: Ids | None = None
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
+    base: Snapshot | None = None
+    shared: set[str] = field(default_factory=set)
 
 
 @dataclass(frozen=True)
@@ -68,6 +80,10 @@ class Snapshot:
     def array(self, name: str) -> np.ndarray:
         """A stored array, memory-mapped."""
         return read_array(self.folder, name)
+
+    def file(self, name: str) -> StoredFile:
+        """Where an array lies, and its size and checksum."""
+        return StoredFile(self.folder / f"{name}.npy", self.facts["files"][name])
 
     def __contains__(self, name: str) -> bool:
         return name in self.facts["files"]
@@ -98,12 +114,14 @@ class Workspace:
         """Write a build to a folder of its own, then make it current in one transaction.
 
         A crash at any point leaves the former build current. Raises `WorkspaceError` where the
-        folder cannot be written.
+        folder cannot be written, or where the build's base is no longer the current one.
         """
         name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
         folder = self.path / "builds" / name
+        base = contents.base
+        shared = {name: base.file(name) for name in sorted(contents.shared)} if base else {}
         try:
-            write_build(folder, contents.arrays, contents.facts)
+            write_build(folder, contents.arrays, contents.facts, shared)
             self._make_current(name, contents)
         except (OSError, sqlite3.Error) as error:
             self._discard(name)
@@ -120,6 +138,12 @@ class Workspace:
     def record(self, user: str, item: str, rating: float | None) -> None:
         """One more interaction, by ids; what is open sees it at once. Raises `WorkspaceError`."""
         records.append(self.path / DATABASE, user, item, rating)
+
+    def is_current(self, snapshot: Snapshot) -> bool:
+        """False where another build was published since. Raises `WorkspaceError`."""
+        tables, name, _ = self._read_current()
+        tables.close()
+        return name == snapshot.folder.name
 
     def open(self) -> Snapshot:
         """The current build. Raises `WorkspaceError` where there is none or it is damaged."""
@@ -178,6 +202,7 @@ class Workspace:
             db.execute("BEGIN IMMEDIATE")
             db.execute(SCHEMA)
             db.execute(records.SCHEMA)
+            self._require_base(db, contents.base)
             db.execute("UPDATE builds SET is_current = 0")
             created = datetime.now(UTC).isoformat(timespec="seconds")
             cursor = db.execute(
@@ -188,6 +213,17 @@ class Workspace:
             db.execute("COMMIT")
         finally:
             db.close()
+
+    def _require_base(self, db: sqlite3.Connection, base: Snapshot | None) -> None:
+        """In the transaction that publishes: what another one did meanwhile must not be lost."""
+        if base is None:
+            return
+        current = db.execute(CURRENT).fetchone()
+        if current is None or current[1] != base.folder.name:
+            raise WorkspaceError(
+                f"{self.path}: another build was published meanwhile, and is the current one; "
+                "try again"
+            )
 
     def _discard(self, name: str) -> None:
         """Remove a build's folder, unless it became current just before the interruption."""

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from qkvsearch.data.catalog import Catalog
 
 ARTICLES = "The|A|An|Le|La|Les|El|Los|Las|Der|Die|Das|Il|Un|Une"
+FIRST_ARTICLE = re.compile(rf"^({ARTICLES})\s+(?=\S)", re.IGNORECASE)
 # So many titles are compared with a misspelt one; beyond, only those that share a word with it.
 MAX_COMPARED = 20_000
 MAX_SHOWN = 3
@@ -69,9 +70,12 @@ def title_key(title: str) -> str:
     >>> title_key("Matrix, The (1999)") == title_key("the matrix")
     True
     """
-    bare = re.sub(r"(?<=\S)(\s*\([^()]*\))+$", "", title.strip())
-    bare = re.sub(rf"^(.*), ({ARTICLES})$", r"\2 \1", bare, flags=re.IGNORECASE)
-    return re.sub(rf"^({ARTICLES})\s+(?=\S)", "", bare, flags=re.IGNORECASE).casefold()
+    bare = title.strip()
+    if bare.endswith(")"):
+        bare = re.sub(r"(?<=\S)(\s*\([^()]*\))+$", "", bare)
+    if ", " in bare:
+        bare = re.sub(rf"^(.*), ({ARTICLES})$", r"\2 \1", bare, flags=re.IGNORECASE)
+    return FIRST_ARTICLE.sub("", bare).casefold()
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,11 @@ class Tables:
         rows = self._rows(f"SELECT id FROM {kind}_{self.build} ORDER BY _position")
         return Ids(str(id_) for (id_,) in rows)
 
+    def cells(self) -> list[tuple[Any, ...]]:
+        """The whole catalogue, a tuple an item, in the order of `columns`; None where blank."""
+        picked = ", ".join(map(_quoted, self.columns))
+        return self._rows(f"SELECT {picked} FROM items_{self.build} ORDER BY _position")
+
     def text(self, position: int, columns: Sequence[str]) -> str:
         """What search read of an item: its text columns, one a line."""
         picked = ", ".join(map(_quoted, columns))
@@ -139,6 +148,17 @@ class Tables:
             "WHERE user = ? ORDER BY number",
             id_text(user),
         )
+
+    def recorded_by_user(self) -> dict[str, list[tuple[int, float | None, int]]]:
+        """What `recorded` gives for everyone of whom there is any, in the order of their first."""
+        found: dict[str, list[tuple[int, float | None, int]]] = {}
+        if self._has_records:
+            for user, *record in self._rows(
+                f"SELECT user, _position, rating, time FROM recorded JOIN items_{self.build} "
+                "ON id = item ORDER BY number"
+            ):
+                found.setdefault(user, []).append(tuple(record))
+        return found
 
     def n_recorded(self) -> int:
         return int(self._rows("SELECT count(*) FROM recorded")[0][0]) if self._has_records else 0

@@ -190,7 +190,7 @@ def test_recommend_says_when_there_is_nothing_to_go_by(qkv, shop_path):
 def test_similar_says_when_nothing_is_known(qkv):
     with open("one.csv", "w", encoding="utf-8") as file:
         file.write("id,title\n1,!!!\n2,cat\n")
-    assert qkv("-w", "ws", "build", "one.csv").code == 0
+    assert qkv("-w", "ws", "build", "one.csv", "--encoder", "corpus").code == 0
     answer = qkv("-w", "ws", "similar", "1")
     assert (answer.code, answer.stdout) == (0, "")
     assert "No neighbours" in answer.stderr

@@ -9,6 +9,7 @@ import json
 import pytest
 
 from qkvsearch.cli.evaluate import recommend
+from qkvsearch.evaluation import baselines
 from qkvsearch.evaluation.splits import PROTOCOLS
 
 
@@ -54,11 +55,18 @@ def test_recommend_gives_one_object_with_its_baselines(qkv, movies_path, protoco
     found = json.loads(answer.stdout)
     assert answer.code == 0
     assert found["protocol"] == protocol
-    ranked = {"ndcg@10", "recall@10", "mrr@10", "coverage@10"}
+    names = "ndcg recall precision hit_rate mrr map novelty diversity coverage".split()
+    ranked = {f"{name}@10" for name in names}
+    assert list(found)[:5] == ["protocol", "metrics", "intervals", "baselines", "differences"]
     assert set(found["metrics"]) == {*ranked, "rmse", "mae"}
-    assert set(found["baselines"]["popularity"]) == ranked
+    for baseline in ("popularity", "item-knn", "ease"):
+        assert set(found["baselines"][baseline]) == ranked
     assert found["metrics"]["ndcg@10"] > found["baselines"]["popularity"]["ndcg@10"]
     assert found["metrics"]["rmse"] < found["baselines"]["biases"]["rmse"]
+    low, high = found["intervals"]["ndcg@10"]
+    assert low < found["metrics"]["ndcg@10"] < high
+    assert found["differences"]["rmse"]["baseline"] == "biases"
+    assert found["left_out"] == {}
 
 
 def test_recommend_takes_k_and_a_seed(qkv, shop_path):
@@ -71,7 +79,7 @@ def test_recommend_takes_k_and_a_seed(qkv, shop_path):
 
 def test_other_formats_have_a_row_for_each_system(qkv, shop_path, tmp_path):
     run = ("-w", shop_path, "evaluate", "recommend")
-    systems = ["qkvsearch", "popularity", "biases"]
+    systems = ["qkvsearch", "popularity", "item-knn", "ease", "biases"]
     rows = list(csv.DictReader(io.StringIO(qkv(*run, "--format", "csv").stdout)))
     assert [row["system"] for row in rows] == systems
     exact = json.loads(qkv(*run, "--format", "json").stdout)["metrics"]
@@ -85,16 +93,29 @@ def test_other_formats_have_a_row_for_each_system(qkv, shop_path, tmp_path):
     assert qkv(*run, "-o", "found.parquet").code == 0
 
 
-def test_the_table_puts_the_baselines_beside(qkv, movies_path):
-    answer = qkv("-q", "-w", movies_path, "evaluate", "recommend")
+def test_the_table_has_a_line_a_system_and_marks_the_best(qkv, movies_path):
+    answer = qkv("-q", "-w", movies_path, "evaluate", "recommend", "-k", 200)
     lines = answer.stdout.splitlines()
-    assert lines[0].split() == ["qkvsearch", "popularity", "biases"]
-    assert [line.split()[0] for line in lines[1:7]] == [
-        "ndcg@10", "recall@10", "mrr@10", "coverage@10", "rmse", "mae",
-    ]  # fmt: skip
-    assert "users judged" in lines[7]
+    first, second = lines[:6], lines[7:14]
+    assert first[0].split() == ["ndcg", "recall", "precision", "hit_rate", "mrr", "map"]
+    assert second[0].split() == ["novelty", "diversity", "coverage", "rmse", "mae"]
+    systems = ["qkvsearch", "popularity", "item-knn", "ease", "biases"]
+    assert [line.split()[0] for line in first[1:] if "±" not in line] == systems[:-1]
+    assert [line.split()[0] for line in second[1:] if "±" not in line] == systems
+    assert sum(line.count("*") for line in first) == 6
+    assert sum(line.count("*") for line in second) == 2  # more novelty is not better
+    assert first[2].count("±") == 6
+    assert "random, k = 200: " in lines[15]
+    assert any(line.startswith("ndcg@200: ") for line in lines)
     assert max(map(len, lines)) <= 80
     assert answer.stderr == ""
+
+
+def test_what_is_left_out_is_said(qkv, shop_path, monkeypatch):
+    monkeypatch.setattr(baselines, "MOST_ITEMS_OF_EASE", 3)
+    answer = qkv("-w", shop_path, "evaluate", "recommend", "--format", "json")
+    assert "Left out: ease; " in answer.stderr
+    assert "ease" not in json.loads(answer.stdout)["baselines"]
 
 
 def test_without_a_workspace_the_samples_are_judged(qkv, tmp_path):

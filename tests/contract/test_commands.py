@@ -39,20 +39,23 @@ LEAVES = leaves(group)
 CALLS = {
     "demo": ["demo"],
     "build": ["-w", "new", "build", "items.csv"],
+    "add": ["-w", "recorded", "add", "more.csv"],
+    "remove": ["-w", "recorded", "remove", "--where", "made = 2009"],
     "search": ["search", "red apple", "--explain"],
-    "recommend": ["recommend", "--user", "101", "--explain"],
+    "recommend": ["recommend", "--user", "101", *"--explain --damping 1 --diversity .3".split()],
     "similar": ["similar", "red apple", "--explain"],
     "record": ["-w", "recorded", "record", "101", "red apple", "4"],
     "attend": ["attend", "red apple hammer"],
     "evaluate search": ["evaluate", "search", "--queries", "q.tsv", "--qrels", "qrels.txt"],
     "evaluate recommend": ["evaluate", "recommend"],
+    "tune": ["-w", "tuned", "tune", "--trials", "2"],
     "info": ["info", "--verify"],
     "data list": ["data", "list"],
     "model list": ["model", "list"],
 }
 # They ask a server: tests/cli/test_data.py calls one on loopback, test_model.py a folder instead.
 ASKS_A_SERVER = {"data fetch", "model fetch"}
-SILENT_ON_STDOUT = {"build", "record"}
+SILENT_ON_STDOUT = {"build", "add", "remove", "record"}
 LISTING = sorted(
     name for name, leaf in LEAVES.items() if "format_name" in {param.name for param in leaf.params}
 )
@@ -61,6 +64,7 @@ NEAR = [
     (["recommend", "--user", "1011"], "no user '1011'; did you mean 101"),
     (["recommend", "--like", "claw hamer"], "did you mean claw hammer"),
     (["similar", "aple pie"], "did you mean apple pie"),
+    (["similar", "--user", "1011"], "no user '1011'; did you mean 101"),
     (["record", "101", "gren apple"], "did you mean green apple"),
     (["search", "apple", "--heads", "lexcial"], "did you mean lexical"),
     (["search", "apple", "--where", "mde > 3"], "did you mean made"),
@@ -68,16 +72,21 @@ NEAR = [
     (["data", "fetch", "ml-lm"], "did you mean ml-1m"),
     (["model", "fetch", "minlm"], "did you mean minilm"),
     (["build", "--items", "items.csv", "--id-column", "idd"], "did you mean id"),
+    (["add", "more.csv", "--id-column", "idd"], "did you mean id"),
+    (["remove", "claw hamer"], "did you mean claw hammer"),
+    (["remove", "--where", "mde > 3"], "did you mean made"),
 ]
-TAKES_NAMES = {"user", "item", "likes", "name", "heads", "where", "qrels", "id_column"}
+TAKES_NAMES = {"user", "item", "items", "likes", "name", "heads", "where", "qrels", "id_column"}
 
 
 @pytest.fixture
-def shopkeeper(surroundings, shop_path, shop_items, tmp_path, monkeypatch):
+def shopkeeper(surroundings, shop_path, movies_path, shop_items, tmp_path, monkeypatch):
     """A folder with the files that the calls name, and the shop as the workspace."""
     monkeypatch.setenv("QKVSEARCH_WORKSPACE", str(shop_path))
     shop_items.to_csv("items.csv", index=False)
+    shop_items.tail(2).assign(id=[51, 52]).to_csv("more.csv", index=False)
     shutil.copytree(shop_path, "recorded")
+    shutil.copytree(movies_path, "tuned")
     (tmp_path / "q.tsv").write_text("q1\tred apple\nq2\tladder\n", encoding="utf-8")
     (tmp_path / "qrels.txt").write_text("q1 0 1 1\nq2 0 7 2\n", encoding="utf-8")
     (tmp_path / "wrong.txt").write_text("q11 0 1 1\n", encoding="utf-8")
@@ -145,7 +154,7 @@ class TestEveryListing:
         texts = {form: qkv(*CALLS[name], "--format", form).stdout for form in FORMATS}
         found = json.loads(texts["json"])
         rows = [json.loads(line) for line in texts["jsonl"].splitlines()]
-        if name.startswith("evaluate"):  # one object; the listing formats have a row a system
+        if name.startswith(("evaluate", "tune")):  # one object; others have a row a system
             assert isinstance(found, dict)
         else:
             assert found == rows

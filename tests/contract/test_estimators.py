@@ -14,12 +14,20 @@ from sklearn.exceptions import NotFittedError
 from threadpoolctl import threadpool_limits
 
 import qkvsearch
-from qkvsearch import BiasedMF, CooccurrenceEncoder, CorpusEncoder, ImplicitALS, Interactions
+from qkvsearch import (
+    BiasedMF,
+    CooccurrenceEncoder,
+    CorpusEncoder,
+    ImplicitALS,
+    Interactions,
+    embeddings,
+)
+from qkvsearch.embeddings import ContrastiveEncoder, NextItem
 from qkvsearch.errors import DataError, UnknownIdError
 
 COLLABORATIVE = [ImplicitALS, BiasedMF]
-TEXT = [CorpusEncoder, CooccurrenceEncoder]
-ESTIMATORS = [*COLLABORATIVE, *TEXT]
+TEXT = [CorpusEncoder, CooccurrenceEncoder, ContrastiveEncoder]
+ESTIMATORS = [*COLLABORATIVE, *TEXT, NextItem]
 
 
 def named(model: type) -> str:
@@ -28,6 +36,8 @@ def named(model: type) -> str:
 
 @pytest.fixture(params=ESTIMATORS, ids=named)
 def estimator(request: pytest.FixtureRequest) -> Any:
+    if request.param is NextItem:
+        pytest.importorskip("torch", reason="NextItem learns with torch")
     return request.param(n_components=4, random_state=0)
 
 
@@ -39,10 +49,25 @@ def model(request: pytest.FixtureRequest) -> Any:
 @pytest.fixture
 def data(estimator: Any, scattered: csr_matrix) -> Any:
     """Something that it learns from, enough for the work to be shared among threads."""
+    rng = np.random.default_rng(0)
+    if isinstance(estimator, NextItem):
+        users, items = scattered.nonzero()
+        return Interactions.from_columns(users, items, times=rng.permutation(len(users)))
     if not isinstance(estimator, tuple(TEXT)):
         return scattered
-    rng = np.random.default_rng(0)
     return [" ".join(f"w{word}" for word in rng.zipf(1.3, 12) if word < 900) for _ in range(900)]
+
+
+def part_of(data: Any) -> Any:
+    if isinstance(data, Interactions):
+        return data.take(data.users < 20)
+    return data[: len(data) // 2] if isinstance(data, list) else data[:20]
+
+
+def arrays_of(data: Any) -> list[np.ndarray]:
+    if isinstance(data, Interactions):
+        return [data.users, data.items, data.times]
+    return [] if isinstance(data, list) else [data.data, data.indices, data.indptr]
 
 
 def learnt(fitted: Any) -> dict[str, bytes]:
@@ -55,7 +80,8 @@ def learnt(fitted: Any) -> dict[str, bytes]:
 
 
 def test_every_public_estimator_is_under_this_contract():
-    public = [getattr(qkvsearch, name) for name in qkvsearch.__all__]
+    rooms = (qkvsearch, embeddings)
+    public = [getattr(room, name) for room in rooms for name in room.__all__]
     assert {each for each in public if hasattr(each, "fit")} == set(ESTIMATORS)
 
 
@@ -87,8 +113,7 @@ class TestEveryEstimator:
         assert [name for name in added if not name.endswith("_")] == []
 
     def test_fitting_again_forgets_what_was_fitted_before(self, estimator, data):
-        half = data[: len(data) // 2] if isinstance(data, list) else data[:20]
-        again = clone(estimator).fit(half).fit(data)
+        again = clone(estimator).fit(part_of(data)).fit(data)
         assert learnt(again) == learnt(clone(estimator).fit(data))
 
     def test_one_random_state_gives_the_same_bits_and_another_others(self, estimator, data):
@@ -109,14 +134,15 @@ class TestEveryEstimator:
 
     def test_the_input_stays_as_it_was(self, estimator, data):
         before = copy.deepcopy(data)
-        if not isinstance(data, list):  # writing to it raises
-            for array in (data.data, data.indices, data.indptr):
-                array.flags.writeable = False
+        for array in arrays_of(data):  # writing to it raises
+            array.flags.writeable = False
         estimator.fit(data)
-        assert data == before if isinstance(data, list) else (data != before).nnz == 0
+        assert all(map(np.array_equal, arrays_of(data), arrays_of(before)))
+        assert not isinstance(data, list) or data == before
 
     def test_nothing_is_answered_before_fit(self, estimator):
-        asked = {"predict": (0, 0), "fold_in": ([0], [1.0]), "transform": (["sea"],)}
+        history = ([0],) if isinstance(estimator, NextItem) else ([0], [1.0])
+        asked = {"predict": (0, 0), "fold_in": history, "transform": (["sea"],)}
         answering = [name for name in asked if hasattr(estimator, name)]
         assert answering
         for name in answering:

@@ -17,7 +17,7 @@ from qkvsearch.retrieval import DenseKeys, Head, fuse, rank
 UNKNOWN = "zzqx wvvk"
 BY_RANK = " by rank"
 QUERIES = ["war in space", "love", "the night the world ended", "toy"]
-SEARCHED = ("lexical", "lsa", "ppmi")
+SEARCHED = ("lexical", "lsa", "contrastive")
 HISTORIES = [[0], [3, 50, 90], list(range(0, 60, 2))]
 
 

@@ -27,7 +27,7 @@ def tiny(tiny_bert):
 
 
 @pytest.fixture(scope="module")
-def minilm():
+def minilm(own_models):
     if models.find("minilm") is None:
         pytest.skip("needs minilm: qkvsearch model fetch minilm")
     return pretrained("minilm")

@@ -7,6 +7,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from qkvsearch.data.interactions import Interactions
+from qkvsearch.embeddings._descent import Grid, Penalties
 from qkvsearch.embeddings.explicit import BiasedMF
 from qkvsearch.embeddings.factors import RatingFactors
 from qkvsearch.errors import DataError
@@ -117,12 +118,42 @@ def test_a_learning_rate_too_high_is_halved_until_it_converges():
     model = BiasedMF(8, learning_rate=5, random_state=0).fit(ratings)
     assert model.learning_rate_ < 5
     assert rmse(model.predict(*ratings.nonzero()), ratings.data) < ratings.data.std()
-    assert BiasedMF(8, random_state=0).fit(ratings).learning_rate_ == 0.02
+    assert BiasedMF(8, random_state=0).fit(ratings).learning_rate_ == 0.045
 
 
 def test_what_never_converges_says_what_to_do():
     with pytest.raises(DataError, match=r"diverges.*: lower learning_rate \(here 1000000\.0\)"):
         BiasedMF(8, learning_rate=1e6, random_state=0).fit(many_ratings())
+
+
+def test_the_descent_ends_near_a_minimum_of_the_objective(planted):
+    """Guards the penalties in the kernel: no user gains much by the exact solve of `fold_in`."""
+    train, _ = planted
+    model = BiasedMF(8, max_iter=400, reg=0.05, damping=5, bias_reg=2, random_state=0).fit(train)
+    for user in range(20):
+        seen = train[[user]]
+        bias, embedding = model.fold_in(seen.indices, seen.data)
+        assert bias == pytest.approx(model.user_biases_[user], abs=0.02)
+        assert np.allclose(embedding, model.user_embeddings_[user], atol=0.02)
+
+
+def test_blocks_that_threads_share_hold_every_rating_once():
+    ratings = many_ratings()
+    penalties = Penalties(reg=0.5, damping=3.0, bias_reg=2.0)
+    for n_groups in (1, 2, 4):
+        grid = Grid.of(ratings, penalties, n_groups)
+        spans = [np.diff(starts) for starts in grid.indptr]
+        users = np.concatenate([np.repeat(np.arange(400), counts) for counts in spans])
+        again = csr_matrix((grid.targets, (users, grid.columns)), shape=ratings.shape)
+        assert (again != ratings).nnz == 0
+        assert sorted(np.concatenate(grid.user_groups)) == list(range(400))
+        sizes = np.array([[counts[group].sum() for group in grid.user_groups] for counts in spans])
+        assert sizes.max() < 1.2 * sizes.mean()
+        by_group = np.split(grid.columns, np.cumsum(sizes.sum(axis=1))[:-1])
+        assert sorted(np.concatenate([np.unique(part) for part in by_group])) == list(range(200))
+    n = np.diff(ratings.indptr)[:5]
+    expected = np.column_stack([0.5 * (n + 3) / n, 2 / n])
+    assert np.allclose(grid.user_shares[:5], expected, rtol=1e-6)
 
 
 def test_fold_in_predicts_a_newcomer_as_well_as_someone_trained(planted):
@@ -146,7 +177,8 @@ def test_fold_in_is_the_ridge_solution(scattered):
         def loss(b: float, p: np.ndarray) -> float:
             offset = factors.mean + factors.item_biases[items] + b
             errors = ratings - offset - factors.item_embeddings[items].astype(float) @ p
-            return float((errors**2).sum() + factors.reg * 3 * (b**2 + (p**2).sum()))
+            penalty = factors.reg * (3 + factors.damping) * (p**2).sum() + factors.bias_reg * b**2
+            return float((errors**2).sum() + penalty)
 
         directions = np.eye(5) * step
         return all(loss(bias + d[0], embedding + d[1:]) > loss(bias, embedding) for d in directions)
@@ -165,14 +197,22 @@ def test_fold_in_of_nothing_and_of_nonsense(scattered):
 
 
 def test_factors_by_hand():
-    factors = RatingFactors(np.zeros(2), np.zeros((2, 1)), mean=3.0, lowest=1.0, highest=5.0, reg=1)
+    scale = {"mean": 3.0, "lowest": 1.0, "highest": 5.0}
+    factors = RatingFactors(
+        np.zeros(2), np.zeros((2, 1)), **scale, reg=1, damping=7.0, bias_reg=2.0
+    )
     bias, embedding = factors.fold_in([0, 1], [5.0, 5.0])
-    # The embedding can do nothing, and the bias is Σ(r − mean) / (h + reg·h).
+    # The embedding can do nothing, and the bias is Σ(r − mean) / (h + bias_reg).
     assert bias == pytest.approx(1.0)
     assert embedding == pytest.approx([0.0])
     assert factors.predict(embedding, 9.0, [0]) == [5.0]
     # A slip in a history counts as the end of the scale.
     assert factors.fold_in([0, 1], [5.0, 1e6])[0] == pytest.approx(1.0)
+    # Both vectors 1, no bias to speak of: p = Σ(r − mean) / (h + reg·(h + damping)).
+    factors = RatingFactors(
+        np.zeros(2), np.ones((2, 1)), **scale, reg=0.5, damping=6.0, bias_reg=1e9
+    )
+    assert factors.fold_in([0, 1], [5.0, 5.0])[1] == pytest.approx([4 / 6], rel=1e-6)
 
 
 def test_defaults_on_movielens(movielens):
@@ -180,4 +220,4 @@ def test_defaults_on_movielens(movielens):
     train, held_out = movielens
     pairs = held_out.tocoo()
     model = BiasedMF(random_state=0).fit(train)
-    assert rmse(model.predict(pairs.row, pairs.col), pairs.data) < 0.915
+    assert rmse(model.predict(pairs.row, pairs.col), pairs.data) < 0.905

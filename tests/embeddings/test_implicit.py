@@ -58,7 +58,7 @@ class TestImplicitALS:
 
     @pytest.mark.parametrize("n_components", [1, 3, 4, 7])
     def test_any_number_of_components(self, scattered, n_components):
-        """Guards the kernel's loops over rows in fours, and what is left over."""
+        """Guards the kernel's loops over rows in fours, what is left over, and the padding."""
         before, after = (
             ImplicitALS(n_components, max_iter=n, cg_steps=30, random_state=0).fit(scattered)
             for n in (2, 3)
@@ -66,6 +66,52 @@ class TestImplicitALS:
         confidences = scattered.toarray().astype(np.float64)
         expected = np.array([best_user(before, c) for c in confidences])
         assert np.allclose(after.user_embeddings_, expected, atol=1e-4)
+
+    @pytest.mark.parametrize("n_components", [128, 130, 256, 300, 512])
+    def test_blocks_of_components_end_at_the_exact_solution(self, scattered, n_components):
+        """By the users' half of the last iteration; 300 leaves padding in the last block."""
+        settings = {"cg_steps": 20, "alpha0": 0.1, "reg": 0.05, "random_state": 0}
+        before, after = (
+            ImplicitALS(n_components, max_iter=n, **settings).fit(scattered) for n in (60, 61)
+        )
+        confidences = scattered.toarray().astype(np.float64)
+        expected = np.array([best_user(before, c) for c in confidences])
+        assert after.user_embeddings_.shape == (40, n_components)
+        assert np.allclose(after.user_embeddings_, expected, atol=1e-3)
+        assert np.abs(expected).max() > 0.05
+
+    @pytest.mark.parametrize("n_components", [256, 300, 512])
+    def test_objective_falls_with_every_iteration_over_blocks(self, scattered, n_components):
+        losses = [
+            objective(
+                ImplicitALS(n_components, max_iter=n, random_state=0).fit(scattered), scattered
+            )
+            for n in range(1, 6)
+        ]
+        assert all(after < before for before, after in pairwise(losses))
+
+    @pytest.mark.parametrize("n_components", [64, 300])
+    def test_many_components_give_the_same_bits_by_one_thread_and_by_two(
+        self, scattered, n_components
+    ):
+        one, two = (
+            ImplicitALS(n_components, n_threads=n, random_state=0).fit(scattered) for n in (1, 2)
+        )
+        assert np.array_equal(one.user_embeddings_, two.user_embeddings_)
+        assert np.array_equal(one.item_embeddings_, two.item_embeddings_)
+
+    def test_equal_confidences_are_kept_once_and_count_the_same(self, scattered):
+        """One confidence for all pairs, or one for each where a single one differs by a hair."""
+        equal = scattered.sign() * np.float32(0.5)
+        almost = equal.copy()
+        almost.data[0] *= np.float32(1.00001)
+        for n_components in (8, 130):
+            found = [
+                ImplicitALS(n_components, random_state=0).fit(matrix).item_embeddings_
+                for matrix in (equal, almost)
+            ]
+            assert not np.array_equal(*found)
+            assert np.allclose(*found, atol=1e-3)
 
     def test_a_row_or_column_of_nothing_changes_nothing(self, checkerboard):
         small = ImplicitALS(3, max_iter=60, random_state=0).fit(checkerboard)

@@ -13,7 +13,7 @@ from qkvsearch.embeddings.transformer import TransformerEncoder
 
 
 @pytest.fixture(scope="module")
-def minilm():
+def minilm(own_models):
     path = models.find("minilm")
     if path is None:
         pytest.skip("needs minilm: qkvsearch model fetch minilm")

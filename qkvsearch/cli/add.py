@@ -1,0 +1,46 @@
+"""`qkvsearch add`: items join a workspace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from qkvsearch.cli.context import settings
+
+
+@click.command(short_help="Add items to a workspace without a rebuild.")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--id-column", metavar="NAME", help="The id.")
+@click.option("--title-column", metavar="NAME", help="The title.")
+@click.option(
+    "--text-columns",
+    metavar="NAMES",
+    help="What search reads, in the order of the build, where FILE has other names for it.",
+)
+def command(
+    file: Path, id_column: str | None, title_column: str | None, text_columns: str | None
+) -> None:
+    """Add the items of FILE, or replace those whose ids are already there.
+
+    `search` finds them at once. Nothing is learned anew: the encoder and the tastes stay those of
+    the build, and nobody has met a new item yet. A replaced item keeps its interactions.
+
+    \b
+    Example:
+      qkvsearch -w shop add new-products.csv
+    """
+    from qkvsearch.data.columns import Columns
+    from qkvsearch.revision import add_items
+
+    run = settings()
+    path = run.named_workspace()
+    if path is None:
+        raise click.UsageError("name a workspace to add to: qkvsearch -w DIR add FILE")
+    text = [name.strip() for name in text_columns.split(",")] if text_columns else None
+    columns = Columns(id=id_column, title=title_column, text=text)
+    with run.progress() as progress:
+        done = add_items(path, file, columns, progress=progress)
+    for note in done.notes:
+        run.say(note)
+    run.say(f"{path}: {done.added:,} added, {done.replaced:,} replaced; {done.n_items:,} items.")

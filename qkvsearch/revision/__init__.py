@@ -1,0 +1,135 @@
+"""Items join or leave a workspace without a rebuild: nothing is learned anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qkvsearch.data.columns import Columns
+from qkvsearch.data.ids import Id
+from qkvsearch.errors import QkvError, WorkspaceError
+from qkvsearch.revision.items import Change, with_items, without_items
+from qkvsearch.revision.models import Progress, revised_contents
+from qkvsearch.workspace import Snapshot, Workspace
+
+if TYPE_CHECKING:
+    from qkvsearch.data.readers import Source
+
+# Whoever publishes in between makes this one start again; so often it is not by chance.
+ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class Revision:
+    """What became of a workspace: how many items were added, replaced and removed, how many
+    interactions left with them, how many items there are now, and what is to be said about it.
+    """
+
+    added: int
+    replaced: int
+    removed: int
+    interactions_removed: int
+    n_items: int
+    notes: list[str]
+
+
+def add_items(
+    path: str | Path,
+    source: Source,
+    columns: Columns | None = None,
+    progress: Progress | None = None,
+) -> Revision:
+    """Add the items of a file or frame to the workspace at `path`, and publish.
+
+    An item whose id is already there is replaced; its interactions stay. Search finds the new
+    items at once; who meets them is not known, so `recommend` does not. Raises `QkvError`, and
+    `DataError` where the file lacks a column that search reads.
+    """
+    return _revise(path, lambda build: with_items(build, source, columns or Columns()), progress)
+
+
+def remove_items(
+    path: str | Path,
+    items: Id | Iterable[Id] = (),
+    *,
+    where: str | None = None,
+    progress: Progress | None = None,
+) -> Revision:
+    """Remove items from the workspace at `path`, with their interactions, and publish.
+
+    `items`: ids, or titles that one item has; or `where`, a condition over the catalogue's columns.
+    Nothing is removed where one of them is unknown (`UnknownIdError`). Raises `QkvError` where no
+    item would be left.
+    """
+    named = [items] if isinstance(items, int | str) else list(items)
+    if bool(named) == (where is not None):
+        raise QkvError("name the items to remove, or give a condition (where): one of the two")
+
+    def plan(build: Snapshot) -> Change:
+        if where is not None:
+            leaving = build.tables.mask(where, build.facts["n_items"])
+        else:
+            leaving = np.zeros(build.facts["n_items"], dtype=bool)
+            leaving[[build.tables.item_position(item) for item in named]] = True
+        return without_items(build, leaving)
+
+    return _revise(path, plan, progress)
+
+
+def _revise(
+    path: str | Path, plan: Callable[[Snapshot], Change], progress: Progress | None
+) -> Revision:
+    """Derive a build from the current one and publish it; begin again where another was published
+    in between, so that of two revisions at once neither is lost.
+    """
+    workspace = Workspace(path)
+    for _ in range(ATTEMPTS):
+        build = workspace.open()
+        try:
+            return _derive(workspace, build, plan(build), progress)
+        except WorkspaceError as caught:
+            if workspace.is_current(build):
+                raise
+            error = caught
+        finally:
+            build.close()
+    raise error
+
+
+def _derive(
+    workspace: Workspace, build: Snapshot, change: Change, progress: Progress | None
+) -> Revision:
+    report = progress or (lambda stage, done, total: None)
+    n_former, n_items = build.facts["n_items"], len(change.catalog)
+    added = int((change.origin < 0).sum())
+    counts = {
+        "added": added,
+        "replaced": change.replaced,
+        "removed": n_former + added - n_items,
+        "interactions_removed": 0,
+    }
+    if any(counts.values()):
+        contents = revised_contents(build, change, report)
+        before = build.facts.get("n_interactions", 0)
+        counts["interactions_removed"] = before - contents.facts.get("n_interactions", 0)
+        contents.facts |= _history(build.facts, counts)
+        report("saving", 0, 1)
+        workspace.publish(contents)
+        report("saving", 1, 1)
+    return Revision(**counts, n_items=n_items, notes=change.notes)
+
+
+def _history(facts: Any, counts: dict[str, int]) -> dict[str, Any]:
+    """The sum of all revisions since the build, and a line about it below those of the build."""
+    former = facts.get("revised", {})
+    total = {name: former.get(name, 0) + count for name, count in counts.items()}
+    line = (
+        f"since then: {total['added']:,} added, {total['replaced']:,} replaced, "
+        f"{total['removed']:,} removed with {total['interactions_removed']:,} interactions"
+    )
+    rows = facts["rows"][:-1] if former else facts["rows"]
+    return {"revised": total, "rows": [*rows, line]}

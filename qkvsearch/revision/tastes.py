@@ -1,0 +1,71 @@
+"""Tastes learned anew with other settings; all else of the build stays as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qkvsearch.embeddings.feedback import confidences
+from qkvsearch.errors import WorkspaceError
+from qkvsearch.revision import ATTEMPTS
+from qkvsearch.revision.items import without_items
+from qkvsearch.revision.models import Progress, revised_contents
+from qkvsearch.stored import StoredModels, store_implicit
+from qkvsearch.workspace import BuildContents, Snapshot, Workspace
+
+# The fact of a build that says with which settings its tastes were learned, and how those were
+# found; none where they are the default ones.
+TUNED = "tuned"
+
+
+def learn_tastes(
+    path: str | Path, tuned: Mapping[str, Any] | None, progress: Progress | None = None
+) -> None:
+    """Fit `ImplicitALS` to the whole log of the workspace at `path`, and publish.
+
+    tuned: {"settings": its parameters, …}, kept among the build's facts; None for the default
+    settings. Where another build is published meanwhile, it begins again from that one. Raises
+    `WorkspaceError` where there are no interactions; what was there before then stays.
+    """
+    workspace = Workspace(path)
+    report = progress or (lambda stage, done, total: None)
+    for _ in range(ATTEMPTS):
+        build = workspace.open()
+        try:
+            return workspace.publish(_with_tastes(build, tuned, report))
+        except WorkspaceError as caught:
+            if workspace.is_current(build):
+                raise
+            error = caught
+        finally:
+            build.close()
+    raise error
+
+
+def _with_tastes(
+    build: Snapshot, tuned: Mapping[str, Any] | None, report: Progress
+) -> BuildContents:
+    from qkvsearch.embeddings.implicit import ImplicitALS
+
+    log = StoredModels(build).log()
+    if log is None:
+        raise WorkspaceError(
+            f"{build.folder.parent.parent}: nobody's interactions are here to learn from; build "
+            "with --interactions FILE"
+        )
+    settings = tuned["settings"] if tuned else {}
+    weights = confidences(log.ratings, len(log), build.facts.get("rating_scale"))
+    model = ImplicitALS(
+        **settings, random_state=0, callback=lambda i, n: report("learning tastes", i, n)
+    ).fit(log.matrix(weights))
+    nobody_leaves = np.zeros(build.facts["n_items"], dtype=bool)
+    contents = revised_contents(build, without_items(build, nobody_leaves), report)
+    store_implicit(contents, model.factors_)
+    contents.shared -= set(contents.arrays)
+    contents.facts.pop(TUNED, None)
+    if tuned:
+        contents.facts[TUNED] = dict(tuned)
+    return contents

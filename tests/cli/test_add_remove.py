@@ -1,0 +1,80 @@
+"""`add` and `remove`: what they say, and that `search` and `record` know it at once."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+
+@pytest.fixture
+def shop_here(surroundings, shop_path, monkeypatch):
+    """The shop as the workspace of this folder."""
+    shutil.copytree(shop_path, ".qkvsearch")
+
+
+def ids(answer) -> list:
+    assert answer.code == 0, answer.stderr
+    return [row["id"] for row in json.loads(answer.stdout)]
+
+
+def test_an_added_item_is_found_recommended_from_and_removed_again(qkv, shop_here, tmp_path):
+    file = tmp_path / "more.csv"
+    file.write_text("id,title,made\n31,copper kettle,2011\n4,rubber mallet,2012\n")
+    answer = qkv("add", file)
+    assert (answer.code, answer.stdout) == (0, "")
+    assert "more.csv: 2 rows read = 2 kept" in answer.stderr
+    assert answer.stderr.endswith(".qkvsearch: 1 added, 1 replaced; 11 items.\n")
+    assert ids(qkv("search", "kettle", "--format", "json"))[0] == 31
+    assert qkv("record", "eve", "copper kettle", "5").code == 0
+
+    answer = qkv("remove", "copper kettle", "4")
+    assert (answer.code, answer.stdout) == (0, "")
+    assert answer.stderr == ".qkvsearch: 2 removed, with 5 interactions; 9 items.\n"
+    assert 31 not in ids(qkv("search", "kettle", "--format", "json"))
+    info = " ".join(qkv("info").stdout.split())
+    assert "since then: 1 added, 1 replaced, 2 removed with 5 interactions" in info
+
+
+def test_columns_are_told_as_to_build(qkv, shop_here, tmp_path):
+    file = tmp_path / "more.csv"
+    file.write_text("sku,label,made\n31,copper kettle,2011\n")
+    answer = qkv("add", file)
+    assert (answer.code, answer.stdout) == (1, "")
+    assert "which column is the id" in answer.stderr
+    assert "--id-column" in answer.stderr
+    assert qkv("add", file, "--id-column", "sku", "--title-column", "label").code == 0
+    assert ids(qkv("search", "kettle", "--format", "json"))[0] == 31
+    renamed = qkv("add", file, "--id-column", "sku", "--text-columns", "label")
+    assert "0 added, 1 replaced" in renamed.stderr
+
+
+def test_one_unknown_item_and_none_is_removed(qkv, shop_here):
+    answer = qkv("remove", "1", "claw hamer")
+    assert (answer.code, answer.stdout) == (1, "")
+    assert "no item 'claw hamer'; did you mean claw hammer" in answer.stderr
+    assert 1 in ids(qkv("search", "red apple", "--format", "json"))
+
+
+def test_items_or_a_condition_but_not_both_and_not_all(qkv, shop_here):
+    for args in ([], ["1", "--where", "made > 2000"]):
+        answer = qkv("remove", *args)
+        assert answer.code == 2
+        assert "one of the two" in answer.stderr
+    answer = qkv("remove", "--where", "made > 2000")
+    assert answer.code == 1
+    assert "that is every item" in answer.stderr
+
+
+@pytest.mark.parametrize("args", [["add", "more.csv"], ["remove", "1"]])
+def test_the_samples_are_not_changed(qkv, args):
+    answer = qkv(*args)
+    assert (answer.code, answer.stdout) == (2, "")
+    assert "qkvsearch -w DIR" in answer.stderr
+
+
+def test_a_file_that_is_not_there_is_named(qkv, shop_here):
+    answer = qkv("add", "none.csv")
+    assert (answer.code, answer.stdout) == (1, "")
+    assert "none.csv: no such file" in answer.stderr

@@ -1,0 +1,174 @@
+"""`tune`: searches, says how far it is, and changes the workspace for the better or not at all."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from qkvsearch.cli.tune import SHOWN_TRIALS, _live_table, command
+from qkvsearch.engine import Engine
+from qkvsearch.evaluation import tuning
+from qkvsearch.evaluation.splits import PROTOCOLS
+from qkvsearch.evaluation.tuning import Trial, Tuning
+from qkvsearch.revision import remove_items, tastes
+from qkvsearch.revision.tastes import learn_tastes
+from qkvsearch.workspace import Workspace
+
+SETTINGS = {"n_components": 8, "max_iter": 5, "alpha0": 0.3, "reg": 0.02, "nu": 0.9}
+
+
+@pytest.fixture
+def ws(movies_path, tmp_path):
+    return shutil.copytree(movies_path, tmp_path / "ws")
+
+
+@pytest.fixture
+def found(monkeypatch):
+    """What the search finds, without one."""
+
+    def find(interval):
+        figures = {"default": 0.4, "tuned": 0.4 + sum(interval) / 2}
+        done = Tuning(
+            "time", "ndcg@10", SETTINGS, figures, figures, sum(interval) / 2, interval, []
+        )
+        monkeypatch.setattr(tuning, "tune", lambda *args, **kwargs: done)
+
+    return find
+
+
+def state(path):
+    """The current build's folder, its facts, and what it recommends to one user."""
+    with Engine(path) as engine:
+        user = engine.models.log().user_ids[4]
+        hits = [(hit.id, hit.score) for hit in engine.recommend(user=user, k=5)]
+        return engine.snapshot.folder.name, engine.snapshot.facts, hits
+
+
+def test_a_search_gives_one_object_and_says_each_trial(qkv, ws):
+    answer = qkv("-w", ws, "tune", "--trials", 2, "--format", "json")
+    found = json.loads(answer.stdout)
+    assert answer.code == 0
+    assert found["metric"] == "ndcg@10"
+    assert set(found["test"]) == set(found["validation"]) == {"default", "tuned"}
+    assert answer.stderr.splitlines()[0].startswith("default: 0.")
+    assert "trial 2: 0." in answer.stderr
+    assert found["validation"]["tuned"] >= found["validation"]["default"]
+
+
+def test_what_was_found_is_in_use_and_kept_in_the_workspace(qkv, ws, found):
+    before = state(ws)
+    found((-0.01, 0.05))
+    answer = qkv("-q", "-w", ws, "tune")
+    after = state(ws)
+    assert "Now in use: n_components 8, max_iter 5" in answer.stdout
+    assert "could be chance" in answer.stdout
+    assert after[1]["tuned"] == {"protocol": "random", "seed": 0, "settings": SETTINGS}
+    assert after[0] != before[0]
+    assert after[2] != before[2]
+    with Engine(ws) as engine:
+        assert engine.models.implicit.item_embeddings.shape == (engine.n_items, 8)
+        assert engine.snapshot.damaged_files() == []
+
+
+def test_all_else_of_the_build_stays(ws):
+    before = Workspace(ws).open()
+    learn_tastes(ws, {"settings": SETTINGS})
+    after = Workspace(ws).open()
+    assert set(before.facts["files"]) == set(after.facts["files"])
+    for name in before.facts["files"]:
+        if not name.startswith("implicit."):
+            assert np.array_equal(before.array(name), after.array(name)), name
+    assert before.array("implicit.gram").shape != after.array("implicit.gram").shape
+    changed = {"files", "implicit", "tuned"}
+    assert {n: f for n, f in before.facts.items() if n not in changed} == {
+        n: f for n, f in after.facts.items() if n not in changed
+    }
+    assert before.tables.cells() == after.tables.cells()
+
+
+def test_reset_goes_back_to_what_a_build_learns(qkv, ws):
+    before = state(ws)
+    learn_tastes(ws, {"settings": SETTINGS})
+    answer = qkv("-w", ws, "tune", "--reset")
+    after = state(ws)
+    assert (answer.code, answer.stdout) == (0, "")
+    assert "default settings" in answer.stderr
+    assert "tuned" not in after[1]
+    assert after[2] == before[2]
+
+
+def test_settings_that_the_test_part_speaks_against_change_nothing(qkv, ws, found):
+    before = state(ws)
+    found((-0.05, -0.01))
+    answer = qkv("-w", ws, "tune")
+    assert "so nothing is changed" in answer.stdout
+    assert state(ws) == before
+
+
+def test_ctrl_c_leaves_the_workspace_as_it_was(qkv, ws, monkeypatch):
+    before = state(ws)
+
+    def interrupted(*args, told, **kwargs):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tuning, "tune", interrupted)
+    answer = qkv("-w", ws, "tune")
+    assert (answer.code, answer.stdout) == (130, "")
+    assert state(ws) == before
+
+
+def test_another_build_published_meanwhile_is_not_lost(ws, monkeypatch):
+    original = tastes.store_implicit
+
+    def publish_in_between(*args):
+        original(*args)
+        monkeypatch.setattr(tastes, "store_implicit", original)
+        remove_items(ws, where="year < 1950")
+
+    n_before = state(ws)[1]["n_items"]
+    monkeypatch.setattr(tastes, "store_implicit", publish_in_between)
+    learn_tastes(ws, {"settings": SETTINGS})
+    _, facts, _ = state(ws)
+    assert facts["tuned"] == {"settings": SETTINGS}
+    assert facts["n_items"] < n_before
+
+
+def test_the_live_table_fits_80_columns_and_has_the_furthest_first():
+    settings = SETTINGS | {"alpha0": 0.000123, "n_components": 253}
+    trials = [Trial(0, {}, 1.0, 0.3, 2.0)]
+    trials += [Trial(n, settings, 1 / 9, 0.2 + n / 1000, 12.34) for n in range(1, 30)]
+    text = io.StringIO()
+    Console(file=text, width=80).print(_live_table(trials))
+    lines = text.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert lines[0].strip() == "30 trials"
+    assert lines[2].split()[:3] == ["default", "100%", "0.3000"]
+    assert lines[3].split()[:4] == ["trial", "29", "11%", "0.2290"]
+    assert len(lines) == 2 + SHOWN_TRIALS
+
+
+def test_evaluate_judges_the_settings_in_use(qkv, ws):
+    run = ("-w", ws, "evaluate", "recommend", "--format", "json")
+    default = json.loads(qkv(*run).stdout)["metrics"]["ndcg@10"]
+    learn_tastes(ws, {"settings": SETTINGS, "protocol": "time"})
+    answer = qkv(*run)
+    assert json.loads(answer.stdout)["metrics"]["ndcg@10"] != default
+    assert "settings that tune found by --protocol time" in answer.stderr
+
+
+def test_a_workspace_must_be_named_and_have_interactions(qkv, things_path):
+    assert qkv("tune").code == 2
+    for extra in ((), ("--reset",)):
+        answer = qkv("-w", things_path, "tune", *extra)
+        assert (answer.code, answer.stdout) == (1, "")
+        assert "build with --interactions FILE" in answer.stderr
+
+
+def test_the_protocols_offered_are_the_ones_there_are():
+    (option,) = [option for option in command.params if option.name == "protocol"]
+    assert list(option.type.choices) == list(PROTOCOLS)

@@ -1,0 +1,184 @@
+"""The search for settings: nothing leaks, the default is always among them, time is kept."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from qkvsearch.data.interactions import Interactions
+from qkvsearch.embeddings import ImplicitALS
+from qkvsearch.errors import DataError
+from qkvsearch.evaluation import tuning
+from qkvsearch.evaluation.recommend import evaluate_recommend
+from qkvsearch.evaluation.splits import PROTOCOLS, split
+from qkvsearch.evaluation.tuning import Tuning, draw, tune
+
+protocols = pytest.mark.parametrize("protocol", PROTOCOLS)
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """For each fit, the pairs that it is shown and the settings."""
+    fits = []
+    original = ImplicitALS.fit
+
+    def spied(self, X, y=None):
+        users = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        fits.append(set(zip(users.tolist(), X.indices.tolist(), strict=True)))
+        return original(self, X)
+
+    monkeypatch.setattr(ImplicitALS, "fit", spied)
+    return fits
+
+
+def pairs(log):
+    return set(zip(log.users.tolist(), log.items.tolist(), strict=True))
+
+
+@protocols
+def test_the_search_sees_neither_the_test_part_nor_the_validation_part(log, protocol, shown):
+    found = tune(log, protocol, trials=3)
+    parts = split(log, protocol)
+    inner = split(parts.train, protocol, 1)
+    searched = shown[: len(found.trials)]
+    assert all(fit == pairs(inner.train) for fit in searched)
+    assert all(fit == pairs(parts.train) for fit in shown[len(found.trials) :])
+    assert 1 <= len(shown) - len(found.trials) <= 2
+    assert not pairs(parts.test) & set().union(*shown)
+    assert not pairs(inner.test) & set().union(*searched)
+
+
+@protocols
+def test_what_is_found_is_never_worse_on_the_validation_part(log, protocol):
+    found = tune(log, protocol, trials=9, k=5)
+    finished = [trial for trial in found.trials if trial.share == 1]
+    assert found.metric == "ndcg@5"
+    assert found.validation["tuned"] == max(trial.figure for trial in finished)
+    assert found.validation["default"] == found.trials[0].figure
+    assert found.trials[0].settings == {}
+
+
+def test_a_third_of_each_round_goes_on_and_the_default_is_in_the_last(log):
+    found = tune(log, trials=9)
+    by_share = {share: [t for t in found.trials if t.share == share] for share in tuning.SHARES}
+    first, second, last = by_share.values()
+    assert [len(first), len(second), len(last)] == [9, 3, 2]
+    best = sorted(first, key=lambda trial: -trial.figure)[:3]
+    assert {trial.number for trial in second} == {trial.number for trial in best}
+    assert 0 in {trial.number for trial in last}
+
+
+def test_figures_of_the_test_part_are_those_of_evaluate(log):
+    found = tune(log, trials=9)
+    for who, settings in (("default", {}), ("tuned", found.settings)):
+        expected = evaluate_recommend(log, settings=settings).metrics["ndcg@10"]
+        assert found.test[who] == pytest.approx(expected, abs=1e-12)
+    assert found.difference == pytest.approx(found.test["tuned"] - found.test["default"])
+    low, high = found.interval
+    assert low <= found.difference <= high
+
+
+def test_the_same_seed_gives_the_same_result_on_one_thread_and_on_two(log):
+    found = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            found.append(tune(log, "strong", trials=4).to_dict())
+    assert found[0] == found[1]
+    other = tune(log, "strong", trials=4, random_state=1)
+    assert other.trials[1].settings != found[0]["trials"][1]["settings"]
+
+
+def test_the_result_is_ready_for_json(log):
+    found = tune(log, trials=1)
+    assert json.loads(json.dumps(found.to_dict())) == found.to_dict()
+    assert [row["system"] for row in found.to_records()] == ["default", "tuned"]
+
+
+def test_time_that_is_up_leaves_the_default(log, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    told = []
+
+    def tell(trials):
+        told.append(len(trials))
+        now[0] += 100  # every trial takes longer than there is
+
+    found = tune(log, trials=9, minutes=1, told=tell)
+    assert found.out_of_time
+    assert [trial.number for trial in found.trials] == [0]
+    assert found.settings == {}
+    assert found.test["tuned"] == found.test["default"]
+    assert told == [1]
+
+
+def test_a_fit_is_stopped_in_the_middle(log, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    original = tuning.Tastes
+
+    class Slow(original):
+        def __init__(self, keys=None, callback=None, **settings):
+            def tick(iteration, of):
+                now[0] += 1
+                if callback is not None:
+                    callback(iteration, of)
+
+            super().__init__(keys, callback=tick, **settings)
+
+    monkeypatch.setattr(tuning, "Tastes", Slow)
+    found = tune(log, trials=9, minutes=57 / 60)  # ten seconds, and 45 kept for the last fits
+    assert found.out_of_time
+    assert len(found.trials) < 4
+
+
+def test_every_round_has_its_part_of_the_time(log, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    original = tuning._Judge.of_users
+
+    def slow(*args):
+        now[0] += 1
+        return original(*args)
+
+    monkeypatch.setattr(tuning._Judge, "of_users", slow)
+    found = tune(log, trials=500, minutes=26 / 60)  # of 26 s the first takes 1, the last fits 4.5
+    assert found.out_of_time
+    by_share = [[t.share for t in found.trials].count(share) for share in tuning.SHARES]
+    assert by_share == [7, 3, 2]
+    assert now[0] <= 26
+
+
+def test_random_settings_are_near_the_default_and_valid():
+    default = {"n_components": 64, "max_iter": 10, "alpha0": 0.1, "reg": 0.01, "nu": 1.0}
+    rng = np.random.default_rng(0)
+    drawn = [draw(rng, default, mean_length=50, n_items=1000) for _ in range(200)]
+    for name, factor in (("n_components", 4), ("max_iter", 2), ("alpha0", 8)):
+        values = np.array([settings[name] for settings in drawn]) / default[name]
+        assert 1 / factor * 0.9 <= values.min() < values.max() <= factor * 1.1
+        assert np.log(values).mean() == pytest.approx(0, abs=0.25)
+    penalties = [s["reg"] * (50 + s["alpha0"] * 1000) ** (s["nu"] - 1) for s in drawn]
+    assert 0.01 / 8.1 <= min(penalties) < max(penalties) <= 0.01 * 8.1
+    for settings in drawn[:3]:
+        ImplicitALS(**settings)._check_parameters()
+
+
+@pytest.mark.parametrize(
+    ("settings", "interval", "worthwhile"),
+    [({}, (0, 0), False), ({"nu": 1}, (-0.2, -0.1), False), ({"nu": 1}, (-0.1, 0.2), True)],
+)
+def test_settings_that_the_test_part_speaks_against_are_not_worthwhile(
+    settings, interval, worthwhile
+):
+    figures = {"default": 0.5, "tuned": 0.5}
+    found = Tuning("random", "ndcg@10", settings, figures, figures, 0.0, interval, [])
+    assert found.worthwhile == worthwhile
+
+
+def test_a_log_that_cannot_be_split_twice_is_refused():
+    log = Interactions.from_columns([1, 1, 2, 2], [1, 2, 1, 2])
+    with pytest.raises(DataError, match="too few interactions"):
+        tune(log)

@@ -1,0 +1,240 @@
+"""Recommendations for all users: the same as one by one, resumable, in every format."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+
+import pytest
+
+import qkvsearch as qkv
+from qkvsearch.answers import batch, users
+from qkvsearch.answers.export import Export
+from qkvsearch.errors import QkvError
+
+OPTIONS = [
+    {},
+    {"k": 3, "where": "year >= 2000"},
+    {"damping": 0.8},
+    {"recent": 4, "seen": True},
+    {"k": 1000, "only": ["m001", "m002", "m003"]},
+]
+
+
+@pytest.fixture
+def films(tmp_path, movies_path):
+    with qkv.open(shutil.copytree(movies_path, tmp_path / "films")) as engine:
+        yield engine
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Of 64 users, so that the sample has several."""
+    monkeypatch.setattr(users, "BLOCK", 64)
+
+
+def rows_of(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def by_user(rows):
+    found = {}
+    for row in rows:
+        found.setdefault(str(row["user"]), []).append(row)
+    return found
+
+
+def stop_after(monkeypatch, parts):
+    """Ctrl-C after so many parts."""
+    add = Export.add
+
+    def interrupted(self, number, table):
+        if number == parts:
+            raise KeyboardInterrupt
+        add(self, number, table)
+
+    monkeypatch.setattr(Export, "add", interrupted)
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_everyone_gets_what_they_get_alone(films, tmp_path, small_blocks, options):
+    films.record("newcomer", "Alien", 5)
+    films.record("u003", "Heat", 5)
+    films.record("grump", "Alien", 1)
+    people, done = films.recommend_all(tmp_path / "all.csv", **options)
+    assert (people, done) == (402, 0)
+    found = by_user(rows_of(tmp_path / "all.csv"))
+    assert "grump" not in found
+    for user in ["u001", "u002", "u003", "u100", "u400", "newcomer"]:
+        alone = films.recommend(user=user, **options)
+        assert [row["id"] for row in found.get(user, [])] == [hit.id for hit in alone]
+        assert [row["title"] for row in found.get(user, [])] == [hit.title for hit in alone]
+        assert [int(row["rank"]) for row in found.get(user, [])] == [hit.rank for hit in alone]
+        scores = [float(row["score"]) for row in found.get(user, [])]
+        assert scores == pytest.approx([hit.score for hit in alone], abs=1e-4)
+
+
+def test_all_formats_hold_the_same_with_the_owners_ids(shop, tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    for name in ("all.csv", "all.jsonl", "all.parquet"):
+        shop.recommend_all(tmp_path / name, k=2)
+    lines = (tmp_path / "all.jsonl").read_text("utf-8").splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert {type(row[name]) for row in rows for name in ("user", "id")} == {int}
+    assert list(rows[0]) == ["user", "rank", "id", "title", "score"]
+    table = parquet.read_table(tmp_path / "all.parquet")
+    assert table.to_pylist() == [row | {"score": pytest.approx(row["score"])} for row in rows]
+    assert [row["title"] for row in rows_of(tmp_path / "all.csv")] == [r["title"] for r in rows]
+    assert not list(tmp_path.glob("*.parts"))
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_an_interrupted_run_goes_on_and_ends_with_the_same_file(
+    films, tmp_path, small_blocks, form
+):
+    if form == "parquet":
+        pytest.importorskip("pyarrow")
+    films.recommend_all(tmp_path / f"whole.{form}")
+    broken = tmp_path / f"broken.{form}"
+    with pytest.MonkeyPatch.context() as patch:
+        stop_after(patch, 3)
+        with pytest.raises(KeyboardInterrupt):
+            films.recommend_all(broken)
+    assert not broken.exists()
+    solved = []
+    with pytest.MonkeyPatch.context() as patch:
+        best = batch.Batch.best
+        patch.setattr(
+            batch.Batch, "best", lambda self, *span: solved.append(span) or best(self, *span)
+        )
+        assert films.recommend_all(broken) == (400, 192)
+    assert solved[0] == (192, 256)
+    assert len(solved) == 4
+    assert broken.read_bytes() == (tmp_path / f"whole.{form}").read_bytes()
+
+
+@pytest.mark.parametrize("change", [{"k": 4}, {"where": "year > 1990"}, {"seen": True}, "record"])
+def test_parts_of_other_options_or_before_a_record_are_not_used(
+    films, tmp_path, small_blocks, change
+):
+    with pytest.MonkeyPatch.context() as patch:
+        stop_after(patch, 3)
+        with pytest.raises(KeyboardInterrupt):
+            films.recommend_all(tmp_path / "all.csv", k=5)
+    options = {"k": 5} | (change if isinstance(change, dict) else {})
+    if change == "record":
+        films.record("u001", "Alien", 5)
+    assert films.recommend_all(tmp_path / "all.csv", **options)[1] == 0
+    films.recommend_all(tmp_path / "fresh.csv", **options)
+    assert (tmp_path / "all.csv").read_bytes() == (tmp_path / "fresh.csv").read_bytes()
+
+
+def test_a_folder_of_someone_elses_is_left_alone(shop, tmp_path):
+    (tmp_path / "all.csv.parts").mkdir()
+    (tmp_path / "all.csv.parts" / "thesis.txt").write_text("mine")
+    with pytest.raises(QkvError, match="in the way, and not ours"):
+        shop.recommend_all(tmp_path / "all.csv")
+    assert (tmp_path / "all.csv.parts" / "thesis.txt").read_text() == "mine"
+
+
+def test_progress_counts_users(shop, tmp_path):
+    seen = []
+    shop.recommend_all(tmp_path / "all.csv", progress=lambda *report: seen.append(report))
+    assert seen == [("recommending", 7, 7)]
+
+
+@pytest.mark.parametrize("name", ["all", "all.json", "all.xlsx"])
+def test_another_format_is_refused_before_any_work(shop, tmp_path, name):
+    with pytest.raises(QkvError, match=r"\.parquet, \.csv or \.jsonl"):
+        shop.recommend_all(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("options", [{"k": -1}, {"damping": -1}, {"recent": 0}], ids=str)
+def test_what_cannot_be_is_refused_before_any_work(movies, tmp_path, options):
+    with pytest.raises(QkvError, match=f"{next(iter(options))} is"):
+        movies.recommend_all(tmp_path / "all.csv", **options)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_cannot_be_is_refused_before_any_work(shop, tmp_path):
+    (tmp_path / "taken.csv").mkdir()
+    for name in ("taken.csv", "nowhere/all.csv"):
+        with pytest.raises(QkvError, match=f"{name}: is a folder, or is to be in one"):
+            shop.recommend_all(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["taken.csv"]
+
+
+def test_nothing_allowed_gives_a_file_without_rows(shop, tmp_path):
+    shop.recommend_all(tmp_path / "none.csv", where="made < 0")
+    shop.recommend_all(tmp_path / "k.csv", k=0)
+    assert (tmp_path / "none.csv").read_text() == "user,rank,id,title,score\n"
+    assert (tmp_path / "k.csv").read_text() == "user,rank,id,title,score\n"
+
+
+# --- the command ---
+
+
+def test_the_command_writes_what_the_engine_does(qkv, movies_path, movies, tmp_path):
+    answer = qkv("-w", movies_path, "recommend", "--all-users", "-k", 2, "-o", "all.csv")
+    assert (answer.code, answer.stdout) == (0, "")
+    assert "all.csv: recommendations for 400 users." in answer.stderr
+    movies.recommend_all(tmp_path / "engine.csv", k=2)
+    assert (tmp_path / "all.csv").read_bytes() == (tmp_path / "engine.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--all-users"], "name a file for all users"),
+        (["--all-users", "-o", "x.csv", "--user", "u001"], "--user is for one user"),
+        (["--all-users", "-o", "x.csv", "--like", "Heat"], "--like is for one user"),
+        (["--all-users", "-o", "x.csv", "--explain"], "--explain is for one user"),
+        (["--all-users", "-o", "x.csv", "--diversity", "0.3"], "--diversity is for one user"),
+        (["--all-users", "-o", "x.csv", "--temperature", "1"], "--temperature is for one user"),
+        ([], "name a user"),
+    ],
+    ids=str,
+)
+def test_what_does_not_go_together_is_wrong_usage(qkv, movies_path, args, said):
+    answer = qkv("-w", movies_path, "recommend", *args)
+    assert (answer.code, answer.stdout) == (2, "")
+    assert said in answer.stderr
+
+
+def test_an_allow_list_comes_from_a_file_or_stdin(qkv, movies_path, tmp_path):
+    (tmp_path / "stock.txt").write_text("m056\n\n m078 \nnowhere\n", encoding="utf-8")
+    command = ["-w", movies_path, "recommend", "--like", "m200", "--format", "json", "--only"]
+    from_file = json.loads(qkv(*command, "stock.txt").stdout)
+    from_stdin = json.loads(qkv(*command, "-", stdin="m056\nm078\n").stdout)
+    assert {row["id"] for row in from_file} == {"m056", "m078"}
+    assert from_stdin == from_file
+    missing = qkv(*command, "-", stdin="nowhere\n")
+    assert (missing.code, missing.stdout) == (1, "")
+    assert "none of its 1 ids, such as 'nowhere'" in missing.stderr
+
+
+def test_a_table_says_which_items_are_new_and_what_was_met(qkv, shop_path):
+    answer = qkv("-w", shop_path, "recommend", "--user", "101", "-k", 99, "--explain")
+    lines = [line.strip() for line in answer.stdout.splitlines()]
+    assert lines.count("new: nobody has met it yet") == 1
+    assert "apple hammer" in lines[lines.index("new: nobody has met it yet") - 1]
+    assert any(line.endswith("because of red apple") for line in lines)
+    answer = qkv("-w", shop_path, "similar", "--user", "101", "-k", 1, "--explain")
+    assert "both met red apple" in answer.stdout
+    # not 101 themself, nor 300, who likes nothing
+    assert "over 5 users" in answer.stdout
+
+
+def test_similar_lists_users_and_refuses_both_or_neither(qkv, movies_path):
+    rows = json.loads(
+        qkv(
+            "-w", movies_path, "similar", "--user", "u001", "-k", 2, "--explain", "--format", "json"
+        ).stdout
+    )
+    assert [row["rank"] for row in rows] == [1, 2]
+    assert {"id", "score", "weight", "shared", "because"} <= set(rows[0])
+    for args in ([], ["Heat", "--user", "u001"], ["--user", "u001", "--where", "year > 1"]):
+        assert qkv("-w", movies_path, "similar", *args).code == 2

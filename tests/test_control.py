@@ -1,0 +1,308 @@
+"""What a person can ask of recommendations: filters, recency, damping, diversity, similar users."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import qkvsearch as qkv
+from qkvsearch.answers.control import log_popularity
+from qkvsearch.errors import QkvError, UnknownIdError
+
+OPTIONS = [
+    {},
+    {"damping": 0.5},
+    {"diversity": 0.4},
+    {"diversity": 1.0},
+    {"recent": 3},
+    {"damping": 1.0, "diversity": 0.3, "recent": 10, "seen": True, "where": "year > 1980"},
+]
+
+
+@pytest.fixture
+def films(tmp_path, movies_path):
+    with qkv.open(shutil.copytree(movies_path, tmp_path / "films")) as engine:
+        yield engine
+
+
+def ids(ranking):
+    return [hit.id for hit in ranking]
+
+
+def met_of(engine, user):
+    return set(engine.tables.names(engine._recommender().history(user).positions)[0])
+
+
+# --- the parts of a score, whatever is asked for ---
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_contributions_heads_and_order_agree_with_the_scores(movies, assert_adds_up, options):
+    for user in ("u001", "u017", "u200"):
+        ranking = movies.recommend(user=user, k=12, explain=True, **options)
+        scores = [hit.score for hit in ranking]
+        assert scores == sorted(scores, reverse=True)
+        assert [hit.rank for hit in ranking] == list(range(1, 13))
+        for i, hit in enumerate(ranking):
+            assert_adds_up([reason["contribution"] for reason in hit.because], hit.score)
+            assert_adds_up(hit.heads.values(), hit.score)
+            assert_adds_up([part.value for part in ranking.explain(i)], hit.score)
+            assert {r["id"] for r in hit.because if r["id"] is not None} == met_of(movies, user)
+
+
+def test_damping_and_diversity_are_reasons_without_an_id(movies):
+    (hit,) = movies.recommend(user="u001", k=1, damping=1, diversity=0.5, explain=True)
+    assert {r["title"] for r in hit.because if r["id"] is None} == {"popularity", "diversity"}
+    assert set(hit.heads) == {"collaborative", "popularity", "diversity"}
+
+
+# --- who has met nothing, one thing, everything ---
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_one_interaction_is_enough(films, assert_adds_up, options):
+    films.record("newcomer", "Alien", 5)
+    ranking = films.recommend(user="newcomer", k=5, explain=True, **options)
+    assert len(ranking) == 5
+    for hit in ranking:
+        assert_adds_up([reason["contribution"] for reason in hit.because], hit.score)
+
+
+@pytest.mark.parametrize("options", OPTIONS[:-1], ids=str)
+def test_someone_who_met_everything_is_left_with_nothing_new(films, assert_adds_up, options):
+    everything = list(films.tables.ids("items"))
+    assert ids(films.recommend(likes=everything, **options)) == []
+    ranking = films.recommend(likes=everything, seen=True, explain=True, k=3, **options)
+    assert [len([r for r in hit.because if r["id"]]) for hit in ranking] == [len(everything)] * 3
+    for hit in ranking:
+        assert_adds_up([reason["contribution"] for reason in hit.because], hit.score)
+
+
+@pytest.fixture
+def emptied(tmp_path, shop_items, shop_log):
+    """A shop whose user 400 has nothing left, for the item they met was removed."""
+    log = pd.concat([shop_log, pd.DataFrame({"user": [400], "item": [8], "rating": [5]})])
+    qkv.build(tmp_path / "emptied", items=shop_items, interactions=log)
+    from qkvsearch.revision import remove_items
+
+    remove_items(tmp_path / "emptied", 8)
+    with qkv.open(tmp_path / "emptied") as engine:
+        yield engine
+
+
+@pytest.mark.parametrize("options", [*OPTIONS[:-2], {"seen": True}], ids=str)
+def test_someone_who_met_nothing_has_no_recommendations_and_no_error(emptied, options):
+    assert ids(emptied.recommend(user=400, explain=True, **options)) == []
+    assert ids(emptied.similar_users(400, explain=True)) == []
+
+
+# --- ratings ---
+
+
+@pytest.mark.parametrize("damping", [0, 0.5])
+def test_what_someone_rated_lowest_attracts_nothing(films, damping):
+    films.record("fan", "Alien", 5)
+    films.record("torn", "Alien", 5)
+    films.record("torn", "Toy Story", 1)
+    options = {"k": 500, "seen": True, "damping": damping}
+    fan, torn = (films.recommend(user=user, **options) for user in ("fan", "torn"))
+    assert {hit.id: hit.score for hit in torn} == pytest.approx({h.id: h.score for h in fan})
+
+
+def test_a_like_beside_a_low_rating_keeps_the_low_rating_without_effect(films):
+    films.record("torn", "Toy Story", 1)
+    liked = films.recommend(likes=["Alien"], k=500, seen=True)
+    both = films.recommend(user="torn", likes=["Alien"], k=500, seen=True)
+    assert {hit.id: hit.score for hit in both} == pytest.approx({h.id: h.score for h in liked})
+
+
+# --- seen and only ---
+
+
+def test_seen_items_come_only_when_asked_for(movies):
+    met = met_of(movies, "u001")
+    assert not met & set(ids(movies.recommend(user="u001", k=1000)))
+    assert met < set(ids(movies.recommend(user="u001", k=1000, seen=True)))
+
+
+def test_only_keeps_to_its_ids_and_passes_over_unknown_ones(movies):
+    listed = ["m056", "m078", "m100", "nowhere"]
+    found = ids(movies.recommend(likes=["m200"], only=iter(listed), k=99))
+    assert sorted(found) == ["m056", "m078", "m100"]
+    assert ids(movies.recommend(likes=["m056"], only="m078")) == ["m078"]
+
+
+def test_only_and_where_hold_together(movies):
+    listed = movies.tables.names(range(100))[0]
+    found = ids(movies.recommend(likes=["m200"], only=listed, where="year >= 2000", k=999))
+    assert set(found) <= set(listed)
+    assert set(found) <= set(ids(movies.recommend(likes=["m200"], where="year >= 2000", k=999)))
+
+
+@pytest.mark.parametrize("only", [["nowhere"], []])
+def test_only_unknown_ids_is_an_error(movies, only):
+    with pytest.raises(QkvError, match="none of its"):
+        movies.recommend(user="u001", only=only)
+
+
+# --- recent ---
+
+
+def test_recent_halves_for_every_so_many_later_ones(movies):
+    people = movies._recommender()
+    plain, weighed = people.history("u005"), people.history("u005", recent=4)
+    later = [(plain.times > time).sum() for time in plain.times]
+    np.testing.assert_allclose(
+        weighed.confidences, plain.confidences * 0.5 ** (np.array(later) / 4), rtol=1e-6
+    )
+
+
+def test_the_latest_counts_most_and_the_score_is_still_exact(films):
+    for title in ("Toy Story", "Finding Nemo", "Alien"):
+        films.record("shifting", title, 5)
+    with qkv.open(films.workspace.path) as engine:
+        ranking = engine.recommend(user="shifting", recent=1, likes=["Heat"], explain=True, k=3)
+        history = engine._recommender().history("shifting", ["Heat"], recent=1)
+        embedding = engine.models.implicit.fold_in(history.positions, history.confidences)
+        expected = engine.models.implicit.item_embeddings[ranking.positions] @ embedding
+        np.testing.assert_allclose([hit.score for hit in ranking], expected, atol=1e-5)
+        heat = engine.tables.item_position("Heat")
+        assert history.confidences[history.positions == heat] == [1.0]
+        assert (history.confidences[history.positions != heat] <= 0.5).all()
+
+
+def test_times_that_order_within_a_user_are_enough(tmp_path):
+    items = pd.DataFrame({"id": [1, 2, 3], "title": ["kettle", "anchor", "rope"]})
+    log = pd.DataFrame(
+        {"user": list("aabb"), "item": [1, 2, 1, 3], "time_rank_in_user": [2, 1, 1, 2]}
+    )
+    engine = qkv.build(tmp_path / "ranks", items=items, interactions=log, encoder="corpus")
+    engine.record("a", 3)
+    history = engine._recommender().history("a", recent=1)
+    weights = dict(zip(history.positions.tolist(), history.confidences.tolist(), strict=True))
+    assert weights == {2: 1.0, 0: 0.5, 1: 0.25}
+
+
+def test_recent_without_times_is_an_error(shop):
+    with pytest.raises(QkvError, match="no times, so none is recent"):
+        shop.recommend(user=101, recent=3)
+    assert ids(shop.recommend(likes=[1], recent=3)) == ids(shop.recommend(likes=[1]))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"recent": 0}, {"damping": -1}, {"damping": float("nan")}, {"diversity": 1.1}],
+    ids=str,
+)
+def test_what_cannot_be_is_an_error(movies, options):
+    with pytest.raises(QkvError, match=next(iter(options))):
+        movies.recommend(user="u001", **options)
+
+
+# --- damping and diversity ---
+
+
+def test_damping_takes_as_much_as_it_says(movies):
+    counts = np.asarray(movies.models.item_counts)
+    log = movies.models.log()
+    np.testing.assert_array_equal(counts, np.bincount(log.items, minlength=movies.n_items))
+    plain, damped = (
+        movies.recommend(user="u001", k=1000, seen=True, damping=x) for x in (0.0, 0.7)
+    )
+    spread, popularity = plain.head.scores.std(), log_popularity(counts)
+    before = {hit.id: hit.score for hit in plain}
+    expected = [
+        before[hit.id] - 0.7 * spread * popularity[position]
+        for hit, position in zip(damped, damped.positions, strict=True)
+    ]
+    np.testing.assert_allclose([hit.score for hit in damped], expected, atol=1e-5)
+
+
+def test_the_more_damping_the_less_is_popular(movies):
+    counts = np.asarray(movies.models.item_counts)
+    means = [counts[movies.recommend(user="u001", damping=x).positions].mean() for x in (0, 0.5, 2)]
+    assert means[0] > means[1] > means[2]
+
+
+def similarity_within(engine, ranking):
+    vectors = engine.models.implicit.item_embeddings[ranking.positions].astype(float)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return (vectors @ vectors.T)[np.triu_indices(len(ranking), 1)].mean()
+
+
+def test_the_more_diversity_the_less_alike(movies):
+    alike = [
+        similarity_within(movies, movies.recommend(user="u001", diversity=x)) for x in (0, 0.3, 0.8)
+    ]
+    assert alike[0] > alike[1] > alike[2]
+
+
+def test_each_diverse_hit_is_the_best_by_the_formula(movies):
+    """Carbonell and Goldstein's greedy choice, written out over the pool of the best 100."""
+    pool = movies.recommend(user="u017", k=100)
+    vectors = movies.models.implicit.item_embeddings[pool.positions].astype(float)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    reach = pool[0].score - pool[99].score
+    chosen, values = [0], [0.6 * pool[0].score]
+    while len(chosen) < 8:
+        worth = {
+            i: 0.6 * pool[i].score
+            - 0.4 * reach * max(0, *(vectors[i] @ vectors[j] for j in chosen))
+            for i in range(100)
+            if i not in chosen
+        }
+        chosen.append(max(worth, key=worth.get))
+        values.append(worth[chosen[-1]])
+    ranking = movies.recommend(user="u017", k=8, diversity=0.4)
+    assert ids(ranking) == [pool[i].id for i in chosen]
+    np.testing.assert_allclose([hit.score for hit in ranking], values, atol=1e-5)
+
+
+def test_no_diversity_and_no_damping_change_nothing(movies):
+    plain = movies.recommend(user="u001")
+    same = movies.recommend(user="u001", diversity=0, damping=0)
+    assert [(hit.id, hit.score, hit.weight) for hit in same] == [
+        (hit.id, hit.score, hit.weight) for hit in plain
+    ]
+
+
+# --- similar users ---
+
+
+def test_users_of_the_same_trade_are_nearest(shop):
+    assert {hit.id for hit in shop.similar_users(101, k=2)} == {102, 103}
+    assert {hit.id for hit in shop.similar_users(201, k=2)} == {202, 203}
+
+
+def test_the_reasons_of_a_similar_user_add_up_and_name_what_both_met(movies, assert_adds_up):
+    mine = met_of(movies, "u001")
+    for hit in movies.similar_users("u001", k=5, explain=True):
+        assert_adds_up([reason["contribution"] for reason in hit.because], hit.score)
+        assert {reason["id"] for reason in hit.because} == mine
+        both = mine & met_of(movies, hit.id)
+        assert {reason["id"] for reason in hit.because if reason["shared"]} == both
+        assert hit.shared == len(both)
+
+
+def test_the_score_of_a_similar_user_is_the_cosine_of_what_is_solved_now(films):
+    films.record("newcomer", "Alien", 5)
+    films.record("u002", "Alien", 5)
+
+    def solved(user):
+        history = films._recommender().history(user)
+        vector = films.models.implicit.fold_in(history.positions, history.confidences)
+        return vector / np.linalg.norm(vector)
+
+    found = {hit.id: hit.score for hit in films.similar_users("newcomer", k=1000)}
+    assert "newcomer" not in found
+    for user in ("u002", "u100"):
+        assert found[user] == pytest.approx(solved("newcomer") @ solved(user), abs=1e-5)
+    assert "newcomer" in ids(films.similar_users("u002", k=1000))
+
+
+def test_an_unknown_user_has_no_neighbours_but_near_matches(movies):
+    with pytest.raises(UnknownIdError, match="did you mean u001"):
+        movies.similar_users("u0001")

@@ -1,0 +1,562 @@
+"""Items join and leave: words as of a fresh build, tastes as they were, and no revision lost."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from threading import Barrier, Thread
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import qkvsearch as qkv
+from qkvsearch.embeddings.encoders import item_keys
+from qkvsearch.embeddings.factors import ImplicitFactors
+from qkvsearch.embeddings.static import find_package
+from qkvsearch.engine import Engine
+from qkvsearch.errors import DataError, QkvError, UnknownIdError, WorkspaceError
+from qkvsearch.revision import ATTEMPTS, add_items, remove_items
+from qkvsearch.stored import SPAN_READERS, array_kind
+from qkvsearch.workspace import BuildContents, Workspace, arrays, store
+
+MORE = pd.DataFrame(
+    {
+        "id": [31, 4, 0],
+        "title": ["copper kettle", "rubber mallet", "crab apple"],
+        "made": [2011, 2012, 2013],
+    }
+)
+
+
+@pytest.fixture
+def path(shop_path, tmp_path):
+    return shutil.copytree(shop_path, tmp_path / "shop")
+
+
+def stored_arrays(engine: Engine, group: str = "") -> dict[str, np.ndarray]:
+    names = engine.snapshot.facts["files"]
+    return {name: engine.snapshot.array(name) for name in names if name.startswith(group)}
+
+
+def assert_same_arrays(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> None:
+    assert set(one) == set(other)
+    for name, array in one.items():
+        assert array.dtype == other[name].dtype, name
+        np.testing.assert_array_equal(array, other[name], err_msg=name)
+
+
+def ids_of(engine: Engine) -> list:
+    return list(engine.tables.ids("items"))
+
+
+def histories(engine: Engine) -> dict:
+    """What each user met, by ids: {user: {item: rating}}."""
+    ids = engine.tables.ids("items").texts
+    found = {}
+    for row, user in enumerate(engine.tables.ids("users")):
+        met = engine.models.history(row)
+        assert (np.diff(met.positions) > 0).all()
+        found[user] = {ids[i]: float(r) for i, r in zip(met.positions, met.ratings, strict=True)}
+    return found
+
+
+def state(path: Path) -> tuple:
+    """The current build's folder, whether it is whole, and its items."""
+    with Engine(path) as engine:
+        return engine.snapshot.folder.name, engine.snapshot.damaged_files(), ids_of(engine)
+
+
+# --- which arrays there are ---
+
+
+def test_every_array_of_a_build_is_classified_and_those_by_item_by_their_length(movies):
+    by_item = {"text rows", "item rows"}
+    for name, array in stored_arrays(movies).items():
+        assert (array_kind(name) in by_item) == (array.shape[0] == movies.n_items), name
+
+
+@pytest.mark.parametrize("encoder", ["corpus", "static", "folder"])
+def test_every_array_of_every_encoder_is_classified(encoder, shop_items, tiny_bert, tmp_path):
+    if encoder == "static" and find_package() is None:
+        pytest.skip("needs wordllama")
+    chosen = str(tiny_bert) if encoder == "folder" else encoder
+    with qkv.build(tmp_path / "ws", items=shop_items, encoder=chosen) as engine:
+        assert {array_kind(name) for name in stored_arrays(engine)} >= {"remade", "text rows"}
+
+
+def test_an_array_that_nobody_classified_is_an_error():
+    with pytest.raises(LookupError):
+        array_kind("lsa.surprise")
+
+
+# --- the words ---
+
+WORDS = "red blue green kettle anchor ladder 2001 2001.5 the 注意力 0042".split()
+rows = st.dictionaries(
+    st.integers(0, 9) | st.sampled_from(["a", "07"]),
+    st.tuples(
+        st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join),
+        st.sampled_from(WORDS) | st.none(),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+def frame(items: dict) -> pd.DataFrame:
+    texts = [(str(id_), *fields) for id_, fields in items.items()]
+    return pd.DataFrame(texts, columns=["id", "title", "tags"])
+
+
+@settings(max_examples=10)  # each builds twice
+@given(rows, rows, st.sets(st.integers(0, 9).map(str), max_size=4))
+def test_catalogue_and_words_are_those_of_a_fresh_build(tmp_path_factory, first, more, leaving):
+    folder = tmp_path_factory.mktemp("any")
+    qkv.build(folder / "ws", items=frame(first)).close()
+    add_items(folder / "ws", frame(more))
+    everyone = {str(id_): fields for id_, fields in (first | more).items()}
+    leaving &= set(everyone)
+    if leaving and leaving != set(everyone):
+        remove_items(folder / "ws", leaving)
+        everyone = {id_: fields for id_, fields in everyone.items() if id_ not in leaving}
+    with (
+        qkv.build(folder / "fresh", items=frame(everyone)) as fresh,
+        Engine(folder / "ws") as revised,
+    ):
+        assert revised.tables.cells() == fresh.tables.cells()
+        assert revised.tables.columns == fresh.tables.columns
+        assert_same_arrays(stored_arrays(revised, "lexical"), stored_arrays(fresh, "lexical"))
+
+
+def test_an_added_item_is_found_at_once_and_its_parts_add_up(path, assert_adds_up):
+    done = add_items(path, MORE)
+    assert (done.added, done.replaced, done.removed, done.n_items) == (2, 1, 0, 12)
+    with Engine(path) as engine:
+        assert ids_of(engine) == [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 30, 31]
+        assert engine.search("kettle")[0].id == 31
+        assert engine.search("mallet")[0].id == 4
+        assert "steel hammer" not in [hit.title for hit in engine.search("steel", k=20)]
+        for query in ("crab apple", "hammer"):
+            ranking = engine.search(query, k=20)
+            for i, hit in enumerate(ranking):
+                assert_adds_up([part.value for part in ranking.explain(i)], hit.score)
+        assert engine.search("crab apple", heads="lsa")[0].id == 0
+
+
+def test_dense_keys_are_copied_or_made_by_the_encoder_that_there_is(path, shop):
+    add_items(path, MORE)
+    with Engine(path) as engine:
+        ids, former = ids_of(engine), ids_of(shop)
+        for head in ("lsa", "contrastive"):
+            keys = engine.models.dense_keys(head).vectors
+            kept = [id_ for id_ in former if id_ != 4]
+            expected = shop.models.dense_keys(head).vectors[[former.index(i) for i in kept]]
+            np.testing.assert_array_equal(keys[[ids.index(i) for i in kept]], expected)
+            encoder = shop.models.encoder(head)
+            np.testing.assert_array_equal(
+                keys[[ids.index(i) for i in MORE["id"]]],
+                item_keys(encoder.encode_many, [MORE["title"].tolist()]),
+            )
+
+
+@pytest.mark.skipif(find_package() is None, reason="needs wordllama")
+def test_static_keys_are_those_of_a_fresh_build_where_its_weights_are(shop_items, tmp_path):
+    swapped = shop_items.iloc[:2].assign(title=shop_items["title"][1::-1].tolist())
+    qkv.build(tmp_path / "ws", items=shop_items, encoder="static").close()
+    add_items(tmp_path / "ws", swapped)
+    items = pd.concat([shop_items, swapped])
+    with (
+        qkv.build(tmp_path / "fresh", items=items, encoder="static") as fresh,
+        Engine(tmp_path / "ws") as revised,
+    ):
+        assert_same_arrays(stored_arrays(revised, "static"), stored_arrays(fresh, "static"))
+
+
+def test_who_comes_and_goes_again_leaves_the_build_as_it_was(path, shop):
+    add_items(path, MORE[MORE["id"] != 4])
+    remove_items(path, [0, "copper kettle"])
+    with Engine(path) as engine:
+        assert_same_arrays(stored_arrays(engine), stored_arrays(shop))
+        assert engine.tables.cells() == shop.tables.cells()
+
+
+def test_a_number_that_is_searched_is_read_anew_where_others_change_its_spelling(tmp_path):
+    items = pd.DataFrame({"id": [1, 2], "title": ["pot", "pan"], "size": [5, 7]})
+    columns = qkv.Columns(text=["title", "size"])
+    more = pd.DataFrame({"id": [3], "title": ["jug"], "size": [5.5]})
+    qkv.build(tmp_path / "ws", items=items, columns=columns).close()
+    add_items(tmp_path / "ws", more)
+    everything = pd.concat([items, more])
+    with (
+        qkv.build(tmp_path / "fresh", items=everything, columns=columns) as fresh,
+        Engine(tmp_path / "ws") as revised,
+    ):
+        assert_same_arrays(stored_arrays(revised, "lexical"), stored_arrays(fresh, "lexical"))
+
+
+def test_removing_needs_no_encoder_and_adding_names_the_one_that_is_gone(
+    shop_items, tiny_bert, tmp_path
+):
+    model = shutil.copytree(tiny_bert, tmp_path / "model")
+    qkv.build(tmp_path / "ws", items=shop_items, encoder=str(model)).close()
+    shutil.rmtree(model)
+    remove_items(tmp_path / "ws", 4)
+    before = state(tmp_path / "ws")
+    with pytest.raises(QkvError, match="model"):
+        add_items(tmp_path / "ws", MORE)
+    assert state(tmp_path / "ws") == before
+
+
+def test_spans_of_rows_follow_their_items(path, monkeypatch):
+    """As a head of several vectors an item would have them: here as many as its id, all its id."""
+    with Engine(path) as engine:
+        ids = ids_of(engine)
+        spans = {
+            "lsa.token_indptr": np.concatenate([[0], np.cumsum(ids)]),
+            "lsa.token_rows": np.repeat(ids, ids).astype(np.int32),
+        }
+        contents = BuildContents(
+            catalog=qkv.data.readers.read_dataset(_table(engine), None).catalog,
+            users=engine.tables.ids("users"),
+            arrays=stored_arrays(engine) | spans,
+            facts=dict(engine.snapshot.facts),
+        )
+        engine.workspace.publish(contents)
+
+    def read(models, head, fields):
+        assert head == "lsa"
+        return [np.full(len(title), -len(title), np.int32) for title in fields[0]]
+
+    monkeypatch.setitem(SPAN_READERS, "token_rows", read)
+    add_items(path, MORE)
+    remove_items(path, [5, 30])
+    with Engine(path) as engine:
+        indptr, rows = (engine.snapshot.array(f"lsa.token_{name}") for name in ("indptr", "rows"))
+        assert rows.dtype == np.int32
+        for i, id_ in enumerate(ids_of(engine)):
+            title = engine.tables.names([i])[1][0]
+            is_new = id_ in MORE["id"].tolist()
+            expected = [-len(title)] * len(title) if is_new else [id_] * id_
+            assert rows[indptr[i] : indptr[i + 1]].tolist() == expected
+
+
+def _table(engine: Engine) -> pd.DataFrame:
+    return pd.DataFrame(engine.tables.cells(), columns=engine.tables.columns)
+
+
+# --- the tastes ---
+
+
+def test_an_added_item_changes_no_recommendation_but_is_one_that_nobody_met(path, shop):
+    add_items(path, MORE)
+    with Engine(path) as engine:
+        assert histories(engine) == histories(shop)
+        for user in (101, 203):
+            before = {hit.id: hit.score for hit in shop.recommend(user=user, k=20)}
+            after = {hit.id: hit.score for hit in engine.recommend(user=user, k=20)}
+            assert {id_: after.pop(id_) for id_ in before} == pytest.approx(before, abs=1e-6)
+            assert after == {0: 0.0, 31: 0.0}
+        assert {hit.id for hit in engine.similar("crab apple", k=3)} < {1, 2, 3, 9}
+
+
+def test_a_removed_item_is_never_shown_and_leaves_with_its_interactions(path, shop):
+    expected = histories(shop)
+    gone = sum(len({"4", "30"} & met.keys()) for met in expected.values())
+    done = remove_items(path, ["steel hammer", 30])
+    assert (done.removed, done.interactions_removed) == (2, gone)
+    with Engine(path) as engine:
+        info = engine.info()
+        assert info["items"] == 8
+        assert info["interactions"] == shop.info()["interactions"] - gone
+        assert info["rating_scale"] == shop.info()["rating_scale"]
+        for met in expected.values():
+            met.pop("4", None), met.pop("30", None)
+        assert histories(engine) == expected
+        rankings = [
+            engine.search("hammer", k=20), engine.recommend(user=202, k=20),
+            engine.recommend(likes=[5], k=20, explain=True), engine.similar(5, k=20),
+        ]  # fmt: skip
+        assert all({4, 30}.isdisjoint(hit.id for hit in ranking) for ranking in rankings)
+        assert "steel hammer" not in str([ranking.to_records() for ranking in rankings])
+        with pytest.raises(UnknownIdError):
+            engine.similar("steel hammer")
+
+
+def test_recommendations_are_the_exact_solve_among_the_items_that_are_left(path, shop):
+    gone = ids_of(shop).index(6)  # 101 never met it
+    remove_items(path, [6])
+    former = shop.models.implicit
+    embeddings = np.delete(former.item_embeddings, gone, axis=0).astype(np.float64)
+    left = ImplicitFactors(
+        embeddings, embeddings.T @ embeddings, former.alpha0, former.reg, former.nu,
+        former.n_items - 1,
+    )  # fmt: skip
+    with Engine(path) as engine:
+        met = engine.models.history(engine.tables.user_position(101))
+        scores = embeddings @ left.fold_in(met.positions, met.confidences)
+        for hit in engine.recommend(user=101, k=20):
+            assert hit.score == pytest.approx(scores[ids_of(engine).index(hit.id)], abs=1e-6)
+
+
+def test_one_film_less_leaves_everyone_elses_first_ten_as_they_were(movies_path, movies, tmp_path):
+    path = shutil.copytree(movies_path, tmp_path / "movies")
+    rarest = np.bincount(movies.models.log().items, minlength=movies.n_items).argmin()
+    gone = ids_of(movies)[rarest]
+    remove_items(path, gone)
+    with Engine(path) as engine:
+        for user in list(movies.tables.ids("users"))[:20]:
+            before = movies.recommend(user=user, where=f"id <> {gone!r}")
+            after = engine.recommend(user=user)
+            assert [hit.id for hit in after] == [hit.id for hit in before]
+            assert [h.score for h in after] == pytest.approx([h.score for h in before], rel=0.02)
+
+
+def test_with_every_item_that_anyone_met_gone_there_is_nothing_to_go_by(path, shop):
+    met = set().union(*histories(shop).values())
+    remove_items(path, met)
+    with Engine(path) as engine:
+        assert engine.info()["interactions"] == 0
+        assert len(engine.recommend(user=101)) == 0
+        assert engine.search("apple")[0].id == 9
+
+
+def test_what_was_recorded_stays_and_counts_again_when_its_item_is_back(path):
+    with Engine(path) as engine:
+        engine.record("eve", "steel hammer", 5)
+    remove_items(path, "steel hammer")
+    with Engine(path) as engine:
+        assert engine.info()["recorded"] == 1
+        assert engine.tables.recorded("eve") == []
+    add_items(path, pd.DataFrame({"id": [4], "title": ["steel hammer"], "made": [2004]}))
+    with Engine(path) as engine:
+        position = engine.tables.item_position(4)
+        assert [row[:2] for row in engine.tables.recorded("eve")] == [(position, 5.0)]
+
+
+def test_a_text_id_makes_all_ids_text_and_without_it_they_are_numbers_again(path, shop):
+    done = add_items(path, pd.DataFrame({"id": ["x1"], "title": ["saw"], "made": [2000]}))
+    assert "text from now on" in done.notes[-1]
+    with Engine(path) as engine:
+        assert ids_of(engine) == sorted([*map(str, ids_of(shop)), "x1"])
+        assert histories(engine) == histories(shop)
+        scores = {hit.id: hit.score for hit in engine.recommend(user=103, k=20)}
+        for hit in shop.recommend(user=103, k=20):
+            assert scores[str(hit.id)] == pytest.approx(hit.score, abs=1e-6)
+    assert "whole numbers from now on" in remove_items(path, "saw").notes[-1]
+    with Engine(path) as engine:
+        assert ids_of(engine) == ids_of(shop)
+        assert_same_arrays(stored_arrays(engine), stored_arrays(shop))
+
+
+# --- the files ---
+
+
+def files(engine: Engine) -> dict[str, Path]:
+    return {name: engine.snapshot.file(name).path for name in engine.snapshot.facts["files"]}
+
+
+def test_arrays_that_stay_are_one_file_of_two_builds(path):
+    with Engine(path) as before:
+        add_items(path, MORE)
+        with Engine(path) as after:
+            same = {n for n, file in files(after).items() if file.samefile(files(before)[n])}
+            assert {"lsa.vectors", "lsa.terms", "contrastive.weights", "implicit.gram"} <= same
+            assert "lsa.keys" not in same
+
+
+def test_what_search_does_not_read_changes_no_array(path):
+    with Engine(path) as before:
+        add_items(path, pd.DataFrame({"id": [4], "title": ["steel hammer"], "made": [1900]}))
+        with Engine(path) as after:
+            assert all(file.samefile(files(before)[n]) for n, file in files(after).items())
+            assert after.search("hammer", where="made = 1900")[0].id == 4
+
+
+def test_links_outlive_the_builds_that_they_came_from(path):
+    first = state(path)[0]
+    for number in range(3):
+        add_items(path, pd.DataFrame({"id": [100 + number], "title": ["x"], "made": [1]}))
+    assert not (path / "builds" / first).exists()
+    assert state(path)[1] == []
+    assert len(list((path / "builds").iterdir())) == store.KEPT_BUILDS
+
+
+def test_where_a_file_has_but_one_name_it_is_copied(path, monkeypatch):
+    def refuse(*args):
+        raise PermissionError("no links here")
+
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+    add_items(path, MORE)
+    assert state(path)[1:] == ([], [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 30, 31])
+
+
+# --- crashes, and others at work ---
+
+
+@pytest.mark.parametrize("place", ["write_build", "write_tables", "link", "save"])
+@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()], ids=type)
+def test_a_crash_leaves_the_former_build(path, monkeypatch, place, error):
+    def fail(*args, **kwargs):
+        raise error
+
+    before = state(path)
+    module, name = {"link": (arrays, "_link"), "save": (arrays.np, "save")}.get(
+        place, (store, place)
+    )
+    with monkeypatch.context() as patch:
+        patch.setattr(module, name, fail)
+        with pytest.raises((WorkspaceError, KeyboardInterrupt)):
+            add_items(path, MORE)
+    assert state(path) == before
+    assert [folder.name for folder in (path / "builds").iterdir()] == [before[0]]
+    add_items(path, MORE)
+
+
+def item(number: int) -> pd.DataFrame:
+    return pd.DataFrame({"id": [number], "title": [f"thing {number}"], "made": [2000]})
+
+
+def test_what_another_adds_meanwhile_is_not_lost(path, monkeypatch):
+    publish = Workspace.publish
+
+    def late(self, contents):
+        monkeypatch.setattr(Workspace, "publish", publish)
+        add_items(path, item(51))
+        publish(self, contents)
+
+    monkeypatch.setattr(Workspace, "publish", late)
+    assert add_items(path, item(50)).n_items == 12
+    assert state(path)[2][-2:] == [50, 51]
+
+
+def test_who_never_gets_a_turn_is_told(path, monkeypatch):
+    publish, numbers = Workspace.publish, iter(range(100, 200))
+
+    def always_late(self, contents):
+        if contents.catalog.ids[-1] != 50:
+            return publish(self, contents)
+        add_items(path, item(next(numbers) - 90))
+        return publish(self, contents)
+
+    monkeypatch.setattr(Workspace, "publish", always_late)
+    with pytest.raises(WorkspaceError, match="another build was published meanwhile"):
+        add_items(path, item(50))
+    assert next(numbers) == 100 + ATTEMPTS
+    assert 50 not in state(path)[2]
+
+
+def test_two_at_once_both_count(path):
+    start, failures = Barrier(2), []
+
+    def add(number):
+        start.wait()
+        try:
+            add_items(path, item(number))
+        except QkvError as error:
+            failures.append(error)
+
+    threads = [Thread(target=add, args=[number]) for number in (50, 51)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert state(path)[1:] == ([], [1, 2, 3, 4, 5, 6, 7, 8, 9, 30, 50, 51])
+
+
+# --- what is refused, and what is said ---
+
+
+def test_an_unknown_item_is_named_and_none_is_removed(path):
+    before = state(path)
+    with pytest.raises(UnknownIdError, match="no item 'claw hamer'; did you mean claw hammer"):
+        remove_items(path, [1, "claw hamer"])
+    with pytest.raises(UnknownIdError, match="title of 2 items"):
+        remove_items(path, [1, "ladder"])
+    with pytest.raises(QkvError, match="every item"):
+        remove_items(path, where="made > 0")
+    with pytest.raises(QkvError, match="one of the two"):
+        remove_items(path)
+    with pytest.raises(QkvError, match="one of the two"):
+        remove_items(path, [1], where="made > 0")
+    assert state(path) == before
+
+
+def test_a_condition_that_no_item_meets_publishes_nothing(path):
+    before = state(path)
+    assert remove_items(path, where="made > 3000").removed == 0
+    assert state(path) == before
+
+
+def test_items_are_removed_by_a_condition(path):
+    assert remove_items(path, where="made < 2008").removed == 7
+    assert state(path)[2] == [8, 9, 30]
+
+
+def test_a_file_without_what_search_reads_is_refused_with_its_columns(things_path, tmp_path):
+    path = shutil.copytree(things_path, tmp_path / "things")
+    searched = Engine(path).snapshot.facts["text_columns"]
+    before = state(path)
+    bare = pd.DataFrame({"video_id": ["n1"], "title": ["Sourdough"], "about": ["bread"]})
+    with pytest.raises(DataError, match=rf"no column {searched[1]}.*columns: video_id, title, abo"):
+        add_items(path, bare)
+    with pytest.raises(DataError, match=f"{len(searched)} columns here .* names 1"):
+        add_items(path, bare, qkv.Columns(text=["title"]))
+    assert state(path) == before
+
+
+def test_columns_by_other_names_are_told_in_the_builds_order(path):
+    more = pd.DataFrame({"sku": [50], "Made": [1999], "title": ["no"], "label": ["brass bell"]})
+    done = add_items(path, more, qkv.Columns(id="sku", text=["label"]))
+    assert done.notes == ["items: 1 rows read = 1 kept + 0 merged + 0 skipped; 0 repaired"]
+    with Engine(path) as engine:
+        assert engine.tables.cells()[-1] == (50, "brass bell", 1999)
+
+
+def test_rows_are_reported_and_other_columns_said(path):
+    more = pd.DataFrame(
+        {"id": [50.0, 50.0, np.nan], "title": ["a", "b", "c"], "shelf": ["x", "y", "z"]}
+    )
+    (note,) = add_items(path, more).notes
+    assert note == (
+        "items: 3 rows read = 1 kept + 1 merged + 1 skipped (1 without an id); 0 repaired; "
+        "left out, for the catalogue has no such column: shelf; "
+        "left empty, for the file has no such column: made"
+    )
+    with Engine(path) as engine:
+        assert engine.tables.cells()[-1] == (50, "b", None)
+
+
+def test_a_year_comes_from_the_title_as_in_a_build(tmp_path):
+    qkv.build(tmp_path / "ws", items=pd.DataFrame({"id": [1], "title": ["Heat (1995)"]})).close()
+    add_items(tmp_path / "ws", pd.DataFrame({"id": [2], "title": ["Fargo (1996)"]}))
+    with Engine(tmp_path / "ws") as engine:
+        assert engine.tables.cells() == [(1, "Heat (1995)", 1995), (2, "Fargo (1996)", 1996)]
+
+
+def test_a_catalogue_titled_by_its_ids_takes_bare_ids(shop_log, tmp_path):
+    qkv.build(tmp_path / "ws", interactions=shop_log).close()
+    add_items(tmp_path / "ws", pd.DataFrame({"id": [77]}))
+    with Engine(tmp_path / "ws") as engine:
+        assert engine.tables.cells()[-1] == (77, "77")
+
+
+def test_the_facts_count_all_revisions_below_the_rows_of_the_build(path, shop):
+    add_items(path, MORE)
+    remove_items(path, [0, 1])
+    with Engine(path) as engine:
+        gone = shop.info()["interactions"] - engine.info()["interactions"]
+        assert engine.info()["items"] == 10
+        assert engine.info()["rows"] == [
+            *shop.info()["rows"],
+            f"since then: 2 added, 1 replaced, 2 removed with {gone} interactions",
+        ]
+
+
+def test_a_folder_without_a_workspace_is_said(tmp_path):
+    with pytest.raises(WorkspaceError, match="no workspace here"):
+        add_items(tmp_path / "none", MORE)
+    assert not (tmp_path / "none").exists()
