@@ -140,7 +140,7 @@ class Engine:
         progress: Progress | None = None,
     ) -> tuple[int, int]:
         """`recommend` for everyone, to a .parquet, .csv or .jsonl file. Returns how many users
-        there are, and how many an interrupted run, which the same call goes on with, had done before.
+        there are, and how many an interrupted run, which the same call goes on with, had done.
         """
         everyone = Everyone(self._recommender())
         batch = Batch(everyone, k, self._mask(where, only=only), seen, recent, damping)

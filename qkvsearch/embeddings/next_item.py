@@ -34,9 +34,10 @@ class NextItem(BaseEstimator):
 
     The history attends to itself under the look-ahead mask; its last state is the query, and the
     same item embeddings that it was read from are the keys. Kang and McAuley 2018, "Self-attentive
-    sequential recommendation", with three changes: every item is in the softmax, not one for each
-    target (Klenitskiy and Vasilev 2023, "Turning dross into gold loss"), layers are normed first
-    with a last norm at the end, and the learning rate falls to 0 as half a cosine.
+    sequential recommendation", with four changes: every item is in the softmax, not one for each
+    target (Klenitskiy and Vasilev 2023, "Turning dross into gold loss"); layers are normed first
+    with a last norm at the end; feed-forward layers are four times as wide as the embeddings; and
+    the learning rate falls to 0 as half a cosine.
 
     Histories are cut into windows of n_positions, at other places each epoch, so that every
     interaction but a user's first is a target once an epoch. Above 20,000 items 4,096 are sampled
