@@ -1,7 +1,7 @@
 """What contrastive training adds to an encoder learned from the catalogue, and what attention adds.
 
-MRR@10 of queries that no encoder saw: alone; beside words (lexical .4, encoder .6); and in PPMI's
-place among the default heads. Trained ones: mean ± standard deviation over three seeds. Seconds are
+MRR@10 of queries that no encoder saw: alone, and beside words (lexical .4, encoder .6). Trained
+ones: mean ± standard deviation over three seeds. Seconds are
 those of one core. TED's dev queries; a sentence taken out of a Cranfield abstract asks for what is
 left; half of a film's tags ask for its title, genres and other tags.
 
@@ -22,10 +22,14 @@ from common import data_folder
 
 from qkvsearch.data.judgements import read_judgements, read_queries
 from qkvsearch.embeddings import ContrastiveEncoder, CooccurrenceEncoder, CorpusEncoder
-from qkvsearch.embeddings.encoders import CHOICES, Encoder, item_keys
-from qkvsearch.evaluation.head_weights import lexical_scores, standardised
+from qkvsearch.embeddings.encoders import Encoder, item_keys
+from qkvsearch.evaluation.conditional_logit import standardised
+from qkvsearch.evaluation.head_weights import lexical_keys
+from qkvsearch.evaluation.judged_weights import lexical_scores
 
 SEEDS, K = (0, 1, 2), 10
+# What words count beside an encoder.
+LEXICAL = 0.4
 ATTENTIONS = {"no attention": "none", "parameter-free": "free", "trained attention": "trained"}
 # Films with fewer tags would ask by one word.
 FEWEST_TAGS = 4
@@ -113,32 +117,31 @@ def estimators(seed: int) -> dict[str, Any]:
     }
 
 
-def figures(task: Task, estimator: Any, words: np.ndarray, lsa: np.ndarray) -> list[float]:
-    """MRR alone, beside words, in PPMI's place; epochs; seconds to fit."""
+def figures(task: Task, estimator: Any, words: np.ndarray) -> list[float]:
+    """MRR alone, beside words; epochs; seconds to fit."""
     is_trained = isinstance(estimator, ContrastiveEncoder)
     began = time.process_time()
     estimator.fit(task.fields if is_trained else task.texts())
     took = time.process_time() - began
     scores = task.scores(estimator.encoder_)
-    lexical, of_lsa, of_ppmi = CHOICES["corpus"].values()
-    fused = lexical * words + (1 - lexical) * scores
-    heads = lexical * words + of_lsa * lsa + of_ppmi * scores
-    return [*map(task.mrr, (scores, fused, heads)), estimator.n_epochs_ if is_trained else 0, took]
+    fused = LEXICAL * words + (1 - LEXICAL) * scores
+    return [*map(task.mrr, (scores, fused)), estimator.n_epochs_ if is_trained else 0, took]
 
 
 def main() -> None:
-    print("| catalogue, queries | encoder | alone | beside words | for PPMI | epochs | seconds |")
-    print("| --- " * 7 + "|")
+    print("| catalogue, queries | encoder | alone | beside words | epochs | seconds |")
+    print("| --- " * 6 + "|")
     for make in (ted, described, cranfield, films):
         if sys.argv[1:] and make.__name__ not in sys.argv[1:]:
             continue
         task = make()
-        words = standardised(lexical_scores([text for text, _ in task.asked], task.keys))
-        lsa = task.scores(CorpusEncoder().fit(task.texts()).encoder_)
-        print(f"| {task.name}, {len(task.asked)} | words | {task.mrr(words):.3f} | | | | |")
+        words = standardised(
+            lexical_scores(lexical_keys(task.keys), [text for text, _ in task.asked])
+        )
+        print(f"| {task.name}, {len(task.asked)} | words | {task.mrr(words):.3f} | | | |")
         for name in estimators(seed=0):
             seeds = SEEDS if name.startswith("contrastive") else SEEDS[:1]
-            runs = [figures(task, estimators(seed)[name], words, lsa) for seed in seeds]
+            runs = [figures(task, estimators(seed)[name], words) for seed in seeds]
             *ranks, epochs, seconds = np.array(runs).T
             shown = [f"{x.mean():.3f}" + f" ± {x.std():.3f}" * (len(x) > 1) for x in ranks]
             shown.append(", ".join(f"{n:.0f}" for n in epochs if n))

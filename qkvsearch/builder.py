@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -12,37 +15,36 @@ from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.judgements import Judgements, Queries
 from qkvsearch.data.readers import Dataset
 from qkvsearch.embeddings.choice import AUTO, Choice, choose
+from qkvsearch.embeddings.encoded import encode_items
 from qkvsearch.embeddings.encoders import (
     CHOICES,
     LEARNED,
     Encoder,
     fitted_encoder,
-    item_keys,
+    pretrained_encoder,
     prior_weights,
 )
 from qkvsearch.embeddings.feedback import confidences
-from qkvsearch.embeddings.static import StaticEncoder
 from qkvsearch.embeddings.text import Analyzer
-from qkvsearch.embeddings.transformer import TransformerEncoder
 from qkvsearch.embeddings.vocabulary import count_terms
-from qkvsearch.evaluation.chance import chance_level
+from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.evaluation.head_weights import learn_head_weights
 from qkvsearch.evaluation.judged_weights import Judged, judged_queries, learn_from_judgements
+from qkvsearch.progress import Progress
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.retrieval.late import WEIGHTS, item_tokens, table_of, token_keys
 from qkvsearch.stored import (
+    note_reading,
     store_encoder,
     store_implicit,
     store_interactions,
     store_lexical,
+    store_next_item,
     store_popularity,
     store_ratings,
     store_tokens,
 )
 from qkvsearch.workspace import BuildContents, Workspace
-
-# What is being done, how far, of how much.
-Progress = Callable[[str, int, int], None]
 
 
 def build_workspace(
@@ -51,18 +53,26 @@ def build_workspace(
     *,
     encoder: str = AUTO,
     judged: tuple[Queries, Judgements] | None = None,
+    next_item: bool = False,
     progress: Progress | None = None,
 ) -> Workspace:
     """Learn everything from `dataset` and publish it at `path`. Raises `QkvError`.
 
+    Tastes are learned with the settings that `tune` found for the workspace, if it did.
     encoder: a name, a model's folder, or "auto", the best that is installed and quick enough.
-    judged: queries and which items answer them, to learn the heads' weights from.
+    judged: queries and which items answer them, to learn the heads' weights from. next_item: also
+    train the model of what comes next, which takes minutes and PyTorch.
     """
     fields = dataset.catalog.fields()
     chosen = choose(fields) if encoder == AUTO else Choice(encoder, "")
     encoder = chosen.encoder
     # What is not there is said before any work.
     weights = prior_weights(encoder)
+    pretrained = {
+        name: pretrained_encoder(name, encoder)
+        for name in weights
+        if name not in ("lexical", *LEARNED)
+    }
     questions = None if judged is None else judged_queries(*judged, dataset.catalog.ids)
     if encoder not in CHOICES:  # a folder, to be found from anywhere
         encoder = str(Path(encoder).resolve())
@@ -78,10 +88,13 @@ def build_workspace(
             "rows": [str(line) for line in dataset.reports],
         },
     )
-    _add_text(contents, fields, encoder, weights, questions, report)
-    if dataset.interactions is not None:
-        _add_interactions(contents, dataset.interactions, report)
+    _add_text(contents, fields, pretrained, weights, questions, report)
     workspace = Workspace(path)
+    if dataset.interactions is not None:
+        contents.facts |= _tuned(workspace)
+        _add_interactions(contents, dataset.interactions, report)
+    if next_item:
+        _add_next_item(contents, dataset.interactions, report)
     report("saving", 0, 1)
     workspace.publish(contents)
     report("saving", 1, 1)
@@ -91,7 +104,7 @@ def build_workspace(
 def _add_text(
     contents: BuildContents,
     fields: list[list[str]],
-    choice: str,
+    pretrained: Mapping[str, Encoder],
     prior: dict[str, float],
     questions: Judged | None,
     report: Progress,
@@ -107,17 +120,19 @@ def _add_text(
     for name in list(prior)[1:]:
         if name in LEARNED:
             report("reading texts", learned.index(name) + 1, len(learned) + 1)
-        encoders[name] = fitted_encoder(name, fields, choice)
-        keys[name] = _keys(contents, name, encoders[name], fields, report)
-        store_encoder(contents, name, encoders[name], keys[name])
+        encoders[name] = fitted_encoder(name, fields, pretrained=pretrained.get(name))
+        keys[name], cut = encode_items(name, encoders[name], fields, report)
+        store_encoder(contents, name, encoders[name], keys[name], cut)
     report("reading texts", len(learned) + 1, len(learned) + 1)
     main = list(prior)[-1]
-    if main not in LEARNED:
-        contents.facts["chance"] = chance_level(encoders[main], keys[main])
+    if main in pretrained:
+        note_reading(contents, main)
     _add_tokens(contents, main, encoders, fields, report)
     report("weighing the heads", 0, 1)
     if questions is None:
-        weights = learn_head_weights(fields, encoders, prior)
+        weights = learn_head_weights(
+            fields, encoders, prior, progress=partial(report, "weighing the heads")
+        )
     else:
         lexical = LexicalKeys.from_counts(*counted)
         weights = learn_from_judgements(questions, lexical, encoders, keys, prior)
@@ -137,47 +152,11 @@ def _add_tokens(
     if head not in WEIGHTS:
         return
     encoder = encoders[head]
+    report("reading tokens", 0, len(fields[0]))
     found = item_tokens(encoder, fields, lambda _, n, of: report("reading tokens", n, of))
     keys = token_keys(found, table_of(encoder))
     if keys is not None:
         store_tokens(contents, head, keys)
-
-
-def _keys(
-    contents: BuildContents,
-    name: str,
-    encoder: Encoder,
-    fields: list[list[str]],
-    report: Progress,
-) -> np.ndarray:
-    """Every item's key, (n_items, d); of a pretrained encoder with progress, text by text, and with
-    what it cut put among the facts.
-    """
-    if not isinstance(encoder, StaticEncoder | TransformerEncoder):
-        return item_keys(encoder.encode_many, fields)
-    done, cut, total = 0, 0, sum(map(len, fields))
-
-    def encode(texts: Sequence[str]) -> np.ndarray:
-        nonlocal done, cut
-        start = done
-
-        def progress(_: str, n: int, __: int) -> None:
-            report(f"encoding with {name}", start + n, total)
-
-        done += len(texts)
-        if isinstance(encoder, StaticEncoder):
-            return encoder.encode_many(texts, progress)
-        encoded = encoder.encode_batch(texts, progress)
-        cut += len(encoded.cut)
-        return encoded.embeddings
-
-    keys = item_keys(encode, fields)
-    if cut and isinstance(encoder, TransformerEncoder):
-        contents.facts["texts_cut"] = (
-            f"{cut:,} of {total:,} texts are longer than {name}'s {encoder.limit} tokens and were "
-            "cut"
-        )
-    return keys
 
 
 def _add_interactions(contents: BuildContents, log: Interactions, report: Progress) -> None:
@@ -187,9 +166,30 @@ def _add_interactions(contents: BuildContents, log: Interactions, report: Progre
 
     store_interactions(contents, log)
     weights = confidences(log.ratings, len(log), contents.facts.get("rating_scale"))
-    tastes = ImplicitALS(random_state=0, callback=lambda i, n: report("learning tastes", i, n))
+    tastes = ImplicitALS(
+        **contents.facts.get("tuned", {}).get("settings", {}),
+        random_state=0,
+        callback=lambda i, n: report("learning tastes", i, n),
+    )
     store_implicit(contents, tastes.fit(log.matrix(weights)).factors_)
     store_popularity(contents, log)
     if len(log.rated()):
         ratings = BiasedMF(random_state=0, callback=lambda i, n: report("learning ratings", i, n))
         store_ratings(contents, ratings.fit(log).factors_)
+
+
+def _add_next_item(contents: BuildContents, log: Interactions | None, report: Progress) -> None:
+    """The model whose history attends to itself. Raises `QkvError`."""
+    from qkvsearch.embeddings.next_item import NextItem
+
+    if log is None:
+        raise QkvError("nothing comes next where nobody's interactions were given")
+    model = NextItem(random_state=0, callback=lambda i, n: report("learning what comes next", i, n))
+    store_next_item(contents, model.fit(log).model_)
+
+
+def _tuned(workspace: Workspace) -> dict[str, Any]:
+    """The fact of the former build that says which settings `tune` found; none without one."""
+    with suppress(WorkspaceError), closing(workspace.open()) as build:
+        return {name: fact for name, fact in build.facts.items() if name == "tuned"}
+    return {}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -16,12 +15,13 @@ from qkvsearch.answers.facts import build_facts
 from qkvsearch.answers.recommend import Recommender
 from qkvsearch.answers.search import TextSearch
 from qkvsearch.answers.similar import Neighbours
-from qkvsearch.answers.users import Everyone, Progress, positions_of, similar_users
+from qkvsearch.answers.users import Everyone, positions_of, similar_users
 from qkvsearch.attention import exclusion_mask
 from qkvsearch.data.ids import Id, id_text
 from qkvsearch.embeddings import reading
 from qkvsearch.embeddings.context import AttentionMap
 from qkvsearch.errors import QkvError, WorkspaceError
+from qkvsearch.progress import Progress
 from qkvsearch.retrieval import Head, Ranking, rank
 from qkvsearch.stored import StoredModels
 from qkvsearch.workspace import Snapshot, Workspace
@@ -38,17 +38,24 @@ class Engine:
 
     def __init__(self, path: str | Path) -> None:
         self.workspace = Workspace(path)
-        self.snapshot: Snapshot = self.workspace.open()
-        self.tables = self.snapshot.tables
-        self.models = StoredModels(self.snapshot)
-        self.texts = TextSearch(self.models, self.tables)
-        self.n_items = self.models.n_items
+        self._open()
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _open(self) -> None:
+        self.snapshot: Snapshot = self.workspace.open()
+        self.tables = self.snapshot.tables
+        self.models = StoredModels(self.snapshot)
+        self.texts = TextSearch(self.models, self.tables)
+        self.n_items = self.models.n_items
+
+    def _reopen(self) -> None:
+        self.close()
+        self._open()
 
     def close(self) -> None:
         """Let go of the workspace's database."""
@@ -86,7 +93,7 @@ class Engine:
         if explain:
             found = [self.texts.matches(query, int(position)) for position in ranking.positions]
             ranking = ranking.annotated(matches=found)
-        return replace(ranking, notes=self.texts.notes(query, fused))
+        return ranking
 
     def head(self, name: str, query: str) -> Head | None:
         """One head's scores and their parts; None where it knows no word of the query. Raises
@@ -102,6 +109,7 @@ class Engine:
         where: str | None = None,
         only: Iterable[Id] | None = None,
         seen: bool = False,
+        model: str = "tastes",
         recent: int | None = None,
         damping: float = 0.0,
         diversity: float = 0.0,
@@ -111,7 +119,8 @@ class Engine:
         """Items for a known user, for someone new from what they like, or for both together.
 
         The score, near 1 for what is all but sure to be wanted, is an exact solve on the current
-        history. Left out are items met before, unless `seen`, and all but `only` these ids. With
+        history; with `model="next-item"`, the last state of the history that attends to itself.
+        Left out are items met before, unless `seen`, and all but `only` these ids. With
         `recent` an interaction counts half for every so many later ones; `damping` takes from what
         everyone met, `diversity`, 0 to 1, from what is like the hits above. With `explain`,
         `because`: history, damping and diversity, whose contributions add up to the score.
@@ -119,8 +128,8 @@ class Engine:
         people = self._recommender()
         history = people.history(user, _as_list(likes), recent)
         mask = self._mask(where, () if seen else history.positions, only)
-        pool = pool_size(k, diversity)
-        ranking = self._rank(people.head(history, damping), pool, temperature, mask)
+        head = people.by(model, recent)(history, damping)
+        ranking = self._rank(head, pool_size(k, diversity), temperature, mask)
         ranking = people.diverse(ranking, diversity, k)
         if explain:
             ranking = people.with_reasons(ranking, history)
@@ -199,19 +208,23 @@ class Engine:
 
     def add(self, items: Source, columns: Columns | None = None) -> Revision:
         """Items of a file or frame join the workspace without a rebuild, in the place of those with
-        their ids. This engine keeps the build that it opened. Raises `QkvError`.
+        their ids; this engine finds them at once. Raises `QkvError`.
         """
         from qkvsearch.revision import add_items
 
-        return add_items(self.workspace.path, items, columns)
+        revision = add_items(self.workspace.path, items, columns)
+        self._reopen()
+        return revision
 
     def remove(self, items: Id | Iterable[Id] = (), *, where: str | None = None) -> Revision:
         """Items leave the workspace with their interactions, by id or title or by a condition; all
-        of them or, where one is unknown, none. This engine keeps the build that it opened.
+        of them or, where one is unknown, none.
         """
         from qkvsearch.revision import remove_items
 
-        return remove_items(self.workspace.path, items, where=where)
+        revision = remove_items(self.workspace.path, items, where=where)
+        self._reopen()
+        return revision
 
     def info(self) -> dict[str, Any]:
         """What was built, when, and from what."""
@@ -257,7 +270,7 @@ class Engine:
 
 def _as_list(given: Id | Iterable[Id]) -> list[Any]:
     """One name alone means itself, not its letters."""
-    return [given] if isinstance(given, int | str) else list(given)
+    return list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
 
 
 def open_workspace(path: str | Path) -> Engine:
@@ -275,14 +288,15 @@ def build(
     encoder: str = "auto",
     queries: str | Path | Queries | None = None,
     qrels: str | Path | Judgements | None = None,
+    next_item: bool = False,
 ) -> Engine:
     """Build a workspace at `path` from files or data frames, and open it.
 
     `source`: a folder of a known data set, `sample:movies`, `sample:videos`, or one file; `items`
     and `interactions`: a file or a pandas frame each, with `columns` where their names say too
     little. `encoder`: a name, a model's folder, or "auto", the best that is installed and quick
-    enough. `queries` with `qrels`: judged queries to learn the heads' weights from. Raises
-    `QkvError`.
+    enough. `queries` with `qrels`: judged queries to learn the heads' weights from.
+    `next_item`: also train the model of what comes next. Raises `QkvError`.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -296,5 +310,5 @@ def build(
 
     judged = judged_by(queries, qrels)
     dataset = read_source(source, items, interactions, columns)
-    build_workspace(path, dataset, encoder=encoder, judged=judged)
+    build_workspace(path, dataset, encoder=encoder, judged=judged, next_item=next_item)
     return Engine(path)

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings.cold_start import fit_text_map, placed
-from qkvsearch.embeddings.encoders import Encoder, transformer
+from qkvsearch.embeddings.encoders import Encoder, pretrained_encoder
 from qkvsearch.embeddings.factors import ImplicitFactors, RatingFactors
 from qkvsearch.embeddings.feedback import confidences, rating_scale
 from qkvsearch.embeddings.history import UNKNOWN_TIME, History
+from qkvsearch.embeddings.next_item_model import NextItemModel
 from qkvsearch.embeddings.static import StaticEncoder
 from qkvsearch.embeddings.tokens import TokenEncoder
 from qkvsearch.embeddings.vocabulary import Vocabulary
+from qkvsearch.errors import QkvError, WorkspaceError
+from qkvsearch.evaluation.chance import chance_level, random_strings
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
-from qkvsearch.retrieval.late import TokenKeys, item_tokens, table_of
+from qkvsearch.retrieval.late import TokenKeys, table_of
 from qkvsearch.workspace import BuildContents, Snapshot
 
 if TYPE_CHECKING:
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 IMPLICIT_ARRAYS = ("item_embeddings", "gram")
 RATING_ARRAYS = ("item_biases", "item_embeddings")
+NEXT_ITEM_ARRAYS = ("item_embeddings", "positions", "encoder")
 
 # What becomes of every array when items join or leave, by its whole name or what follows the dot:
 # "text rows", one an item, made of its texts; "item rows", one an item, zeros for one that nobody
@@ -39,6 +43,8 @@ ARRAY_KINDS: dict[str, Kind] = {
     "lexical.weights": "remade",
     "lexical.counts": "remade",
     "keys": "text rows",
+    "cut": "text rows",
+    "probes": "fixed",
     "token_indptr": "text spans",
     "token_rows": "span rows",
     "token_vectors": "span rows",
@@ -55,16 +61,11 @@ ARRAY_KINDS: dict[str, Kind] = {
     "item_counts": "item rows",
     "text_map": "fixed",
     "gram": "remade",
+    "positions": "fixed",
+    "encoder": "fixed",
 }
-# What makes the "span rows" of new texts, by what follows the dot: (the models, the head, the texts
-# by column) → one array an item.
-SpanReader: TypeAlias = (
-    "Callable[[StoredModels, str, Sequence[Sequence[str]]], Sequence[np.ndarray]]"
-)
-SPAN_READERS: dict[str, SpanReader] = dict.fromkeys(
-    ("token_rows", "token_vectors"),
-    lambda models, head, fields: item_tokens(models.encoder(head), fields),
-)
+# A pretrained encoder is the one that made the keys where no component of a probe differs by more.
+SAME = 1e-3
 
 Scale = tuple[float, float] | None
 
@@ -96,17 +97,53 @@ def store_lexical(
     }
 
 
-def store_encoder(contents: BuildContents, name: str, encoder: Encoder, keys: np.ndarray) -> None:
-    """What an encoder makes of every item, (n_items, d), and what it learned from the catalogue;
-    of a pretrained one the rest stays where it is installed.
+def store_encoder(
+    contents: BuildContents,
+    name: str,
+    encoder: Encoder,
+    keys: np.ndarray,
+    cut: np.ndarray | None = None,
+) -> None:
+    """What an encoder makes of every item, (n_items, d), how many of each one's texts it cut, and
+    what it learned from the catalogue.
+
+    Of a pretrained one the rest stays where it is installed; what it makes of random strings is
+    kept, to know it again.
     """
     contents.arrays[f"{name}.keys"] = keys
+    if cut is not None:
+        contents.arrays[f"{name}.cut"] = cut
+        contents.facts["token_limit"] = encoder.limit  # type: ignore[attr-defined]
     if isinstance(encoder, TokenEncoder):
         contents.arrays[f"{name}.terms"] = encoder.vocabulary.terms
         contents.arrays[f"{name}.vectors"] = encoder.vectors
         contents.arrays[f"{name}.weights"] = encoder.weights
     elif isinstance(encoder, StaticEncoder):
         contents.arrays["static.weights"] = np.asarray(encoder.weights)
+    if not isinstance(encoder, TokenEncoder):
+        contents.arrays[f"{name}.probes"] = encoder.encode_many(random_strings())
+
+
+def note_reading(contents: BuildContents, head: str) -> None:
+    """The facts that follow from what a pretrained encoder made of the items: how near nonsense
+    comes to one of them, and how many texts were cut.
+    """
+    facts = contents.facts
+    probes, keys = (_array(contents, f"{head}.{name}") for name in ("probes", "keys"))
+    facts["chance"] = chance_level(probes, keys)
+    facts.pop("texts_cut", None)
+    n_cut = int(_array(contents, f"{head}.cut").sum()) if "token_limit" in facts else 0
+    if n_cut:
+        facts["texts_cut"] = (
+            f"{n_cut:,} of {len(keys) * len(facts['text_columns']):,} texts are longer than "
+            f"{head}'s {facts['token_limit']} tokens and were cut"
+        )
+
+
+def _array(contents: BuildContents, name: str) -> np.ndarray:
+    """One of what is to be stored: a build that is derived from another may have it there."""
+    base = contents.base
+    return base.array(name) if base and name in contents.shared else contents.arrays[name]
 
 
 def store_tokens(contents: BuildContents, head: str, keys: TokenKeys) -> None:
@@ -138,10 +175,7 @@ def store_implicit(contents: BuildContents, factors: ImplicitFactors) -> None:
     lengths = np.linalg.norm(factors.item_embeddings, axis=1, keepdims=True)
     directions = factors.item_embeddings / np.where(lengths > 0, lengths, 1)
     contents.arrays["implicit.item_directions"] = directions
-    name = f"{main_head(contents.facts)}.keys"
-    # A build that is derived from another one may have its keys there.
-    base = contents.base
-    keys = base.array(name) if base and name in contents.shared else contents.arrays[name]
+    keys = _array(contents, f"{main_head(contents.facts)}.keys")
     text_map = fit_text_map(keys, factors.item_embeddings)
     contents.shared.discard("implicit.text_map")
     if text_map is not None:
@@ -157,6 +191,11 @@ def store_popularity(contents: BuildContents, log: Interactions) -> None:
 def store_ratings(contents: BuildContents, factors: RatingFactors) -> None:
     arrays, contents.facts["ratings"] = factors.state()
     contents.arrays |= {f"ratings.{name}": array for name, array in arrays.items()}
+
+
+def store_next_item(contents: BuildContents, model: NextItemModel) -> None:
+    arrays, contents.facts["next_item"] = model.state()
+    contents.arrays |= {f"next_item.{name}": array for name, array in arrays.items()}
 
 
 # --- read by the engine ---
@@ -192,7 +231,9 @@ class StoredModels:
         return main_head(self.snapshot.facts)
 
     def encoder(self, head: str) -> Encoder:
-        """What a dense head turns texts into vectors by. Raises `QkvError` where it is gone."""
+        """What a dense head turns texts into vectors by. Raises `WorkspaceError` where it is gone,
+        or another than the one that made the keys.
+        """
         if head not in self._encoders:
             self._encoders[head] = self._read_encoder(head)
         return self._encoders[head]
@@ -202,9 +243,28 @@ class StoredModels:
         if f"{head}.terms" in self.snapshot:
             terms = Vocabulary(array(f"{head}.terms"))
             return TokenEncoder(terms, array(f"{head}.vectors"), array(f"{head}.weights"))
-        if head == "static":
-            return StaticEncoder.from_package().weighted(array("static.weights"))
-        return transformer(self.snapshot.facts["encoder"])
+        try:
+            encoder = pretrained_encoder(head, self.snapshot.facts["encoder"])
+            if head == "static":
+                encoder = encoder.weighted(array("static.weights"))
+            self._check_same(head, encoder)
+        except QkvError as error:
+            without = [name for name in self.head_weights if f"{name}.terms" in self.snapshot]
+            raise WorkspaceError(
+                f"{error}; without {head} there is search --heads {','.join(without)}"
+            ) from None
+        return encoder
+
+    def _check_same(self, head: str, encoder: Encoder) -> None:
+        """Raises `WorkspaceError` where the encoder is not the one that made the keys."""
+        there = encoder.encode(random_strings(1)[0]).total
+        made = self.snapshot.array(f"{head}.probes")[0]
+        if there.shape != made.shape or np.abs(there - made).max() > SAME:
+            folder = self.snapshot.folder.parent.parent
+            raise WorkspaceError(
+                f"{folder}: its {head} keys were made with another model than the one that is "
+                "here now; build the workspace again, or put that model back"
+            )
 
     def dense_keys(self, head: str) -> DenseKeys:
         """The items' keys of a dense head."""
@@ -254,6 +314,14 @@ class StoredModels:
             return None
         arrays = {name: self.snapshot.array(f"ratings.{name}") for name in RATING_ARRAYS}
         return RatingFactors.from_state(arrays, self.snapshot.facts["ratings"])
+
+    @cached_property
+    def next_item(self) -> NextItemModel | None:
+        """None where the build was not asked for it."""
+        if "next_item" not in self.snapshot.facts:
+            return None
+        arrays = {name: self.snapshot.array(f"next_item.{name}") for name in NEXT_ITEM_ARRAYS}
+        return NextItemModel.from_state(arrays, self.snapshot.facts["next_item"])
 
     def log(self) -> Interactions | None:
         """What the build learnt from, in the owner's ids; None where there were no interactions."""

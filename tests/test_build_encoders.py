@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import shutil
 
+import numpy as np
 import pandas as pd
 import pytest
 
 import qkvsearch as qkv
 from qkvsearch.builder import build_workspace
 from qkvsearch.data.sources import read_source
-from qkvsearch.embeddings import choice
+from qkvsearch.embeddings import choice, static
 from qkvsearch.embeddings.static import find_package
-from qkvsearch.errors import DataError, QkvError
+from qkvsearch.embeddings.transformer import TransformerEncoder
+from qkvsearch.errors import DataError, QkvError, WorkspaceError
 
 ITEMS = pd.DataFrame(
     {
@@ -46,13 +48,45 @@ def test_a_models_folder_from_anywhere(tiny_bert, tmp_path, monkeypatch, assert_
         assert engine.attend("deep sea", layer=1, head=2).weights.shape == (4, 4)
 
 
-def test_a_model_that_is_gone_is_named_and_words_still_search(tiny_bert, tmp_path):
+def test_a_model_that_is_gone_is_named_and_words_still_search(tiny_bert, tmp_path, assert_adds_up):
     model = shutil.copytree(tiny_bert, tmp_path / "model")
     with qkv.build(tmp_path / "ws", items=ITEMS, encoder=str(model)) as engine:
         shutil.rmtree(model)
         assert engine.search("deep sea", heads=["lexical", "lsa"])
-        with pytest.raises(QkvError, match="model"):
+        with pytest.raises(QkvError, match=r"model.*search --heads lexical,lsa,contrastive$"):
             engine.search("deep sea")
+        assert engine.similar("deep sea", k=3)
+        shutil.copytree(tiny_bert, model)
+        ranking = engine.similar("deep sea", k=3)
+        for i, hit in enumerate(ranking):
+            assert_adds_up([part.value for part in ranking.explain(i)], hit.score)
+            assert {part.query for part in ranking.explain(i)} > {"deep", "sea"}
+
+
+def test_another_model_in_the_same_folder_is_refused(tiny_bert, tmp_path):
+    from safetensors.numpy import load_file, save_file
+
+    model = shutil.copytree(tiny_bert, tmp_path / "model")
+    qkv.build(tmp_path / "ws", items=ITEMS, encoder=str(model)).close()
+    tensors = load_file(model / "model.safetensors")
+    save_file({name: x[::-1].copy() for name, x in tensors.items()}, model / "model.safetensors")
+    with (
+        qkv.open(tmp_path / "ws") as engine,
+        pytest.raises(WorkspaceError, match=r"another model.*build the workspace again"),
+    ):
+        engine.search("deep sea")
+
+
+@pytest.mark.skipif(find_package() is None, reason="needs wordllama")
+def test_another_static_table_is_refused(tmp_path, monkeypatch):
+    qkv.build(tmp_path / "ws", items=ITEMS, encoder="static").close()
+    table = static.read_table
+    monkeypatch.setattr(static, "read_table", lambda path: table(path)[::-1].copy())
+    with (
+        qkv.open(tmp_path / "ws") as engine,
+        pytest.raises(WorkspaceError, match=r"another model.*build the workspace again"),
+    ):
+        engine.search("deep sea")
 
 
 @pytest.mark.skipif(find_package() is None, reason="needs wordllama")
@@ -73,6 +107,8 @@ def test_a_second_pass_compares_words_and_adds_up(tmp_path, assert_adds_up):
             assert {hit.id for hit in first} == {hit.id for hit in both}
         ranks = engine.search("river fishing", fusion="ranks")
         assert "token" not in ranks[0].heads
+        with pytest.raises(QkvError, match="token head adds to scores"):
+            engine.search("river", heads=["lexical", "token"], fusion="ranks")
         with pytest.raises(QkvError, match="name one"):
             engine.search("river", heads=["token"])
 
@@ -82,8 +118,35 @@ def test_nonsense_is_answered_with_a_note(tmp_path):
     with qkv.build(tmp_path, "sample:videos", encoder="static") as engine:
         (note,) = engine.search("zzqx wvvk").notes
         assert "random letters" in note
-        assert engine.search("fishing").notes == []
-        assert engine.search("zzqx wvvk", heads=["lexical"]).notes == []
+        assert not engine.search("fishing").notes
+        assert not engine.search("zzqx wvvk", heads=["lexical"]).notes
+
+
+def test_only_words_that_no_item_has_may_be_no_better_than_chance(tiny_bert, tmp_path):
+    with qkv.build(tmp_path / "ws", items=ITEMS, encoder=str(tiny_bert)) as engine:
+        texts, main = engine.texts, engine.models.main_head
+        nearest = engine.head(main, "zzqx").scores
+        engine.snapshot.facts["chance"] = float(np.unique(nearest)[-2])
+        best = nearest == nearest.max()
+        assert not texts.fused("zzqx", mask=best).notes
+        assert "random letters" in texts.fused("zzqx", mask=~best).notes[0]
+        engine.snapshot.facts["chance"] = 2.0
+        known = engine.search("sea", heads=[main])
+        assert not known.notes
+
+
+def test_a_query_is_read_once(tiny_bert, tmp_path, monkeypatch):
+    passes = []
+    read = TransformerEncoder.read
+    monkeypatch.setattr(
+        TransformerEncoder, "read", lambda *args: passes.append(args[1]) or read(*args)
+    )
+    with qkv.build(tmp_path / "ws", items=ITEMS, encoder=str(tiny_bert)) as engine:
+        assert "token" in engine.texts.wanted(None, personal=False)
+        engine.models.encoder("transformer")  # reads a probe
+        passes.clear()
+        engine.search("deep sea")
+        assert passes == ["deep sea"]
 
 
 def test_a_query_beyond_the_models_limit_is_said(tiny_bert, tmp_path):
@@ -91,6 +154,8 @@ def test_a_query_beyond_the_models_limit_is_said(tiny_bert, tmp_path):
         limit = engine.models.encoder("transformer").limit
         (note,) = [n for n in engine.search("deep sea " * limit).notes if "tokens" in n]
         assert f"{limit} tokens" in note
+        assert f"the last {2 * limit - (limit - 2)} words." in note
+        assert "the last word." in engine.search("deep " * (limit - 1)).notes[-1]
         assert not [n for n in engine.search("deep sea").notes if "tokens" in n]
 
 
@@ -108,8 +173,12 @@ def test_an_encoder_that_is_not_there_is_named_before_any_work(tmp_path):
 
 def test_a_model_that_is_not_installed_says_how_to_get_it(tmp_path, monkeypatch):
     monkeypatch.setenv("QKVSEARCH_MODELS", str(tmp_path / "none"))
-    with pytest.raises(QkvError, match="model fetch minilm"):
-        qkv.build(tmp_path / "ws", items=ITEMS, encoder="minilm")
+    (tmp_path / "empty").mkdir()
+    steps = []
+    for encoder, missing in (("minilm", "model fetch minilm"), (str(tmp_path / "empty"), "config")):
+        with pytest.raises(QkvError, match=missing):
+            built(tmp_path / "ws", encoder=encoder, progress=lambda *step: steps.append(step))
+    assert steps == []  # before any work
 
 
 def built(path, **options):

@@ -203,6 +203,7 @@ def test_what_was_recorded_before_the_kill_is_there_and_more_can_be_recorded(cra
 
 def test_the_next_build_works_and_leaves_nothing_of_the_killed_one(crashes, monkeypatch):
     monkeypatch.setattr(store, "ORPHAN_SECONDS", -1)  # a day later
+    monkeypatch.setattr(store, "KEPT_SECONDS", -1)
     for path, steps in crashes:
         workspace = Workspace(path)
         workspace.publish(contents(4))

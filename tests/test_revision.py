@@ -16,10 +16,12 @@ import qkvsearch as qkv
 from qkvsearch.embeddings.encoders import item_keys
 from qkvsearch.embeddings.factors import ImplicitFactors
 from qkvsearch.embeddings.static import find_package
+from qkvsearch.embeddings.tokens import TokenEncoder
 from qkvsearch.engine import Engine
 from qkvsearch.errors import DataError, QkvError, UnknownIdError, WorkspaceError
 from qkvsearch.revision import ATTEMPTS, add_items, remove_items
-from qkvsearch.stored import SPAN_READERS, array_kind
+from qkvsearch.revision import models as revision_models
+from qkvsearch.stored import array_kind
 from qkvsearch.workspace import BuildContents, Workspace, arrays, store
 
 MORE = pd.DataFrame(
@@ -226,11 +228,11 @@ def test_spans_of_rows_follow_their_items(path, monkeypatch):
         )
         engine.workspace.publish(contents)
 
-    def read(models, head, fields):
-        assert head == "lsa"
+    def read(encoder, fields, progress, room):
+        assert isinstance(encoder, TokenEncoder)
         return [np.full(len(title), -len(title), np.int32) for title in fields[0]]
 
-    monkeypatch.setitem(SPAN_READERS, "token_rows", read)
+    monkeypatch.setattr(revision_models, "item_tokens", read)
     add_items(path, MORE)
     remove_items(path, [5, 30])
     with Engine(path) as engine:
@@ -241,6 +243,52 @@ def test_spans_of_rows_follow_their_items(path, monkeypatch):
             is_new = id_ in MORE["id"].tolist()
             expected = [-len(title)] * len(title) if is_new else [id_] * id_
             assert rows[indptr[i] : indptr[i + 1]].tolist() == expected
+
+
+LONG = pd.DataFrame({"id": [50], "title": ["red " * 30], "made": [1]})
+
+
+@pytest.fixture
+def by_folder(shop_items, tiny_bert, tmp_path):
+    """A workspace by a transformer that reads 12 tokens, and the transformer's folder."""
+    model = shutil.copytree(tiny_bert, tmp_path / "model")
+    qkv.build(tmp_path / "ws", items=shop_items, encoder=str(model)).close()
+    return tmp_path / "ws", model
+
+
+def test_what_is_said_of_the_texts_is_of_those_that_there_are(by_folder, shop_items, tmp_path):
+    path, model = by_folder
+    facts, steps = [], []
+    add_items(path, LONG, progress=lambda *step: steps.append(step))
+    assert ("encoding with transformer", 1, 1) in steps
+    with Engine(path) as engine:
+        facts.append(engine.snapshot.facts)
+    with qkv.build(
+        tmp_path / "fresh", items=pd.concat([shop_items, LONG]), encoder=str(model)
+    ) as fresh:
+        assert facts[0]["texts_cut"] == fresh.snapshot.facts["texts_cut"]
+        assert facts[0]["texts_cut"].startswith("1 of 11 texts")
+        assert facts[0]["chance"] == pytest.approx(fresh.snapshot.facts["chance"], abs=1e-5)
+        former = fresh.snapshot.facts["chance"]
+    shutil.rmtree(model)  # the encoder is not needed to count
+    remove_items(path, [50, *shop_items["id"][1:]])
+    with Engine(path) as engine:
+        assert "texts_cut" not in engine.snapshot.facts
+        assert engine.snapshot.facts["chance"] < former
+
+
+def test_more_words_than_a_build_keeps_leave_the_second_pass_out(by_folder, monkeypatch):
+    path, _ = by_folder
+    with Engine(path) as engine:
+        n = len(engine.snapshot.array("transformer.token_vectors"))
+    monkeypatch.setattr(revision_models, "MOST_TOKENS", n + 1)
+    add_items(path, item(50).assign(title="saw"))
+    with Engine(path) as engine:
+        assert engine.models.has_tokens
+    add_items(path, item(51))
+    with Engine(path) as engine:
+        assert not engine.models.has_tokens
+        assert engine.search("thing", heads=["transformer", "lexical"])[0].id == 51
 
 
 def _table(engine: Engine) -> pd.DataFrame:
@@ -375,7 +423,19 @@ def test_what_search_does_not_read_changes_no_array(path):
             assert after.search("hammer", where="made = 1900")[0].id == 4
 
 
-def test_links_outlive_the_builds_that_they_came_from(path):
+def test_a_reader_outlives_many_additions_in_a_row(path):
+    with Engine(path) as early, Engine(path) as busy:
+        for number in range(4):
+            busy.add(pd.DataFrame({"id": [100 + number], "title": ["gimlet"], "made": [1]}))
+            assert busy.search("gimlet", heads=["lexical"])[-1].title == "gimlet"
+        assert len(busy.search("gimlet", heads=["lexical"])) == 4
+        assert not early.search("gimlet", heads=["lexical"])  # all it reads is still there
+        assert early.search("hammer")
+        assert busy.remove(np.int64(100)).removed == 1
+
+
+def test_links_outlive_the_builds_that_they_came_from(path, monkeypatch):
+    monkeypatch.setattr(store, "KEPT_SECONDS", -1)  # later
     first = state(path)[0]
     for number in range(3):
         add_items(path, pd.DataFrame({"id": [100 + number], "title": ["x"], "made": [1]}))
@@ -489,6 +549,11 @@ def test_a_condition_that_no_item_meets_publishes_nothing(path):
     before = state(path)
     assert remove_items(path, where="made > 3000").removed == 0
     assert state(path) == before
+
+
+def test_an_id_of_numpy_is_an_id(path):
+    assert remove_items(path, np.int64(30)).removed == 1
+    assert remove_items(path, np.array([8, 9])).removed == 2
 
 
 def test_items_are_removed_by_a_condition(path):

@@ -12,9 +12,10 @@ import numpy as np
 from qkvsearch.answers.control import log_popularity
 from qkvsearch.answers.export import Export, Table
 from qkvsearch.answers.recommend import check_damping, check_recent
-from qkvsearch.answers.users import Everyone, Progress
+from qkvsearch.answers.users import Everyone
 from qkvsearch.embeddings.history import History
 from qkvsearch.errors import QkvError
+from qkvsearch.progress import Progress
 from qkvsearch.retrieval.topk import Score, search_blocks
 
 

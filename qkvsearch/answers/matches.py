@@ -22,3 +22,14 @@ def matching_words(terms: Iterable[str], texts: Mapping[str, str]) -> Matches:
         for name, text in texts.items()
     }
     return {name: words for name, words in found.items() if words}
+
+
+def word_spans(words: Iterable[str], text: str) -> list[tuple[int, int]]:
+    """Where a text has these words of `matching_words`, or others of the same terms: (start, end).
+
+    >>> word_spans(["注意力"], "什么是注意力机制")
+    [(3, 6)]
+    """
+    analyzer = Analyzer()
+    terms = {token.term for word in words for token in analyzer.tokens(word)}
+    return analyzer.spans(text, terms)

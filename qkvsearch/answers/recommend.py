@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from qkvsearch.answers.control import ItemSimilarity, damped, diversified, log_popularity
+from qkvsearch.answers.next_item import Sequel, in_order
 from qkvsearch.embeddings.factors import ImplicitFactors
 from qkvsearch.embeddings.history import NOW, History, Meeting
 from qkvsearch.embeddings.labelled import LabelledVectors
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import QkvError, WorkspaceError, suggest
 from qkvsearch.retrieval import DenseKeys, Head, Ranking
 from qkvsearch.stored import StoredModels
 from qkvsearch.workspace import Tables
 
 HEAD = "collaborative"
+MODELS = ("tastes", "next-item")
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,16 @@ class Recommender:
         if rating is not None and scale is not None and not scale[0] <= rating <= scale[1]:
             raise QkvError(f"a rating here is from {scale[0]:g} to {scale[1]:g}, not {rating:g}")
 
+    def by(self, model: str, recent: int | None = None) -> Callable[[History, float], Head | None]:
+        """What turns a history into a head: one of `MODELS`. Raises `QkvError`."""
+        if model not in MODELS:
+            raise QkvError(f"no model {model!r}{suggest(model, list(MODELS))}")
+        if model == "tastes":
+            return self.head
+        if recent is not None:
+            raise QkvError("what comes next goes by the order already: leave --recent out")
+        return self.sequel
+
     def head(self, history: History, damping: float = 0.0) -> Head | None:
         """Scores of all items by an exact solve, as sums over the history; None where it holds
         nothing liked, or nothing that anyone met: there is no direction to look in.
@@ -67,7 +79,22 @@ class Recommender:
             return None
         ids, _ = self.tables.names(history.positions)
         keys = DenseKeys(self.factors.item_embeddings)
-        head = keys.head(HEAD, LabelledVectors(ids, vectors))
+        return self._damped(keys.head(HEAD, LabelledVectors(ids, vectors)), damping)
+
+    def sequel(self, history: History, damping: float = 0.0) -> Head | None:
+        """Scores by what comes next after the history, in its order; None where it has nothing
+        that anyone met at the build. Raises `WorkspaceError` where the build has no such model.
+        """
+        check_damping(damping)
+        if self.models.next_item is None:
+            raise WorkspaceError(
+                "no model of what comes next is here (--model next-item): build with --next-item"
+            )
+        rows = in_order(history)
+        ids, _ = self.tables.names(rows)
+        return self._damped(Sequel(self.models.next_item, rows, ids).head(), damping)
+
+    def _damped(self, head: Head | None, damping: float) -> Head | None:
         if head is None or not damping:
             return head
         return damped(head, log_popularity(self.models.item_counts), damping)

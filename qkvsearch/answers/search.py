@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qkvsearch.answers.matches import Matches, matching_words
 from qkvsearch.embeddings.encoders import item_pieces
 from qkvsearch.embeddings.labelled import LabelledVectors
-from qkvsearch.embeddings.text import Analyzer
+from qkvsearch.embeddings.text import Analyzer, Token
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.retrieval import Head, fuse, fuse_ranks
 from qkvsearch.retrieval.late import NAME as TOKENS
 from qkvsearch.retrieval.late import (
     WEIGHTS,
     LateAttention,
+    at_length_1,
     joined,
     late_attention,
     rerank,
@@ -26,12 +28,80 @@ from qkvsearch.retrieval.late import (
 from qkvsearch.stored import StoredModels
 from qkvsearch.workspace import Tables
 
+if TYPE_CHECKING:
+    from qkvsearch.embeddings.transformer import Reading
+
 # How heads that measure in units of their own become one.
 FUSIONS: Mapping[str, Callable[..., Head]] = {"scores": fuse, "ranks": fuse_ranks}
 TASTE = "collaborative"
 # What a user's taste counts beside the query's heads, which count 1 together.
 # benchmarks/personal_search.py: tags that people gave to films, the first half of the users.
 TASTE_WEIGHT = 0.3
+
+
+@dataclass(frozen=True)
+class Query:
+    """A text as the heads of a build read it; the main head's encoder reads it once for all."""
+
+    text: str
+    models: StoredModels
+
+    @cached_property
+    def tokens(self) -> list[Token]:
+        """What the lexical head looks for."""
+        return Analyzer().query_tokens(self.text)
+
+    @cached_property
+    def reading(self) -> Reading | None:
+        """What a transformer, as the main head's encoder, makes of the text in one pass; None where
+        the encoder is another.
+        """
+        encoder: Any = self.models.encoder(self.models.main_head)
+        return encoder.read(self.text) if hasattr(encoder, "read") else None
+
+    def head(self, name: str, items: TextSearch) -> Head | None:
+        """One head's scores of the items; None where it knows no word of the text."""
+        if name == "lexical":
+            return self.models.lexical_keys.head(self.tokens)
+        if name == self.models.main_head and self.reading is not None:
+            vectors = self.reading.parts
+        else:
+            vectors = self.models.encoder(name).encode(self.text)
+        return self.models.dense_keys(name).head(name, vectors, partial(items.pieces, name))
+
+    def late(self, items: TextSearch) -> LateAttention | None:
+        """The text's words, to attend over those of items; None where there are none."""
+        encoder = self.models.encoder(self.models.main_head)
+        read = self.reading
+        words = text_tokens(encoder, self.text) if read is None else at_length_1(read.words)
+
+        def labels_of(position: int) -> Sequence[str]:
+            return text_tokens(encoder, joined(items.texts(position))).labels
+
+        return late_attention(words, self.models.token_keys, self.models.lexical_keys, labels_of)
+
+    def notes(self, main: Head | None, mask: np.ndarray | None) -> list[str]:
+        """What a person should know of an answer by the main head: that it is no better than
+        chance, and how much of the text was too long to be read.
+        """
+        found: list[str] = []
+        if main is None:
+            return found
+        nearest = main.scores if mask is None else main.scores[mask]
+        rows = self.models.lexical_keys.vocabulary.rows(token.term for token in self.tokens)
+        level = self.models.snapshot.facts.get("chance")
+        if level is not None and (rows < 0).all() and len(nearest) and nearest.max() <= level:
+            found.append(
+                "None of these words is in the catalogue, and strings of random letters come as "
+                "near to some item: the hits may have nothing to do with the query."
+            )
+        if self.reading is not None and (n := self.reading.n_unread):
+            encoder: Any = self.models.encoder(main.name)
+            found.append(
+                f"The query is longer than {main.name}'s {encoder.limit} tokens: it did not read "
+                f"the last {'word' if n == 1 else f'{n:,} words'}."
+            )
+        return found
 
 
 @dataclass(frozen=True)
@@ -53,8 +123,8 @@ class TextSearch:
 
         `taste` makes the head of a user's taste, which says nothing without a word that is known.
         Of what `mask` leaves (bool, n_items) the best are compared word by word in a second pass,
-        where the build has the words and scores are summed. Raises `QkvError` for a head or a
-        fusion that is not there.
+        where the build has the words and scores are summed. The head's `notes` are of the main
+        head. Raises `QkvError` for a head or a fusion that is not there, or not to be had together.
         """
         if fusion not in FUSIONS:
             there = " and ".join(FUSIONS)
@@ -62,7 +132,15 @@ class TextSearch:
                 f"no fusion {fusion!r}{suggest(fusion, list(FUSIONS))} (there are {there})"
             )
         names = self.wanted(heads, personal=taste is not None)
-        found = {name: self.head(name, query) for name in names if name not in (TASTE, TOKENS)}
+        if fusion == "ranks" and TOKENS in names:
+            if heads is not None:
+                raise QkvError(
+                    f"the {TOKENS} head adds to scores, and fusion by ranks has none: leave it "
+                    "out, or fuse by scores"
+                )
+            names.remove(TOKENS)
+        asked = Query(query, self.models)
+        found = {name: asked.head(name, self) for name in names if name not in (TASTE, TOKENS)}
         known = {name: head for name, head in found.items() if head is not None}
         if taste is not None and TASTE in names and (known or not found):
             liked = taste()
@@ -71,52 +149,13 @@ class TextSearch:
             return None
         weights = self.models.head_weights | {TASTE: TASTE_WEIGHT}
         fused = FUSIONS[fusion](list(known.values()), [weights[name] for name in known])
-        if TOKENS not in names or fusion == "ranks":
-            return fused
-        return rerank(fused, self.late(query), WEIGHTS[self.models.main_head], mask)
+        if TOKENS in names:
+            fused = rerank(fused, asked.late(self), WEIGHTS[self.models.main_head], mask)
+        return replace(fused, notes=asked.notes(found.get(self.models.main_head), mask))
 
     def head(self, name: str, query: str) -> Head | None:
         """One head's scores and their parts; None where it knows no word of the query."""
-        if name == "lexical":
-            return self.models.lexical_keys.head(Analyzer().query_tokens(query))
-        vectors = self.models.encoder(name).encode(query)
-        return self.models.dense_keys(name).head(name, vectors, partial(self.pieces, name))
-
-    def late(self, query: str) -> LateAttention | None:
-        """The query's words, to attend over those of items; None where there are none."""
-        keys, encoder = self.models.token_keys, self.models.encoder(self.models.main_head)
-
-        def labels_of(position: int) -> Sequence[str]:
-            return text_tokens(encoder, joined(self.texts(position))).labels
-
-        return late_attention(
-            text_tokens(encoder, query), keys, self.models.lexical_keys, labels_of
-        )
-
-    def notes(self, query: str, fused: Head | None) -> list[str]:
-        """What a person should know of the answer: that it is no better than chance, and how much
-        of the query was too long to be read."""
-        scored = {head.name: head for head in fused.addends} if fused is not None else {}
-        main, found = self.models.main_head, []
-        if main in scored and "lexical" not in scored and self._is_chance(query):
-            found.append(
-                "None of these words is in the catalogue, and strings of random letters come as "
-                "near to some item: the hits may have nothing to do with the query."
-            )
-        if main in scored and (limit := getattr(self.models.encoder(main), "limit", None)):
-            unread = len(self.models.encoder(main).unknown(query))
-            if unread:
-                found.append(
-                    f"The query is longer than {main}'s {limit} tokens: it did not read the last "
-                    f"{unread} words."
-                )
-        return found
-
-    def _is_chance(self, query: str) -> bool:
-        """Whether the nearest item is no nearer than it would be to nonsense."""
-        head = self.head(self.models.main_head, query)
-        level = self.models.snapshot.facts.get("chance")
-        return head is not None and level is not None and bool(head.scores.max() <= level)
+        return Query(query, self.models).head(name, self)
 
     def pieces(self, head: str, position: int) -> LabelledVectors:
         """An item's texts as the sum that its key is in a dense head."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache, partial
 
 import numpy as np
 
 from qkvsearch.answers.search import TextSearch
 from qkvsearch.embeddings.labelled import LabelledVectors
-from qkvsearch.retrieval import Head, fuse_known
+from qkvsearch.retrieval import DenseKeys, Head, Part, fuse_known
 
 # By eye, on neighbours of well-known films: no judged set of neighbours was at hand.
 WEIGHTS = {"collaborative": 0.6, "semantic": 0.4}
@@ -24,15 +25,30 @@ class Neighbours:
     def fused(self, position: int) -> Head | None:
         """Scores of all items for the one in this row, None where nothing is known of it."""
         models = self.texts.models
-        words = partial(self.texts.pieces, models.main_head)
-        keys = models.dense_keys(models.main_head)
-        scored = {"semantic": keys.head("semantic", words(position), words)}
+        scored = {"semantic": self._by_text(position)}
         if models.implicit is not None:
             direction = self.direction(position)
             if direction.vectors.any():  # an item that nobody met has none
                 keys = models.item_directions
                 scored["collaborative"] = keys.head("collaborative", direction, self.direction)
         return fuse_known(scored, WEIGHTS)
+
+    def _by_text(self, position: int) -> Head | None:
+        """By the stored keys alone: the encoder is asked for words only where someone asks why."""
+        head = self.texts.models.main_head
+        keys = self.texts.models.dense_keys(head)
+        key = keys.vectors[[position]]
+        if not key.any():
+            return None
+        pieces = cache(partial(self.texts.pieces, head))
+
+        def parts(other: int) -> Sequence[Part]:
+            products = DenseKeys(keys.vectors[[other]])
+            found = products.head("semantic", pieces(position), lambda _: pieces(other))
+            return found.parts(0) if found else []
+
+        whole = keys.head("semantic", LabelledVectors([None], key))
+        return whole and replace(whole, parts=parts)
 
     def direction(self, position: int) -> LabelledVectors:
         """Who met an item, as one vector of length 1 that bears its title."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,12 +14,11 @@ from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.embeddings.history import History, Meeting
 from qkvsearch.embeddings.labelled import LabelledVectors
 from qkvsearch.errors import QkvError
+from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys, Ranking, rank
 
 # Histories and embeddings of so many users are held at once, but for the embeddings of `similar`.
 BLOCK = 2048
-
-Progress = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,9 @@ def command(
 ) -> None:
     """Add the items of FILE, or replace those whose ids are already there.
 
-    `search` finds them at once. Nothing is learned anew: the encoder and the tastes stay those of
-    the build, and nobody has met a new item yet. A replaced item keeps its interactions.
+    `search` finds them at once, and `recommend` places what nobody has met yet by its text, marked
+    cold. Nothing is learned anew: the encoder and the tastes stay those of the build. A replaced
+    item keeps its interactions.
 
     \b
     Example:

@@ -41,6 +41,11 @@ FILE = click.Path(path_type=Path)
     type=FILE,
     help="Their right answers: TREC judgements, or query<TAB>item[<TAB>grade].",
 )
+@click.option(
+    "--next-item",
+    is_flag=True,
+    help="Also train a model of what comes next (minutes; needs qkvsearch[train]).",
+)
 def command(
     source: str | None,
     items: Path | None,
@@ -48,6 +53,7 @@ def command(
     encoder: str,
     queries: Path | None,
     qrels: Path | None,
+    next_item: bool,
     **names: Any,
 ) -> None:
     """Build a workspace from SOURCE: the folder of a MovieLens data set, `sample:videos`,
@@ -85,7 +91,12 @@ def command(
     path = run.workspace or DEFAULT_WORKSPACE
     with run.progress() as progress:
         workspace = build_workspace(
-            path, dataset, encoder=encoder, judged=judged, progress=progress
+            path,
+            dataset,
+            encoder=encoder,
+            judged=judged,
+            next_item=next_item,
+            progress=progress,
         )
     counted = f"{len(dataset.catalog):,} items"
     if dataset.interactions is not None:
@@ -97,5 +108,7 @@ def command(
     run.say(f"Encoder: {facts['encoder']} ({facts['encoder_chosen']}).")
     if "texts_cut" in facts:
         run.say(f"Cut: {facts['texts_cut']}.")
+    if "tuned" in facts:
+        run.say("Tastes: with the settings that tune found; tune --reset goes back.")
     if "weights_from" in facts:
         run.say(f"The heads' weights were learned from {facts['weights_from']}.")

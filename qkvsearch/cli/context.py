@@ -17,8 +17,8 @@ import click
 from qkvsearch.errors import QkvError, WorkspaceError
 
 if TYPE_CHECKING:
-    from qkvsearch.builder import Progress
     from qkvsearch.engine import Engine
+    from qkvsearch.progress import Progress
 
 DEFAULT_WORKSPACE = Path(".qkvsearch")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -92,9 +91,11 @@ def _marked(title: str, words: list[str]) -> Any:
     """A title with the words that match the query in bold."""
     from rich.text import Text
 
+    from qkvsearch.answers.matches import word_spans
+
     text = Text(printable(title))
-    for word in words:
-        text.highlight_regex(rf"(?<!\w){re.escape(word)}(?!\w)", "bold green")
+    for start, end in word_spans(words, text.plain):
+        text.stylize("bold green", start, end)
     return text
 
 
@@ -134,7 +135,7 @@ def _reason(part: dict[str, Any]) -> str:
 
 def _by_word(parts: list[dict[str, Any]]) -> list[tuple[str, float]]:
     """What each word of the query adds by each head, with the word of the item that it met most;
-    the means, which are the same for every item, as one.
+    the heads' means, which are constants, as one.
     """
     words: dict[tuple[str, str], list[dict[str, Any]]] = {}
     means = 0.0
@@ -149,4 +150,4 @@ def _by_word(parts: list[dict[str, Any]]) -> list[tuple[str, float]]:
         name = f"{head}: {word}" if best == word else f"{head}: {word} ~ {best}"
         addends.append((name, sum(part["value"] for part in met)))
     addends.sort(key=lambda addend: -abs(addend[1]))
-    return [*addends, ("the means over all items", means)] if means else addends
+    return [*addends, ("the means of the heads", means)] if means else addends

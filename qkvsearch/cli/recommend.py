@@ -29,6 +29,13 @@ ONE_USER_ONLY = ("user", "likes", "explain", "diversity", "temperature")
     help="Only items whose ids are in FILE, one a line (- is stdin).",
 )
 @click.option(
+    "--model",
+    type=click.Choice(["tastes", "next-item"]),
+    default="tastes",
+    show_default=True,
+    help="What scores: all they met, or what comes next after it (build --next-item).",
+)
+@click.option(
     "--recent",
     metavar="N",
     type=click.IntRange(min=1),
@@ -64,6 +71,10 @@ def command(all_users: bool, only: Path | None, output: Output, **options: Any) 
       qkvsearch recommend --all-users -o recs.csv
     """
     if all_users:
+        if options.pop("model") != "tastes":
+            raise click.UsageError(
+                "--model next-item is for one user, and --all-users for everyone"
+            )
         given = [name for name in ONE_USER_ONLY if options.pop(name)]
         if given:
             name = {"likes": "like"}.get(given[0], given[0])

@@ -17,7 +17,8 @@ from qkvsearch.cli.render import Output
 @click.option(
     "--heads",
     metavar="NAMES",
-    help="Which heads score: lexical, semantic, or one by its name.  [default: all]",
+    help="Which heads score: lexical, semantic, token (a second pass, word by word), collaborative "
+    "(with --user), or one by its name.  [default: all]",
 )
 @click.option(
     "--fusion",

@@ -12,8 +12,9 @@ from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
+from qkvsearch.embeddings.labelled import NEGLIGIBLE
 from qkvsearch.embeddings.text import Analyzer
-from qkvsearch.embeddings.tokens import NEGLIGIBLE, TokenEncoder
+from qkvsearch.embeddings.tokens import TokenEncoder
 from qkvsearch.embeddings.vocabulary import count_terms
 
 

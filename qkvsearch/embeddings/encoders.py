@@ -61,9 +61,14 @@ def prior_weights(choice: str) -> dict[str, float]:
     return {name: weight / total for name, weight in weights.items()}
 
 
-def fitted_encoder(head: str, fields: Sequence[Sequence[str]], choice: str = "corpus") -> Encoder:
+def fitted_encoder(
+    head: str,
+    fields: Sequence[Sequence[str]],
+    choice: str = "corpus",
+    pretrained: Encoder | None = None,
+) -> Encoder:
     """The encoder of a dense head: learned from these columns of texts, weighted by them, or the
-    pretrained one that was chosen.
+    pretrained one that was chosen, which is read unless it is given.
     """
     if head == "contrastive":
         from qkvsearch.embeddings.contrastive import ContrastiveEncoder
@@ -74,12 +79,17 @@ def fitted_encoder(head: str, fields: Sequence[Sequence[str]], choice: str = "co
         from qkvsearch.embeddings.corpus import CorpusEncoder
 
         return CorpusEncoder().fit(texts).encoder_
-    if head == "static":
-        from qkvsearch.embeddings.static import StaticEncoder
+    encoder: Any = pretrained or pretrained_encoder(head, choice)
+    return encoder.weighted(np.sqrt(encoder.idf(texts))) if head == "static" else encoder
 
-        encoder = StaticEncoder.from_package()
-        return encoder.weighted(np.sqrt(encoder.idf(texts)))
-    return transformer(choice)
+
+def pretrained_encoder(head: str, choice: str) -> Any:
+    """What is installed for a dense head that is not learned from the catalogue: the static table,
+    unweighted, or the transformer of the name `choice` or in that folder. Raises `QkvError`.
+    """
+    from qkvsearch.embeddings.static import StaticEncoder
+
+    return StaticEncoder.from_package() if head == "static" else transformer(choice)
 
 
 def transformer(choice: str) -> Encoder:

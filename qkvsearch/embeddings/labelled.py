@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-# An embedding's length, of at most 1 a part, below which it is but rounding errors.
+# What is left of lengths of about 1, or of how far such numbers differ, is rounding errors below.
 NEGLIGIBLE = 1e-5
 
 

@@ -13,6 +13,7 @@ from qkvsearch.attention.gradients.layers import Pull
 from qkvsearch.attention.layers.initializers import Array
 from qkvsearch.attention.layers.state import prefixed, state
 from qkvsearch.attention.training import Adam, Minibatches
+from qkvsearch.embeddings.labelled import NEGLIGIBLE
 from qkvsearch.embeddings.pooling import Pooling, attention_options
 from qkvsearch.embeddings.tokens import TokenEncoder
 from qkvsearch.embeddings.vocabulary import Vocabulary
@@ -203,7 +204,7 @@ def mean_reciprocal_rank(model: Pooling, items: Sequence[Item]) -> float:
     for queries in columns:
         keys = total - queries
         lengths = np.linalg.norm(keys, axis=1)
-        known = queries.any(axis=1) & (lengths > 1e-5)
+        known = queries.any(axis=1) & (lengths > NEGLIGIBLE)
         if known.any():
             scores = queries[known] @ (keys[known] / lengths[known, None]).T
             ranks.append((scores >= np.diagonal(scores)[:, None]).sum(axis=1))

@@ -12,8 +12,8 @@ from qkvsearch.attention.layers.basic import Embedding, Linear
 from qkvsearch.attention.layers.initializers import Array
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention
 from qkvsearch.embeddings.context import COSINE_SCALE
-from qkvsearch.embeddings.labelled import LabelledVectors
-from qkvsearch.embeddings.tokens import NEGLIGIBLE, TokenEncoder
+from qkvsearch.embeddings.labelled import NEGLIGIBLE, LabelledVectors
+from qkvsearch.embeddings.tokens import TokenEncoder
 
 
 @dataclass(eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch.embeddings._subwords import is_blank, join_pieces, need, sum_rows, whole
-from qkvsearch.embeddings.labelled import LabelledVectors
-from qkvsearch.embeddings.tokens import NEGLIGIBLE
+from qkvsearch.embeddings.labelled import NEGLIGIBLE, LabelledVectors
 from qkvsearch.errors import QkvError
+from qkvsearch.progress import Progress
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-Progress = Callable[[str, int, int], None]
 
 PACKAGE = "wordllama"
 TABLE = "weights/l2_supercat_256.safetensors"
@@ -96,6 +95,20 @@ class StaticEncoder:
         labels, owners, ids = self._pieces(text)
         return [labels[owner] for owner in owners], ids
 
+    def rows_many(
+        self, texts: Sequence[str], progress: Progress | None = None
+    ) -> Iterator[np.ndarray]:
+        """The rows of `token_rows` for many texts, int32 (n,) each, some texts read at a time.
+
+        `progress` is called as ("reading", texts done, texts in all).
+        """
+        done = 0
+        for batch in self._id_batches(texts):
+            yield from (np.array(ids, dtype=np.int32) for ids in batch)
+            done += len(batch)
+            if progress is not None:
+                progress("reading", done, len(texts))
+
     def unknown(self, text: str) -> list[str]:
         """No word is unknown: every one is made of pieces, of single bytes if need be."""
         return []
@@ -145,14 +158,19 @@ class StaticEncoder:
         """How often each text has each token, sparse (n, n_tokens), some texts at a time."""
         from scipy.sparse import csr_matrix
 
-        for start in range(0, len(texts), BATCH):
-            batch = [whole(text) for text in texts[start : start + BATCH]]
-            batch = ["" if is_blank(text) else text for text in batch]
-            ids = [x.ids for x in self.tokenizer.encode_batch_fast(batch, add_special_tokens=False)]
+        for ids in self._id_batches(texts):
             indptr = np.cumsum([0, *map(len, ids)])
             indices = np.fromiter((i for row in ids for i in row), np.int32, indptr[-1])
             ones = np.ones(len(indices), dtype=np.float32)
-            yield csr_matrix((ones, indices, indptr), shape=(len(batch), len(self.vectors)))
+            yield csr_matrix((ones, indices, indptr), shape=(len(ids), len(self.vectors)))
+
+    def _id_batches(self, texts: Sequence[str]) -> Iterator[list[list[int]]]:
+        """The tokens of each text, some texts at a time."""
+        for start in range(0, len(texts), BATCH):
+            batch = [whole(text) for text in texts[start : start + BATCH]]
+            batch = ["" if is_blank(text) else text for text in batch]
+            found = self.tokenizer.encode_batch_fast(batch, add_special_tokens=False)
+            yield [encoding.ids for encoding in found]
 
 
 def find_package() -> Path | None:

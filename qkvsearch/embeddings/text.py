@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import pairwise
 
 # Han, kana and Hangul are written without spaces between words (or, for Korean, with endings
 # attached), so pairs of neighbouring characters stand in for words.
@@ -20,6 +21,10 @@ MARKS = (
 RUNS = re.compile(rf"[{CJK}]+|(?:(?![{CJK}_])[\w{MARKS}])+(?:'(?:(?![{CJK}_])[\w{MARKS}])+)*")
 ACCENTS = re.compile("[\u0300-\u036f]")
 MAX_TERM = 32
+# The vowels and finals of Korean syllables that are written letter by letter.
+JAMO = re.compile("[\u1160-\u11ff]")
+# Where in a text: (start, end).
+Span = tuple[int, int]
 
 STOP_WORDS = frozenset(
     """
@@ -90,20 +95,36 @@ class Analyzer:
         return terms + [char for run in re.findall(f"[{CJK}]{{2,}}", fold(text)) for char in run]
 
     def spans(self, text: str, terms: Container[str]) -> list[tuple[int, int]]:
-        """Where a text, as it is written, has words of these terms: (start, end), in order.
+        """Where a text, as it is written, has words of these of its `key_terms`: (start, end), in
+        order.
 
         >>> Analyzer().spans("The Cafés of Montréal", {"cafe"})
         [(4, 9)]
         """
-        found: list[tuple[int, int]] = []
-        for run in RUNS.finditer(text.replace("’", "'")):
-            tokens = list(self._split(fold(run[0])))
-            hits = [i for i, token in enumerate(tokens) if token.term in terms]
-            if len(tokens) == 1 and hits:
-                found.append(run.span())
-            elif hits and re.match(f"[{CJK}]", run[0]):  # token i is characters i and i + 1
-                found += [(run.start() + i, min(run.start() + i + 2, run.end())) for i in hits]
-        return _merged(found)
+        return _merged([span for span, term in self._placed(text, singles=True) if term in terms])
+
+    def token_spans(self, text: str) -> list[tuple[int, int]]:
+        """Where each of `tokens` stands in a text as it is written: (start, end).
+
+        >>> Analyzer().token_spans("Über 注意力")
+        [(0, 4), (5, 7), (6, 8)]
+        """
+        return [span for span, _ in self._placed(text)]
+
+    def _placed(self, text: str, singles: bool = False) -> Iterator[tuple[Span, str]]:
+        """The terms of `tokens` and where they stand; with `singles` also each character of a
+        CJK run, before the pair that it begins.
+        """
+        folded, places = _fold_placed(text)
+        for run in RUNS.finditer(folded):
+            is_cjk = re.match(f"[{CJK}]", run[0])
+            for i, token in enumerate(self._split(run[0])):
+                first, last = run.start() + i, run.start() + i + len(token.text) - 1
+                if singles and is_cjk and last > first:
+                    yield places[first], folded[first]
+                yield (places[first][0], places[last][1]), token.term
+            if singles and is_cjk and len(run[0]) > 1:
+                yield places[run.end() - 1], folded[run.end() - 1]
 
     def _split(self, run: str) -> Iterator[Token]:
         if re.match(f"[{CJK}]", run):
@@ -114,12 +135,12 @@ class Analyzer:
             yield Token(run, term[:MAX_TERM], run in self.stop_words)
 
 
-def _merged(spans: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _merged(spans: list[Span]) -> list[Span]:
     """Overlapping character pairs as one span."""
-    merged: list[tuple[int, int]] = []
+    merged: list[Span] = []
     for start, end in spans:
         if merged and start < merged[-1][1]:
-            merged[-1] = merged[-1][0], end
+            merged[-1] = merged[-1][0], max(end, merged[-1][1])
         else:
             merged.append((start, end))
     return merged
@@ -134,6 +155,33 @@ def fold(text: str) -> str:
     # Decomposed before as well: "𝐀" has no lower case, but the "A" that it stands for has.
     plain = unicodedata.normalize("NFKD", text.replace("’", "'")).casefold()
     return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFKD", plain)))
+
+
+def _fold_placed(text: str) -> tuple[str, list[Span]]:
+    """`fold(text)`, and of each of its characters which of the text it was made of.
+
+    A character is folded with the marks and vowels after it, which are all that can change it.
+    """
+    starts = [i for i, char in enumerate(text) if not (i and _joins(char))]
+    folded: list[str] = []
+    places: list[Span] = []
+    for start, end in pairwise([*starts, len(text)]):
+        piece = _fold_piece(text[start:end])
+        folded.append(piece)
+        places += [(start, end)] * len(piece)
+    return "".join(folded), places
+
+
+@lru_cache(maxsize=1 << 14)
+def _joins(char: str) -> bool:
+    """Whether a character may become one with those before it."""
+    first = unicodedata.normalize("NFKD", char)[0]
+    return unicodedata.category(first)[0] == "M" or JAMO.match(first) is not None
+
+
+@lru_cache(maxsize=1 << 14)
+def _fold_piece(piece: str) -> str:
+    return fold(piece)
 
 
 @lru_cache(maxsize=1 << 17)

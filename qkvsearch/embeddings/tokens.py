@@ -8,13 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from qkvsearch.embeddings.labelled import LabelledVectors
+from qkvsearch.embeddings.labelled import NEGLIGIBLE, LabelledVectors
 from qkvsearch.embeddings.text import Analyzer
 from qkvsearch.embeddings.vocabulary import Vocabulary
 
 PADDING = "<PAD>"
-# Of a text's length, what its vector must keep to be more than rounding errors.
-NEGLIGIBLE = 1e-5
 
 
 @dataclass(frozen=True)

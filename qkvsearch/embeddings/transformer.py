@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,8 +18,8 @@ from qkvsearch.embeddings.context import MASKS
 from qkvsearch.embeddings.labelled import LabelledVectors
 from qkvsearch.embeddings.tokens import PADDING
 from qkvsearch.errors import QkvError
+from qkvsearch.progress import Progress
 
-Progress = Callable[[str, int, int], None]
 # The special token that stands for padding in a BERT vocabulary.
 PAD_TOKEN = "[PAD]"
 # A piece that continues the word before it.
@@ -33,6 +33,29 @@ class Encoded(NamedTuple):
 
     embeddings: np.ndarray
     cut: np.ndarray
+
+
+class Reading(NamedTuple):
+    """What one pass through the layers makes of a text.
+
+    parts, words: what `encode` and `sequence` give. n_unread: the words beyond the limit.
+    """
+
+    parts: LabelledVectors
+    words: LabelledVectors
+    n_unread: int
+
+
+class Pieces(NamedTuple):
+    """A text as the model reads it.
+
+    ids: int32 (n,), special tokens included; none for a text of nothing to see. owners: int64
+    (n,), the word that each piece belongs to, −1 for a special token. n_words: how many there are.
+    """
+
+    ids: np.ndarray
+    owners: np.ndarray
+    n_words: int
 
 
 @dataclass(frozen=True)
@@ -100,37 +123,53 @@ class TransformerEncoder:
 
         Each is the sum of its pieces' final vectors, over their number and the mean's length.
         """
-        text, encoding = self._tokenize(text)
-        if encoding is None:
-            return self._nothing()
-        vectors = self._final(encoding)
-        shares = vectors / np.linalg.norm(vectors.sum(axis=0))
-        labels, owners = self._words(text, encoding)
-        return LabelledVectors(labels, sum_rows(shares, owners, len(labels)))
+        return self.read(text).parts
 
     def sequence(self, text: str) -> LabelledVectors:
         """One contextual vector for each word in reading order, the mean of its pieces'; special
         tokens are read but left out.
         """
+        return self.read(text).words
+
+    def read(self, text: str) -> Reading:
+        """`encode` and `sequence` by one pass, and how much of the text was not read."""
         text, encoding = self._tokenize(text)
         if encoding is None:
-            return self._nothing()
-        return self._by_word(text, encoding, self._final(encoding))
+            return Reading(self._nothing(), self._nothing(), 0)
+        vectors = self._final(encoding)
+        shares = vectors / np.linalg.norm(vectors.sum(axis=0))
+        labels, owners = self._words(text, encoding)
+        parts = LabelledVectors(labels, sum_rows(shares, owners, len(labels)))
+        beyond = [word for word in _beyond(text, encoding) if any(map(str.isalnum, word))]
+        labels, owners = _owners(text, encoding)
+        words = LabelledVectors(labels, _word_means(vectors, owners, len(labels)))
+        return Reading(parts, words, len(beyond))
+
+    def pieces_many(self, texts: Sequence[str]) -> Iterator[Pieces]:
+        """Each text in pieces, some texts read at a time."""
+        for start in range(0, len(texts), BATCH):
+            batch = [whole(text) for text in texts[start : start + BATCH]]
+            for text, found in zip(batch, self.tokenizer.encode_batch(batch), strict=True):
+                if self._says_nothing(text, found):
+                    yield Pieces(np.zeros(0, np.int32), np.zeros(0, np.int64), 0)
+                    continue
+                words, owners = _owners(text, found)
+                yield Pieces(np.array(found.ids, dtype=np.int32), owners, len(words))
 
     def sequence_many(
-        self, texts: Sequence[str], progress: Progress | None = None
+        self, read: Sequence[Pieces], progress: Progress | None = None
     ) -> Iterator[tuple[int, np.ndarray]]:
-        """The vectors of `sequence` for many texts, as (which text, float32 (n_words, d)), in the
-        order in which they are done; texts of nothing to see are left out.
+        """The vectors of `sequence` for many texts that `pieces_many` read, as (which text, float32
+        (n_words, d)), in the order in which they are done; texts of nothing to see are left out.
 
         `progress` is called as ("encoding", texts done, texts in all).
         """
         from qkvsearch.embeddings._packed import SCORES, Buffers, chunks_of, embed, run_layer
 
-        ids, _ = self._tokenize_many(texts)
+        ids = [pieces.ids for pieces in read]
         lengths = np.array([len(row) for row in ids], dtype=np.int64)
         chunks = list(chunks_of(lengths))
-        done = len(texts) - int((lengths > 0).sum())
+        done = len(read) - int((lengths > 0).sum())
         hidden = max((len(x.feed_forward.hidden.weight) for x in self.encoder.layers), default=0)
         n_scores = max(SCORES, int(lengths.max(initial=0)) ** 2)
         for chunk in chunks:
@@ -140,21 +179,15 @@ class TransformerEncoder:
                 run_layer(layer, x, chunk, buffers)
             ends = np.cumsum(lengths[chunk.texts])
             for i, vectors in zip(chunk.texts.tolist(), np.split(x, ends[:-1]), strict=True):
-                text, encoding = self._tokenize(texts[i])
-                yield i, self._by_word(text, encoding, vectors).vectors
+                yield i, _word_means(vectors, read[i].owners, read[i].n_words)
             done += len(chunk.texts)
             if progress is not None:
-                progress("encoding", done, len(texts))
+                progress("encoding", done, len(read))
 
     def unknown(self, text: str) -> list[str]:
         """The words beyond the limit, once each: `sequence` leaves them out."""
         text, encoding = self._tokenize(text)
-        if encoding is None:
-            return []
-        read = max((end for _, end in _spans(encoding)), default=0)
-        beyond = [span for part in encoding.overflowing for span in _spans(part)]
-        words, _ = join_pieces(text, [span for span in beyond if span[0] >= read])
-        return list(dict.fromkeys(words))
+        return [] if encoding is None else list(dict.fromkeys(_beyond(text, encoding)))
 
     def layers(self, text: str, mask: str = "none") -> Layers:
         """Every layer's hidden states and attention weights, piece by piece.
@@ -231,12 +264,6 @@ class TransformerEncoder:
         vectors: np.ndarray = self.encoder(self.embedding(np.array(encoding.ids, dtype=np.int64)))
         return vectors
 
-    def _by_word(self, text: str, encoding: Any, vectors: np.ndarray) -> LabelledVectors:
-        """The mean of the vectors of each word's pieces; special tokens left out."""
-        labels, owners = join_pieces(text, _spans(encoding))
-        sums = sum_rows(vectors[~_is_added(encoding)], owners, len(labels))
-        return LabelledVectors(labels, sums / np.bincount(owners)[:, None].astype(np.float32))
-
     def _words(self, text: str, encoding: Any) -> tuple[list[str], np.ndarray]:
         """Labels of words and special tokens, and of each piece the one it belongs to."""
         added = _is_added(encoding)
@@ -254,6 +281,22 @@ class TransformerEncoder:
         return LabelledVectors([], np.zeros((0, self.n_components), dtype=np.float32))
 
 
+def _owners(text: str, encoding: Any) -> tuple[list[str], np.ndarray]:
+    """The words of a text, and the one of each piece, −1 for a special token."""
+    words, owners = join_pieces(text, _spans(encoding))
+    added = _is_added(encoding)
+    every = np.full(len(added), -1, dtype=np.int64)
+    every[~added] = owners
+    return words, every
+
+
+def _word_means(vectors: np.ndarray, owners: np.ndarray, n_words: int) -> np.ndarray:
+    """The mean of the vectors of each word's pieces, (n_words, d); special tokens left out."""
+    vectors, owners = vectors[owners >= 0], owners[owners >= 0]
+    sums = sum_rows(vectors, owners, n_words)
+    return np.asarray(sums / np.bincount(owners, minlength=n_words)[:, None].astype(np.float32))
+
+
 def _is_added(encoding: Any) -> np.ndarray:
     """Which tokens the tokenizer added, and stand nowhere in the text."""
     return np.array(encoding.special_tokens_mask, dtype=bool)
@@ -263,6 +306,13 @@ def _spans(encoding: Any) -> list[tuple[int, int]]:
     """Where the pieces of the text itself stand in it."""
     pairs = zip(encoding.offsets, encoding.special_tokens_mask, strict=True)
     return [span for span, is_added in pairs if not is_added]
+
+
+def _beyond(text: str, encoding: Any) -> list[str]:
+    """The words that begin, or go on, beyond the limit."""
+    read = max((end for _, end in _spans(encoding)), default=0)
+    beyond = [span for part in encoding.overflowing for span in _spans(part)]
+    return join_pieces(text, [span for span in beyond if span[0] >= read])[0]
 
 
 def _piece_labels(text: str, encoding: Any) -> list[str]:

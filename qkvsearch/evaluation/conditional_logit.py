@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from qkvsearch.retrieval.heads import mean_and_deviation
+
 # (heads, queries, items) standardised scores.
 Scores = np.ndarray
 
@@ -34,9 +36,15 @@ class Alternatives(NamedTuple):
 
 
 def standardised(scores: np.ndarray) -> np.ndarray:
-    """Each query's scores in standard deviations from their mean, as fusion has them."""
-    spread = scores.std(axis=1, keepdims=True)
-    return (scores - scores.mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1)
+    """Each query's scores in standard deviations from their mean, as fusion has them: zeros where
+    they differ by rounding errors alone.
+
+    >>> standardised(np.array([[1.0, 3.0]]))
+    array([[-1.,  1.]])
+    """
+    mean, deviation = mean_and_deviation(scores)
+    factor = np.where(deviation > 0, 1 / np.where(deviation > 0, deviation, 1), 0)
+    return (scores - mean.astype(scores.dtype)) * factor.astype(scores.dtype)
 
 
 def conditional_logit(sets: Sequence[Alternatives]) -> np.ndarray:

@@ -6,7 +6,8 @@ be found. Queries that someone judged say more: `judged_weights` learns from tho
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from qkvsearch.evaluation.conditional_logit import (
     conditional_logit,
     standardised,
 )
+from qkvsearch.evaluation.judged_weights import lexical_scores
+from qkvsearch.retrieval.keys import LexicalKeys
 
 # A fifth of the items, at most so many, are asked for, each by a passage of at most so many words.
 MOST_QUERIES, LONGEST_QUERY, SHORTEST_FIELD = 500, 25, 3
@@ -31,18 +34,28 @@ Columns = Sequence[Sequence[str]]
 
 
 def learn_head_weights(
-    fields: Columns, encoders: Mapping[str, Encoder], prior: Mapping[str, float], seed: int = 0
+    fields: Columns,
+    encoders: Mapping[str, Encoder],
+    prior: Mapping[str, float],
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, float]:
     """Halfway between the prior weights and those learned from made queries; the prior alone where
     no column can be asked for.
 
     fields: the text columns, each with one text an item. encoders: the dense heads' encoders.
-    prior: a weight for every head, "lexical" included, which add up to 1.
+    prior: a weight for every head, "lexical" included, which add up to 1. progress: called with
+    the columns done and the columns in all.
     """
     rng = np.random.default_rng(seed)
     heads = list(prior)
-    made = [made_scores(fields, column, encoders, heads, rng) for column in range(len(fields))]
-    sets = [scores for scores in made if scores is not None]
+    sets = []
+    for column in range(len(fields)):
+        scores = made_scores(fields, column, encoders, heads, rng)
+        if scores is not None:
+            sets.append(scores)
+        if progress is not None:
+            progress(column + 1, len(fields))
     if not sets:
         return dict(prior)
     learned = conditional_logit([Alternatives.each_its_own(scores) for scores in sets])
@@ -60,18 +73,21 @@ def made_scores(
     columns say; None where the column cannot be asked for.
 
     Encoders learned from the catalogue are learned anew without the sampled items: a word that one
-    item alone has would give it away.
+    item alone has would give it away. Static keeps its weights, which have counted the sampled
+    texts, too: they say how rare a token is, not where it stands.
     """
+    analyzer = Analyzer()
     others = [texts for j, texts in enumerate(fields) if j != column]
-    asked = [
+    in_any_order = (
         i
-        for i, text in enumerate(fields[column])
-        if len(text.split()) >= SHORTEST_FIELD and any(texts[i].strip() for texts in others)
-    ]
-    n_queries = min(len(asked), MOST_QUERIES, len(fields[column]) // 5)
-    if n_queries < FEWEST_QUERIES:
+        for i in rng.permutation(len(fields[column]))
+        if any(texts[i].strip() for texts in others)
+        and len(analyzer.tokens(fields[column][i])) >= SHORTEST_FIELD
+    )
+    asked = list(islice(in_any_order, min(MOST_QUERIES, len(fields[column]) // 5)))
+    if len(asked) < FEWEST_QUERIES:
         return None
-    sample = np.sort(rng.choice(asked, n_queries, replace=False))
+    sample = np.sort(asked)
     queries = [passage(fields[column][i], rng) for i in sample]
     keys = [[texts[i] for i in sample] for texts in others]
     if overlap(queries, keys) >= MOST_OVERLAP:
@@ -81,7 +97,7 @@ def made_scores(
 
     def scores(head: str) -> np.ndarray:
         if head == "lexical":
-            return lexical_scores(queries, keys)
+            return lexical_scores(lexical_keys(keys), queries)
         encoder = fitted_encoder(head, rest) if head in LEARNED else encoders[head]
         return encoder.encode_many(queries) @ item_keys(encoder.encode_many, keys).T
 
@@ -89,10 +105,12 @@ def made_scores(
 
 
 def passage(text: str, rng: np.random.Generator) -> str:
-    """At most 25 words in a row, from anywhere in the text."""
-    words = text.split()
-    start = rng.integers(max(1, len(words) - LONGEST_QUERY + 1))
-    return " ".join(words[start : start + LONGEST_QUERY])
+    """At most 25 words in a row, from anywhere in the text, as they are written there."""
+    words = Analyzer().token_spans(text)
+    if len(words) <= LONGEST_QUERY:
+        return text
+    first = rng.integers(len(words) - LONGEST_QUERY + 1)
+    return text[words[first][0] : words[first + LONGEST_QUERY - 1][1]]
 
 
 def overlap(queries: Sequence[str], keys: Columns) -> float:
@@ -106,12 +124,7 @@ def overlap(queries: Sequence[str], keys: Columns) -> float:
     return float(np.mean(shares))
 
 
-def lexical_scores(queries: Sequence[str], keys: Columns) -> np.ndarray:
-    """BM25 (queries, items) among these items alone."""
-    from qkvsearch.retrieval.keys import LexicalKeys
-
-    texts = ["\n".join(fields) for fields in zip(*keys, strict=True)]
-    index = LexicalKeys.from_counts(*count_terms(texts, Analyzer().key_terms))
-    analyzer = Analyzer()
-    found = [index.head(analyzer.query_tokens(query)) for query in queries]
-    return np.stack([np.zeros(len(texts)) if head is None else head.scores for head in found])
+def lexical_keys(fields: Columns) -> LexicalKeys:
+    """Keys of these items alone."""
+    texts = ["\n".join(columns) for columns in zip(*fields, strict=True)]
+    return LexicalKeys.from_counts(*count_terms(texts, Analyzer().key_terms))

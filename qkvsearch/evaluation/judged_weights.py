@@ -94,7 +94,7 @@ def learn_from_judgements(
     encoders: the dense heads'. keys: what each has of the items, (n_items, d). prior: a weight for
     every head, "lexical" included, which add up to 1.
     """
-    scorers: dict[str, Scorer] = {"lexical": lambda texts: _lexical_scores(lexical, texts)}
+    scorers: dict[str, Scorer] = {"lexical": lambda texts: lexical_scores(lexical, texts)}
     for name, encoder in encoders.items():
         scorers[name] = _dense_scorer(encoder, keys[name])
     weights = np.array(list(prior.values()))
@@ -153,7 +153,8 @@ def _joined(sets: Sequence[Alternatives]) -> Alternatives:
     )
 
 
-def _lexical_scores(keys: LexicalKeys, texts: Sequence[str]) -> np.ndarray:
+def lexical_scores(keys: LexicalKeys, texts: Sequence[str]) -> np.ndarray:
+    """BM25 (queries, n_items), zeros for a query of unknown words."""
     scores = np.zeros((len(texts), keys.n_items), dtype=np.float32)
     analyzer = Analyzer()
     for row, text in zip(scores, texts, strict=True):

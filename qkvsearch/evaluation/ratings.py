@@ -6,8 +6,9 @@ import numpy as np
 
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings.explicit import BiasedMF
-from qkvsearch.evaluation.report import OURS, Progress
+from qkvsearch.evaluation.report import OURS
 from qkvsearch.evaluation.splits import Split
+from qkvsearch.progress import Progress
 
 # So many ratings of nothing in particular are added to an item's and to a user's own.
 ITEM_DAMPING = 25.0

@@ -24,8 +24,9 @@ from qkvsearch.evaluation.metrics import (
 )
 from qkvsearch.evaluation.panel import Panel, Tastes, scale_of
 from qkvsearch.evaluation.ratings import rating_errors
-from qkvsearch.evaluation.report import OURS, Difference, Evaluation, Metrics, Progress, best_of
+from qkvsearch.evaluation.report import OURS, Difference, Evaluation, Metrics, best_of
 from qkvsearch.evaluation.splits import Split, split
+from qkvsearch.progress import Progress
 
 # Of a ranking and the grades of the relevant, at k.
 RELEVANCE: dict[str, Callable[..., float]] = {

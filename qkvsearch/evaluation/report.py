@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 # Name of a figure, such as "ndcg@10", to its value.
 Metrics = dict[str, float]
-# What is being done, how far, of how much.
-Progress = Callable[[str, int, int], None]
 
 OURS = "qkvsearch"
 LOWER_IS_BETTER = frozenset({"rmse", "mae"})

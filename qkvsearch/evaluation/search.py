@@ -10,7 +10,8 @@ from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.data.judgements import Judgements, Queries
 from qkvsearch.errors import DataError, suggest
 from qkvsearch.evaluation.metrics import Grades, Ranked, ndcg, recall, reciprocal_rank
-from qkvsearch.evaluation.report import Evaluation, Metrics, Progress
+from qkvsearch.evaluation.report import Evaluation, Metrics
+from qkvsearch.progress import Progress
 
 # A query's text and how many hits to the ids of the hits, best first.
 Search = Callable[[str, int], Sequence[Id]]

@@ -15,8 +15,8 @@ from qkvsearch.embeddings.implicit import ImplicitALS
 from qkvsearch.evaluation.bootstrap import interval, resampled_means
 from qkvsearch.evaluation.metrics import ndcg
 from qkvsearch.evaluation.panel import Panel, Tastes, scale_of
-from qkvsearch.evaluation.report import Progress
 from qkvsearch.evaluation.splits import split
+from qkvsearch.progress import Progress
 
 Settings = dict[str, Any]
 

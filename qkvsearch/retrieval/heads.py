@@ -27,7 +27,7 @@ class Head:
 
     scores: float32 (n_items,). answers: bool (n_items,), the items that this head has anything to
     say about, or None for all. `parts(position)` add up to `scores[position]`. A fused head keeps
-    the heads that it is the sum of as `addends`.
+    the heads that it is the sum of as `addends`. `notes`: what whoever asked should know.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Head:
     parts: Callable[[int], Sequence[Part]]
     answers: np.ndarray | None = None
     addends: Sequence[Head] = ()
+    notes: Sequence[str] = ()
 
     def by_name(self, position: int) -> dict[str, float]:
         """What each fused head adds to one score."""
@@ -49,17 +50,7 @@ def fuse(heads: Sequence[Head], weights: Sequence[float]) -> Head:
     combination", on score normalisation). Weights are scaled to sum to 1 over the heads present.
     In the parts the mean appears as a constant of its own, with neither query nor key.
     """
-    shares = np.asarray(weights, dtype=np.float64) / np.sum(weights)
-    scaled = [_standardise(head, share) for head, share in zip(heads, shares, strict=True)]
-    answering = [head.answers for head in heads if head.answers is not None]
-    answers = np.any(answering, axis=0) if len(answering) == len(heads) else None
-    return Head(
-        name="+".join(head.name for head in heads),
-        scores=np.asarray(sum(head.scores for head in scaled), dtype=np.float32),
-        parts=lambda position: [part for head in scaled for part in head.parts(position)],
-        answers=answers,
-        addends=scaled,
-    )
+    return _fused(heads, weights, _standardise)
 
 
 def fuse_ranks(heads: Sequence[Head], weights: Sequence[float]) -> Head:
@@ -69,16 +60,7 @@ def fuse_ranks(heads: Sequence[Head], weights: Sequence[float]) -> Head:
     scaled to sum to 1. It heeds no head's certainty, only its order: an item that a head has
     nothing to say about gets nothing from it. A head is one part of a score, under its rank.
     """
-    shares = np.asarray(weights, dtype=np.float64) / np.sum(weights)
-    ranked = [_by_rank(head, share) for head, share in zip(heads, shares, strict=True)]
-    answering = [head.answers for head in heads if head.answers is not None]
-    return Head(
-        name="+".join(head.name for head in heads),
-        scores=np.asarray(sum(head.scores for head in ranked), dtype=np.float32),
-        parts=lambda position: [part for head in ranked for part in head.parts(position)],
-        answers=np.any(answering, axis=0) if len(answering) == len(heads) else None,
-        addends=ranked,
-    )
+    return _fused(heads, weights, _by_rank)
 
 
 def fuse_known(scored: Mapping[str, Head | None], weights: Mapping[str, float]) -> Head | None:
@@ -87,6 +69,32 @@ def fuse_known(scored: Mapping[str, Head | None], weights: Mapping[str, float]) 
     if not present:
         return None
     return fuse(list(present.values()), [weights[name] for name in present])
+
+
+def mean_and_deviation(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of scores (..., n_items), (..., 1) each and float64; a deviation of 0 where scores differ by
+    rounding errors alone, and so tell no item from another.
+    """
+    mean = scores.mean(axis=-1, dtype=np.float64, keepdims=True)
+    deviation = scores.std(axis=-1, dtype=np.float64, keepdims=True)
+    largest = np.abs(scores).max(axis=-1, initial=0, keepdims=True)
+    return mean, np.where(deviation > 1e-6 * largest, deviation, 0)
+
+
+def _fused(
+    heads: Sequence[Head], weights: Sequence[float], scale: Callable[[Head, float], Head]
+) -> Head:
+    """The sum of the heads, each scaled with its share of the weights."""
+    shares = np.asarray(weights, dtype=np.float64) / np.sum(weights)
+    scaled = [scale(head, share) for head, share in zip(heads, shares, strict=True)]
+    answering = [head.answers for head in heads if head.answers is not None]
+    return Head(
+        name="+".join(head.name for head in heads),
+        scores=np.asarray(sum(head.scores for head in scaled), dtype=np.float32),
+        parts=lambda position: [part for head in scaled for part in head.parts(position)],
+        answers=np.any(answering, axis=0) if len(answering) == len(heads) else None,
+        addends=scaled,
+    )
 
 
 def _by_rank(head: Head, share: float) -> Head:
@@ -108,9 +116,8 @@ def _by_rank(head: Head, share: float) -> Head:
 def _standardise(head: Head, share: float) -> Head:
     """`share` · (scores − mean) / standard deviation, and its parts."""
     wide = head.scores.astype(np.float64)
-    mean, deviation = float(wide.mean()), float(wide.std())
-    # Scores that differ by rounding errors alone tell no item from another.
-    factor = share / deviation if deviation > 1e-6 * np.abs(wide).max() else 0.0
+    mean, deviation = (float(found[0]) for found in mean_and_deviation(wide))
+    factor = share / deviation if deviation else 0.0
 
     def parts(position: int) -> list[Part]:
         scaled = [part._replace(value=part.value * factor) for part in head.parts(position)]

@@ -6,18 +6,21 @@ word of the item. Here the word attends over all of them: a temperature near 0 i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from qkvsearch.attention import hide, softmax
-from qkvsearch.embeddings.labelled import LabelledVectors
+from qkvsearch.embeddings.labelled import NEGLIGIBLE, LabelledVectors
 from qkvsearch.embeddings.text import Analyzer
 from qkvsearch.retrieval.heads import Head, Part
 from qkvsearch.retrieval.keys import LexicalKeys
+from qkvsearch.retrieval.quantized import LEVELS
 from qkvsearch.retrieval.topk import top_k
+
+T = TypeVar("T")
 
 NAME = "token"
 # The candidates of the second pass.
@@ -25,12 +28,8 @@ DEPTH = 100
 # Of an item's text so many tokens are kept; of a catalogue so many, or the head is left out: in
 # int8, 384 MB of MiniLM's.
 LONGEST_ITEM, MOST_TOKENS = 128, 1_000_000
-# The largest code of an int8 component.
-LEVELS = 127
 # Equal keys may get scores that differ in the last bit; rounded, they tie, and ids decide.
 DECIMALS = 6
-# The scores of candidates that differ by less tell none from another.
-NEGLIGIBLE = 1e-5
 # The similarities that an attention weight of e times another stands for, and how much one standard
 # deviation counts beside a fused score, by the head whose tokens are compared: `token_head.py`
 # among the benchmarks. A head that is not named has no second pass.
@@ -210,6 +209,11 @@ def text_tokens(encoder: Any, text: str) -> LabelledVectors:
         tokens = LabelledVectors(labels, encoder.vectors[rows])
     else:
         tokens = encoder.sequence(text)
+    return at_length_1(tokens)
+
+
+def at_length_1(tokens: LabelledVectors) -> LabelledVectors:
+    """The same labels with unit vectors, float32."""
     norms = np.linalg.norm(tokens.vectors, axis=1, keepdims=True)
     vectors = tokens.vectors / np.where(norms > 0, norms, 1)
     return LabelledVectors(tokens.labels, vectors.astype(np.float32))
@@ -219,18 +223,41 @@ def item_tokens(
     encoder: Any,
     fields: Sequence[Sequence[str]],
     progress: Callable[[str, int, int], None] | None = None,
-) -> list[np.ndarray]:
+    room: int | None = None,
+) -> list[np.ndarray] | None:
     """What `TokenKeys.stored` holds of each item given as columns of texts: int32 (n,) rows of the
-    encoder's table, or int8 (n, d) of a transformer's vectors; at most `LONGEST_ITEM` of each."""
+    encoder's table, or int8 (n, d) of a transformer's vectors; at most `LONGEST_ITEM` of each.
+
+    None where they are more than `room`, by default `MOST_TOKENS`: as soon as that is plain, and
+    before a transformer encodes any.
+    """
     texts = [joined(columns) for columns in zip(*fields, strict=True)]
+    room = MOST_TOKENS if room is None else room
+    if hasattr(encoder, "rows_many"):
+        return _within(room, (x[:LONGEST_ITEM] for x in encoder.rows_many(texts, progress)), len)
     if hasattr(encoder, "token_rows"):
-        rows = (encoder.token_rows(text)[1] for text in texts)
-        return [found[:LONGEST_ITEM].astype(np.int32) for found in rows]
+        rows = (encoder.token_rows(text)[1][:LONGEST_ITEM].astype(np.int32) for text in texts)
+        return _within(room, rows, len)
+    read = _within(
+        room, encoder.pieces_many(texts), lambda pieces: min(pieces.n_words, LONGEST_ITEM)
+    )
+    if read is None:
+        return None
     found = [np.zeros((0, encoder.n_components), dtype=np.int8)] * len(texts)
-    pairs: Iterator[tuple[int, np.ndarray]] = encoder.sequence_many(texts, progress)
-    for i, vectors in pairs:
+    for i, vectors in encoder.sequence_many(read, progress):
         found[i] = directions(vectors[:LONGEST_ITEM])
     return found
+
+
+def _within(room: int, found: Iterable[T], n_tokens: Callable[[T], int]) -> list[T] | None:
+    """All of `found`; None as soon as they have more than `room` tokens."""
+    kept = []
+    for one in found:
+        room -= n_tokens(one)
+        if room < 0:
+            return None
+        kept.append(one)
+    return kept
 
 
 def table_of(encoder: Any) -> np.ndarray | None:
@@ -249,9 +276,11 @@ def directions(vectors: np.ndarray) -> np.ndarray:
     return np.rint(vectors / np.where(largest > 0, largest, 1) * LEVELS).astype(np.int8)
 
 
-def token_keys(found: Sequence[np.ndarray], table: np.ndarray | None = None) -> TokenKeys | None:
-    """Keys of all items' tokens; None where they are more than `MOST_TOKENS`."""
-    indptr = np.cumsum([0, *map(len, found)], dtype=np.int64)
-    if not 0 < indptr[-1] <= MOST_TOKENS:
+def token_keys(
+    found: Sequence[np.ndarray] | None, table: np.ndarray | None = None
+) -> TokenKeys | None:
+    """Keys of the tokens that `item_tokens` found; None where it found none, or too many."""
+    if found is None or not any(map(len, found)):
         return None
+    indptr = np.cumsum([0, *map(len, found)], dtype=np.int64)
     return TokenKeys(indptr, np.concatenate(found), table)

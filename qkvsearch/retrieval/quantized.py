@@ -10,6 +10,7 @@ import numpy as np
 
 from qkvsearch.retrieval.topk import MOST_KEYS, Score, search_blocks, top_k
 
+# The largest code of an int8 component.
 LEVELS = 127
 # Up to so many queries a pass over the codes each beats turning them into float32 for BLAS.
 FEW = 2

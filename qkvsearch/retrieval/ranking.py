@@ -121,4 +121,4 @@ def rank(
         )
         for i, position in enumerate(positions)
     ]
-    return Ranking(hits, positions, temperature, int(allowed.sum()), head)
+    return Ranking(hits, positions, temperature, int(allowed.sum()), head, head.notes)

@@ -12,8 +12,9 @@ import numpy as np
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import QkvError, WorkspaceError
+from qkvsearch.progress import Progress
 from qkvsearch.revision.items import Change, with_items, without_items
-from qkvsearch.revision.models import Progress, revised_contents
+from qkvsearch.revision.models import revised_contents
 from qkvsearch.workspace import Snapshot, Workspace
 
 if TYPE_CHECKING:
@@ -46,8 +47,9 @@ def add_items(
     """Add the items of a file or frame to the workspace at `path`, and publish.
 
     An item whose id is already there is replaced; its interactions stay. Search finds the new
-    items at once; who meets them is not known, so `recommend` does not. Raises `QkvError`, and
-    `DataError` where the file lacks a column that search reads.
+    items at once. Nobody has met them yet: where the build learned how text tells of taste,
+    `recommend` places them by their text, marked `cold`. Raises `QkvError`, and `DataError` where
+    the file lacks a column that search reads.
     """
     return _revise(path, lambda build: with_items(build, source, columns or Columns()), progress)
 
@@ -65,7 +67,8 @@ def remove_items(
     Nothing is removed where one of them is unknown (`UnknownIdError`). Raises `QkvError` where no
     item would be left.
     """
-    named = [items] if isinstance(items, int | str) else list(items)
+    is_many = isinstance(items, Iterable) and not isinstance(items, str)
+    named: list[Any] = list(items) if is_many else [items]  # type: ignore[arg-type]
     if bool(named) == (where is not None):
         raise QkvError("name the items to remove, or give a condition (where): one of the two")
 

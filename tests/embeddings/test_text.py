@@ -8,6 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from qkvsearch.answers.matches import word_spans
 from qkvsearch.embeddings.text import MAX_TERM, STOP_WORDS, Analyzer, fold
 
 analyzer = Analyzer()
@@ -165,6 +166,12 @@ def test_a_very_long_word_is_cut_as_a_term_and_kept_as_a_label():
         ("Don’t stop", "don't", ["Don’t"]),
         ("自注意力机制", "注意力", ["注意力"]),
         ("一 猫", "猫", ["猫"]),
+        ("猫咪视频", "猫", ["猫"]),
+        ("Montre\u0301al", "Montréal", ["Montre\u0301al"]),
+        ("a ｶﾞｲﾄﾞ", "ガイド", ["ｶﾞｲﾄﾞ"]),
+        ("a ＤＪ set", "dj", ["ＤＪ"]),
+        ("don＇t", "don't", ["don＇t"]),
+        ("ㄱ한국", "한국", ["한국"]),
         ("The Running Man", "runs", ["Running"]),
         ("nothing of it", "else", []),
     ],
@@ -180,3 +187,24 @@ def test_spans_lie_in_the_text_in_order_without_overlap(text):
     flat = [place for span in spans for place in span]
     assert flat == sorted(flat)
     assert all(0 <= start < end <= len(text) for start, end in spans)
+
+
+@given(words_and_oddities)
+@example("e\u0301ﬁ ｶﾞ ㈱猫 \u1112\u1161\u11ab \u05d1\u05bc\u05b8")
+def test_whatever_a_text_can_be_found_by_has_a_span_in_it(text):
+    for term in analyzer.key_terms(text):
+        assert analyzer.spans(text, {term})
+
+
+@given(words_and_oddities)
+def test_every_token_has_its_place(text):
+    tokens, places = analyzer.tokens(text), analyzer.token_spans(text)
+    assert len(places) == len(tokens)
+    for token, (start, end) in zip(tokens, places, strict=True):
+        assert token.text in fold(text[start:end])
+
+
+def test_titles_are_marked_where_words_match_and_nowhere_else():
+    title = "什么是注意力机制: attention, not attentive; une café"
+    marked = word_spans(["注意力", "café"], title)
+    assert [title[start:end] for start, end in marked] == ["注意力", "café"]

@@ -75,6 +75,12 @@ def test_a_catalogue_that_cannot_be_asked_keeps_the_prior(fields):
     assert learn_head_weights(fields, {}, PRIOR) == PRIOR
 
 
+def test_columns_are_counted_as_they_are_done(lsa):
+    steps = []
+    learn_head_weights(catalogue(), lsa, PRIOR, progress=lambda *step: steps.append(step))
+    assert steps == [(1, 2), (2, 2)]
+
+
 def test_made_queries_are_answered_by_their_own_items(lsa):
     scores = made_scores(catalogue(), 0, lsa, list(PRIOR), np.random.default_rng(0))
     assert scores.shape == (2, 120, 120)
@@ -104,6 +110,18 @@ def test_a_passage_is_words_in_a_row():
         assert len(asked.split()) == 25
         assert asked in text
     assert passage("three short words", np.random.default_rng(0)) == "three short words"
+
+
+def test_a_text_without_spaces_has_words_too():
+    text = "".join(map(chr, range(0x4E00, 0x4E80)))
+    asked = passage(text, np.random.default_rng(0))
+    assert len(asked) == 26  # 25 pairs
+    assert asked in text
+    topics = ["深海鱼类游泳", "汽车公路轮胎", "面包酵母烤箱", "星空月亮太阳"]
+    fields = [[topics[i % 4] + chr(0x5000 + i) for i in range(600)] for _ in range(2)]
+    fields[1] = [text[2:4] + chr(0x6000 + i) for i, text in enumerate(fields[1])]
+    encoders = {"lsa": fitted_encoder("lsa", fields)}
+    assert made_scores(fields, 0, encoders, list(PRIOR), np.random.default_rng(0)) is not None
 
 
 def test_overlap_is_the_share_of_a_querys_terms_in_its_key():

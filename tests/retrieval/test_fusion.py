@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qkvsearch.evaluation.conditional_logit import standardised
 from qkvsearch.retrieval import Head, Part, fuse, fuse_ranks
 
 values = st.floats(-100, 100, width=32)
@@ -42,6 +43,15 @@ def test_parts_of_a_fused_head_add_up_to_its_scores(drawn):
         tolerance = 1e-4 * max(1.0, sum(map(abs, parts)))
         assert sum(parts) == pytest.approx(score, abs=tolerance)
         assert sum(fused.by_name(position).values()) == pytest.approx(score, abs=1e-4)
+
+
+@given(row=st.lists(values | st.just(3e6), min_size=1, max_size=6), noise=st.booleans())
+def test_weights_are_learned_from_scores_as_fusion_has_them(row, noise):
+    scores = row if not noise else [3e6 + 0.25 * (i % 2) for i in range(len(row))]
+    head = head_of("h", scores)
+    learned_from = standardised(head.scores[None].astype(np.float64))[0]
+    np.testing.assert_allclose(learned_from, fuse([head], [1]).scores, atol=1e-5)
+    assert not noise or not learned_from.any()
 
 
 @given(heads())

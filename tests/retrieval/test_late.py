@@ -113,10 +113,9 @@ def test_equal_items_tie_to_the_bit(rng):
 
 
 def test_too_many_tokens_make_no_keys(monkeypatch):
-    monkeypatch.setattr(late, "MOST_TOKENS", 3)
     rows = [np.array([0, 1]), np.array([2])]
     assert late.token_keys(rows).indptr.tolist() == [0, 2, 3]
-    assert late.token_keys([*rows, np.array([0])]) is None
+    assert late.token_keys(None) is None
     assert late.token_keys([np.array([], dtype=np.int32)] * 2) is None
 
 
@@ -272,7 +271,8 @@ def test_a_word_meets_itself_at_similarity_1_without_context(lexical):
 def test_many_texts_give_the_vectors_of_each(tiny_bert):
     encoder = TransformerEncoder.from_folder(tiny_bert)
     done = []
-    found = dict(encoder.sequence_many(TITLES, lambda *step: done.append(step)))
+    read = list(encoder.pieces_many(TITLES))
+    found = dict(encoder.sequence_many(read, lambda *step: done.append(step)))
     assert 3 not in found
     assert done[-1] == ("encoding", len(TITLES), len(TITLES))
     for i, vectors in found.items():
@@ -296,3 +296,32 @@ def test_a_long_item_keeps_its_first_tokens(monkeypatch):
 def test_a_catalogue_of_counts_alone_is_enough_for_idf():
     keys = LexicalKeys.from_counts(Vocabulary.of(["sea"]), csr_matrix(np.ones((4, 1), np.float32)))
     assert late.idf(["sea"], keys)[0] == pytest.approx(np.log1p(0.5 / 4.5))
+
+
+def test_too_many_tokens_are_noticed_before_all_is_read_and_any_is_encoded(encoder, monkeypatch):
+    n = sum(map(len, late.item_tokens(encoder, [TITLES, TAGS])))
+    read = []
+
+    def never(*args):
+        raise AssertionError("encoded for nothing")
+
+    if isinstance(encoder, TransformerEncoder):
+        monkeypatch.setattr(TransformerEncoder, "sequence_many", never)
+    monkeypatch.setattr(late, "MOST_TOKENS", n - 1)
+    assert late.item_tokens(encoder, [TITLES, TAGS]) is None
+    assert late._within(3, (read.append(i) or i for i in range(9)), int) is None
+    assert read == [0, 1, 2, 3][: len(read)]
+    monkeypatch.undo()
+    assert late.item_tokens(encoder, [TITLES, TAGS], room=n) is not None
+
+
+def test_many_texts_read_at_once_have_the_rows_of_each(monkeypatch):
+    from qkvsearch.embeddings import static
+
+    monkeypatch.setattr(static, "BATCH", 4)
+    encoder, steps = static_encoder(), []
+    texts = [*TITLES, "deep\ud800", " \u200b"]
+    found = list(encoder.rows_many(texts, lambda *step: steps.append(step)))
+    for rows, text in zip(found, texts, strict=True):
+        assert rows.tolist() == encoder.token_rows(text)[1].tolist()
+    assert steps == [("reading", 4, 8), ("reading", 8, 8)]

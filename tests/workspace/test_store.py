@@ -49,7 +49,8 @@ def test_a_reader_keeps_its_build_when_a_new_one_is_published(workspace, make_co
     assert new.array("numbers").tolist() == [0, 0]
 
 
-def test_only_the_last_two_builds_stay(workspace, make_contents):
+def test_only_the_last_two_builds_stay(workspace, make_contents, monkeypatch):
+    monkeypatch.setattr(store, "KEPT_SECONDS", -1)
     for year in (2001, 2002, 2003):
         workspace.publish(make_contents([(1, "x", year, "War", 1.0)]))
     with sqlite3.connect(workspace.path / "workspace.db") as db:

@@ -1,0 +1,8 @@
+"""How long work says how far it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+# Called as (what is done, how much is done, how much there is).
+Progress = Callable[[str, int, int], None]

@@ -1,0 +1,33 @@
+"""A build of a workspace that was tuned uses what was found, says so, and goes back when told."""
+
+from __future__ import annotations
+
+from qkvsearch.engine import Engine
+from qkvsearch.revision.tastes import learn_tastes
+
+SETTINGS = {"n_components": 8, "max_iter": 5, "alpha0": 0.3, "reg": 0.02, "nu": 0.9}
+
+
+def components(path):
+    with Engine(path) as engine:
+        return engine.models.implicit.item_embeddings.shape[1], engine.snapshot.facts.get("tuned")
+
+
+def test_later_builds_use_the_settings_until_they_are_reset(qkv):
+    build = ("-w", "ws", "build", "sample:movies", "--encoder", "corpus")
+    assert "tune" not in qkv(*build).stderr
+    learn_tastes("ws", {"settings": SETTINGS})
+    assert "Tastes: with the settings that tune found" in qkv(*build).stderr
+    assert components("ws") == (8, {"settings": SETTINGS})
+    assert qkv("-w", "ws", "tune", "--reset").code == 0
+    assert "tune" not in qkv(*build).stderr
+    assert components("ws") == (64, None)
+
+
+def test_a_build_without_interactions_is_not_tuned(qkv, shop_items):
+    assert qkv("-w", "ws", "build", "sample:movies", "--encoder", "corpus").code == 0
+    learn_tastes("ws", {"settings": SETTINGS})
+    shop_items.to_csv("items.csv", index=False)
+    assert qkv("-w", "ws", "build", "items.csv").code == 0
+    with Engine("ws") as engine:
+        assert "tuned" not in engine.snapshot.facts

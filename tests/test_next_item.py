@@ -1,0 +1,101 @@
+"""The model of what comes next in a workspace: built on request, asked by name, with reasons."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import qkvsearch as qkv
+from qkvsearch.embeddings.next_item_model import NextItemModel
+from qkvsearch.errors import QkvError, WorkspaceError
+from qkvsearch.stored import store_next_item
+from qkvsearch.workspace import BuildContents, Workspace
+
+ITEMS = pd.DataFrame({"id": range(12), "title": [f"part {chr(97 + i)}" for i in range(12)]})
+USERS, DAYS = np.divmod(np.arange(40 * 8), 8)
+LOG = pd.DataFrame({"user": USERS, "item": (USERS + DAYS) % 12, "time": DAYS})
+
+
+@pytest.fixture
+def untrained(tmp_path):
+    """A workspace with a model of random weights, which needs no PyTorch."""
+    qkv.build(tmp_path, items=ITEMS, interactions=LOG, encoder="corpus").close()
+    workspace = Workspace(tmp_path)
+    former = workspace.open()
+    facts = {name: fact for name, fact in former.facts.items() if name not in ("files", "format")}
+    from qkvsearch.data.sources import read_source
+
+    catalog = read_source(None, ITEMS, LOG, None).catalog
+    contents = BuildContents(catalog, former.tables.ids("users"), facts=facts, base=former)
+    contents.shared |= set(former.facts["files"])
+    store_next_item(contents, NextItemModel.create(12, 8, 2, 2, 10, rng=0))
+    workspace.publish(contents)
+    former.close()
+    with qkv.open(tmp_path) as engine:
+        yield engine
+
+
+def test_reasons_add_up_to_the_score_in_the_order_of_the_history(untrained, assert_adds_up):
+    ranking = untrained.recommend(user=3, model="next-item", k=4, explain=True, seen=True)
+    for hit in ranking:
+        assert_adds_up([part["contribution"] for part in hit.because], hit.score)
+        assert {part["id"] for part in hit.because} == {*range(3, 11), None}
+    scores = untrained.models.next_item.items.weight @ untrained.models.next_item.fold_in(
+        np.arange(3, 11)
+    )
+    assert ranking[0].score == pytest.approx(scores.max(), abs=1e-5)
+
+
+def test_damping_and_diversity_are_parts_too(untrained, assert_adds_up):
+    ranking = untrained.recommend(
+        user=3, model="next-item", damping=0.5, diversity=0.5, k=3, explain=True
+    )
+    for hit in ranking:
+        assert_adds_up([part["contribution"] for part in hit.because], hit.score)
+
+
+def test_what_was_recorded_comes_last(untrained):
+    before = untrained.recommend(user=3, model="next-item", seen=True)
+    untrained.record(3, 0)
+    after = untrained.recommend(user=3, model="next-item", seen=True)
+    assert [hit.score for hit in before] != [hit.score for hit in after]
+    liked = untrained.recommend(likes=[*range(3, 11), 0], model="next-item", seen=True)
+    np.testing.assert_allclose([h.score for h in after], [h.score for h in liked], atol=1e-5)
+
+
+def test_items_join_and_leave_beside_it(untrained, assert_adds_up):
+    untrained.add(pd.DataFrame({"id": [12], "title": ["part m"]}))
+    untrained.remove([5])
+    ranking = untrained.recommend(user=3, model="next-item", seen=True, k=20, explain=True)
+    assert {hit.id for hit in ranking} == set(range(12)) - {5}  # nobody met 12
+    assert_adds_up([part["contribution"] for part in ranking[0].because], ranking[0].score)
+
+
+def test_what_cannot_be_asked_is_said(untrained, tmp_path_factory):
+    with pytest.raises(QkvError, match="did you mean next-item"):
+        untrained.recommend(user=3, model="next-itm")
+    with pytest.raises(QkvError, match="--recent"):
+        untrained.recommend(user=3, model="next-item", recent=2)
+    path = tmp_path_factory.mktemp("plain")
+    with (
+        qkv.build(path, items=ITEMS, interactions=LOG, encoder="corpus") as engine,
+        pytest.raises(WorkspaceError, match="build with --next-item"),
+    ):
+        engine.recommend(user=3, model="next-item")
+    with pytest.raises(QkvError, match="interactions"):
+        qkv.build(path, items=ITEMS, encoder="corpus", next_item=True)
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="training needs the extra [train]")
+def test_trained_by_the_command_it_knows_what_comes_next(qkv, tmp_path):
+    ITEMS.to_csv("items.csv", index=False)
+    LOG.to_csv("log.csv", index=False)
+    files = ("--items", "items.csv", "--interactions", "log.csv", "--encoder", "corpus")
+    assert qkv("-w", "ws", "build", *files, "--next-item").code == 0
+    ask = ("-w", "ws", "recommend", "--model", "next-item", "-k", "1", "--format", "json")
+    (hit,) = json.loads(qkv(*ask, "--user", "3").stdout)
+    assert hit["id"] == 11
