@@ -42,6 +42,7 @@ import json, os, shutil, signal, sqlite3, sys
 from pathlib import Path
 from qkvsearch.workspace import Workspace, arrays, store
 
+store.KEPT_SECONDS = -1  # so that there is a build to remove
 steps, fatal = [], None
 
 def step(name):

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
+from os.path import isfile
 from pathlib import Path
 from typing import IO, TextIO
 
@@ -96,7 +97,8 @@ def find(name: str) -> Path | None:
         known = [MINILM, "static"]
         raise QkvError(f"no model {name!r}{suggest(name, known)} (there are {', '.join(known)})")
     folder = models_folder() / MINILM
-    return folder if all((folder / file).is_file() for file in MINILM_SUMS) else None
+    # Not `Path.is_file`, which raises where a folder may not be looked into.
+    return folder if all(isfile(folder / file) for file in MINILM_SUMS) else None
 
 
 def fetch_minilm(

@@ -119,14 +119,14 @@ def diversity(ranked: Ranked, similarity: Callable[[Any, Any], Any], k: int = 10
     """1 − the mean similarity of the pairs among the first k; 0 where there is no pair.
 
     Smyth and McClave 2001, "Similarity vs. diversity". `similarity` takes the two sides of all
-    pairs, each as a list in one order, and gives as many numbers.
+    pairs, each as an array in one order, and gives as many numbers.
 
     >>> diversity(["a", "b", "c"], lambda left, right: [1, 0, 0.5])
     0.5
     """
-    first = ranked[:k]
-    pairs = [(first[i], first[j]) for j in range(1, len(first)) for i in range(j)]
-    return 1 - float(np.mean(similarity(*map(list, zip(*pairs, strict=True))))) if pairs else 0.0
+    first = np.asarray(ranked[:k])
+    left, right = np.triu_indices(len(first), 1)
+    return 1 - float(np.mean(similarity(first[left], first[right]))) if len(left) else 0.0
 
 
 def rmse(predicted: ArrayLike, actual: ArrayLike) -> float:
