@@ -180,7 +180,7 @@ class TextSearch:
         text = list(self.models.head_weights)
         has_tokens = self.models.has_tokens and self.models.main_head in WEIGHTS
         known = [*text, *[TOKENS] * has_tokens, *[TASTE] * personal]
-        there = f"(there are {', '.join(known)}, and semantic for {' and '.join(text[1:])})"
+        there = f"(there are {', '.join(known)}, and semantic for {', '.join(text[1:])})"
         asked: set[str] = set()
         for name in known if heads is None else heads:
             if name == TASTE and not personal:
