@@ -11,7 +11,6 @@ QKVSEARCH_DATA=data python benchmarks/search.py
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -58,7 +57,7 @@ def cranfield() -> list[Row]:
     queries = {str(i): text["W"] for i, text in enumerate(read_smart(folder / "cran.qry"), 1)}
     judgements: Judgements = {}
     with (folder / "cranqrel").open() as lines:
-        for query, item, grade, *_ in csv.reader(lines, delimiter=" "):
+        for query, item, grade, *_ in map(str.split, lines):
             if int(grade) > 0:
                 judgements.setdefault(query, {})[item] = 1
     task = f"Cranfield, {len(queries)} judged queries; a query"
