@@ -12,9 +12,12 @@ import qkvsearch
 from qkvsearch.data.columns import Columns
 
 DATA = os.environ.get("QKVSEARCH_DATA")
-pytestmark = pytest.mark.skipif(
-    not DATA, reason="QKVSEARCH_DATA names no folder with ml-latest-small and ted"
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not DATA, reason="QKVSEARCH_DATA names no folder with ml-latest-small and ted"
+    ),
+    pytest.mark.xdist_group("builds of real data"),  # each is built once, by one process
+]
 
 
 def rows(*names):
