@@ -19,6 +19,7 @@ from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
 from qkvsearch import __version__
+from qkvsearch.data.ids import id_text
 
 if TYPE_CHECKING:
     from qkvsearch.data.ids import Id
@@ -177,7 +178,8 @@ def read_positives(path: Path, shape: tuple[int, int] | None = None) -> csr_matr
 
 def ask(engine: Engine, heads: list[str], k: int, texts: Iterable[str]) -> list[list[Id]]:
     """The ids of the first k hits of each query, one query after another, as a person asks."""
-    return [[hit.id for hit in engine.search(text, k=k, heads=heads)] for text in texts]
+    found = (engine.search(text, k=k, heads=heads) for text in texts)
+    return [[id_text(hit.id) for hit in ranking] for ranking in found]
 
 
 def mean_over(
