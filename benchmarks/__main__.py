@@ -1,18 +1,16 @@
-"""The table of the README, ours and the peers in one run; each claim is a file beside this one.
+"""The README's first table, ours and the peers in one run; each claim is a file beside this one.
 
-QKVSEARCH_DATA=data python benchmarks    (two minutes; peers: pip install '.[bench]')
+QKVSEARCH_DATA=data python benchmarks    (some minutes; peers: pip install '.[bench]')
 """
 
 import attention
 import collaborative
 import judged_search
-import known_item_search
 import startup
 from common import data_folder, print_table
 
 CLAIMS = (
     collaborative,
-    known_item_search,
     judged_search,
     attention,
     startup,

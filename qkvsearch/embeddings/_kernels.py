@@ -20,6 +20,8 @@ ZERO = np.float32(0)
 LANES = 16
 # Above so many components, blocks of them are solved one after another.
 WIDEST_BLOCK = 128
+# Rows of a history that are gathered at a time; a multiple of the four taken at once.
+MOST_GATHERED = 8192
 # A squared residual this small is float32 noise: dividing by it would only spread it.
 CONVERGED = np.float32(1e-20)
 
@@ -121,6 +123,90 @@ def gather(
 
 
 @compiled
+def multiply_history(
+    others: Array,
+    columns: Array,
+    confidences: Array,
+    start: int,
+    history: Array,
+    vector: Array,
+    out: Array,
+    width: Width,
+) -> None:
+    """out += historyᵀ (history vector). A history longer than its place is gathered again, part
+    by part.
+    """
+    n, at_once = len(columns), len(history)
+    if n <= at_once:
+        add_history(history[:n], vector, out, width)
+        return
+    for first in range(0, n, at_once):
+        met = columns[first : first + at_once]
+        for k in range(len(met)):
+            y = others[met[k], start : start + LANES * len(width)]
+            root = np.sqrt(confidences[min(first + k, confidences.shape[0] - 1)])
+            for j in range(LANES * len(width)):
+                history[k, j] = root * y[j]
+        add_history(history[: len(met)], vector, out, width)
+
+
+@compiled
+def solve_block(
+    others: Array,
+    columns: Array,
+    confidences: Array,
+    gram: Array,
+    ridge: np.float32,
+    start: int,
+    embedding: Array,
+    errors: Array,
+    history: Array,
+    work: Array,
+    steps: int,
+    width: Width,
+) -> None:
+    """Conjugate gradient on one block of one row's embedding, in place; `errors` follow it."""
+    b, n, at_once = LANES * len(width), len(columns), len(history)
+    x = embedding[start : start + b]
+    residual, direction, product, moved = work[0], work[1], work[2], work[3]
+    # Number by number, here and below: assigning slices would double the time to compile.
+    for j in range(b):
+        product[j] = ridge * x[j]
+        residual[j] = moved[j] = ZERO
+    add_gram(gram, embedding, 0, start, product, width)
+    for first in range(0, n, at_once):
+        last = min(n, first + at_once)
+        own = confidences[min(first, confidences.shape[0] - 1) : last]
+        part = columns[first:last], own, start, x, history, errors[first:last]
+        gather(others, *part, residual, width)
+    for j in range(b):
+        residual[j] -= product[j]
+        direction[j] = residual[j]
+    squared = dot(residual, residual, width)
+    for _ in range(steps):
+        if squared < CONVERGED:
+            break
+        for j in range(b):
+            product[j] = ridge * direction[j]
+        add_gram(gram, direction, start, start, product, width)
+        multiply_history(others, columns, confidences, start, history, direction, product, width)
+        step = squared / dot(direction, product, width)
+        for j in range(b):
+            moved[j] += step * direction[j]
+            residual[j] -= step * product[j]
+        before, squared = squared, dot(residual, residual, width)
+        for j in range(b):
+            direction[j] = residual[j] + squared / before * direction[j]
+    for j in range(b):
+        x[j] += moved[j]
+    if start + b < embedding.shape[0]:
+        for k in range(n):
+            y = others[columns[k], start : start + b]
+            root = np.sqrt(confidences[min(k, confidences.shape[0] - 1)])
+            errors[k] -= root * dot(y, moved, width)
+
+
+@compiled
 def solve_rows(
     rows: Array,
     indptr: Array,
@@ -138,50 +224,23 @@ def solve_rows(
     Solves (gram + Σ c·y yᵀ + ridge·I) x = Σ c·y, the sums over the row's pairs: `columns` name the
     rows y of `others`, `confidences` are c (one for all where there is only one). Block by block of
     components, the others held fixed: `errors` are √c·(1 − y·x) as x stands. The √c·y of a block
-    are gathered once into `history`, small and contiguous, which every step reads again.
+    are gathered once into `history`, small and contiguous, which every step reads again; what is
+    longer than MOST_GATHERED is gathered part by part, since it would not stay near the processor.
     """
     d, b = others.shape[1], LANES * len(width)
     longest = 0
     for row in rows:
         longest = max(longest, indptr[row + 1] - indptr[row])
-    buffer, all_errors = np.empty((longest, b), np.float32), np.empty(longest, np.float32)
-    residual, direction = np.empty(b, np.float32), np.empty(b, np.float32)
-    product, moved = np.empty(b, np.float32), np.empty(b, np.float32)
+    history = np.empty((min(longest, MOST_GATHERED), b), np.float32)
+    all_errors, work = np.empty(longest, np.float32), np.empty((4, b), np.float32)
     for row in rows:
         met = columns[indptr[row] : indptr[row + 1]]
         last = min(indptr[row + 1], confidences.shape[0])
         own = confidences[min(indptr[row], last - 1) : last]
-        history, errors = buffer[: len(met)], all_errors[: len(met)]
-        ridge, embedding = ridges[row], solved[row]
+        errors, embedding = all_errors[: len(met)], solved[row]
         begin(others, met, own, embedding, errors, width)
         for start in range(0, d, b):
-            x = embedding[start : start + b]
-            # Number by number, here and below: assigning slices would double the time to compile.
-            for j in range(b):
-                product[j] = ridge * x[j]
-                residual[j] = moved[j] = ZERO
-            add_gram(gram, embedding, 0, start, product, width)
-            gather(others, met, own, start, x, history, errors, residual, width)
-            for j in range(b):
-                residual[j] -= product[j]
-                direction[j] = residual[j]
-            squared = dot(residual, residual, width)
-            for _ in range(steps):
-                if squared < CONVERGED:
-                    break
-                for j in range(b):
-                    product[j] = ridge * direction[j]
-                add_gram(gram, direction, start, start, product, width)
-                add_history(history, direction, product, width)
-                step = squared / dot(direction, product, width)
-                for j in range(b):
-                    moved[j] += step * direction[j]
-                    residual[j] -= step * product[j]
-                before, squared = squared, dot(residual, residual, width)
-                for j in range(b):
-                    direction[j] = residual[j] + squared / before * direction[j]
-            for j in range(b):
-                x[j] += moved[j]
-            if start + b < d:
-                for k in range(len(met)):
-                    errors[k] -= dot(history[k], moved, width)
+            solve_block(
+                others, met, own, gram, ridges[row], start, embedding, errors, history, work,
+                steps, width,
+            )  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal, Self
@@ -32,6 +31,9 @@ AUTO_ALPHA0 = 10.0
 AUTO_REG = 0.2
 HIGHEST_ALPHA0 = 1.0
 CHUNKS_PER_THREAD = 8
+
+# indptr (n_rows + 1,), columns (n_pairs,), confidences (n_pairs,) or (1,)
+Pairs = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class ImplicitALS(CollaborativeModel):
@@ -112,14 +114,22 @@ class ImplicitALS(CollaborativeModel):
         """
         self._check_parameters()
         observed = self._read(X)
-        bad = ~(np.isfinite(observed.data) & (observed.data >= 0))
-        self._refuse(observed, bad, "is no confidence: use a finite number, 0 or more")
+        self._refuse(
+            observed,
+            ~(np.isfinite(observed.data) & (observed.data >= 0)),
+            "is no confidence: use a finite number, 0 or more",
+        )
         if not observed.data.all():
             observed = observed.copy()
             observed.eliminate_zeros()
         if not observed.nnz:
             raise DataError("there is nothing to learn from: no user has met an item")
-        self._alternate(observed)
+        n_active = self._alternate(observed)
+        exact = self.item_embeddings_.astype(np.float64)
+        gram = exact.T @ exact
+        self.factors_ = ImplicitFactors(
+            self.item_embeddings_, gram, self.alpha0_, self.reg_, self.nu, n_active
+        )
         return self
 
     def predict(self, users: Any, items: Any) -> np.ndarray:
@@ -166,13 +176,16 @@ class ImplicitALS(CollaborativeModel):
         nu_valid = is_finite(self.nu) and self.nu >= 0
         require(nu_valid, "nu", self.nu, "a finite number, 0 or above")
 
-    def _alternate(self, observed: csr_matrix) -> None:
-        """Solve for the users with the items held fixed, then the other way round, and again."""
+    def _alternate(self, observed: csr_matrix) -> int:
+        """Solve for the users with the items held fixed, then the other way round, and again.
+
+        Returns how many items have a history.
+        """
         n_threads = self.n_threads or available_cores()
         rng = random_generator(self.random_state)
         users, items = (
-            _Side.start(pattern, confidences, self.n_components, self.init_scale, rng, n_threads)
-            for pattern, confidences in by_user_and_by_item(observed)
+            _Side.start(*pairs, self.n_components, self.init_scale, rng, n_threads)
+            for pairs in by_user_and_by_item(observed)
         )
         length, confidence = observed.nnz / users.n_active, observed.data.mean(dtype=np.float64)
         auto = auto_strengths(length, float(confidence), items.n_active)
@@ -191,11 +204,7 @@ class ImplicitALS(CollaborativeModel):
         d = self.n_components
         found = (np.ascontiguousarray(side.embeddings[:, :d]) for side in (users, items))
         self.user_embeddings_, self.item_embeddings_ = found
-        exact = self.item_embeddings_.astype(np.float64)
-        gram = exact.T @ exact
-        self.factors_ = ImplicitFactors(
-            self.item_embeddings_, gram, self.alpha0_, self.reg_, self.nu, items.n_active
-        )
+        return items.n_active
 
     def _improve(self, side: _Side, others: _Side, pool: Executor) -> None:
         """A few conjugate gradient steps for every row of one side, shared among the threads."""
@@ -222,19 +231,18 @@ def auto_strengths(mean_length: float, mean_confidence: float, n_items: int) -> 
     return alpha0, AUTO_REG / max(mean_length, 10.0) ** (2 / 3) * in_proportion
 
 
-def by_user_and_by_item(observed: csr_matrix) -> Iterator[tuple[csr_matrix, np.ndarray]]:
-    """Where the confidences are, as compressed rows, and what they are: a single one if all are
-    equal, which saves a third of the memory.
+def by_user_and_by_item(observed: csr_matrix) -> tuple[Pairs, Pairs]:
+    """Where the confidences are, as the indptr and the columns of compressed rows, and what they
+    are: a single one if all are equal, which saves a third of the memory.
     """
+    first = observed.data[:1]
+    by_user = observed.indptr, observed.indices
     if observed.data.min() < observed.data.max():
-        yield observed, observed.data
-        observed = observed.T.tocsr()
-        yield observed, observed.data
-        return
-    yield observed, observed.data[:1]
+        by_item = observed.T.tocsr()
+        return (*by_user, observed.data), (by_item.indptr, by_item.indices, by_item.data)
     marks = np.ones(observed.nnz, np.bool_)
-    pattern = csr_matrix((marks, observed.indices, observed.indptr), shape=observed.shape)
-    yield pattern.T.tocsr(), observed.data[:1]
+    by_item = csr_matrix((marks, *by_user[::-1]), shape=observed.shape).T.tocsr()
+    return (*by_user, first), (by_item.indptr, by_item.indices, first)
 
 
 @dataclass(frozen=True)
@@ -255,7 +263,8 @@ class _Side:
     @classmethod
     def start(
         cls,
-        pattern: csr_matrix,
+        indptr: np.ndarray,
+        columns: np.ndarray,
         confidences: np.ndarray,
         n_components: int,
         scale: float,
@@ -263,7 +272,7 @@ class _Side:
         n_threads: int,
     ) -> _Side:
         """Random embeddings for the rows with a history, zero for the others."""
-        lengths = np.diff(pattern.indptr)
+        lengths = np.diff(indptr)
         embeddings = rng.standard_normal((len(lengths), n_components), dtype=np.float32)
         embeddings *= np.float32(scale / np.sqrt(n_components))
         n_blocks, width = blocks(n_components)
@@ -275,8 +284,8 @@ class _Side:
         n_chunks = CHUNKS_PER_THREAD * n_threads
         return cls(
             # One integer type each, so that the kernel is compiled once.
-            indptr=pattern.indptr.astype(np.int64),
-            columns=pattern.indices.astype(np.int32, copy=False),
+            indptr=indptr.astype(np.int64),
+            columns=columns.astype(np.int32, copy=False),
             confidences=confidences,
             lengths=lengths,
             chunks=[np.ascontiguousarray(order[first::n_chunks]) for first in range(n_chunks)],

@@ -10,6 +10,7 @@ import pytest
 from scipy.sparse import coo_matrix, csr_matrix
 
 from qkvsearch.data.interactions import Interactions
+from qkvsearch.embeddings._kernels import MOST_GATHERED
 from qkvsearch.embeddings.factors import ImplicitFactors
 from qkvsearch.embeddings.feedback import confidences, rating_scale
 from qkvsearch.embeddings.implicit import ImplicitALS
@@ -66,6 +67,20 @@ class TestImplicitALS:
         confidences = scattered.toarray().astype(np.float64)
         expected = np.array([best_user(before, c) for c in confidences])
         assert np.allclose(after.user_embeddings_, expected, atol=1e-4)
+
+    @pytest.mark.parametrize("n_components", [3, 130])
+    def test_a_history_longer_than_what_is_gathered_at_once(self, n_components):
+        """By the items' half of the last iteration: the first item is met by all, in odd number."""
+        rng = np.random.default_rng(0)
+        met = (rng.random((MOST_GATHERED + 7, 4)) < 0.4).astype(float)
+        met[:, 0] = rng.uniform(0.5, 2, len(met))
+        settings = {"max_iter": 4, "cg_steps": 40, "alpha0": 0.1, "reg": 0.01, "random_state": 0}
+        model = ImplicitALS(n_components, **settings).fit(csr_matrix(met))
+        users = model.user_embeddings_.astype(np.float64)
+        ridge = model.reg_ * (len(met) + model.alpha0_ * len(users))
+        matrix = users.T @ ((met[:, :1] + model.alpha0_) * users) + ridge * np.eye(n_components)
+        expected = np.linalg.solve(matrix, users.T @ met[:, 0])
+        assert np.allclose(model.item_embeddings_[0], expected, atol=1e-3 * np.abs(expected).max())
 
     @pytest.mark.parametrize("n_components", [128, 130, 256, 300, 512])
     def test_blocks_of_components_end_at_the_exact_solution(self, scattered, n_components):
