@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from qkvsearch.data.ids import Id
 from qkvsearch.embeddings.history import History
-from qkvsearch.embeddings.next_item_model import NextItemModel
 from qkvsearch.retrieval import Head
 from qkvsearch.retrieval.heads import Part
+
+if TYPE_CHECKING:
+    from qkvsearch.embeddings.next_item_model import NextItemModel
 
 HEAD, CONSTANT = "next-item", "constant"
 

@@ -1,4 +1,4 @@
-"""What a build's arrays are by name, and which of its dense heads stands for meaning."""
+"""What a build's arrays and facts are by name, and which dense head stands for meaning."""
 
 from __future__ import annotations
 
@@ -38,6 +38,10 @@ ARRAY_KINDS: dict[str, Kind] = {
     "positions": "fixed",
     "encoder": "fixed",
 }
+
+# The fact that says with which settings tastes were learned, and how those were found; there is
+# none where they are the default ones.
+TUNED = "tuned"
 
 
 def array_kind(name: str) -> Kind:

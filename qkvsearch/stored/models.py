@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +13,6 @@ from qkvsearch.embeddings.encoders import Encoder, pretrained_encoder
 from qkvsearch.embeddings.factors import ImplicitFactors, RatingFactors
 from qkvsearch.embeddings.feedback import confidences
 from qkvsearch.embeddings.history import UNKNOWN_TIME, History
-from qkvsearch.embeddings.next_item_model import NextItemModel
 from qkvsearch.embeddings.tokens import TokenEncoder
 from qkvsearch.embeddings.vocabulary import Vocabulary
 from qkvsearch.errors import QkvError, WorkspaceError
@@ -21,6 +21,9 @@ from qkvsearch.retrieval import DenseKeys, LexicalKeys
 from qkvsearch.retrieval.late import TokenKeys, table_of
 from qkvsearch.stored.kinds import main_head
 from qkvsearch.workspace import Snapshot
+
+if TYPE_CHECKING:
+    from qkvsearch.embeddings.next_item_model import NextItemModel
 
 IMPLICIT_ARRAYS = ("item_embeddings", "gram")
 RATING_ARRAYS = ("item_biases", "item_embeddings")
@@ -145,6 +148,8 @@ class StoredModels:
         """None where the build was not asked for it."""
         if "next_item" not in self.snapshot.facts:
             return None
+        from qkvsearch.embeddings.next_item_model import NextItemModel
+
         arrays = {name: self.snapshot.array(f"next_item.{name}") for name in NEXT_ITEM_ARRAYS}
         return NextItemModel.from_state(arrays, self.snapshot.facts["next_item"])
 

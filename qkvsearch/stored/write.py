@@ -9,9 +9,8 @@ import numpy as np
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings.cold_start import fit_text_map
 from qkvsearch.embeddings.encoders import Encoder
-from qkvsearch.embeddings.factors import ImplicitFactors, RatingFactors
+from qkvsearch.embeddings.factors import ImplicitFactors, RatingFactors, directions
 from qkvsearch.embeddings.feedback import rating_scale
-from qkvsearch.embeddings.next_item_model import NextItemModel
 from qkvsearch.embeddings.static import StaticEncoder
 from qkvsearch.embeddings.tokens import TokenEncoder
 from qkvsearch.embeddings.vocabulary import Vocabulary
@@ -23,6 +22,8 @@ from qkvsearch.workspace import BuildContents
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix, csr_matrix
+
+    from qkvsearch.embeddings.next_item_model import NextItemModel
 
 
 def store_lexical(
@@ -119,9 +120,7 @@ def store_implicit(contents: BuildContents, factors: ImplicitFactors) -> None:
     """
     arrays, contents.facts["implicit"] = factors.state()
     contents.arrays |= {f"implicit.{name}": array for name, array in arrays.items()}
-    lengths = np.linalg.norm(factors.item_embeddings, axis=1, keepdims=True)
-    directions = factors.item_embeddings / np.where(lengths > 0, lengths, 1)
-    contents.arrays["implicit.item_directions"] = directions
+    contents.arrays["implicit.item_directions"] = directions(factors.item_embeddings)
     keys = _array(contents, f"{main_head(contents.facts)}.keys")
     text_map = fit_text_map(keys, factors.item_embeddings)
     contents.shared.discard("implicit.text_map")

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
 
 from qkvsearch.attention.layers.initializers import (
     Array,
@@ -44,6 +43,8 @@ def gelu(x: Array) -> Array:
     >>> gelu(np.array([-1.0, 0.0, 1.0])).round(4)
     array([-0.1587,  0.    ,  0.8413])
     """
+    from scipy.special import ndtr  # a third of a second to import, and a search may not need it
+
     return x * ndtr(x)
 
 
