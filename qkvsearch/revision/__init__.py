@@ -11,7 +11,7 @@ import numpy as np
 
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.ids import Id
-from qkvsearch.errors import QkvError, WorkspaceError
+from qkvsearch.errors import QkvError
 from qkvsearch.progress import Progress
 from qkvsearch.revision.items import Change, with_items, without_items
 from qkvsearch.revision.models import revised_contents
@@ -19,9 +19,6 @@ from qkvsearch.workspace import Snapshot, Workspace
 
 if TYPE_CHECKING:
     from qkvsearch.data.readers import Source
-
-# Whoever publishes in between makes this one start again; so often it is not by chance.
-ATTEMPTS = 5
 
 
 @dataclass(frozen=True)
@@ -86,21 +83,9 @@ def remove_items(
 def _revise(
     path: str | Path, plan: Callable[[Snapshot], Change], progress: Progress | None
 ) -> Revision:
-    """Derive a build from the current one and publish it; begin again where another was published
-    in between, so that of two revisions at once neither is lost.
-    """
+    """Derive a build from the current one and publish it."""
     workspace = Workspace(path)
-    for _ in range(ATTEMPTS):
-        build = workspace.open()
-        try:
-            return _derive(workspace, build, plan(build), progress)
-        except WorkspaceError as caught:
-            if workspace.is_current(build):
-                raise
-            error = caught
-        finally:
-            build.close()
-    raise error
+    return workspace.revise(lambda build: _derive(workspace, build, plan(build), progress))
 
 
 def _derive(

@@ -8,13 +8,13 @@ import shutil
 import sqlite3
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -33,10 +33,14 @@ if TYPE_CHECKING:
     from qkvsearch.data.catalog import Catalog
     from qkvsearch.data.ids import Ids
 
+Answer = TypeVar("Answer")
+
 DATABASE = "workspace.db"
 # A reader may still be at work on the build before the current one, and on any that was replaced
 # less than so many seconds ago: items can join one after another.
 KEPT_BUILDS, KEPT_SECONDS = 2, 300
+# Whoever publishes in between makes a revision start again; so often it is not by chance.
+ATTEMPTS = 5
 ORPHAN_SECONDS = 24 * 3600
 # NumPy raises an OSError without a number where it could not write all of an array.
 NO_ROOM = (None, errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
@@ -136,6 +140,23 @@ class Workspace:
         # The build is current whatever happens now; what is left over goes at the next publish.
         with suppress(OSError, sqlite3.Error):
             self._prune()
+
+    def revise(self, derive: Callable[[Snapshot], Answer]) -> Answer:
+        """What `derive` answers, which makes a build of the current one and publishes it. Called
+        again where another was published in between, so that of two revisions at once neither is
+        lost. Raises what `derive` does, `WorkspaceError` where that never ends.
+        """
+        for _ in range(ATTEMPTS):
+            build = self.open()
+            try:
+                return derive(build)
+            except WorkspaceError as caught:
+                if self.is_current(build):
+                    raise
+                error = caught
+            finally:
+                build.close()
+        raise error
 
     def record(self, user: str, item: str, rating: float | None) -> None:
         """One more interaction, by ids; what is open sees it at once. Raises `WorkspaceError`."""
