@@ -68,14 +68,14 @@ class TestImplicitALS:
         expected = np.array([best_user(before, c) for c in confidences])
         assert np.allclose(after.user_embeddings_, expected, atol=1e-4)
 
-    @pytest.mark.parametrize("n_components", [3, 130])
-    def test_a_history_longer_than_what_is_gathered_at_once(self, n_components):
+    @pytest.mark.parametrize(("n_components", "max_iter"), [(3, 4), (130, 12)])
+    def test_a_history_longer_than_what_is_gathered_at_once(self, n_components, max_iter):
         """By the items' half of the last iteration: the first item is met by all, in odd number."""
         rng = np.random.default_rng(0)
         met = (rng.random((MOST_GATHERED + 7, 4)) < 0.4).astype(float)
         met[:, 0] = rng.uniform(0.5, 2, len(met))
-        settings = {"max_iter": 4, "cg_steps": 40, "alpha0": 0.1, "reg": 0.01, "random_state": 0}
-        model = ImplicitALS(n_components, **settings).fit(csr_matrix(met))
+        settings = {"cg_steps": 8, "alpha0": 0.1, "reg": 0.01, "random_state": 0}
+        model = ImplicitALS(n_components, max_iter=max_iter, **settings).fit(csr_matrix(met))
         users = model.user_embeddings_.astype(np.float64)
         ridge = model.reg_ * (len(met) + model.alpha0_ * len(users))
         matrix = users.T @ ((met[:, :1] + model.alpha0_) * users) + ridge * np.eye(n_components)
