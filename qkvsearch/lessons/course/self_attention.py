@@ -1,0 +1,292 @@
+"""Lesson 7: self-attention in eight steps, from three inputs to three outputs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qkvsearch.attention.layers.initializers import gaussian, kaiming_normal, xavier_normal
+from qkvsearch.attention.trace import Trace
+from qkvsearch.attention.weights import mix
+from qkvsearch.lessons.messages import mark, say
+from qkvsearch.lessons.own_numbers import refuse, with_own
+from qkvsearch.lessons.parts import Formula, Given, Lesson, Matrix, Step, Table, Text, tell
+from qkvsearch.lessons.questions.self_attention import quizzes
+from qkvsearch.lessons.workbench import MASKS, PROJECTED, Workbench
+
+TITLE = mark("Self-attention in eight steps")
+GOAL = mark("Compute a self-attention layer by hand, from inputs to outputs.")
+MINUTES = 10
+
+X = np.array([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]], dtype=float)
+W_KEY = np.array([[0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0]], dtype=float)
+W_QUERY = np.array([[1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]], dtype=float)
+W_VALUE = np.array([[0, 2, 0], [0, 3, 0], [1, 0, 3], [1, 1, 0]], dtype=float)
+SAMPLES = 4_000
+
+
+def lesson(given: Given) -> Lesson:
+    refuse(given, "self-attention", *PROJECTED, "mask")
+    bench = workbench(given)
+    steps = bench.trace(bench.matrices)
+    return Lesson(
+        name="self-attention",
+        number=7,
+        title=say(TITLE),
+        goal=say(GOAL),
+        minutes=MINUTES,
+        steps=[
+            inputs(steps),
+            weights(steps),
+            projections(steps),
+            scores(steps),
+            softmax(steps),
+            weighted(steps),
+            first_output(steps),
+            all_outputs(bench, steps),
+        ],
+        quizzes=quizzes(steps),
+    )
+
+
+def workbench(given: Given) -> Workbench:
+    """The eight steps' numbers, or the reader's."""
+    own = Workbench(
+        name="layer",
+        caption=say("Change an input or a weight, or hide keys, and follow it to the outputs."),
+        matrices={"inputs": X, "w_query": W_QUERY, "w_key": W_KEY, "w_value": W_VALUE},
+        rows="abc",
+        columns="abc",
+        masks=MASKS,
+        padded=1,
+        scale=1.0,
+    )
+    return with_own(own, given)
+
+
+# --- the eight steps ---
+
+
+def inputs(steps: Trace) -> Step:
+    x = steps["inputs"].array
+    return Step(
+        say("Prepare the inputs"),
+        [
+            tell(
+                "Self-attention takes a row of numbers for each of {n} inputs and gives as many "
+                "outputs, each a mix of all inputs. In a text, an input is the vector of a word. "
+                "Throughout the course a matrix is marked by what it is, in colour and in words: "
+                "input, query, key, value, score, weights, weighted value, output.",
+                n=len(x),
+            ),
+            Matrix.of(steps["inputs"], say("inputs X")),
+        ],
+        points=(35, 36, 46),
+        found={"inputs": x},
+        code=f"import numpy as np\nX = np.array({x.tolist()})\nX",
+        result="inputs",
+    )
+
+
+def weights(steps: Trace) -> Step:
+    """Weights are given here; in life they start at random, at a scale that keeps signals alive."""
+    shape = steps["w_key"].array.shape
+    variances = spreads((shape[1], shape[0]))
+    names = {"w_key": "W_K", "w_query": "W_Q", "w_value": "W_V"}
+    arrays = {name: steps[name].array for name in names}
+    return Step(
+        say("Take three weight matrices"),
+        [
+            tell(
+                "One matrix makes keys, one makes queries, one makes values. Each has as many "
+                "rows as an input has numbers, {d_in}, and as many columns as its result. They are "
+                "given here; a network starts with small random numbers and learns. How small "
+                "is a choice, and the variance of the draws tells the choices apart:",
+                d_in=shape[0],
+            ),
+            Table(
+                say("Ways to start a matrix of this size"),
+                [say("way"), say("variance wanted"), say("variance drawn")],
+                [[name, wanted, drawn] for name, wanted, drawn in variances],
+            ),
+            *(Matrix.of(steps[name], letter) for name, letter in names.items()),
+        ],
+        points=(36, 37, 38),
+        found={**arrays, "variances": {name: drawn for name, _, drawn in variances}},
+        code="\n".join(f"{names[name]} = np.array({a.tolist()})" for name, a in arrays.items())
+        + "\nW_V",
+        result="w_value",
+    )
+
+
+def spreads(shape: tuple[int, int]) -> list[tuple[str, float, float]]:
+    """Initialisers by name, with the variance that they aim at and that of many draws."""
+    fan_out, fan_in = shape
+    drawn = {
+        "Gaussian": (gaussian, 0.02**2),
+        "Xavier": (xavier_normal, 2 / (fan_in + fan_out)),
+        "Kaiming": (kaiming_normal, 2 / fan_in),
+    }
+    rng = np.random.default_rng(0)
+    return [
+        (name, wanted, float(np.var([start(shape, rng) for _ in range(SAMPLES)])))
+        for name, (start, wanted) in drawn.items()
+    ]
+
+
+def projections(steps: Trace) -> Step:
+    found = {name: steps[name].array for name in ("keys", "queries", "values")}
+    return Step(
+        say("Derive key, query and value"),
+        [
+            tell(
+                "Every input is multiplied by the three matrices, all inputs at once. A layer may "
+                "add a bias to each; a bias of zeros changes nothing. The values may be wider or "
+                "narrower than the keys: outputs are as wide as the values."
+            ),
+            Formula("K = X·W_K    Q = X·W_Q    V = X·W_V"),
+            Matrix.of(steps["keys"], say("keys K"), symbols=True),
+            Matrix.of(steps["queries"], say("queries Q"), symbols=True),
+            Matrix.of(steps["values"], say("values V"), symbols=True),
+        ],
+        points=(35, 36, 37, 39, 40, 41),
+        found=found,
+        code="K, Q, V = X @ W_K, X @ W_Q, X @ W_V\nV",
+        result="values",
+    )
+
+
+def scores(steps: Trace) -> Step:
+    array = steps["scores"].array
+    return Step(
+        say("Score every query against every key"),
+        [
+            tell(
+                "A score is the dot product of a query and a key: how well the key answers. The "
+                "first query against the keys gives {row}. These eight steps leave scores "
+                "unscaled; a transformer divides them by the root of the keys' width.",
+                row=array[0],
+            ),
+            Formula("Q·Kᵀ"),
+            Matrix.of(steps["scores"], say("scores"), symbols=True),
+        ],
+        points=(35, 39, 41),
+        found={"scores": array},
+        code="scores = Q @ K.T\nscores",
+        result="scores",
+    )
+
+
+def softmax(steps: Trace) -> Step:
+    array = steps["weights"].array
+    return Step(
+        say("Turn scores into weights by softmax"),
+        [
+            tell(
+                "Softmax makes each row positive and lets it add up to 1: exp of each score, over "
+                "the sum of its row. Row by row, the sums are {sums}.",
+                sums=array.sum(axis=1),
+            ),
+            Formula("softmax(s)ᵢ = exp(sᵢ) / Σⱼ exp(sⱼ)"),
+            Matrix.of(steps["weights"], say("weights")),
+            Text(rounded_text(array[0])),
+        ],
+        points=(35, 42),
+        found={"weights": array, "rounded": rounded(array[0])},
+        code="from qkvsearch.attention import softmax\nweights = softmax(scores)\nweights",
+        result="weights",
+    )
+
+
+def rounded(weights: np.ndarray) -> np.ndarray:
+    """As a well-known text rounds them: what is left of 1 to the largest, in tenths, evenly."""
+    largest = weights >= weights.max() - 1e-9
+    return np.where(largest, np.round(1 / largest.sum(), 1), 0.0)
+
+
+def rounded_text(weights: np.ndarray) -> str:
+    return say(
+        "A well-known text writes the first row as {theirs}, to calculate more easily. Rounded to "
+        "one decimal it would be {ours}, which adds up to {total}: rounded weights are no weights.",
+        theirs=rounded(weights),
+        ours=np.round(weights, 1),
+        total=np.round(weights, 1).sum(),
+    )
+
+
+def weighted(steps: Trace) -> Step:
+    values, weights_ = steps["values"].array, steps["weights"].array
+    easy = rounded(weights_[0])[:, None] * values
+    labels = steps["values"]
+    return Step(
+        say("Multiply each value by its weight"),
+        [
+            tell("For the first output, each value times the first row's weight for it:"),
+            Matrix(
+                say("weighted values, exact"),
+                steps["weighted"].array[0],
+                labels.rows,
+                labels.columns,
+                "weighted",
+            ),
+            tell("With the rounded weights of the text, to follow it in the head:"),
+            Matrix(say("weighted values, rounded"), easy, labels.rows, labels.columns, "weighted"),
+        ],
+        points=(35, 43),
+        found={"weighted": steps["weighted"].array[0], "easy": easy},
+        code="weighted = weights[0][:, None] * V\nweighted",
+        result="weighted",
+    )
+
+
+def first_output(steps: Trace) -> Step:
+    values, weights_ = steps["values"].array, steps["weights"].array
+    exact = steps["outputs"].array[:1]
+    easy = mix(rounded(weights_[0])[None], values)
+    row, columns = steps["outputs"].rows[:1], steps["outputs"].columns
+    return Step(
+        say("Add them up: the first output"),
+        [
+            tell(
+                "The first output is the sum of the weighted values. It came from the first "
+                "input's query, but holds something of every input that the query asked for."
+            ),
+            Matrix(say("output 1, exact"), exact, row, columns, "output"),
+            Matrix(say("output 1, by the text's weights"), easy, row, columns, "output"),
+        ],
+        points=(35, 44),
+        found={"output": exact[0], "easy": easy[0]},
+        code="weighted.sum(axis=0)",
+        result="output",
+    )
+
+
+def all_outputs(bench: Workbench, steps: Trace) -> Step:
+    """The other inputs, all at once; scaled, too, and by rounded weights; then the reader's turn."""
+    outputs = steps["outputs"].array
+    d = steps["queries"].array.shape[1]
+    scaled = bench.steps(scale=d**-0.5)["outputs"]
+    easy = mix(np.round(steps["weights"].array, 1), steps["values"].array).round(1)
+    return Step(
+        say("Repeat for every input"),
+        [
+            tell(
+                "The other queries go the same way, and one product of matrices does all of them "
+                "at once: the result is the same as one by one."
+            ),
+            Formula("softmax(Q·Kᵀ)·V"),
+            Matrix.of(steps["outputs"], say("outputs"), symbols=True),
+            tell(
+                "With weights rounded to one decimal, as in the text, the last output would be "
+                "{easy}. Divided by √{d}, as in a transformer, the scores are closer together, "
+                "and the first output is {scaled}.",
+                easy=easy[-1],
+                d=d,
+                scaled=scaled[0],
+            ),
+            bench,
+        ],
+        points=(35, 37, 39, 40, 45),
+        found={"outputs": outputs, "easy": easy, "scaled": scaled},
+        code="weights @ V",
+        result="outputs",
+    )

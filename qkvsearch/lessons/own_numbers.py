@@ -1,0 +1,113 @@
+"""The reader's own matrices: read from files of numbers, and put in place of the lesson's."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from qkvsearch.errors import DataError
+from qkvsearch.lessons.parts import Given
+from qkvsearch.lessons.workbench import PROJECTED, Workbench
+
+# More cells than a person looks at; a trace of n tokens writes n³ terms.
+MOST_TOKENS, MOST_WIDE = 26, 64
+# What the command line calls the fields of `Given`.
+OPTIONS = {
+    "inputs": "--input",
+    "w_query": "--wq",
+    "w_key": "--wk",
+    "w_value": "--wv",
+    "mask": "--mask",
+    "sentence": "--sentence",
+    "encoder": "--encoder",
+}
+
+
+def read_matrix(path: Path) -> np.ndarray:
+    """Numbers (rows, columns), float64: a row a line, apart by commas, semicolons, tabs or spaces.
+
+    A first line of words is taken for headings. Raises `DataError`, with the file, line and column,
+    for what is no number, for lines of unequal length, and for a file that cannot be read or is
+    larger than a lesson can show.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
+        raise DataError(f"{path}: cannot read: {reason}") from None
+    rows = [(n, _entries(line)) for n, line in enumerate(lines, start=1) if line.strip()]
+    if rows and not any(_is_number(entry) for entry in rows[0][1]):
+        rows = rows[1:]
+    if not rows:
+        raise DataError(f"{path}: there are no numbers in it")
+    width = len(rows[0][1])
+    for n, entries in rows:
+        if len(entries) != width:
+            raise DataError(
+                f"{path}, line {n}: {len(entries)} numbers, but line {rows[0][0]} has {width}; "
+                "give every row as many"
+            )
+        for place, entry in enumerate(entries, start=1):
+            if not _is_number(entry):
+                raise DataError(f"{path}, line {n}, column {place}: {entry!r} is not a number")
+    if len(rows) > MOST_WIDE or width > MOST_WIDE:
+        raise DataError(
+            f"{path}: {len(rows)} × {width} numbers are more than a lesson shows, which is "
+            f"{MOST_WIDE} × {MOST_WIDE}"
+        )
+    return np.array([[float(entry) for entry in entries] for _, entries in rows])
+
+
+def with_own(bench: Workbench, own: Given) -> Workbench:
+    """The workbench with the reader's inputs, weights and mask where they are given.
+
+    Raises `DataError` where matrices do not fit one another.
+    """
+    given = {name: getattr(own, name) for name in PROJECTED}
+    matrices = {**bench.matrices, **{n: array for n, array in given.items() if array is not None}}
+    x, w_query, w_key = (matrices[name] for name in PROJECTED[:3])
+    if len(x) > MOST_TOKENS:
+        raise DataError(f"--input: {len(x)} rows are more than the {MOST_TOKENS} that are shown")
+    for name, option in (("w_query", "--wq"), ("w_key", "--wk"), ("w_value", "--wv")):
+        weight = matrices[name]
+        if len(weight) != x.shape[1]:
+            raise DataError(
+                f"{option}: {weight.shape[0]} rows, but the inputs have {x.shape[1]} columns; a "
+                "weight matrix needs a row for each of them"
+            )
+    if w_query.shape[1] != w_key.shape[1]:
+        raise DataError(
+            f"--wq has {w_query.shape[1]} columns and --wk {w_key.shape[1]}: a query and a key are "
+            "multiplied number by number, so both need as many"
+        )
+    labels = bench.rows if len(x) == len(bench.rows) else "abcdefghijklmnopqrstuvwxyz"[: len(x)]
+    return replace(
+        bench, matrices=matrices, rows=labels, columns=labels, mask=own.mask or bench.mask
+    )
+
+
+def _entries(line: str) -> list[str]:
+    mark = next((mark for mark in ",;\t" if mark in line), None)
+    found = next(csv.reader([line], delimiter=mark)) if mark else line.split()
+    return [entry.strip() for entry in found]
+
+
+def _is_number(entry: str) -> bool:
+    try:
+        return bool(np.isfinite(float(entry)))
+    except ValueError:
+        return False
+
+
+def refuse(given: Given, lesson: str, *taken: str) -> None:
+    """Raise `DataError` where the reader brought what this lesson has no use for.
+
+    taken: names of the fields of `Given` that it can use.
+    """
+    for name, option in OPTIONS.items():
+        if getattr(given, name) is not None and name not in taken:
+            there = ", ".join(OPTIONS[use] for use in taken) or "nothing of your own"
+            raise DataError(f"{option} has no place in the lesson {lesson}, which takes {there}")

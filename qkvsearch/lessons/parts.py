@@ -1,0 +1,165 @@
+"""What a lesson is made of: steps, and in them texts, formulas, matrices, tables and the like.
+
+Parts hold what was computed, unrounded; how they look is decided where they are shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from qkvsearch.attention.trace import Step as TraceStep
+from qkvsearch.lessons.messages import say
+
+if TYPE_CHECKING:
+    from qkvsearch.lessons.quizzes import Quiz
+    from qkvsearch.lessons.workbench import MaskName, Workbench
+
+# What a matrix is to the computation. Each role has a colour, and a name beside it always.
+Role = Literal[
+    "input", "weight", "key", "query", "value", "score", "weights", "weighted", "output"
+]  # fmt: skip
+# Of the steps of a trace.
+ROLES: dict[str, Role] = {
+    "inputs": "input",
+    "w_query": "weight",
+    "w_key": "weight",
+    "w_value": "weight",
+    "queries": "query",
+    "keys": "key",
+    "values": "value",
+    "scores": "score",
+    "scaled": "score",
+    "capped": "score",
+    "masked": "score",
+    "weights": "weights",
+    "weighted": "weighted",
+    "outputs": "output",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Given:
+    """What the reader brought: numbers of their own, a sentence, an encoder's name.
+
+    inputs (n, d_in), w_query, w_key (d_in, d), w_value (d_in, dv), each None for the lesson's own.
+    mask: in place of the lesson's. sentence, and which encoder reads it; None for the lesson's.
+    """
+
+    inputs: np.ndarray | None = None
+    w_query: np.ndarray | None = None
+    w_key: np.ndarray | None = None
+    w_value: np.ndarray | None = None
+    mask: MaskName | None = None
+    sentence: str | None = None
+    encoder: str | None = None
+
+
+@dataclass(frozen=True)
+class Text:
+    """A paragraph; *so* is emphasis and `so` is code."""
+
+    text: str
+
+
+def tell(message: str, **live: Any) -> Text:
+    """A paragraph, said."""
+    return Text(say(message, **live))
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A line of mathematics, in plain letters."""
+
+    text: str
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """Numbers with a name, a role, and a label for each row and column.
+
+    array (rows, columns). symbols: how each cell is written, (rows, columns) of str, or None.
+    visible: bool (rows, columns), False where a mask hides the cell, or None.
+    """
+
+    name: str
+    array: np.ndarray
+    rows: Sequence[str]
+    columns: Sequence[str]
+    role: Role
+    symbols: np.ndarray | None = None
+    visible: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, step: TraceStep, name: str, symbols: bool = False) -> Matrix:
+        """A step of a trace; a weighted value's vectors stand beside one another.
+
+        A symbol of the outputs is a whole row's, so it stands in the first column.
+        """
+        array = np.asarray(step.array)
+        columns: Sequence[str] = step.columns
+        if array.ndim == 3:
+            columns = [f"{c}{j + 1}" for c in columns for j in range(array.shape[2])]
+            array = array.reshape(len(array), -1)
+        written = step.symbols.astype(str) if symbols else None
+        return cls(name, array, step.rows, columns, ROLES[step.name], written)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of words and numbers under headings."""
+
+    caption: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str | float]]
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """A quantity that changes: values (n,) over 0, 1, 2, …; `x` names what is counted."""
+
+    name: str
+    x: str
+    values: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """One idea: a title, its parts in order, and which points of the course it shows.
+
+    found: what was computed, by name, for whoever asks for a single number. code: the same in the
+    reader's own hands, lines of Python whose last one is an expression that equals `found[result]`.
+    """
+
+    title: str
+    parts: Sequence[Text | Formula | Matrix | Table | Curve | Workbench]
+    points: tuple[int, ...] = ()
+    found: dict[str, Any] = field(default_factory=dict)
+    code: str = ""
+    result: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson:
+    """A lesson, computed: steps counted from 1, and quizzes whose answers were computed with them.
+
+    name: what the command line calls it. minutes: how long it takes in class.
+    """
+
+    name: str
+    number: int
+    title: str
+    goal: str
+    minutes: int
+    steps: Sequence[Step]
+    quizzes: Sequence[Quiz]
+
+    def showing(self, point: int) -> Step:
+        """The first step that shows this point. Raises KeyError where none does."""
+        for step in self.steps:
+            if point in step.points:
+                return step
+        raise KeyError(f"no step of {self.name} shows point {point}")

@@ -1,0 +1,121 @@
+"""A computation that the reader may change: its matrices, its mask, its scale and normaliser.
+
+`Workbench.steps` computes it by the engine's trace; the page's script computes it again in the
+browser, and is compared with this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from qkvsearch.attention.masks import look_ahead_mask, padding_mask
+from qkvsearch.attention.trace import Trace, trace, trace_self_attention
+
+MaskName = Literal["none", "padding", "look-ahead", "both"]
+MASKS: tuple[MaskName, ...] = ("none", "padding", "look-ahead", "both")
+# From the inputs on, or from queries, keys and values on.
+PROJECTED = ("inputs", "w_query", "w_key", "w_value")
+GIVEN = ("queries", "keys", "values")
+
+
+def mask_of(name: MaskName, L: int, S: int, padded: int = 0) -> np.ndarray | None:
+    """bool (L, S), True = may attend, or None for "none". The last `padded` keys are padding.
+
+    >>> mask_of("both", 3, 3, padded=1).astype(int)
+    array([[1, 0, 0],
+           [1, 1, 0],
+           [1, 1, 0]])
+    """
+    if name == "none":
+        return None
+    visible = np.ones((L, S), dtype=bool)
+    if name in ("padding", "both"):
+        visible &= padding_mask([S - padded], size=S)
+    if name in ("look-ahead", "both"):
+        visible &= look_ahead_mask(L, S)
+    return visible
+
+
+@dataclass(frozen=True, eq=False)
+class Workbench:
+    """Attention over matrices that may be edited.
+
+    name: one word, unique in its lesson. caption: what to try. matrices: those of PROJECTED, or
+    of GIVEN; the values may be absent, then it ends with the scores. rows, columns: labels of the
+    queries (L,) and of the keys (S,); equal ones for self-attention. widths: labels of a matrix's
+    columns, by its name, where they mean something. mask: the one to begin with; `masks` those to
+    choose from; the last `padded` keys are padding. scale: of the scores, None is 1/√d; they are
+    divided by `temperature`, too. normalize: "softmax", "relu" or "none".
+    """
+
+    name: str
+    caption: str
+    matrices: Mapping[str, np.ndarray]
+    rows: Sequence[str]
+    columns: Sequence[str]
+    widths: Mapping[str, Sequence[str]] | None = None
+    mask: MaskName = "none"
+    masks: Sequence[MaskName] = ("none",)
+    padded: int = 0
+    scale: float | None = None
+    temperature: float = 1.0
+    normalize: Literal["softmax", "relu", "none"] = "softmax"
+
+    @property
+    def is_projected(self) -> bool:
+        return "inputs" in self.matrices
+
+    def steps(
+        self, matrices: Mapping[str, np.ndarray] | None = None, **changed: Any
+    ) -> dict[str, np.ndarray]:
+        """Every step by its name, from the queries on: those of `trace`, without "weighted".
+
+        matrices: edited ones, by name; mask, temperature, scale, normalize: changed ones.
+        """
+        given = {**self.matrices, **(matrices or {})}
+        found = self.trace(given, **changed)
+        wanted = ("queries", "keys", "values", "scores", "scaled", "masked", "weights", "outputs")
+        ends = wanted if self._has_values else wanted[:2] + wanted[3:4]
+        return {name: np.asarray(found[name].array) for name in ends}
+
+    def trace(
+        self,
+        matrices: Mapping[str, np.ndarray],
+        *,
+        mask: MaskName | None = None,
+        scale: float | None = None,
+        temperature: float | None = None,
+        normalize: str | None = None,
+    ) -> Trace:
+        """The engine's own record of the computation."""
+        queries, keys = ("inputs",) * 2 if self.is_projected else ("queries", "keys")
+        L, S = len(matrices[queries]), len(matrices[keys])
+        wide = matrices["w_query"] if self.is_projected else matrices["queries"]
+        scale = scale or self.scale or wide.shape[1] ** -0.5
+        options: dict[str, Any] = {
+            "mask": mask_of(mask or self.mask, L, S, self.padded),
+            "scale": scale / (temperature or self.temperature),
+            "normalize": normalize or self.normalize,
+        }
+        if self.is_projected:
+            # Values that nobody asked for still have to fit.
+            w_value = matrices.get("w_value", matrices["w_key"])
+            x, w_query, w_key = (matrices[name] for name in PROJECTED[:3])
+            return trace_self_attention(x, w_query, w_key, w_value, tokens=self.rows, **options)
+        values = matrices.get("values", matrices["keys"])
+        return trace(
+            matrices["queries"],
+            matrices["keys"],
+            values,
+            query_labels=self.rows,
+            key_labels=self.columns,
+            **options,
+        )
+
+    @property
+    def _has_values(self) -> bool:
+        return "values" in self.matrices or "w_value" in self.matrices
