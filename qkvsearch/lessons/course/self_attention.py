@@ -261,7 +261,7 @@ def first_output(steps: Trace) -> Step:
 
 
 def all_outputs(bench: Workbench, steps: Trace) -> Step:
-    """The other inputs, all at once; scaled, too, and by rounded weights; then the reader's turn."""
+    """The other inputs, all at once; scaled, and by rounded weights; then the reader's turn."""
     outputs = steps["outputs"].array
     d = steps["queries"].array.shape[1]
     scaled = bench.steps(scale=d**-0.5)["outputs"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from qkvsearch.attention.trace import Trace
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.quizzes import Quiz
