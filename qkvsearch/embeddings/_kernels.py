@@ -21,7 +21,7 @@ LANES = 16
 # Above so many components, blocks of them are solved one after another.
 WIDEST_BLOCK = 128
 # Rows of a history that are gathered at a time; a multiple of the four taken at once.
-MOST_GATHERED = 8192
+MOST_GATHERED = 12288
 # A squared residual this small is float32 noise: dividing by it would only spread it.
 CONVERGED = np.float32(1e-20)
 
