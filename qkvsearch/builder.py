@@ -44,6 +44,7 @@ from qkvsearch.stored import (
     store_ratings,
     store_tokens,
 )
+from qkvsearch.stored.kinds import TUNED
 from qkvsearch.workspace import BuildContents, Workspace
 
 
@@ -74,31 +75,46 @@ def build_workspace(
         if name not in ("lexical", *LEARNED)
     }
     questions = None if judged is None else judged_queries(*judged, dataset.catalog.ids)
+    if next_item:
+        _check_next_item(dataset.interactions)
     if encoder not in CHOICES:  # a folder, to be found from anywhere
         encoder = str(Path(encoder).resolve())
     report = progress or (lambda stage, done, total: None)
-    contents = BuildContents(
+    contents = _contents(dataset, encoder, chosen.why)
+    _add_text(contents, fields, pretrained, weights, questions, report)
+    workspace = Workspace(path)
+    if dataset.interactions is not None:
+        former = current_facts(workspace)
+        contents.facts |= {name: former[name] for name in former.keys() & {TUNED}}
+        _add_interactions(contents, dataset.interactions, report)
+        if next_item:
+            _add_next_item(contents, dataset.interactions, report)
+    report("saving", 0, 1)
+    workspace.publish(contents)
+    report("saving", 1, 1)
+    return workspace
+
+
+def current_facts(workspace: Workspace) -> dict[str, Any]:
+    """What the current build knows of itself; nothing where there is none."""
+    with suppress(WorkspaceError), closing(workspace.open()) as build:
+        return dict(build.facts)
+    return {}
+
+
+def _contents(dataset: Dataset, encoder: str, why: str) -> BuildContents:
+    """A build of a catalogue without models. why: reasons for an encoder taken by itself."""
+    return BuildContents(
         catalog=dataset.catalog,
         facts={
             "qkvsearch": __version__,
             "encoder": encoder,
-            "encoder_chosen": f"by itself: {chosen.why}" if chosen.why else "as asked for",
+            "encoder_chosen": f"by itself: {why}" if why else "as asked for",
             "n_items": len(dataset.catalog),
             "text_columns": list(dataset.catalog.text_columns),
             "rows": [str(line) for line in dataset.reports],
         },
     )
-    _add_text(contents, fields, pretrained, weights, questions, report)
-    workspace = Workspace(path)
-    if dataset.interactions is not None:
-        contents.facts |= _tuned(workspace)
-        _add_interactions(contents, dataset.interactions, report)
-    if next_item:
-        _add_next_item(contents, dataset.interactions, report)
-    report("saving", 0, 1)
-    workspace.publish(contents)
-    report("saving", 1, 1)
-    return workspace
 
 
 def _add_text(
@@ -167,7 +183,7 @@ def _add_interactions(contents: BuildContents, log: Interactions, report: Progre
     store_interactions(contents, log)
     weights = confidences(log.ratings, len(log), contents.facts.get("rating_scale"))
     tastes = ImplicitALS(
-        **contents.facts.get("tuned", {}).get("settings", {}),
+        **contents.facts.get(TUNED, {}).get("settings", {}),
         random_state=0,
         callback=lambda i, n: report("learning tastes", i, n),
     )
@@ -178,18 +194,18 @@ def _add_interactions(contents: BuildContents, log: Interactions, report: Progre
         store_ratings(contents, ratings.fit(log).factors_)
 
 
-def _add_next_item(contents: BuildContents, log: Interactions | None, report: Progress) -> None:
-    """The model whose history attends to itself. Raises `QkvError`."""
+def _check_next_item(log: Interactions | None) -> None:
+    """Raise `QkvError` where what comes next cannot be learned."""
     from qkvsearch.embeddings.next_item import NextItem
 
     if log is None:
         raise QkvError("nothing comes next where nobody's interactions were given")
+    NextItem().check(log)
+
+
+def _add_next_item(contents: BuildContents, log: Interactions, report: Progress) -> None:
+    """The model whose history attends to itself."""
+    from qkvsearch.embeddings.next_item import NextItem
+
     model = NextItem(random_state=0, callback=lambda i, n: report("learning what comes next", i, n))
     store_next_item(contents, model.fit(log).model_)
-
-
-def _tuned(workspace: Workspace) -> dict[str, Any]:
-    """The fact of the former build that says which settings `tune` found; none without one."""
-    with suppress(WorkspaceError), closing(workspace.open()) as build:
-        return {name: fact for name, fact in build.facts.items() if name == "tuned"}
-    return {}

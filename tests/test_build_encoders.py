@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from qkvsearch.embeddings.static import find_package
 from qkvsearch.embeddings.transformer import TransformerEncoder
 from qkvsearch.errors import DataError, QkvError, WorkspaceError
 
+needs_static = pytest.mark.skipif(find_package() is None, reason="needs wordllama")
 ITEMS = pd.DataFrame(
     {
         "id": range(6),
@@ -63,33 +65,37 @@ def test_a_model_that_is_gone_is_named_and_words_still_search(tiny_bert, tmp_pat
             assert {part.query for part in ranking.explain(i)} > {"deep", "sea"}
 
 
-def test_another_model_in_the_same_folder_is_refused(tiny_bert, tmp_path):
+def other_tensors(monkeypatch):
     from safetensors.numpy import load_file, save_file
 
-    model = shutil.copytree(tiny_bert, tmp_path / "model")
-    qkv.build(tmp_path / "ws", items=ITEMS, encoder=str(model)).close()
-    tensors = load_file(model / "model.safetensors")
-    save_file({name: x[::-1].copy() for name, x in tensors.items()}, model / "model.safetensors")
-    with (
-        qkv.open(tmp_path / "ws") as engine,
-        pytest.raises(WorkspaceError, match=r"another model.*build the workspace again"),
-    ):
-        engine.search("deep sea")
+    tensors = load_file("model/model.safetensors")
+    save_file({name: x[::-1].copy() for name, x in tensors.items()}, "model/model.safetensors")
 
 
-@pytest.mark.skipif(find_package() is None, reason="needs wordllama")
-def test_another_static_table_is_refused(tmp_path, monkeypatch):
-    qkv.build(tmp_path / "ws", items=ITEMS, encoder="static").close()
+def other_table(monkeypatch):
     table = static.read_table
     monkeypatch.setattr(static, "read_table", lambda path: table(path)[::-1].copy())
+
+
+@pytest.mark.parametrize(
+    ("encoder", "changed"),
+    [("model", other_tensors), pytest.param("static", other_table, marks=needs_static)],
+)
+def test_another_model_in_the_same_place_is_refused(
+    tiny_bert, tmp_path, monkeypatch, encoder, changed
+):
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(tiny_bert, "model")
+    qkv.build("ws", items=ITEMS, encoder=encoder).close()
+    changed(monkeypatch)
     with (
-        qkv.open(tmp_path / "ws") as engine,
+        qkv.open("ws") as engine,
         pytest.raises(WorkspaceError, match=r"another model.*build the workspace again"),
     ):
         engine.search("deep sea")
 
 
-@pytest.mark.skipif(find_package() is None, reason="needs wordllama")
+@needs_static
 def test_a_second_pass_compares_words_and_adds_up(tmp_path, assert_adds_up):
     with qkv.build(tmp_path, "sample:videos", encoder="static") as engine:
         for query in ("river fishing", "how does attention work", "voyage"):
@@ -113,7 +119,7 @@ def test_a_second_pass_compares_words_and_adds_up(tmp_path, assert_adds_up):
             engine.search("river", heads=["token"])
 
 
-@pytest.mark.skipif(find_package() is None, reason="needs wordllama")
+@needs_static
 def test_nonsense_is_answered_with_a_note(tmp_path):
     with qkv.build(tmp_path, "sample:videos", encoder="static") as engine:
         (note,) = engine.search("zzqx wvvk").notes
@@ -159,26 +165,31 @@ def test_a_query_beyond_the_models_limit_is_said(tiny_bert, tmp_path):
         assert not [n for n in engine.search("deep sea").notes if "tokens" in n]
 
 
-@pytest.mark.skipif(find_package() is None, reason="needs wordllama")
+@needs_static
 def test_the_static_table(tmp_path, assert_adds_up):
     with qkv.build(tmp_path / "ws", items=ITEMS, encoder="static") as engine:
         check(engine, assert_adds_up, "static")
 
 
-def test_an_encoder_that_is_not_there_is_named_before_any_work(tmp_path):
-    with pytest.raises(QkvError, match="no encoder 'statik'; did you mean static"):
-        qkv.build(tmp_path / "ws", items=ITEMS, encoder="statik")
-    assert not (tmp_path / "ws").exists()
-
-
-def test_a_model_that_is_not_installed_says_how_to_get_it(tmp_path, monkeypatch):
-    monkeypatch.setenv("QKVSEARCH_MODELS", str(tmp_path / "none"))
-    (tmp_path / "empty").mkdir()
+@pytest.mark.parametrize(
+    ("encoder", "said"),
+    [
+        ("statik", "no encoder 'statik'; did you mean static"),
+        ("minilm", "model fetch minilm"),
+        ("empty", "config"),
+    ],
+)
+def test_an_encoder_that_is_not_there_is_named_before_any_work(
+    tmp_path, monkeypatch, encoder, said
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("QKVSEARCH_MODELS", "none")
+    Path("empty").mkdir()
     steps = []
-    for encoder, missing in (("minilm", "model fetch minilm"), (str(tmp_path / "empty"), "config")):
-        with pytest.raises(QkvError, match=missing):
-            built(tmp_path / "ws", encoder=encoder, progress=lambda *step: steps.append(step))
-    assert steps == []  # before any work
+    with pytest.raises(QkvError, match=said):
+        built("ws", encoder=encoder, progress=lambda *step: steps.append(step))
+    assert steps == []
+    assert not Path("ws").exists()
 
 
 def built(path, **options):
@@ -197,7 +208,7 @@ def test_the_encoder_taken_and_why_are_kept(tmp_path, monkeypatch):
     assert (facts["encoder"], facts["encoder_chosen"]) == ("corpus", "as asked for")
 
 
-@pytest.mark.skipif(find_package() is None, reason="needs wordllama")
+@needs_static
 def test_static_is_taken_where_it_is_installed_and_minilm_is_not(tmp_path):
     facts = built(tmp_path / "ws")
     assert facts["encoder"] == "static"

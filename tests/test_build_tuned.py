@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 from qkvsearch.engine import Engine
 from qkvsearch.revision.tastes import learn_tastes
 
@@ -22,6 +24,17 @@ def test_later_builds_use_the_settings_until_they_are_reset(qkv):
     assert qkv("-w", "ws", "tune", "--reset").code == 0
     assert "tune" not in qkv(*build).stderr
     assert components("ws") == (64, None)
+
+
+def test_info_says_with_which_settings(qkv):
+    assert qkv("-w", "ws", "build", "sample:movies", "--encoder", "corpus").code == 0
+    assert "tuned" not in qkv("-w", "ws", "info").stdout
+    found = {"protocol": "time", "seed": 0, "settings": SETTINGS}
+    learn_tastes("ws", found)
+    (facts,) = json.loads(qkv("-w", "ws", "info", "--format", "json").stdout)
+    assert facts["tuned"] == found
+    shown = " ".join(qkv("-w", "ws", "info").stdout.split())
+    assert "tuned protocol time, seed 0, settings (n_components 8, max_iter 5, alpha0 0.3," in shown
 
 
 def test_a_build_without_interactions_is_not_tuned(qkv, shop_items):

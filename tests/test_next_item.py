@@ -75,6 +75,27 @@ def test_items_join_and_leave_beside_it(untrained, assert_adds_up):
     assert_adds_up([part["contribution"] for part in ranking[0].because], ranking[0].score)
 
 
+@pytest.mark.parametrize("options", [{}, {"k": 3, "damping": 0.5, "seen": True}], ids=str)
+def test_everyone_gets_what_they_get_alone(untrained, tmp_path, options):
+    untrained.record("newcomer", 4)
+    file = tmp_path / "all.jsonl"
+    assert untrained.recommend_all(file, model="next-item", **options) == (41, 0)
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    for user in (*range(40), "newcomer"):
+        alone = untrained.recommend(user=user, model="next-item", **options)
+        found = [row for row in rows if row["user"] == str(user)]
+        assert [row["id"] for row in found] == [hit.id for hit in alone]
+        scores = [hit.score for hit in alone]
+        assert [row["score"] for row in found] == pytest.approx(scores, abs=1e-4)
+
+
+def test_info_says_that_the_model_is_there(untrained, qkv):
+    assert untrained.info()["next_item"]["n_layers"] == 2
+    shown = qkv("-w", untrained.workspace.path, "info").stdout
+    assert "next item" in shown
+    assert "n_layers 2" in shown
+
+
 def test_what_cannot_be_asked_is_said(untrained, tmp_path_factory):
     with pytest.raises(QkvError, match="did you mean next-item"):
         untrained.recommend(user=3, model="next-itm")
@@ -86,8 +107,24 @@ def test_what_cannot_be_asked_is_said(untrained, tmp_path_factory):
         pytest.raises(WorkspaceError, match="build with --next-item"),
     ):
         engine.recommend(user=3, model="next-item")
+    with (
+        qkv.build(path, items=ITEMS, interactions=LOG, encoder="corpus") as engine,
+        pytest.raises(WorkspaceError, match="build with --next-item"),
+    ):
+        engine.recommend_all(path / "all.csv", model="next-item")
+    assert not list(path.glob("all.csv*"))
     with pytest.raises(QkvError, match="interactions"):
         qkv.build(path, items=ITEMS, encoder="corpus", next_item=True)
+
+
+@pytest.mark.parametrize("interactions", [("--interactions", "log.csv"), ()])
+def test_a_build_without_it_says_that_the_model_is_gone(untrained, qkv, tmp_path, interactions):
+    ITEMS.to_csv("items.csv", index=False)
+    LOG.to_csv("log.csv", index=False)
+    build = ("-w", tmp_path, "build", "--items", "items.csv", *interactions, "--encoder", "corpus")
+    gone = "The former build's model of what comes next is gone; build --next-item trains it."
+    assert gone in qkv(*build).stderr.splitlines()
+    assert gone not in qkv(*build).stderr
 
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="training needs the extra [train]")

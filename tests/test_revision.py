@@ -19,7 +19,7 @@ from qkvsearch.embeddings.static import find_package
 from qkvsearch.embeddings.tokens import TokenEncoder
 from qkvsearch.engine import Engine
 from qkvsearch.errors import DataError, QkvError, UnknownIdError, WorkspaceError
-from qkvsearch.revision import ATTEMPTS, add_items, remove_items
+from qkvsearch.revision import add_items, remove_items
 from qkvsearch.revision import models as revision_models
 from qkvsearch.stored import array_kind
 from qkvsearch.workspace import BuildContents, Workspace, arrays, store
@@ -504,7 +504,7 @@ def test_who_never_gets_a_turn_is_told(path, monkeypatch):
     monkeypatch.setattr(Workspace, "publish", always_late)
     with pytest.raises(WorkspaceError, match="another build was published meanwhile"):
         add_items(path, item(50))
-    assert next(numbers) == 100 + ATTEMPTS
+    assert next(numbers) == 100 + store.ATTEMPTS
     assert 50 not in state(path)[2]
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import DEFAULT_WORKSPACE, settings
+from qkvsearch.cli.context import DEFAULT_WORKSPACE, Settings, settings
+
+if TYPE_CHECKING:
+    from qkvsearch.data.columns import Columns
+    from qkvsearch.data.readers import Dataset
 
 FILE = click.Path(path_type=Path)
 
@@ -69,26 +73,22 @@ def command(
       qkvsearch -w talks build --items talks.csv --id-column id --text-columns title,tags
       qkvsearch -w talks build talks.csv --queries queries.tsv --qrels qrels.tsv
     """
-    from qkvsearch.builder import build_workspace
-    from qkvsearch.data.columns import Columns
+    from qkvsearch.builder import build_workspace, current_facts
     from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.sources import read_source
+    from qkvsearch.workspace import Workspace
 
     if source is None and items is None and interactions is None:
         raise click.UsageError("give a SOURCE, or --items and --interactions")
     if (queries is None) != (qrels is None):
         raise click.UsageError("--queries asks and --qrels answers: give both")
     run = settings()
-    text = names.pop("text_columns")
-    columns = Columns(
-        text=[name.strip() for name in text.split(",")] if text else None,
-        **{name.removesuffix("_column"): value for name, value in names.items()},
-    )
     judged = judged_by(queries, qrels)
-    dataset = read_source(source, items, interactions, columns)
+    dataset = read_source(source, items, interactions, _columns(**names))
     for report in dataset.reports:
         run.say(str(report))
     path = run.workspace or DEFAULT_WORKSPACE
+    former = current_facts(Workspace(path))
     with run.progress() as progress:
         workspace = build_workspace(
             path,
@@ -98,17 +98,38 @@ def command(
             next_item=next_item,
             progress=progress,
         )
+    run.say(f"Built {path}: {_counted(dataset)}.")
+    _say_models(run, current_facts(workspace), former)
+
+
+def _columns(text_columns: str | None, **names: str | None) -> Columns:
+    """The columns that options name."""
+    from qkvsearch.data.columns import Columns
+
+    return Columns(
+        text=[name.strip() for name in text_columns.split(",")] if text_columns else None,
+        **{name.removesuffix("_column"): value for name, value in names.items()},
+    )
+
+
+def _counted(dataset: Dataset) -> str:
     counted = f"{len(dataset.catalog):,} items"
     if dataset.interactions is not None:
         log = dataset.interactions
         counted += f", {len(log.user_ids):,} users, {len(log):,} interactions"
-    with closing(workspace.open()) as snapshot:
-        facts = snapshot.facts
-    run.say(f"Built {path}: {counted}.")
+    return counted
+
+
+def _say_models(run: Settings, facts: Mapping[str, Any], former: Mapping[str, Any]) -> None:
+    """What the models of a build were made with, and what the former build had and it has not."""
+    from qkvsearch.stored.kinds import TUNED
+
     run.say(f"Encoder: {facts['encoder']} ({facts['encoder_chosen']}).")
     if "texts_cut" in facts:
         run.say(f"Cut: {facts['texts_cut']}.")
-    if "tuned" in facts:
+    if TUNED in facts:
         run.say("Tastes: with the settings that tune found; tune --reset goes back.")
+    if "next_item" in former and "next_item" not in facts:
+        run.say("The former build's model of what comes next is gone; build --next-item trains it.")
     if "weights_from" in facts:
         run.say(f"The heads' weights were learned from {facts['weights_from']}.")

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 FILE = click.Path(path_type=Path)
 BASELINE_HEAD = "lexical"
-OURS = "qkvsearch"
 # Names said of a list on stderr; JSON carries all.
 SHOWN_NAMES = 3
 # Columns of figures that 80 characters hold.
@@ -107,8 +106,14 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what is random."
 )
+@click.option(
+    "--next-item",
+    is_flag=True,
+    help="Also judge the model of what comes next, under leave-last-out or time (trains it: "
+    "minutes; needs qkvsearch[train]).",
+)
 @output_options
-def recommend(protocol: str, k: int, seed: int, output: Output) -> None:
+def recommend(protocol: str, k: int, seed: int, next_item: bool, output: Output) -> None:
     """Measure recommendations by interactions held out of training.
 
     Learns anew from the train part of the workspace's log, ranks the whole catalogue but for what
@@ -121,6 +126,7 @@ def recommend(protocol: str, k: int, seed: int, output: Output) -> None:
     Examples:
       qkvsearch -w films evaluate recommend
       qkvsearch -w films evaluate recommend --protocol strong -k 20 --format json
+      qkvsearch -w films evaluate recommend --protocol time --next-item
     """
     run = settings()
     engine = run.open(sample="movies")
@@ -131,8 +137,9 @@ def recommend(protocol: str, k: int, seed: int, output: Output) -> None:
             "--interactions FILE"
         )
     from qkvsearch.evaluation.recommend import evaluate_recommend
+    from qkvsearch.stored.kinds import TUNED
 
-    tuned = engine.snapshot.facts.get("tuned", {})
+    tuned = engine.snapshot.facts.get(TUNED, {})
     if tuned:
         run.say(
             f"With the settings that tune found by --protocol {tuned['protocol']}; under another "
@@ -145,17 +152,22 @@ def recommend(protocol: str, k: int, seed: int, output: Output) -> None:
             k=k,
             settings=tuned.get("settings"),
             keys=engine.models.dense_keys(engine.models.main_head).vectors,
+            next_item=next_item,
             random_state=seed,
             progress=progress,
         )
-    facts = found.facts
     if engine.tables.n_recorded():
         run.say(f"Left out: {engine.tables.n_recorded():,} recorded interactions.")
+    _say_left_out(run, found)
+    output.write_one(found.to_dict(), found.to_records(), lambda: _recommend_tables(found))
+
+
+def _say_left_out(run: Settings, found: Evaluation) -> None:
+    facts = found.facts
     if facts["users_without_history"]:
         run.say(f"Left out: {facts['users_without_history']:,} users without a history to go by.")
     for name, reason in facts["left_out"].items():
         run.say(f"Left out: {name}; {reason}.")
-    output.write_one(found.to_dict(), found.to_records(), lambda: _recommend_tables(found))
 
 
 def _say_names(run: Settings, found: Evaluation, fact: str, fate: str) -> None:
@@ -199,6 +211,8 @@ def _recommend_tables(found: Evaluation) -> str:
 
 
 def _system_table(found: Evaluation, names: list[str]) -> str:
+    from qkvsearch.evaluation.report import OURS
+
     columns = [("", "left"), *((name.partition("@")[0], "right") for name in names)]
     rows = []
     for system, figures in found.systems().items():

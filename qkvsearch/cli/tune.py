@@ -1,10 +1,11 @@
-"""`qkvsearch tune`: settings that suit this log better than the default ones."""
+"""`qkvsearch tune`: settings that suit this log better than those in use."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -57,10 +58,11 @@ def command(
     """Search for settings of the recommender that suit the workspace's log.
 
     Random settings learn for a while, the better ones for longer (successive halving), judged by
-    nDCG at k on a validation part of the log. The best, or the default settings if none is better,
-    are judged once on a test part that the search never saw. Then the tastes are learned with them
-    from the whole log, unless the test part says that they are worse, and the workspace takes them
-    over. Until then it stays as it is: Ctrl-C leaves no trace.
+    nDCG at k on a validation part of the log, the default settings and those in use among them. The
+    best, the default ones and those in use are judged once on a test part that the search never
+    saw. Then the tastes are learned with the best from the whole log, unless they are in use
+    already or the test part says that they are worse, and the workspace takes them over. Until then
+    it stays as it is: Ctrl-C leaves no trace.
 
     \b
     Examples:
@@ -72,41 +74,45 @@ def command(
     path = run.named_workspace()
     if path is None:
         raise click.UsageError("name a workspace to tune: qkvsearch -w DIR tune")
-    from qkvsearch.revision.tastes import learn_tastes
-
     if reset:
-        with run.progress() as progress:
-            learn_tastes(path, None, progress)
+        _learn(run, path, None)
         run.say(f"{path}: tastes learned with the default settings.")
         return
-    from qkvsearch.evaluation.tuning import tune
-
-    engine = run.open(sample="movies")
-    log = engine.models.log()
-    if log is None:
-        raise WorkspaceError(
-            f"{path}: nobody's interactions are here to learn from; build with --interactions FILE"
-        )
     limit = DEFAULT_MINUTES if minutes is None and trials is None else minutes
-    with _told(run) as told:
-        found = tune(
-            log,
-            protocol,
-            k=k,
-            trials=trials or 27,
-            minutes=limit,
-            keys=engine.models.dense_keys(engine.models.main_head).vectors,
-            random_state=seed,
-            told=told,
-        )
-    engine.close()
+    found = _search(
+        run, protocol=protocol, k=k, trials=trials or 27, minutes=limit, random_state=seed
+    )
     if found.out_of_time:
         run.say("The time was up before all settings were tried: --minutes gives it more.")
     if found.worthwhile:
         kept = {"protocol": protocol, "seed": seed, "settings": found.settings}
-        with run.progress() as progress:
-            learn_tastes(path, kept, progress)
+        _learn(run, path, kept if found.settings else None)
     output.write_one(found.to_dict(), found.to_records(), lambda: _table(found))
+
+
+def _search(run: Settings, **asked: Any) -> Tuning:
+    """For settings better than those in use."""
+    from qkvsearch.evaluation.tuning import tune
+    from qkvsearch.stored.kinds import TUNED
+
+    with closing(run.open(sample="movies")) as engine, _told(run) as told:
+        log = engine.models.log()
+        if log is None:
+            raise WorkspaceError(
+                f"{engine.workspace.path}: nobody's interactions are here to learn from; build "
+                "with --interactions FILE"
+            )
+        in_use = engine.snapshot.facts.get(TUNED, {}).get("settings")
+        keys = engine.models.dense_keys(engine.models.main_head).vectors
+        return tune(log, keys=keys, in_use=in_use, told=told, **asked)
+
+
+def _learn(run: Settings, path: Path, tuned: dict[str, Any] | None) -> None:
+    """Tastes anew from the whole log, with what was found or the default settings."""
+    from qkvsearch.revision.tastes import learn_tastes
+
+    with run.progress() as progress:
+        learn_tastes(path, tuned, progress)
 
 
 @contextmanager
@@ -124,7 +130,7 @@ def _told(run: Settings) -> Iterator[Callable[[list[Trial]], None]]:
 
 def _line(trial: Trial) -> str:
     return (
-        f"{_name(trial)}: {trial.figure:.4f} after {trial.share:.0%} of the iterations "
+        f"{trial.name}: {trial.figure:.4f} after {trial.share:.0%} of the iterations "
         f"({trial.seconds:.1f} s) {_words(trial.settings)}".rstrip()
     )
 
@@ -139,7 +145,7 @@ def _live_table(trials: list[Trial]) -> Any:
     order = sorted(trials, key=lambda trial: (-trial.share, -trial.figure))
     for trial in order[:SHOWN_TRIALS]:
         table.add_row(
-            _name(trial),
+            trial.name,
             f"{trial.share:.0%}",
             f"{trial.figure:.4f}",
             f"{trial.seconds:.1f}",
@@ -148,33 +154,33 @@ def _live_table(trials: list[Trial]) -> Any:
     return table
 
 
-def _name(trial: Trial) -> str:
-    return f"trial {trial.number}" if trial.number else "default"
-
-
 def _words(found: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value:g}" for name, value in found.items())
 
 
 def _table(found: Tuning) -> str:
-    """Default beside tuned, and what became of it."""
+    """Default and what was in use beside tuned, and what became of it."""
     columns = [(found.metric, "left"), ("validation", "right"), ("test", "right")]
     rows = [
-        [row["system"], f"{row['validation']:.4f}", f"{row['test']:.4f}"]
+        [row["system"].replace("_", " "), f"{row['validation']:.4f}", f"{row['test']:.4f}"]
         for row in found.to_records()
     ]
+    return f"{to_table(columns, rows)}{_verdict(found)}\n"
+
+
+def _verdict(found: Tuning) -> str:
+    compared = "those in use" if found.in_use else "the default ones"
+    if found.settings == found.in_use:
+        return f"No settings were better than {compared}: nothing is changed."
     low, high = found.interval
     by_chance = ", which could be chance" if low <= 0 <= high else ""
+    said = (
+        f"On the test part {found.difference:+.4f} beside {compared}{by_chance}\n"
+        f"(95% interval {low:+.4f} to {high:+.4f})"
+    )
+    if not found.worthwhile:
+        return f"{said}: worse, so nothing is changed."
     if not found.settings:
-        said = "No settings were better than the default ones: nothing is changed."
-    elif found.worthwhile:
-        said = (
-            f"On the test part {found.difference:+.4f}{by_chance} (95% interval {low:+.4f} to "
-            f"{high:+.4f}).\nNow in use: {_words(found.settings)}\nBack: qkvsearch tune --reset"
-        )
-    else:
-        said = (
-            f"On the test part {found.difference:+.4f} (95% interval {low:+.4f} to {high:+.4f}): "
-            "worse,\nso nothing is changed."
-        )
-    return f"{to_table(columns, rows)}{said}\n"
+        return f"{said}.\nNow in use: the default settings"
+    back = "Back to the default ones: qkvsearch tune --reset"
+    return f"{said}.\nNow in use: {_words(found.settings)}\n{back}"

@@ -131,6 +131,15 @@ def deal(counts: np.ndarray, n_groups: int) -> np.ndarray:
 
 
 @compiled
+def product(left: Array, right: Array) -> np.float32:
+    """The dot product of two vectors (d,)."""
+    total = np.float32(0)
+    for j in range(len(left)):
+        total += left[j] * right[j]
+    return total
+
+
+@compiled
 def descend(
     order: Array,
     indptr: Array,
@@ -160,10 +169,7 @@ def descend(
         p, bias = user_embeddings[user], user_biases[user]
         p_kept = one - rate * user_shares[user, 0]
         bias_kept = one - bias_rate * user_shares[user, 1]
-        q = item_embeddings[columns[start]]
-        affinity = np.float32(0)
-        for j in range(d):
-            affinity += p[j] * q[j]
+        affinity = product(p, item_embeddings[columns[start]])
         for k in range(start, end):
             item = columns[k]
             q = item_embeddings[item]

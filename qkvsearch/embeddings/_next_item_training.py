@@ -16,6 +16,7 @@ from qkvsearch.embeddings._base import Progress, available_cores
 from qkvsearch.embeddings._next_item_losses import Proposal, full_softmax, sampled_softmax
 from qkvsearch.embeddings._next_item_windows import Batch, Sequences, Windows
 from qkvsearch.embeddings.next_item_model import NextItemModel
+from qkvsearch.errors import DataError
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -56,6 +57,7 @@ def train(
 
     held_out: users (n,) with two items or more; their last items are never targets. Where there
     are none, the weights of the last epoch. The same rng gives the same bits on one machine.
+    Raises `DataError` where they are not finite.
     """
     import torch
 
@@ -116,8 +118,11 @@ class _Training:
         self.n_steps = 0
 
     def run(self) -> dict[str, np.ndarray]:
-        """Epoch after epoch until `max_iter` or `max_minutes`; the best weights."""
-        best, best_quality = {}, -1.0
+        """Epoch after epoch until `max_iter` or `max_minutes`; the best weights. Raises `DataError`
+        where they are not finite.
+        """
+        best: dict[str, np.ndarray] = {}
+        best_quality = -1.0
         for epoch in range(1, self.settings.max_iter + 1):
             for batch in self.windows:
                 self._step(batch)
@@ -126,12 +131,20 @@ class _Training:
             quality = self._quality() if self.histories else float(epoch)
             if quality >= best_quality:  # of equal ones the one that learned longer
                 best_quality = quality
-                best = {name: w.detach().numpy().copy() for name, w in self.weights.items()}
+                best = {name: w.copy() for name, w in self._arrays().items()}
             if self.settings.callback is not None:
                 self.settings.callback(epoch, self.settings.max_iter)
-            if self._progress() >= 1:
+            # From what is no number no step leads back.
+            if self._progress() >= 1 or not _are_finite(self._arrays()):
                 break
+        if not _are_finite(best):
+            rate = self.settings.learning_rate
+            raise DataError(f"learning what comes next diverged: lower learning_rate ({rate:g})")
         return best
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        """The weights as they are now, in PyTorch's memory."""
+        return {name: weight.detach().numpy() for name, weight in self.weights.items()}
 
     def _progress(self) -> float:
         """How much of the training is done: by steps, unless the minutes will not do for all."""
@@ -166,16 +179,20 @@ class _Training:
         self.n_steps += 1
 
     def _quality(self) -> float:
-        """Mean of 1 / log₂(rank + 1) of the items held out, among all that the user had not met."""
+        """Mean of 1 / log₂(rank + 1) of the items held out, among all that the user had not met; 0
+        where a score is no number.
+        """
         total = 0.0
         for first in range(0, len(self.histories), HISTORIES_AT_ONCE):
             some = slice(first, first + HISTORIES_AT_ONCE)
             histories, targets = self.histories[some], self.targets[some]
             scores = self._scores(histories)
             for row, met, target in zip(scores, histories, targets, strict=True):
+                if not np.isfinite(row).all():
+                    continue
                 row[met] = -np.inf
                 # Ties count against it: a model that tells nothing apart has foreseen nothing.
-                rank = max(int(np.count_nonzero(row >= row[target])), 1)
+                rank = np.count_nonzero(row >= row[target])
                 total += 1 / math.log2(rank + 1)
         return total / len(self.histories)
 
@@ -233,6 +250,10 @@ def states(
         x = x + drop(attend(norm(x, f"{name}.attention_norm"), f"{name}.attention"))
         x = x + drop(feed_forward(norm(x, f"{name}.feed_forward_norm"), f"{name}.feed_forward"))
     return norm(x, "encoder.norm")
+
+
+def _are_finite(arrays: Mapping[str, np.ndarray]) -> bool:
+    return all(np.isfinite(array).all() for array in arrays.values())
 
 
 def _n_layers(weights: Mapping[str, Any]) -> int:

@@ -94,12 +94,12 @@ class NextItem(BaseEstimator):
         """Learn from interactions with times, which need only compare within a user.
 
         Of a user's equally late interactions the order is that of the catalogue. Raises
-        `DataError` for a log without times or in which no user met two items, `QkvError` where
-        PyTorch is not installed.
+        `DataError` for a log without times or in which no user met two items, and where the
+        weights diverge, `QkvError` where PyTorch is not installed.
         """
-        self._check_parameters()
-        sequences = _sequences(X)
+        self.check(X)
         train, settings = self._trainer()
+        sequences = Sequences.of(X)
         rng = random_generator(self.random_state)
         # Only what someone met can come next: the rows of those items are numbered anew.
         met, rows = np.unique(sequences.items, return_inverse=True)
@@ -113,6 +113,12 @@ class NextItem(BaseEstimator):
         self.item_embeddings_, self.item_ids_ = embeddings, X.item_ids
         self.n_features_in_ = len(embeddings)
         return self
+
+    def check(self, X: Interactions) -> None:
+        """Raise what `fit` would, at once."""
+        self._check_parameters()
+        self._trainer()
+        _require_sequences(X)
 
     def fold_in(self, history: Any) -> np.ndarray:
         """The embedding (d,) of someone who met these items, by their ids, from the oldest on.
@@ -156,17 +162,15 @@ class NextItem(BaseEstimator):
             check_positive("max_minutes", self.max_minutes)
 
 
-def _sequences(log: Any) -> Sequences:
-    """Histories in order. Refuses what has none, and what has nothing to learn from."""
+def _require_sequences(log: Any) -> None:
+    """Refuse what has no order, and what has nothing to learn from."""
     if not isinstance(log, Interactions):
         raise DataError(
             f"fit takes Interactions, not {type(log).__name__}: what comes next needs to know "
             "who met what when"
         )
-    sequences = Sequences.of(log)
-    if sequences.lengths.max(initial=0) < 2:
+    if Sequences.of(log).lengths.max(initial=0) < 2:
         raise DataError("there is nothing to learn from: no user has met two items")
-    return sequences
 
 
 def _held_out(sequences: Sequences, rng: np.random.Generator) -> np.ndarray:

@@ -13,17 +13,20 @@ import numpy as np
 from qkvsearch.attention import look_ahead_mask
 from qkvsearch.attention.layers.transformer import Encoder, LayerOutput
 from qkvsearch.embeddings._bert import TokenEmbedding, read_bert
-from qkvsearch.embeddings._subwords import is_blank, join_pieces, sum_rows, whole
+from qkvsearch.embeddings._encodings import (
+    PAD_TOKEN,
+    parts_of,
+    piece_labels,
+    words_beyond,
+    words_of,
+)
+from qkvsearch.embeddings._subwords import is_blank, sum_rows, whole
 from qkvsearch.embeddings.context import MASKS
 from qkvsearch.embeddings.labelled import LabelledVectors
 from qkvsearch.embeddings.tokens import PADDING
 from qkvsearch.errors import QkvError
 from qkvsearch.progress import Progress
 
-# The special token that stands for padding in a BERT vocabulary.
-PAD_TOKEN = "[PAD]"
-# A piece that continues the word before it.
-CONTINUES = "##"
 # Texts that the tokenizer is given at a time.
 BATCH = 4096
 
@@ -138,12 +141,12 @@ class TransformerEncoder:
             return Reading(self._nothing(), self._nothing(), 0)
         vectors = self._final(encoding)
         shares = vectors / np.linalg.norm(vectors.sum(axis=0))
-        labels, owners = self._words(text, encoding)
+        labels, owners = parts_of(text, encoding)
         parts = LabelledVectors(labels, sum_rows(shares, owners, len(labels)))
-        beyond = [word for word in _beyond(text, encoding) if any(map(str.isalnum, word))]
-        labels, owners = _owners(text, encoding)
+        unread = [word for word in words_beyond(text, encoding) if any(map(str.isalnum, word))]
+        labels, owners = words_of(text, encoding)
         words = LabelledVectors(labels, _word_means(vectors, owners, len(labels)))
-        return Reading(parts, words, len(beyond))
+        return Reading(parts, words, len(unread))
 
     def pieces_many(self, texts: Sequence[str]) -> Iterator[Pieces]:
         """Each text in pieces, some texts read at a time."""
@@ -153,7 +156,7 @@ class TransformerEncoder:
                 if self._says_nothing(text, found):
                     yield Pieces(np.zeros(0, np.int32), np.zeros(0, np.int64), 0)
                     continue
-                words, owners = _owners(text, found)
+                words, owners = words_of(text, found)
                 yield Pieces(np.array(found.ids, dtype=np.int32), owners, len(words))
 
     def sequence_many(
@@ -187,7 +190,7 @@ class TransformerEncoder:
     def unknown(self, text: str) -> list[str]:
         """The words beyond the limit, once each: `sequence` leaves them out."""
         text, encoding = self._tokenize(text)
-        return [] if encoding is None else list(dict.fromkeys(_beyond(text, encoding)))
+        return [] if encoding is None else list(dict.fromkeys(words_beyond(text, encoding)))
 
     def layers(self, text: str, mask: str = "none") -> Layers:
         """Every layer's hidden states and attention weights, piece by piece.
@@ -203,7 +206,7 @@ class TransformerEncoder:
             hidden = np.zeros((self.n_layers + 1, 0, self.n_components), dtype=np.float32)
             weights = np.zeros((self.n_layers, self.n_heads, 0, 0), dtype=np.float32)
             return Layers([], [], hidden, weights, np.ones((0, 0), dtype=bool))
-        tokens = _piece_labels(text, encoding)
+        tokens = piece_labels(text, encoding)
         keep = np.ones((len(tokens), len(tokens)), dtype=bool)
         if mask == "padding":
             keep &= np.array([token != PADDING for token in tokens], dtype=bool)
@@ -264,30 +267,8 @@ class TransformerEncoder:
         vectors: np.ndarray = self.encoder(self.embedding(np.array(encoding.ids, dtype=np.int64)))
         return vectors
 
-    def _words(self, text: str, encoding: Any) -> tuple[list[str], np.ndarray]:
-        """Labels of words and special tokens, and of each piece the one it belongs to."""
-        added = _is_added(encoding)
-        words, owners = join_pieces(text, _spans(encoding))
-        # A special token is a word of its own, wherever it stands.
-        keys = np.empty(len(added), dtype=np.int64)
-        keys[~added] = owners
-        keys[added] = -1 - np.flatnonzero(added)
-        is_first = np.diff(keys, prepend=len(added)) != 0
-        firsts = np.flatnonzero(is_first)
-        labels = [words[keys[i]] if keys[i] >= 0 else encoding.tokens[i] for i in firsts]
-        return labels, np.cumsum(is_first) - 1
-
     def _nothing(self) -> LabelledVectors:
         return LabelledVectors([], np.zeros((0, self.n_components), dtype=np.float32))
-
-
-def _owners(text: str, encoding: Any) -> tuple[list[str], np.ndarray]:
-    """The words of a text, and the one of each piece, −1 for a special token."""
-    words, owners = join_pieces(text, _spans(encoding))
-    added = _is_added(encoding)
-    every = np.full(len(added), -1, dtype=np.int64)
-    every[~added] = owners
-    return words, every
 
 
 def _word_means(vectors: np.ndarray, owners: np.ndarray, n_words: int) -> np.ndarray:
@@ -295,37 +276,3 @@ def _word_means(vectors: np.ndarray, owners: np.ndarray, n_words: int) -> np.nda
     vectors, owners = vectors[owners >= 0], owners[owners >= 0]
     sums = sum_rows(vectors, owners, n_words)
     return np.asarray(sums / np.bincount(owners, minlength=n_words)[:, None].astype(np.float32))
-
-
-def _is_added(encoding: Any) -> np.ndarray:
-    """Which tokens the tokenizer added, and stand nowhere in the text."""
-    return np.array(encoding.special_tokens_mask, dtype=bool)
-
-
-def _spans(encoding: Any) -> list[tuple[int, int]]:
-    """Where the pieces of the text itself stand in it."""
-    pairs = zip(encoding.offsets, encoding.special_tokens_mask, strict=True)
-    return [span for span, is_added in pairs if not is_added]
-
-
-def _beyond(text: str, encoding: Any) -> list[str]:
-    """The words that begin, or go on, beyond the limit."""
-    read = max((end for _, end in _spans(encoding)), default=0)
-    beyond = [span for part in encoding.overflowing for span in _spans(part)]
-    return join_pieces(text, [span for span in beyond if span[0] >= read])[0]
-
-
-def _piece_labels(text: str, encoding: Any) -> list[str]:
-    """Pieces as written, "##" before those that continue a word; `<PAD>` and the special tokens."""
-    labels = []
-    for token, (start, end), is_added in zip(
-        encoding.tokens, encoding.offsets, encoding.special_tokens_mask, strict=True
-    ):
-        if token == PAD_TOKEN:
-            labels.append(PADDING)
-        elif is_added:
-            labels.append(token)
-        else:
-            continues = CONTINUES if token.startswith(CONTINUES) and len(token) > 2 else ""
-            labels.append(continues + text[start:end])
-    return labels

@@ -21,15 +21,17 @@ class TooLargeError(DataError):
     """This method is not for so much data; the message says how much would be."""
 
 
-class Recommender(Protocol):
-    """Learns from a matrix (n_users, n_items) of confidences; scores items for anyone by theirs."""
+class System(Protocol):
+    """Learns from a matrix (n_users, n_items) of what each user met; scores items for anyone by
+    theirs. Its numbers are confidences, for `NextItems` places in time.
+    """
 
     def fit(self, X: csr_matrix) -> Self:
         """Raises `TooLargeError` where that would not fit into memory."""
 
     def scores(self, histories: csr_matrix) -> np.ndarray:
         """A new array (n, n_items), float32, for histories (n, n_items). −∞ is never recommended:
-        who likes nothing is recommended nothing.
+        all but `Popularity`, which needs no history, give it to who likes nothing.
         """
 
 

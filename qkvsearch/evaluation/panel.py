@@ -17,8 +17,8 @@ from qkvsearch.embeddings.cold_start import fit_text_map, placed
 from qkvsearch.embeddings.feedback import confidences, rating_scale
 from qkvsearch.embeddings.implicit import ImplicitALS
 from qkvsearch.errors import DataError
-from qkvsearch.evaluation.baselines import Recommender
-from qkvsearch.evaluation.splits import Split
+from qkvsearch.evaluation.baselines import System
+from qkvsearch.evaluation.splits import Split, places
 from qkvsearch.retrieval import top_k
 from qkvsearch.threads import run_in_threads
 
@@ -84,8 +84,16 @@ class Panel:
         met = parts.history.matrix()[users]
         return cls(users, list(relevant.values()), train, history[users], met)
 
+    def in_order(self, parts: Split) -> Panel:
+        """The same users, with the places in time of what each met, from 1 on, instead of
+        confidences.
+        """
+        train = _order(parts.train)
+        history = train if parts.history is parts.train else _order(parts.history)
+        return replace(self, train=train, liked=history[self.users])
+
     def rankings(
-        self, system: Recommender, k: int, told: Callable[[int], None] = lambda n: None
+        self, system: System, k: int, told: Callable[[int], None] = lambda n: None
     ) -> list[list[int]]:
         """Each user's k best items without their history, of the whole catalogue; ties go to the
         smaller row number. `told` is called with the number of users done.
@@ -125,6 +133,11 @@ def relevant_items(test: Interactions, scale: Scale) -> dict[int, dict[int, int]
 
 def scale_of(log: Interactions) -> Scale:
     return None if log.ratings is None else rating_scale(log.ratings)
+
+
+def _order(log: Interactions) -> csr_matrix:
+    assert log.times is not None
+    return log.matrix(places(log, log.times)[0] + 1)
 
 
 def _confidences(log: Interactions, scale: Scale) -> csr_matrix:

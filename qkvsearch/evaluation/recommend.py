@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.evaluation.audiences import AudienceSimilarity
-from qkvsearch.evaluation.baselines import BASELINES, Recommender, TooLargeError
+from qkvsearch.evaluation.baselines import BASELINES, System, TooLargeError
 from qkvsearch.evaluation.bootstrap import N_RESAMPLES, interval, resampled_means
 from qkvsearch.evaluation.metrics import (
     average_precision,
@@ -22,6 +23,7 @@ from qkvsearch.evaluation.metrics import (
     recall,
     reciprocal_rank,
 )
+from qkvsearch.evaluation.next_items import NEXT_ITEM, NextItems
 from qkvsearch.evaluation.panel import Panel, Tastes, scale_of
 from qkvsearch.evaluation.ratings import rating_errors
 from qkvsearch.evaluation.report import OURS, Difference, Evaluation, Metrics, best_of
@@ -49,6 +51,7 @@ def evaluate_recommend(
     k: int = 10,
     settings: Mapping[str, Any] | None = None,
     keys: np.ndarray | None = None,
+    next_item: bool = False,
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> Evaluation:
@@ -56,13 +59,15 @@ def evaluate_recommend(
     beside the most popular items, item-kNN and EASE^R; RMSE and MAE where there are ratings.
 
     settings: parameters of `ImplicitALS` other than its own. keys: text vectors (n_items, t), by
-    which items that the train part does not know find their place. Each user is ranked the whole
-    catalogue but for their own history, never a sample of it, which can reverse the order of
-    methods (Krichene and Rendle 2020, "On sampled metrics for item recommendation"). Relevant are
-    the items held out, where there are ratings only those rated in the upper half of the scale;
-    averages are over the users who have one. Intervals are percentiles of 1,000 resamples of the
-    users; differences are between the same users. Raises `QkvError` for a protocol that the log
-    cannot follow, or a log too small to judge by.
+    which items that the train part does not know find their place. next_item: also train and judge
+    `NextItem`, beside the baselines, under leave-last-out or time (minutes; PyTorch).
+
+    Each user is ranked the whole catalogue but for their own history, never a sample of it, which
+    can reverse the order of methods (Krichene and Rendle 2020). Relevant are the items held out,
+    where there are ratings only those rated in the upper half of the scale; averages are over the
+    users who have one. Intervals are percentiles of 1,000 resamples of the users; differences are
+    between the same users. Raises `QkvError` for a protocol that the log or `next_item` cannot
+    follow, a log too small to judge by, and where PyTorch is missing.
 
     >>> users, items = np.divmod(np.arange(12 * 8), 8)
     >>> pairs = (users + items) % 2 == 0  # everyone likes what is as even as they are
@@ -71,46 +76,58 @@ def evaluate_recommend(
     1.0
     """
     report = progress or (lambda stage, done, total: None)
+    if next_item:
+        NextItems.check(log, protocol)
     parts = split(log, protocol, random_state)
     panel = Panel.of(parts, scale_of(log))
-    ours = Tastes(
-        keys,
-        **dict(settings or {}),
-        random_state=random_state,
-        callback=lambda i, n: report("learning tastes", i, n),
-    )
-    systems: dict[str, Recommender] = {OURS: ours}
-    systems |= {name: baseline() for name, baseline in BASELINES.items()}
-    figures: dict[str, Figures] = {}
-    overall: dict[str, Metrics] = {}
-    left_out: dict[str, str] = {}
-    for name, system in systems.items():
-        try:
-            figures[name], overall[name] = _judge(system, panel, k, name, report)
-        except TooLargeError as error:
-            left_out[name] = str(error)
+    told = partial(report, "learning tastes")
+    ours = Tastes(keys, **dict(settings or {}), random_state=random_state, callback=told)
+    systems: dict[str, System] = {OURS: ours} | {name: new() for name, new in BASELINES.items()}
+    judged = {name: (system, panel) for name, system in systems.items()}
+    if next_item:
+        told = partial(report, "learning what comes next")
+        foreseen = NextItems(random_state=random_state, callback=told)
+        judged[NEXT_ITEM] = (foreseen, panel.in_order(parts))
     found = _Comparison(random_state)
-    found.add(figures, counts=None, by=lambda means: means)
-    for name, metrics in overall.items():
-        found.metrics[name] |= metrics
+    left_out = _add_rankings(found, judged, k, report)
     _add_ratings(found, parts, random_state, report)
-    facts = {
-        "k": k,
-        "random_state": random_state,
-        "resamples": N_RESAMPLES,
-        "users": len(panel.users),
-        "items": len(log.item_ids),
-        "train": len(parts.train),
-        "test": len(parts.test),
-        "users_without_history": parts.newcomers,
-        "left_out": left_out,
-    }
+    facts = {"k": k, "random_state": random_state, **_counts(panel, parts), "left_out": left_out}
     metrics = found.metrics.pop(OURS)
     return Evaluation(protocol, metrics, found.metrics, facts, found.intervals, found.differences)
 
 
+def _counts(panel: Panel, parts: Split) -> dict[str, int]:
+    """How much the figures rest on."""
+    return {
+        "resamples": N_RESAMPLES,
+        "users": len(panel.users),
+        "items": panel.train.shape[1],
+        "train": len(parts.train),
+        "test": len(parts.test),
+        "users_without_history": parts.newcomers,
+    }
+
+
+def _add_rankings(
+    found: _Comparison, judged: Mapping[str, tuple[System, Panel]], k: int, report: Progress
+) -> dict[str, str]:
+    """Figures of the rankings of each system on its panel; who was left out, and why."""
+    figures: dict[str, Figures] = {}
+    overall: dict[str, Metrics] = {}
+    left_out: dict[str, str] = {}
+    for name, (system, panel) in judged.items():
+        try:
+            figures[name], overall[name] = _judge(system, panel, k, name, report)
+        except TooLargeError as error:
+            left_out[name] = str(error)
+    found.add(figures, counts=None, by=lambda means: means)
+    for name, metrics in overall.items():
+        found.metrics[name] |= metrics
+    return left_out
+
+
 def _judge(
-    system: Recommender, panel: Panel, k: int, name: str, report: Progress
+    system: System, panel: Panel, k: int, name: str, report: Progress
 ) -> tuple[Figures, Metrics]:
     """Each user's figures, and the one that only all rankings together have."""
     n = len(panel.users)

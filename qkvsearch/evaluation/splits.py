@@ -72,8 +72,8 @@ def split_leave_last_out(log: Interactions, rng: np.random.Generator) -> Split:
         raise DataError(
             "--protocol leave-last-out needs to know what came last: build with a time column"
         )
-    places, lengths = _places(log, rng.random(len(log)), log.times)
-    return _hold_out(log, (places == lengths - 1) & (lengths > 1))
+    place, lengths = places(log, rng.random(len(log)), log.times)
+    return _hold_out(log, (place == lengths - 1) & (lengths > 1))
 
 
 def split_time(log: Interactions, rng: np.random.Generator) -> Split:
@@ -90,6 +90,12 @@ def split_time(log: Interactions, rng: np.random.Generator) -> Split:
             "build with a time column, or use random, leave-last-out or strong"
         )
     cut = np.sort(log.times)[int((1 - TEST_SHARE) * len(log))] if len(log) else 0
+    at_once = np.count_nonzero(log.times == cut)
+    if at_once > max(1, (1 - TEST_SHARE) * len(log)):
+        raise DataError(
+            f"--protocol time: the times do not tell early from late: {at_once:,} of {len(log):,} "
+            "interactions have the same one; use random or strong"
+        )
     held_out = log.times >= cut
     known = np.isin(log.users, log.users[~held_out])
     parts = _hold_out(log, held_out, held_out & known)
@@ -129,18 +135,18 @@ def _hold_out(log: Interactions, held_out: np.ndarray, test: np.ndarray | None =
 
 def _random_fifth(log: Interactions, rng: np.random.Generator) -> np.ndarray:
     """bool (n,): of each user's pairs a random fifth, rounded, at least one and never all."""
-    places, lengths = _places(log, rng.random(len(log)))
+    place, lengths = places(log, rng.random(len(log)))
     quota = np.maximum(np.floor(TEST_SHARE * lengths + 0.5), 1)
-    return (places < quota) & (lengths > 1)
+    return (place < quota) & (lengths > 1)
 
 
-def _places(log: Interactions, *keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def places(log: Interactions, *keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of each pair (n,): its place, from 0, among its user's when sorted by the last of `keys`,
     then the one before; and how many that user has.
     """
     order = np.lexsort((*keys, log.users))
     lengths = np.bincount(log.users, minlength=len(log.user_ids))
     starts = np.cumsum(lengths) - lengths
-    places = np.empty(len(log), dtype=np.int64)
-    places[order] = np.arange(len(log)) - starts[log.users[order]]
-    return places, lengths[log.users]
+    place = np.empty(len(log), dtype=np.int64)
+    place[order] = np.arange(len(log)) - starts[log.users[order]]
+    return place, lengths[log.users]

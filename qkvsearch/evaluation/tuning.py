@@ -1,4 +1,4 @@
-"""Search for settings of `ImplicitALS` that suit a log better than the default ones."""
+"""Search for settings of `ImplicitALS` that suit a log better than the default, or those in use."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from qkvsearch.progress import Progress
 
 Settings = dict[str, Any]
 
+# Numbers of the trials that were not drawn; of equal ones the lowest number is best.
+IN_USE, DEFAULT = -1, 0
+
 # Of the iterations that a setting asks for, what it is given in each round; of those who were in a
 # round, a third go on.
 SHARES = (1 / 9, 1 / 3, 1.0)
@@ -31,7 +34,7 @@ GROWTH = 1.5
 @dataclass(frozen=True)
 class Trial:
     """Settings tried (none: the default ones) with a `share` of their iterations: nDCG@k on the
-    validation part, and how many seconds it took. `number` 0 is the default.
+    validation part, and how many seconds it took. `number` 0 is the default, −1 what was in use.
     """
 
     number: int
@@ -40,12 +43,18 @@ class Trial:
     figure: float
     seconds: float
 
+    @property
+    def name(self) -> str:
+        """What a line about it begins with."""
+        return {IN_USE: "in use", DEFAULT: "default"}.get(self.number, f"trial {self.number}")
+
 
 @dataclass(frozen=True)
 class Tuning:
     """What a search found. `settings`: parameters of `ImplicitALS`, none where the default ones
-    were best. `validation` and `test`: the figure called `metric` by "default" and "tuned".
-    `difference` on the test part, tuned − default, and its 95% `interval`. `out_of_time`: whether
+    were best; `in_use`: those that it was to better. `validation` and `test`: the figure called
+    `metric` by "default", "in_use" where that is something else, and "tuned", what was best.
+    `difference` on the test part, tuned − in use, and its 95% `interval`. `out_of_time`: whether
     some settings were not tried, or not to the end, for lack of it.
     """
 
@@ -58,13 +67,15 @@ class Tuning:
     interval: tuple[float, float]
     trials: list[Trial] = field(repr=False)
     out_of_time: bool = False
+    in_use: Settings = field(default_factory=dict)
 
     @property
     def worthwhile(self) -> bool:
-        """True where settings other than the default were best, and the test part does not say that
-        they are worse: what is learned from more data may want others than what was searched by.
+        """True where settings other than those in use were best, and the test part does not say
+        that they are worse: what is learned from more data may want others than what was searched
+        by.
         """
-        return bool(self.settings) and self.interval[1] >= 0
+        return self.settings != self.in_use and self.interval[1] >= 0
 
     def to_dict(self) -> dict[str, Any]:
         """One object, ready for JSON; without seconds, which are never the same twice."""
@@ -74,10 +85,10 @@ class Tuning:
         return found
 
     def to_records(self) -> list[dict[str, Any]]:
-        """The default settings and those found."""
+        """The default settings, those in use, and those found."""
         return [
-            {"system": who, "validation": self.validation[who], "test": self.test[who]}
-            for who in ("default", "tuned")
+            {"system": who, "validation": self.validation[who], "test": figure}
+            for who, figure in self.test.items()
         ]
 
 
@@ -89,6 +100,7 @@ def tune(
     trials: int = 27,
     minutes: float | None = None,
     keys: np.ndarray | None = None,
+    in_use: Settings | None = None,
     random_state: int = 0,
     told: Callable[[list[Trial]], None] | None = None,
     progress: Progress | None = None,
@@ -97,47 +109,46 @@ def tune(
 
     The protocol holds out a test part, and from what is left, in the same way, a validation part.
     `trials` random settings learn for a ninth of their iterations; the best third of them for a
-    third; the best third of those to the end, beside the default settings. The best on the
-    validation part wins, so that there it is never worse than the default. Only then are both
-    judged on the test part, once, after learning from all that is not in it.
+    third; the best third of those to the end, beside the default settings and those `in_use`. The
+    best on the validation part wins, so that there it is never worse than these. Only then are all
+    three judged on the test part, once, after learning from all that is not in it.
 
     Jamieson and Talwalkar 2016, "Non-stochastic best arm identification and hyperparameter
     optimization"; Bergstra and Bengio 2012, "Random search for hyper-parameter optimization".
 
-    minutes: when to stop the search so that the last fits end in time; each round has an equal part
-    of it, and what it does not come to is out. Without a limit the result is the same for the same
-    `random_state`.
-    keys: text vectors of the items, as in `evaluate_recommend`.
-    `told` is given all trials after each. Raises `QkvError` where the log cannot be split twice.
+    minutes: when to be done; each round has an equal part of it, and what it does not come to is
+    out. Without a limit the same `random_state` gives the same result. keys: text vectors of the
+    items, as in `evaluate_recommend`. `told` is given all trials after each. Raises `QkvError`
+    where the log cannot be split twice.
     """
-    report = progress or (lambda stage, done, total: None)
     deadline = math.inf if minutes is None else time.monotonic() + 60 * minutes
-    parts = split(log, protocol, random_state)
-    scale = scale_of(log)
-    # Another seed, so that what is held out the second time does not follow the first.
-    validation = Panel.of(split(parts.train, protocol, random_state + 1), scale)
+    validation, test = _panels(log, protocol, random_state)
     judge = _Judge(k, keys, random_state)
-    search = _Search(validation, judge, deadline, told or (lambda trials: None))
+    search = _Search(validation, judge, deadline, told or (lambda trials: None), in_use or {})
     best = search.best(trials)
-    report("judging by the test part", 0, 1)
-    panel = Panel.of(parts, scale)
-    figures = {"default": judge.of_users(judge.fitted(panel, {}), panel)}
-    figures["tuned"] = figures["default"]
-    if best.settings:
-        figures["tuned"] = judge.of_users(judge.fitted(panel, best.settings), panel)
-    report("judging by the test part", 1, 1)
-    gain = figures["tuned"] - figures["default"]
+    finalists = search.finalists | {"tuned": best}
+    figures = judge.of_each(finalists, test, progress or (lambda stage, done, total: None))
+    gain = figures["tuned"] - figures.get("in_use", figures["default"])
     return Tuning(
         protocol=protocol,
         metric=f"ndcg@{k}",
         settings=best.settings,
-        validation={"default": search.default.figure, "tuned": best.figure},
+        validation={who: trial.figure for who, trial in finalists.items()},
         test={who: float(of_users.mean()) for who, of_users in figures.items()},
         difference=float(gain.mean()),
         interval=interval(resampled_means(gain[:, None], random_state=random_state)),
         trials=search.trials,
         out_of_time=search.out_of_time,
+        in_use=in_use or {},
     )
+
+
+def _panels(log: Interactions, protocol: str, random_state: int) -> tuple[Panel, Panel]:
+    """By the validation part, of a log without the test part; and by the test part."""
+    parts, scale = split(log, protocol, random_state), scale_of(log)
+    # Another seed, so that what is held out the second time does not follow the first.
+    inner = split(parts.train, protocol, random_state + 1)
+    return Panel.of(inner, scale), Panel.of(parts, scale)
 
 
 def draw(rng: np.random.Generator, default: Settings, mean_length: float, n_items: int) -> Settings:
@@ -183,6 +194,18 @@ class _Judge:
         pairs = zip(rankings, panel.relevant, strict=True)
         return np.array([ndcg(ranked, relevant, self.k) for ranked, relevant in pairs])
 
+    def of_each(
+        self, finalists: dict[str, Trial], panel: Panel, report: Progress
+    ) -> dict[str, np.ndarray]:
+        """The figures of each finalist by user; who is there twice learns once."""
+        figures: dict[int, np.ndarray] = {}
+        for n, trial in enumerate(finalists.values()):
+            report("judging by the test part", n, len(finalists))
+            if trial.number not in figures:
+                figures[trial.number] = self.of_users(self.fitted(panel, trial.settings), panel)
+        report("judging by the test part", len(finalists), len(finalists))
+        return {who: figures[trial.number] for who, trial in finalists.items()}
+
 
 class _OutOfTimeError(Exception):
     """The trial that is running would leave too little time for the last fits."""
@@ -197,6 +220,7 @@ class _Search:
         judge: _Judge,
         deadline: float,
         told: Callable[[list[Trial]], None],
+        in_use: Settings,
     ) -> None:
         self.panel, self.judge = panel, judge
         self.deadline, self.told = deadline, told
@@ -205,12 +229,13 @@ class _Search:
         self.closing = 0.0
         known = ImplicitALS().get_params()
         self.drawn_around = {name: known[name] for name in ("n_components", "max_iter", "nu")}
-        self.default = self._run(0, {}, 1.0)
-        self.closing = GROWTH * 3 * self.default.seconds
+        self.finalists = {"default": self._run(DEFAULT, {}, 1.0)}
+        if in_use:
+            self.finalists["in_use"] = self._run(IN_USE, in_use, 1.0)
 
     def best(self, n_trials: int) -> Trial:
-        """The best of those that learnt to the end; of equal ones the first, the default before
-        all others.
+        """The best of those that learnt to the end; of equal ones what is in use, then the default,
+        then the first.
         """
         try:
             self._halve(self._draw(n_trials))
@@ -245,27 +270,29 @@ class _Search:
 
     def _run(self, number: int, settings: Settings, share: float) -> Trial:
         """One trial, in the list when it is done. Raises `_OutOfTimeError` as soon as too little
-        time would be left; the default's is always done.
+        time would be left; the default's, and that of what is in use, are always done.
         """
         began = time.monotonic()
         max_iter = settings.get("max_iter", self.drawn_around["max_iter"])
         iterations = max(1, round(share * max_iter))
 
         def check(iteration: int, of: int) -> None:
-            if number and self._left() < self.closing:
+            if number > DEFAULT and self._left() < self.closing:
                 raise _OutOfTimeError
 
         check(0, iterations)
         tastes = self.judge.fitted(self.panel, settings | {"max_iter": iterations}, check)
-        if not number:
+        if number == DEFAULT:
             fitted = tastes.model
             self.drawn_around |= {"alpha0": fitted.alpha0_, "reg": fitted.reg_}
         figure = float(self.judge.of_users(tastes, self.panel).mean())
         trial = Trial(number, settings, share, figure, time.monotonic() - began)
         self.trials.append(trial)
         if share == SHARES[-1]:
+            # The finalists on the test part, and the best once more on all there is.
             slowest = max(t.seconds for t in self.trials if t.share == share)
-            self.closing = GROWTH * (self.trials[0].seconds + 2 * slowest)
+            always = sum(t.seconds for t in self.trials if t.number <= DEFAULT)
+            self.closing = GROWTH * (always + 2 * slowest)
         self.told(self.trials)
         return trial
 

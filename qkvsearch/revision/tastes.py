@@ -11,15 +11,11 @@ import numpy as np
 from qkvsearch.embeddings.feedback import confidences
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.progress import Progress
-from qkvsearch.revision import ATTEMPTS
 from qkvsearch.revision.items import without_items
 from qkvsearch.revision.models import revised_contents
 from qkvsearch.stored import StoredModels, store_implicit
+from qkvsearch.stored.kinds import TUNED
 from qkvsearch.workspace import BuildContents, Snapshot, Workspace
-
-# The fact of a build that says with which settings its tastes were learned, and how those were
-# found; none where they are the default ones.
-TUNED = "tuned"
 
 
 def learn_tastes(
@@ -33,17 +29,7 @@ def learn_tastes(
     """
     workspace = Workspace(path)
     report = progress or (lambda stage, done, total: None)
-    for _ in range(ATTEMPTS):
-        build = workspace.open()
-        try:
-            return workspace.publish(_with_tastes(build, tuned, report))
-        except WorkspaceError as caught:
-            if workspace.is_current(build):
-                raise
-            error = caught
-        finally:
-            build.close()
-    raise error
+    workspace.revise(lambda build: workspace.publish(_with_tastes(build, tuned, report)))
 
 
 def _with_tastes(

@@ -50,21 +50,21 @@ def test_columns_are_told_as_to_build(qkv, shop_here, tmp_path):
     assert "0 added, 1 replaced" in renamed.stderr
 
 
-def test_one_unknown_item_and_none_is_removed(qkv, shop_here):
-    answer = qkv("remove", "1", "claw hamer")
-    assert (answer.code, answer.stdout) == (1, "")
-    assert "no item 'claw hamer'; did you mean claw hammer" in answer.stderr
+@pytest.mark.parametrize(
+    ("args", "code", "said"),
+    [
+        (["add", "none.csv"], 1, "none.csv: no such file"),
+        (["remove", "1", "claw hamer"], 1, "no item 'claw hamer'; did you mean claw hammer"),
+        (["remove", "--where", "made > 2000"], 1, "that is every item"),
+        (["remove"], 2, "one of the two"),
+        (["remove", "1", "--where", "made > 2000"], 2, "one of the two"),
+    ],
+)
+def test_a_mistake_is_told_and_changes_nothing(qkv, shop_here, args, code, said):
+    answer = qkv(*args)
+    assert (answer.code, answer.stdout) == (code, "")
+    assert said in answer.stderr
     assert 1 in ids(qkv("search", "red apple", "--format", "json"))
-
-
-def test_items_or_a_condition_but_not_both_and_not_all(qkv, shop_here):
-    for args in ([], ["1", "--where", "made > 2000"]):
-        answer = qkv("remove", *args)
-        assert answer.code == 2
-        assert "one of the two" in answer.stderr
-    answer = qkv("remove", "--where", "made > 2000")
-    assert answer.code == 1
-    assert "that is every item" in answer.stderr
 
 
 @pytest.mark.parametrize("args", [["add", "more.csv"], ["remove", "1"]])
@@ -72,9 +72,3 @@ def test_the_samples_are_not_changed(qkv, args):
     answer = qkv(*args)
     assert (answer.code, answer.stdout) == (2, "")
     assert "qkvsearch -w DIR" in answer.stderr
-
-
-def test_a_file_that_is_not_there_is_named(qkv, shop_here):
-    answer = qkv("add", "none.csv")
-    assert (answer.code, answer.stdout) == (1, "")
-    assert "none.csv: no such file" in answer.stderr

@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+from functools import partial
+from importlib.util import find_spec
 
 import pytest
 
 from qkvsearch.cli.evaluate import recommend
-from qkvsearch.evaluation import baselines
+from qkvsearch.embeddings.next_item import NextItem
+from qkvsearch.evaluation import baselines, next_items
 from qkvsearch.evaluation.splits import PROTOCOLS
 
 
@@ -109,6 +112,19 @@ def test_the_table_has_a_line_a_system_and_marks_the_best(qkv, movies_path):
     assert any(line.startswith("ndcg@200: ") for line in lines)
     assert max(map(len, lines)) <= 80
     assert answer.stderr == ""
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="training needs the extra [train]")
+def test_the_model_of_what_comes_next_is_judged_on_request(qkv, movies_path, monkeypatch):
+    monkeypatch.setattr(next_items, "NextItem", partial(NextItem, 8, max_iter=1))
+    run = ("-w", movies_path, "evaluate", "recommend", "--next-item")
+    answer = qkv(*run, "--protocol", "leave-last-out", "--format", "json")
+    found = json.loads(answer.stdout)
+    assert list(found["baselines"]) == ["popularity", "item-knn", "ease", "next-item", "biases"]
+    assert set(found["baselines"]["next-item"]) == set(found["baselines"]["ease"])
+    refused = qkv(*run, "--protocol", "strong")
+    assert (refused.code, refused.stdout) == (1, "")
+    assert "use leave-last-out or time" in refused.stderr
 
 
 def test_what_is_left_out_is_said(qkv, shop_path, monkeypatch):

@@ -31,12 +31,18 @@ def ws(movies_path, tmp_path):
 def found(monkeypatch):
     """What the search finds, without one."""
 
-    def find(interval):
-        figures = {"default": 0.4, "tuned": 0.4 + sum(interval) / 2}
-        done = Tuning(
-            "time", "ndcg@10", SETTINGS, figures, figures, sum(interval) / 2, interval, []
-        )
-        monkeypatch.setattr(tuning, "tune", lambda *args, **kwargs: done)
+    def find(interval, settings=SETTINGS):
+        difference = sum(interval) / 2
+
+        def done(*args, in_use, **kwargs):
+            figures = {"default": 0.4} | ({"in_use": 0.4} if in_use else {})
+            figures["tuned"] = 0.4 + difference
+            return Tuning(
+                "time", "ndcg@10", settings, figures, figures, difference, interval, [],
+                in_use=in_use or {},
+            )  # fmt: skip
+
+        monkeypatch.setattr(tuning, "tune", done)
 
     return find
 
@@ -102,12 +108,42 @@ def test_reset_goes_back_to_what_a_build_learns(qkv, ws):
     assert after[2] == before[2]
 
 
-def test_settings_that_the_test_part_speaks_against_change_nothing(qkv, ws, found):
+@pytest.mark.parametrize("in_use", [None, {"settings": SETTINGS | {"n_components": 4}}])
+def test_settings_that_the_test_part_speaks_against_change_nothing(qkv, ws, found, in_use):
+    learn_tastes(ws, in_use)
     before = state(ws)
     found((-0.05, -0.01))
     answer = qkv("-w", ws, "tune")
+    assert f"beside {'those in use' if in_use else 'the default ones'}\n" in answer.stdout
     assert "so nothing is changed" in answer.stdout
     assert state(ws) == before
+
+
+def test_what_an_earlier_search_found_is_judged_beside_what_is_tried(qkv, ws):
+    learn_tastes(ws, {"settings": SETTINGS, "protocol": "time"})
+    answer = qkv("-w", ws, "tune", "--trials", 1, "--format", "json")
+    found = json.loads(answer.stdout)
+    assert found["in_use"] == SETTINGS
+    assert set(found["test"]) == set(found["validation"]) == {"default", "in_use", "tuned"}
+    assert found["validation"]["tuned"] >= max(found["validation"].values())
+    assert answer.stderr.splitlines()[1].startswith("in use: 0.")
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, {}])
+def test_the_best_of_those_in_use_the_default_and_the_tried_is_in_use_then(
+    qkv, ws, found, settings
+):
+    learn_tastes(ws, {"settings": SETTINGS})
+    before = state(ws)
+    found((0, 0) if settings else (0.01, 0.03), settings)
+    answer = qkv("-w", ws, "tune")
+    assert answer.stdout.splitlines()[2].split() == ["in", "use", "0.4000", "0.4000"]
+    if settings:
+        assert "No settings were better than those in use: nothing is changed." in answer.stdout
+        assert state(ws) == before
+    else:
+        assert "Now in use: the default settings" in answer.stdout
+        assert "tuned" not in state(ws)[1]
 
 
 def test_ctrl_c_leaves_the_workspace_as_it_was(qkv, ws, monkeypatch):

@@ -233,6 +233,33 @@ class TestTraining:
         assert np.array_equal(fitted.item_embeddings_, seen[1])
         assert not np.array_equal(seen[1], seen[2])
 
+    @pytest.mark.parametrize("diverges", [1, 3])
+    def test_what_is_no_number_foresees_nothing(self, monkeypatch, diverges):
+        """Of epochs after which scores are no numbers none is kept, and none is begun."""
+        from qkvsearch.embeddings._next_item_training import _Training
+
+        step, heard = _Training._step, []
+
+        def diverging(training: Any, batch: Any) -> None:
+            step(training, batch)
+            if len(heard) == diverges - 1:
+                training.keys.data[3] = float("nan")
+
+        monkeypatch.setattr(_Training, "_step", diverging)
+        model = NextItem(**SMALL, max_iter=9, callback=lambda *turn: heard.append(turn))
+        if diverges == 1:
+            with pytest.raises(DataError, match=r"diverged: lower learning_rate \(0.01\)"):
+                model.fit(round_trips())
+        else:
+            assert np.isfinite(model.fit(round_trips()).item_embeddings_).all()
+        assert len(heard) == diverges
+
+    def test_a_rate_too_high_is_said_where_nobody_chooses_the_epoch(self):
+        few = round_trips(n_users=5)  # no tenth of them to hold out
+        model = NextItem(**SMALL | {"learning_rate": 1e30}, max_iter=3)
+        with pytest.raises(DataError, match="lower learning_rate"):
+            model.fit(few)
+
     def test_names_in_and_unknown_ones_refused(self):
         fitted = NextItem(**SMALL, max_iter=1).fit(round_trips())
         assert np.array_equal(fitted.fold_in([2, 3]), fitted.fold_in(["2", "3"]))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from qkvsearch.data.interactions import Interactions
+from qkvsearch.embeddings.next_item import NextItem
+from qkvsearch.evaluation import next_items
 
 N_USERS, N_ITEMS, N_TASTES = 90, 60, 3
 
@@ -28,3 +32,33 @@ def log():
         ratings=ratings[met],
         times=rng.permutation(met.sum()),
     )
+
+
+@pytest.fixture(scope="session")
+def log_with_new_items(log):
+    """The same, and at last each user meets and likes an item of their own, all at different times:
+    under every protocol some of these are held out, and met by nobody in the train part.
+    """
+    users = np.arange(N_USERS)
+    return Interactions.from_columns(
+        np.concatenate([log.users, users]),
+        np.concatenate([log.items, N_ITEMS + users]),
+        ratings=np.concatenate([log.ratings, np.full(N_USERS, 5)]),
+        times=np.concatenate([log.times, len(log) + users]),
+    )
+
+
+@pytest.fixture(scope="session")
+def keys():
+    """A text vector for each item of `log_with_new_items`, which tells the taste it is for."""
+    items = np.arange(N_ITEMS + N_USERS)
+    noise = np.random.default_rng(8).normal(0, 0.1, (len(items), 5)).astype(np.float32)
+    noise[items, items % N_TASTES] += 1
+    return noise
+
+
+@pytest.fixture
+def quick(monkeypatch):
+    """A model of what comes next that is small, and learns in a second."""
+    small = {"n_components": 16, "n_positions": 10, "batch_size": 8, "learning_rate": 0.01}
+    monkeypatch.setattr(next_items, "NextItem", partial(NextItem, **small, max_iter=40))

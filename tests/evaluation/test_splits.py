@@ -156,10 +156,18 @@ def test_protocols_that_need_times_say_so(log):
 
 
 @protocols
-def test_one_interaction_each_or_one_moment_is_too_little(protocol):
-    log = Interactions.from_columns([1, 2, 3], [1, 2, 3], times=[5, 5, 5])
+def test_one_interaction_each_is_too_little(protocol):
+    log = Interactions.from_columns([1, 2, 3], [1, 2, 3], times=[5, 6, 7])
     with pytest.raises(DataError, match=f"{protocol}: too few interactions"):
         split(log, protocol)
+
+
+@pytest.mark.parametrize("early", [0, 1])
+def test_times_that_are_nearly_all_one_do_not_tell_early_from_late(early):
+    times = [3] * early + [5] * (10 - early)
+    log = Interactions.from_columns([1] * 5 + [2] * 5, [*range(5)] * 2, times=times)
+    with pytest.raises(DataError, match=rf"time: the times do not tell.*{10 - early} of 10"):
+        split(log, "time")
 
 
 def test_an_unknown_protocol_is_told_with_near_matches(log):

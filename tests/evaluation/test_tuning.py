@@ -1,4 +1,4 @@
-"""The search for settings: nothing leaks, the default is always among them, time is kept."""
+"""The search for settings: nothing leaks, what is in use is among them, time is kept."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings import ImplicitALS
 from qkvsearch.errors import DataError
-from qkvsearch.evaluation import tuning
+from qkvsearch.evaluation import panel, tuning
 from qkvsearch.evaluation.recommend import evaluate_recommend
 from qkvsearch.evaluation.splits import PROTOCOLS, split
 from qkvsearch.evaluation.tuning import Tuning, draw, tune
@@ -53,6 +53,27 @@ def test_the_search_sees_neither_the_test_part_nor_the_validation_part(log, prot
 
 
 @protocols
+def test_texts_are_learned_from_by_what_each_fit_is_shown(
+    log_with_new_items, keys, protocol, shown, monkeypatch
+):
+    learnt_from = []
+    original = panel.fit_text_map
+
+    def spied(keys, items):
+        learnt_from.append(set(np.flatnonzero(items.any(axis=1)).tolist()))
+        return original(keys, items)
+
+    monkeypatch.setattr(panel, "fit_text_map", spied)
+    found = tune(log_with_new_items, protocol, trials=2, keys=keys)
+    parts = split(log_with_new_items, protocol)
+    inner = set(split(parts.train, protocol, 1).train.items.tolist())
+    n_searched = len(found.trials)
+    assert learnt_from[:n_searched] == [inner] * n_searched
+    assert learnt_from[n_searched:] == [set(parts.train.items.tolist())] * (len(shown) - n_searched)
+    assert len(shown) > n_searched
+
+
+@protocols
 def test_what_is_found_is_never_worse_on_the_validation_part(log, protocol):
     found = tune(log, protocol, trials=9, k=5)
     finished = [trial for trial in found.trials if trial.share == 1]
@@ -60,6 +81,29 @@ def test_what_is_found_is_never_worse_on_the_validation_part(log, protocol):
     assert found.validation["tuned"] == max(trial.figure for trial in finished)
     assert found.validation["default"] == found.trials[0].figure
     assert found.trials[0].settings == {}
+
+
+def test_better_settings_in_use_are_not_given_up_for_worse_ones(log):
+    """What another search found is judged beside the default, by both parts."""
+    good = tune(log, trials=9)
+    assert good.settings
+    found = tune(log, trials=1, in_use=good.settings)
+    assert found.settings == found.in_use == good.settings
+    assert not found.worthwhile
+    assert found.difference == 0
+    assert found.validation["in_use"] == found.validation["tuned"] == good.validation["tuned"]
+    assert found.test == good.test | {"in_use": good.test["tuned"]}
+    assert [trial.name for trial in found.trials[:2]] == ["default", "in use"]
+    assert [row["system"] for row in found.to_records()] == ["default", "in_use", "tuned"]
+
+
+def test_settings_in_use_that_are_worse_than_the_default_give_way_to_it(log):
+    poor = {"n_components": 1, "max_iter": 1, "alpha0": 100.0, "reg": 100.0, "nu": 1.0}
+    found = tune(log, trials=1, in_use=poor)
+    assert found.settings != poor
+    assert found.worthwhile
+    assert found.difference == pytest.approx(found.test["tuned"] - found.test["in_use"])
+    assert found.difference > 0
 
 
 def test_a_third_of_each_round_goes_on_and_the_default_is_in_the_last(log):
@@ -167,14 +211,23 @@ def test_random_settings_are_near_the_default_and_valid():
 
 
 @pytest.mark.parametrize(
-    ("settings", "interval", "worthwhile"),
-    [({}, (0, 0), False), ({"nu": 1}, (-0.2, -0.1), False), ({"nu": 1}, (-0.1, 0.2), True)],
+    ("in_use", "settings", "interval", "worthwhile"),
+    [
+        ({}, {}, (0, 0), False),
+        ({}, {"nu": 1}, (-0.2, -0.1), False),
+        ({}, {"nu": 1}, (-0.1, 0.2), True),
+        ({"nu": 1}, {"nu": 1}, (0, 0), False),
+        ({"nu": 1}, {}, (-0.2, -0.1), False),
+        ({"nu": 1}, {}, (-0.1, 0.2), True),
+    ],
 )
-def test_settings_that_the_test_part_speaks_against_are_not_worthwhile(
-    settings, interval, worthwhile
+def test_settings_in_use_or_that_the_test_part_speaks_against_are_not_worthwhile(
+    in_use, settings, interval, worthwhile
 ):
     figures = {"default": 0.5, "tuned": 0.5}
-    found = Tuning("random", "ndcg@10", settings, figures, figures, 0.0, interval, [])
+    found = Tuning(
+        "random", "ndcg@10", settings, figures, figures, 0.0, interval, [], in_use=in_use
+    )
     assert found.worthwhile == worthwhile
 
 

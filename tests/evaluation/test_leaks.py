@@ -1,0 +1,160 @@
+"""Nothing held out reaches a model that recommendations are judged by."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from qkvsearch.data.interactions import Interactions
+from qkvsearch.embeddings import BiasedMF, ImplicitALS
+from qkvsearch.embeddings.factors import ImplicitFactors, RatingFactors
+from qkvsearch.embeddings.next_item import NextItem
+from qkvsearch.embeddings.next_item_model import NextItemModel
+from qkvsearch.evaluation import panel
+from qkvsearch.evaluation.baselines import BASELINES
+from qkvsearch.evaluation.recommend import evaluate_recommend
+from qkvsearch.evaluation.splits import PROTOCOLS, split
+
+MODELS = [ImplicitALS, BiasedMF, NextItem, *BASELINES.values()]
+protocols = pytest.mark.parametrize("protocol", PROTOCOLS)
+
+
+def pairs(log):
+    return set(zip(log.users.tolist(), log.items.tolist(), strict=True))
+
+
+@pytest.fixture
+def learnt(monkeypatch):
+    """What each model is fitted on, as the pairs it is shown, and the histories that any is asked
+    by, those in order for `NextItem`.
+    """
+    seen = {model.__name__: set() for model in MODELS} | {"histories": set(), "in order": set()}
+
+    def spy(owner, name, note):
+        original = getattr(owner, name)
+
+        def spied(self, *args, **kwargs):
+            note(*args)
+            return original(self, *args, **kwargs)
+
+        monkeypatch.setattr(owner, name, spied)
+
+    def in_matrix(matrix):
+        users = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+        return zip(users.tolist(), matrix.indices.tolist(), strict=True)
+
+    def note_fit(model):
+        return lambda X: seen[model.__name__].update(
+            pairs(X) if isinstance(X, Interactions) else in_matrix(X)
+        )
+
+    def note_rows(histories):
+        seen["histories"].update(
+            frozenset(histories[row].indices.tolist()) for row in range(histories.shape[0])
+        )
+
+    for model in MODELS:
+        spy(model, "fit", note_fit(model))
+    spy(ImplicitFactors, "fold_in_many", note_rows)
+    for baseline in BASELINES.values():
+        spy(baseline, "scores", note_rows)
+    spy(
+        RatingFactors,
+        "fold_in",
+        lambda items, ratings: seen["histories"].add(frozenset(items.tolist())),
+    )
+    spy(NextItemModel, "fold_in", lambda items: seen["in order"].add(tuple(items.tolist())))
+    return seen
+
+
+@pytest.fixture
+def mapped(monkeypatch):
+    """The items from whose places among the others texts are learned to place new ones, and the
+    items that are placed by them.
+    """
+    seen = {"learnt from": set(), "placed": set()}
+    fit_text_map, placed = panel.fit_text_map, panel.placed
+
+    def fitted(keys, items):
+        seen["learnt from"].update(np.flatnonzero(items.any(axis=1)).tolist())
+        return fit_text_map(keys, items)
+
+    def placing(items, keys, text_map, unmet):
+        seen["placed"].update(np.flatnonzero(unmet).tolist())
+        return placed(items, keys, text_map, unmet)
+
+    monkeypatch.setattr(panel, "fit_text_map", fitted)
+    monkeypatch.setattr(panel, "placed", placing)
+    return seen
+
+
+@pytest.mark.parametrize("by_text", [False, True])
+@protocols
+def test_nothing_held_out_reaches_a_model(log, log_with_new_items, keys, protocol, by_text, learnt):
+    log = log_with_new_items if by_text else log
+    parts = split(log, protocol)
+    evaluate_recommend(log, protocol, keys=keys if by_text else None)
+    for model in set(MODELS) - {NextItem}:
+        assert learnt[model.__name__] == pairs(parts.train), model
+    assert not pairs(parts.test) & pairs(parts.train)
+    histories = {}
+    for user, item in pairs(parts.history):
+        histories.setdefault(user, set()).add(item)
+    assert learnt["histories"] <= {frozenset(history) for history in histories.values()}
+
+
+@protocols
+def test_texts_are_learned_from_by_the_train_part_alone(log_with_new_items, keys, protocol, mapped):
+    evaluate_recommend(log_with_new_items, protocol, keys=keys)
+    known = set(split(log_with_new_items, protocol).train.items.tolist())
+    assert known
+    assert mapped["learnt from"] == known
+    assert mapped["placed"] == set(range(len(keys))) - known
+
+
+@pytest.mark.skipif(find_spec("torch") is None, reason="training needs torch")
+@pytest.mark.parametrize("protocol", ["leave-last-out", "time"])
+def test_what_comes_next_is_judged_by_histories_in_their_order(log, protocol, learnt, quick):
+    evaluate_recommend(log, protocol, next_item=True)
+    parts = split(log, protocol)
+    assert learnt["NextItem"] == pairs(parts.train)
+    by_time = np.argsort(parts.history.times)
+    users, items = parts.history.users[by_time], parts.history.items[by_time]
+    histories = {tuple(items[users == user].tolist()) for user in set(users.tolist())}
+    assert learnt["in order"]
+    assert learnt["in order"] <= histories
+
+
+def test_random_leaks_none_of_a_fifth_of_each_history(log, learnt):
+    evaluate_recommend(log, "random")
+    assert len(pairs(log) - learnt["ImplicitALS"]) == pytest.approx(0.2 * len(log), rel=0.1)
+
+
+def test_leave_last_out_learns_nothing_of_the_latest(log, learnt):
+    evaluate_recommend(log, "leave-last-out")
+    for user in set(log.users.tolist()) - {0}:
+        own = log.users == user
+        assert (user, log.items[own][np.argmax(log.times[own])]) not in learnt["ImplicitALS"]
+
+
+def test_time_learns_nothing_of_the_future(log, learnt):
+    evaluate_recommend(log, "time")
+    when = dict(
+        zip(
+            zip(log.users.tolist(), log.items.tolist(), strict=True),
+            log.times.tolist(),
+            strict=True,
+        )
+    )
+    latest = max(when[pair] for pair in learnt["ImplicitALS"])
+    assert min(when[pair] for pair in pairs(log) - learnt["ImplicitALS"]) > latest
+
+
+def test_strong_learns_nothing_at_all_of_the_users_it_is_judged_by(log, learnt):
+    evaluate_recommend(log, "strong")
+    seen = {user for user, _ in learnt["ImplicitALS"]}
+    assert len(seen) < len(log.user_ids)
+    for user, item in pairs(log):
+        assert (user in seen) == ((user, item) in learnt["ImplicitALS"])
