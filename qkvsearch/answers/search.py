@@ -176,7 +176,9 @@ class TextSearch:
         return list(self.models.snapshot.facts["text_columns"])
 
     def wanted(self, heads: Iterable[str] | None, personal: bool) -> list[str]:
-        """The heads asked for, by default all; "semantic" is all that read the text as vectors."""
+        """The heads asked for, by default all; "semantic" is all that read the text as vectors. A
+        user's taste counts whenever there is a user.
+        """
         text = list(self.models.head_weights)
         has_tokens = self.models.has_tokens and self.models.main_head in WEIGHTS
         known = [*text, *[TOKENS] * has_tokens, *[TASTE] * personal]
@@ -192,4 +194,4 @@ class TextSearch:
             raise QkvError(f"no heads to score by {there}")
         if asked == {TOKENS}:
             raise QkvError(f"the {TOKENS} head goes through what another found: name one {there}")
-        return [name for name in known if name in asked]
+        return [name for name in known if name in asked or name == TASTE]

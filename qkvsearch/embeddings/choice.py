@@ -15,7 +15,7 @@ LIBRARIES = ("safetensors", "tokenizers")
 PATIENCE = 60
 # Of minilm on two cores, by `benchmarks/encoder_speed.py`. Estimated, not timed: the same catalogue
 # gets the same encoder on a busy day.
-TOKENS_PER_SECOND, BYTES_PER_TOKEN = 8000, 3.6
+TOKENS_PER_SECOND, BYTES_PER_TOKEN = 7000, 3.6
 # Special ones, and the most that are read, of a text.
 ADDED_TOKENS, MOST_TOKENS = 2, 256
 
