@@ -66,7 +66,7 @@ def encoding_seconds(fields: Iterable[Sequence[str]]) -> float:
     a token or more.
 
     >>> round(encoding_seconds([["Why river banks collapse"] * 20_000]))
-    43
+    50
     """
     tokens = 0.0
     for texts in zip(*fields, strict=True):

@@ -134,6 +134,12 @@ def test_search_for_a_user_adds_their_taste(qkv, movies_path, movies):
     assert [hit.id for hit in movies.search("war")] != [hit.id for hit in expected]
 
 
+def test_naming_heads_does_not_forget_the_user(qkv, movies_path):
+    run = ("-w", movies_path, "search", "war", "--heads", "lexical", "--format", "json")
+    (hit, *_) = json.loads(qkv(*run, "--user", "u001").stdout)
+    assert set(hit["heads"]) == {"lexical", "collaborative"}
+
+
 def test_taste_alone_ranks_only_where_a_user_is_named(qkv, movies_path):
     alone = ("-w", movies_path, "search", "war", "--heads", "collaborative")
     assert qkv(*alone, "--user", "u001").stdout
