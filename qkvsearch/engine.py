@@ -7,22 +7,20 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from qkvsearch.answers.batch import Batch
+from qkvsearch.answers.candidates import as_list, candidates, ranked
 from qkvsearch.answers.control import pool_size
 from qkvsearch.answers.facts import build_facts
 from qkvsearch.answers.recommend import Recommender
 from qkvsearch.answers.search import TextSearch
 from qkvsearch.answers.similar import Neighbours
-from qkvsearch.answers.users import Everyone, positions_of, similar_users
-from qkvsearch.attention import exclusion_mask
+from qkvsearch.answers.users import Everyone, similar_users
 from qkvsearch.data.ids import Id, id_text
 from qkvsearch.embeddings import reading
 from qkvsearch.embeddings.context import AttentionMap
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.progress import Progress
-from qkvsearch.retrieval import Head, Ranking, rank
+from qkvsearch.retrieval import Head, Ranking
 from qkvsearch.stored import StoredModels
 from qkvsearch.workspace import Snapshot, Workspace
 
@@ -86,10 +84,10 @@ class Engine:
         `QkvError` for a head, a user or `where` that cannot be used.
         """
         taste = None if user is None else partial(self._taste, user)
-        names = None if heads is None else _as_list(heads)
-        mask = self._mask(where)
+        names = None if heads is None else as_list(heads)
+        mask = candidates(self.tables, self.n_items, where)
         fused = self.texts.fused(query, names, fusion, taste, mask)
-        ranking = self._rank(fused, k, temperature, mask)
+        ranking = ranked(self.tables, fused, k, temperature, mask)
         if explain:
             found = [self.texts.matches(query, int(position)) for position in ranking.positions]
             ranking = ranking.annotated(matches=found)
@@ -118,18 +116,20 @@ class Engine:
     ) -> Ranking:
         """Items for a known user, for someone new from what they like, or for both together.
 
-        The score, near 1 for what is all but sure to be wanted, is an exact solve on the current
-        history; with `model="next-item"`, the last state of the history that attends to itself.
-        Left out are items met before, unless `seen`, and all but `only` these ids. With
-        `recent` an interaction counts half for every so many later ones; `damping` takes from what
-        everyone met, `diversity`, 0 to 1, from what is like the hits above. With `explain`,
-        `because`: history, damping and diversity, whose contributions add up to the score.
+        The score is an exact solve on the current history, near 1 for what is all but sure to be
+        wanted; with `model="next-item"` it is the item · the last state of the history that
+        attends to itself, which has no such bound. Left out are items met before, unless `seen`,
+        and all but `only` these ids. With `recent` an interaction counts half for every so many
+        later ones; `damping` takes from what everyone met, `diversity`, 0 to 1, from what is like
+        the hits above. With `explain`, `because`: what the history adds to the score, and without
+        an id what damping, diversity and the model's constant do; together they are the score.
         """
         people = self._recommender()
-        history = people.history(user, _as_list(likes), recent)
-        mask = self._mask(where, () if seen else history.positions, only)
+        history = people.history(user, as_list(likes), recent)
+        met = () if seen else history.positions
+        mask = candidates(self.tables, self.n_items, where, met, only)
         head = people.by(model, recent)(history, damping)
-        ranking = self._rank(head, pool_size(k, diversity), temperature, mask)
+        ranking = ranked(self.tables, head, pool_size(k, diversity), temperature, mask)
         ranking = people.diverse(ranking, diversity, k)
         if explain:
             ranking = people.with_reasons(ranking, history)
@@ -143,6 +143,7 @@ class Engine:
         where: str | None = None,
         only: Iterable[Id] | None = None,
         seen: bool = False,
+        model: str = "tastes",
         recent: int | None = None,
         damping: float = 0.0,
         format: str | None = None,
@@ -152,7 +153,8 @@ class Engine:
         there are, and how many an interrupted run, which the same call goes on with, had done.
         """
         everyone = Everyone(self._recommender())
-        batch = Batch(everyone, k, self._mask(where, only=only), seen, recent, damping)
+        mask = candidates(self.tables, self.n_items, where, only=only)
+        batch = Batch(everyone, k, mask, seen, recent, damping, model)
         state = f"{self.snapshot.folder.name} {self.tables.n_recorded()}"
         return len(everyone), batch.write(Path(path), format, state, progress)
 
@@ -175,8 +177,8 @@ class Engine:
     ) -> Ranking:
         """Neighbours of an item, by who met it and by what it is called and tagged."""
         position = self.tables.item_position(item)
-        mask = self._mask(where, excluded=[position])
-        return self._rank(Neighbours(self.texts).fused(position), k, temperature, mask)
+        mask = candidates(self.tables, self.n_items, where, [position])
+        return ranked(self.tables, Neighbours(self.texts).fused(position), k, temperature, mask)
 
     def attend(
         self, text: str, mask: str = "none", layer: int | None = None, head: int | None = None
@@ -194,9 +196,9 @@ class Engine:
         exact solve on the longer history, without a rebuild. The item's id and title come back.
 
         A new user is created; of repeated pairs the latest counts; without a rating the interaction
-        counts in full. Recorded interactions stay when the workspace is built again. Raises
-        `UnknownIdError` for an item that is not in the catalogue, `QkvError` for a rating outside
-        the scale.
+        keeps the one it had, or counts in full. Recorded interactions stay when the workspace is
+        built again. Raises `UnknownIdError` for an item that is not in the catalogue, `QkvError`
+        for a rating outside the scale.
         """
         people = self._recommender()
         if not id_text(user):
@@ -230,7 +232,7 @@ class Engine:
         """What was built, when, and from what."""
         return {"workspace": str(self.workspace.path), **build_facts(self.snapshot)}
 
-    # --- from the owner's words to heads and masks ---
+    # --- from the owner's words to heads ---
 
     def _recommender(self) -> Recommender:
         """Raises `WorkspaceError` where nobody's interactions were given."""
@@ -245,32 +247,6 @@ class Engine:
         """What a user's history says of every item."""
         people = self._recommender()
         return people.head(people.history(user))
-
-    def _mask(
-        self, where: str | None, excluded: Any = (), only: Iterable[Id] | None = None
-    ) -> np.ndarray:
-        """True where an item may be ranked."""
-        mask = exclusion_mask(self.n_items, excluded)
-        if only is not None:
-            allowed = positions_of(
-                self.tables.ids("items"), _as_list(only), "the list of ids (only)"
-            )
-            mask &= ~exclusion_mask(self.n_items, allowed)
-        return mask if where is None else mask & self.tables.mask(where, self.n_items)
-
-    def _rank(
-        self, head: Head | None, k: int, temperature: float | None, mask: np.ndarray
-    ) -> Ranking:
-        if k < 0:
-            raise QkvError(f"k is how many to show, 0 or more, not {k}")
-        if temperature is not None and not 0 < temperature < np.inf:
-            raise QkvError(f"the temperature is a number above 0, not {temperature}")
-        return rank(head, self.tables.names, k=k, temperature=temperature, mask=mask)
-
-
-def _as_list(given: Id | Iterable[Id]) -> list[Any]:
-    """One name alone means itself, not its letters."""
-    return list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
 
 
 def open_workspace(path: str | Path) -> Engine:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import Any, TypeVar
 
@@ -51,6 +52,33 @@ def run_in_threads(worker: Callable[[], Callable[[Task], None]], tasks: Iterable
                 other.result()
     finally:
         _busy.release()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """BLAS in one thread: what is solved here is small, so that more of them mostly wait for one
+    another, and sums of more than 128 components would differ in their last bits.
+
+    Whoever has the threads already, has set them to one.
+    """
+    if not _busy.acquire(blocking=False):
+        yield
+        return
+    try:
+        with _numpy_blas().limit(limits=1, user_api="blas"):
+            yield
+    finally:
+        _busy.release()
+
+
+@cache
+def _numpy_blas() -> Any:
+    """A ThreadpoolController of what NumPy has loaded: SciPy's BLAS, which `_controller` imports,
+    takes longer than a search.
+    """
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 @cache

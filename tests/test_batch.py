@@ -4,8 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 import shutil
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import qkvsearch as qkv
@@ -131,6 +140,185 @@ def test_parts_of_other_options_or_before_a_record_are_not_used(
     assert (tmp_path / "all.csv").read_bytes() == (tmp_path / "fresh.csv").read_bytes()
 
 
+def test_two_runs_with_other_options_on_one_file_do_not_mix(films, tmp_path, small_blocks):
+    films.recommend_all(tmp_path / "fresh.csv", k=5)
+    films.recommend_all(tmp_path / "other.csv", k=3)
+    add, written = Export.add, []
+
+    def meanwhile(self, number, table):
+        if number == 3 and not written:
+            written.append(True)
+            films.recommend_all(tmp_path / "all.csv", k=3)
+            written.append((tmp_path / "all.csv").read_bytes())
+        add(self, number, table)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Export, "add", meanwhile)
+        films.recommend_all(tmp_path / "all.csv", k=5)
+    assert written[1] == (tmp_path / "other.csv").read_bytes()
+    assert (tmp_path / "all.csv").read_bytes() == (tmp_path / "fresh.csv").read_bytes()
+    assert not list(tmp_path.glob("*.parts"))
+
+
+@pytest.mark.parametrize("hours", [1, 25])
+def test_parts_of_an_interrupted_run_outlast_another_run_for_a_day(
+    films, tmp_path, small_blocks, hours
+):
+    with pytest.MonkeyPatch.context() as patch:
+        stop_after(patch, 3)
+        with pytest.raises(KeyboardInterrupt):
+            films.recommend_all(tmp_path / "all.csv", k=5)
+    (parts,) = (tmp_path / "all.csv.parts").iterdir()
+    long_ago = time.time() - 3600 * hours
+    os.utime(parts, (long_ago, long_ago))
+    films.recommend_all(tmp_path / "all.csv", k=3)
+    assert (tmp_path / "all.csv.parts").exists() == (hours == 1)
+    assert films.recommend_all(tmp_path / "all.csv", k=5)[1] == (192 if hours == 1 else 0)
+    assert not list(tmp_path.glob("*.parts"))
+
+
+def test_a_run_that_another_one_overtook_says_so(films, tmp_path, small_blocks):
+    add = Export.add
+
+    def overtaken(self, number, table):
+        if number == 2:
+            shutil.rmtree(self.folder)  # as the other one does when it has finished
+        add(self, number, table)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Export, "add", overtaken)
+        with pytest.raises(QkvError, match="another run with the same options has written it"):
+            films.recommend_all(tmp_path / "all.csv")
+
+
+def test_every_file_is_on_disk_before_it_has_its_name(films, tmp_path, small_blocks, monkeypatch):
+    synced, named = set(), []
+    replace = Path.replace
+
+    def sync(descriptor):
+        synced.add(os.fstat(descriptor).st_ino)
+
+    def name(self, target):
+        named.append(target.name)
+        assert self.stat().st_ino in synced
+        synced.clear()
+        return replace(self, target)
+
+    monkeypatch.setattr(os, "fsync", sync)
+    monkeypatch.setattr(Path, "replace", name)
+    films.recommend_all(tmp_path / "all.csv")
+    assert named == [f"{n:06d}" for n in range(7)] + ["all.csv"]
+
+
+# Dies by a real SIGKILL at a moment that the parent names.
+KILLED = """
+import os, pathlib, signal, sys
+import qkvsearch as qkv
+from qkvsearch.answers import users
+
+users.BLOCK = 64
+path, file, fatal = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3])
+steps = 0
+
+def stepping(owner, name):
+    original = getattr(owner, name)
+    def step(*args, **kwargs):
+        global steps
+        steps += 1
+        if steps == fatal:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return original(*args, **kwargs)
+    setattr(owner, name, step)
+
+stepping(os, "fsync")
+stepping(pathlib.Path, "replace")
+qkv.open(path).recommend_all(file)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
+@pytest.mark.parametrize(
+    ("fatal", "done"), [(1, 0), (2, 0), (3, 64), (14, 384), (15, 400), (16, 400)]
+)
+def test_a_killed_run_goes_on_and_ends_with_the_same_file(
+    films, tmp_path, small_blocks, fatal, done
+):
+    file = tmp_path / "all.jsonl"
+    command = [sys.executable, "-c", KILLED, films.workspace.path, file, fatal]
+    killed = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert not file.exists()
+    assert films.recommend_all(file) == (400, done)
+    films.recommend_all(tmp_path / "whole.jsonl")
+    assert file.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    assert not list(tmp_path.glob("*.parts"))
+
+
+def test_blocks_are_smaller_for_a_larger_k_and_those_of_others_are_not_used(
+    films, tmp_path, monkeypatch
+):
+    everyone = users.Everyone(films._recommender())
+    assert everyone.blocks(10) == [(0, 400)]
+    assert max((stop - start) * 1000 for start, stop in everyone.blocks(1000)) <= users.ROWS
+    assert everyone.blocks(10**9)[-1] == (399, 400)
+    monkeypatch.setattr(users, "ROWS", 1000)
+    with pytest.MonkeyPatch.context() as patch:
+        stop_after(patch, 3)
+        with pytest.raises(KeyboardInterrupt):
+            films.recommend_all(tmp_path / "all.csv")
+    monkeypatch.setattr(users, "ROWS", 2000)
+    assert films.recommend_all(tmp_path / "all.csv") == (400, 0)
+
+
+def test_memory_does_not_grow_with_the_users_nor_with_k(tmp_path, shop_items, monkeypatch):
+    monkeypatch.setattr(users, "BLOCK", 64)
+    monkeypatch.setattr(users, "ROWS", 64 * 40)
+    items = pd.DataFrame({"id": range(400), "title": [f"part {i}" for i in range(400)]})
+
+    def peak(n_users, k):
+        rng = np.random.default_rng(0)
+        log = pd.DataFrame({"user": np.repeat(range(n_users), 5)})
+        log["item"] = rng.integers(400, size=len(log))
+        path = tmp_path / str(n_users)
+        if not path.exists():
+            qkv.build(path, items=items, interactions=log, encoder="corpus").close()
+        with qkv.open(path) as engine:
+            engine.recommend_all(tmp_path / "all.csv", k=1)  # imports, caches
+            tracemalloc.start()
+            try:
+                engine.recommend_all(tmp_path / "all.csv", k=k)
+                return tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+
+    once = peak(300, 40)
+    assert peak(1200, 40) < 1.3 * once
+    assert peak(300, 400) < 1.3 * once
+
+
+def test_what_is_the_same_for_all_blocks_is_made_once(films, tmp_path, small_blocks, monkeypatch):
+    made = []
+    popularity = batch.log_popularity
+    monkeypatch.setattr(
+        batch, "log_popularity", lambda counts: made.append(1) or popularity(counts)
+    )
+    films.recommend_all(tmp_path / "all.csv", damping=0.5)
+    assert made == [1]
+
+
+def test_a_file_that_has_the_name_of_the_parts_is_left_alone(shop, tmp_path):
+    (tmp_path / "all.csv.parts").write_text("mine")
+    with pytest.raises(QkvError, match=r"all\.csv\.parts: in the way, and not ours"):
+        shop.recommend_all(tmp_path / "all.csv")
+    assert (tmp_path / "all.csv.parts").read_text() == "mine"
+
+
+def test_recent_without_times_is_refused_before_any_work(shop, tmp_path):
+    with pytest.raises(QkvError, match="no times, so none is recent"):
+        shop.recommend_all(tmp_path / "all.csv", recent=3)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_folder_of_someone_elses_is_left_alone(shop, tmp_path):
     (tmp_path / "all.csv.parts").mkdir()
     (tmp_path / "all.csv.parts" / "thesis.txt").write_text("mine")
@@ -214,6 +402,20 @@ def test_an_allow_list_comes_from_a_file_or_stdin(qkv, movies_path, tmp_path):
     missing = qkv(*command, "-", stdin="nowhere\n")
     assert (missing.code, missing.stdout) == (1, "")
     assert "none of its 1 ids, such as 'nowhere'" in missing.stderr
+
+
+def test_an_allow_list_may_begin_with_a_mark_and_unknown_ids_are_counted(
+    qkv, movies_path, tmp_path
+):
+    (tmp_path / "stock.txt").write_text("m056\nm078\nnowhere\n", encoding="utf-8-sig")
+    command = ["-w", movies_path, "recommend", "--only", "stock.txt"]
+    one = qkv(*command, "--like", "m200", "--format", "json")
+    assert {row["id"] for row in json.loads(one.stdout)} == {"m056", "m078"}
+    everyone = qkv(*command, "--all-users", "-o", "all.csv")
+    for answer in (one, everyone):
+        assert "--only: 1 of 3 ids, such as 'nowhere', are not in the catalogue" in answer.stderr
+    (tmp_path / "stock.txt").write_text("m056\n")
+    assert "--only" not in qkv(*command, "--like", "m200").stderr
 
 
 def test_a_table_says_which_items_are_new_and_what_was_met(qkv, shop_path):

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
+from qkvsearch.answers import control
 from qkvsearch.answers.control import log_popularity
 from qkvsearch.errors import QkvError, UnknownIdError
 
@@ -241,8 +242,8 @@ def test_the_more_diversity_the_less_alike(movies):
 
 
 def test_each_diverse_hit_is_the_best_by_the_formula(movies):
-    """Carbonell and Goldstein's greedy choice, written out over the pool of the best 100."""
-    pool = movies.recommend(user="u017", k=100)
+    """Carbonell and Goldstein's greedy choice, written out over the pool of the best 200."""
+    pool = movies.recommend(user="u017", k=200)
     vectors = movies.models.implicit.item_embeddings[pool.positions].astype(float)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     reach = pool[0].score - pool[99].score
@@ -251,7 +252,7 @@ def test_each_diverse_hit_is_the_best_by_the_formula(movies):
         worth = {
             i: 0.6 * pool[i].score
             - 0.4 * reach * max(0, *(vectors[i] @ vectors[j] for j in chosen))
-            for i in range(100)
+            for i in range(200)
             if i not in chosen
         }
         chosen.append(max(worth, key=worth.get))
@@ -259,6 +260,21 @@ def test_each_diverse_hit_is_the_best_by_the_formula(movies):
     ranking = movies.recommend(user="u017", k=8, diversity=0.4)
     assert ids(ranking) == [pool[i].id for i in chosen]
     np.testing.assert_allclose([hit.score for hit in ranking], values, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "options", [{"diversity": 0.5}, {"diversity": 0.9, "damping": 0.5}], ids=str
+)
+def test_the_first_diverse_hits_are_the_same_for_every_k(movies, options):
+    most = movies.recommend(user="u017", k=120, **options)
+    for k in (1, 5, 30):
+        few = movies.recommend(user="u017", k=k, **options)
+        assert [(hit.id, hit.score) for hit in few] == [(hit.id, hit.score) for hit in most[:k]]
+
+
+def test_more_than_the_pool_can_be_asked_for(movies, monkeypatch):
+    monkeypatch.setattr(control, "POOL", 20)
+    assert len(movies.recommend(user="u017", k=30, diversity=0.5)) == 30
 
 
 def test_no_diversity_and_no_damping_change_nothing(movies):

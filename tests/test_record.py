@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 import qkvsearch as qkv
+from qkvsearch.answers.next_item import in_order
 from qkvsearch.errors import QkvError, UnknownIdError, WorkspaceError
+from qkvsearch.workspace import records
 
 
 @pytest.fixture
@@ -105,6 +107,15 @@ def test_an_item_that_the_next_catalogue_lacks_is_passed_over(clicks):
     assert set(scores(rebuilt.recommend(user="d"))) == {2, 3}
 
 
+def test_someone_whose_only_item_was_removed_has_no_recommendations_and_no_error(clicks):
+    clicks.record("bob", 4)
+    clicks.remove(4)
+    assert list(clicks.recommend(user="bob")) == []
+    assert list(clicks.similar_users("bob", explain=True)) == []
+    with pytest.raises(UnknownIdError, match="no user 'bobby'; did you mean bob"):
+        clicks.recommend(user="bobby")
+
+
 def test_ids_may_be_spelt_as_numbers_or_text(clicks):
     clicks.record(7.0, "1")
     assert set(scores(clicks.recommend(user="7"))) == {2, 3, 4}
@@ -174,6 +185,52 @@ def test_meeting_an_item_again_without_a_rating_keeps_the_one_it_had(tmp_path):
     engine.record("a", "z", 3)
     engine.record("a", "z")
     assert rated_of(engine, "a", "z") == 3
+
+
+@pytest.mark.parametrize("unit", [10**3, 10**6, 10**9])
+def test_a_log_of_finer_times_gives_way_to_a_record(tmp_path, unit):
+    engine = rated_log(tmp_path, 1_700_000_000 * unit)
+    engine.record("a", "x", 1)
+    assert rated_of(engine, "a", "x") == 1
+
+
+def test_a_record_comes_after_a_log_whose_times_are_in_the_future(tmp_path):
+    engine = rated_log(tmp_path, 4_000_000_000)
+    engine.record("a", "y", 4)
+    assert rated_of(engine, "a", "y") == 4
+    assert order_of(engine, "a") == ["x", "y"]
+
+
+def test_meeting_an_item_again_without_a_rating_makes_it_the_latest(tmp_path):
+    engine = rated_log(tmp_path, 1000)
+    engine.record("a", "x")
+    assert rated_of(engine, "a", "x") == 5
+    assert order_of(engine, "a") == ["y", "x"]
+    history = engine._recommender().history("a", recent=1)
+    halves = dict(zip(order_of(engine, "a"), [0.5, 1.0], strict=True))
+    plain = engine._recommender().history("a")
+    np.testing.assert_allclose(
+        history.confidences,
+        [
+            c * halves[engine.tables.names([p])[0][0]]
+            for p, c in zip(plain.positions, plain.confidences, strict=True)
+        ],
+    )
+
+
+def test_records_of_one_second_stay_in_their_order(tmp_path, monkeypatch):
+    engine = rated_log(tmp_path, 1000)
+    monkeypatch.setattr(records.time, "time", lambda: 2000.0)
+    for item in ("z", "y", "x", "z"):
+        engine.record("a", item, 5)
+    assert order_of(engine, "a") == ["y", "x", "z"]
+    history = engine._recommender().history("a", recent=1)
+    weights = dict(zip(history.positions.tolist(), history.confidences.tolist(), strict=True))
+    assert [weights[engine.tables.item_position(item)] for item in "yxz"] == [0.25, 0.5, 1]
+
+
+def order_of(engine, user):
+    return engine.tables.names(in_order(engine._recommender().history(user)))[0]
 
 
 def rated_of(engine, user, item):

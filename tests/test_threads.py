@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from scipy.sparse import random_array
+from threadpoolctl import threadpool_info, threadpool_limits
 
+import qkvsearch as qkv
 from qkvsearch.attention import attention, dot_score
+from qkvsearch.embeddings import factors
+from qkvsearch.revision.tastes import learn_tastes
 
 
 def tensors(dtype: str, lead: tuple[int, ...]) -> tuple[np.ndarray, ...]:
@@ -55,3 +60,50 @@ def test_a_score_may_itself_attend():
     got = attention(x, x, x, score=attentive, block_size=100)
     whole = attention(x, x, x, score=attentive, return_weights=True)[0]
     np.testing.assert_allclose(got, whole, atol=1e-12)
+
+
+# --- the bits of an answer do not depend on the threads ---
+
+
+@pytest.mark.parametrize("d", [128, 200, 256])
+def test_embeddings_are_the_same_in_one_thread_and_in_two(d, monkeypatch):
+    rng = np.random.default_rng(d)
+    items = rng.normal(size=(300, d))
+    people = factors.ImplicitFactors(items, items.T @ items, 0.1, 0.02, 1.0, 300)
+    liking = factors.RatingFactors(np.zeros(300), items, 3.0, 1.0, 5.0, 0.1, 4.0, 0.5)
+    histories = random_array((9, 300), density=0.3, format="csr", rng=rng)
+    monkeypatch.setattr(factors, "AT_ONCE", 2 * d**2)  # several blocks
+    found = []
+    for n_threads in (1, 2):
+        with threadpool_limits(n_threads, "blas"):
+            before = blas_threads()
+            span = slice(*histories.indptr[:2])
+            alone = people.history_vectors(histories.indices[span], histories.data[span])
+            several = people.fold_in_many(histories), people.fold_in_many(histories[:1])
+            ratings = 1 + 4 * histories.data[span]
+            _, liked = liking.fold_in(histories.indices[span], ratings)
+            found.append((alone, *several, liked))
+            assert blas_threads() == before
+    for one, two in zip(*found, strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_answers_are_the_same_in_one_thread_and_in_two(movies_path, tmp_path):
+    path = shutil.copytree(movies_path, tmp_path / "films")
+    learn_tastes(path, {"settings": {"n_components": 160, "max_iter": 1}})
+    found = []
+    with qkv.open(path) as engine:
+        for n_threads in (1, 2):
+            with threadpool_limits(n_threads, "blas"):
+                engine.recommend_all(tmp_path / "all.jsonl", k=20, damping=0.3)
+                found.append(
+                    [
+                        (tmp_path / "all.jsonl").read_bytes(),
+                        engine.recommend(user="u001", k=20, explain=True).to_records(),
+                        engine.recommend(
+                            user="u002", k=20, damping=0.3, diversity=0.3, explain=True
+                        ).to_records(),
+                        engine.similar_users("u001", k=20, explain=True).to_records(),
+                    ]
+                )
+    assert found[0] == found[1]

@@ -5,25 +5,29 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from qkvsearch.answers.control import log_popularity
 from qkvsearch.answers.export import Export, Table
-from qkvsearch.answers.recommend import check_damping, check_recent
+from qkvsearch.answers.next_item import in_order
+from qkvsearch.answers.recommend import TASTES, check_damping, check_model, check_recent
 from qkvsearch.answers.users import Everyone
-from qkvsearch.embeddings.history import History
+from qkvsearch.embeddings.history import NO_TIMES, History
 from qkvsearch.errors import QkvError
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval.topk import Score, search_blocks
+from qkvsearch.threads import one_blas_thread
+from qkvsearch.workspace.records import TIMES
 
 
 @dataclass(frozen=True)
 class Batch:
     """What to recommend to everyone. mask: bool (n_items,), True = may be recommended.
 
-    `seen` items may be recommended again; `recent` and `damping` are those of `recommend`.
+    `seen` items may be recommended again; `recent`, `damping` and `model` are those of `recommend`.
     """
 
     everyone: Everyone
@@ -32,33 +36,41 @@ class Batch:
     seen: bool = False
     recent: int | None = None
     damping: float = 0.0
+    model: str = TASTES
 
     def __post_init__(self) -> None:
+        check_model(self.model, self.recent)
         check_damping(self.damping)
         check_recent(self.recent)
         if self.k < 0:
             raise QkvError(f"k is how many for each user, 0 or more, not {self.k}")
+        if self.recent is not None and TIMES not in self.everyone.people.models.snapshot:
+            raise QkvError(NO_TIMES)
+        _ = self._items  # raises where there is no such model
 
     def write(self, path: Path, form: str | None, state: str, progress: Progress | None) -> int:
         """Every user's k best in one file. Returns how many users were done already, by an earlier
         run that was interrupted.
 
-        state: which build and records these answers are of; parts of another state are discarded.
+        state: which build and records these answers are of; parts of another state are not used.
         """
-        options = [self.k, self.seen, self.recent, self.damping, self.everyone.blocks()[-1:]]
+        blocks = self.everyone.blocks(self.k)
+        options = [self.model, self.k, self.seen, self.recent, self.damping]
         allowed = hashlib.sha256(np.packbits(self.mask).tobytes()).hexdigest()
         tables = self.everyone.people.tables
         integer = {"user": self.everyone.ids.integer, "id": tables.ids("items").integer}
-        export = Export(path, form, integer, f"{state} {options} {allowed}")
+        export = Export(
+            path, form, integer, f"{state} {options} {blocks[:1]} {blocks[-1:]} {allowed}"
+        )
         done = 0
-        for number, (start, stop) in enumerate(self.everyone.blocks()):
+        for number, (start, stop) in enumerate(blocks):
             if export.has(number):
                 done += stop - start
             else:
                 export.add(number, self._table(*self.best(start, stop)))
             if progress is not None:
                 progress("recommending", stop, len(self.everyone))
-        export.finish(len(self.everyone.blocks()))
+        export.finish(len(blocks))
         return done
 
     def best(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -66,19 +78,63 @@ class Batch:
 
         Users who like nothing have none, as in `recommend`.
         """
-        people = self.everyone.people
-        histories, embeddings = self.everyone.block(start, stop, self.recent)
-        queries, keys = embeddings, people.factors.item_embeddings
-        if self.damping:  # one more component: what the user pays, times how popular an item is
-            fee = self.damping * _spreads(embeddings, keys)
-            queries = np.column_stack([embeddings, -fee])
-            keys = np.column_stack([keys, log_popularity(people.models.item_counts)])
-        keys = np.asarray(keys, dtype=np.float32)
-        scorer = _scorer(queries.astype(np.float32), keys, None if self.seen else histories)
-        items, scores = search_blocks(scorer, len(queries), len(keys), self.k, self.mask)
+        histories = [self.everyone.history(row, self.recent) for row in range(start, stop)]
+        embeddings = self._embeddings(histories)
+        queries = embeddings
+        if self.damping:
+            queries = np.column_stack([embeddings, -self.damping * self._spreads(embeddings)])
+        scorer = _scorer(queries.astype(np.float32), self._keys, None if self.seen else histories)
+        items, scores = search_blocks(scorer, len(queries), len(self._keys), self.k, self._allowed)
         known = np.isfinite(scores) & embeddings.any(axis=1, keepdims=True)
         rows, ranks = np.nonzero(known)
         return start + rows, ranks + 1, items[known], scores[known]
+
+    def _embeddings(self, histories: list[History]) -> np.ndarray:
+        """(n, d); zeros for who likes nothing, or nothing that the model knows."""
+        if self.model == TASTES:
+            return self.everyone.embeddings(histories)
+        model = self.everyone.people.next_item
+        with one_blas_thread():
+            return np.array([model.fold_in(in_order(history)) for history in histories])
+
+    @cached_property
+    def _items(self) -> np.ndarray:
+        """The item embeddings, (n_items, d). Raises `WorkspaceError` where there are none."""
+        people = self.everyone.people
+        is_tastes = self.model == TASTES
+        return people.factors.item_embeddings if is_tastes else people.next_item.items.weight
+
+    @cached_property
+    def _allowed(self) -> np.ndarray:
+        """What comes next is one of the items that someone met."""
+        if self.model == TASTES:
+            return self.mask
+        return np.asarray(self.mask & self.everyone.people.next_item.known)
+
+    @cached_property
+    def _keys(self) -> np.ndarray:
+        """Item embeddings, float32. With damping there is one more component: how popular an item
+        is, times what the user pays for that.
+        """
+        keys = self._items
+        if self.damping:
+            popularity = log_popularity(self.everyone.people.models.item_counts)
+            keys = np.column_stack([keys, popularity])
+        return np.asarray(keys, dtype=np.float32)
+
+    def _spreads(self, embeddings: np.ndarray) -> np.ndarray:
+        """The standard deviation of each user's scores over all items, (n,), without the scores."""
+        mean, squares = self._moments
+        with one_blas_thread():
+            found = ((embeddings @ squares) * embeddings).sum(axis=1)
+            return np.asarray(np.sqrt(np.maximum(found - (embeddings @ mean) ** 2, 0)))
+
+    @cached_property
+    def _moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Of the item embeddings: their mean (d,), and that of their products y yᵀ, (d, d)."""
+        wide = np.asarray(self._items, dtype=np.float64)
+        with one_blas_thread():
+            return wide.mean(axis=0), wide.T @ wide / len(wide)
 
     def _table(
         self, users: np.ndarray, ranks: np.ndarray, items: np.ndarray, scores: np.ndarray
@@ -92,15 +148,6 @@ class Batch:
             "title": [titles[place] for place in places.tolist()],
             "score": scores.tolist(),
         }
-
-
-def _spreads(embeddings: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """The standard deviation of each user's scores over all items, (n,), without the scores."""
-    wide = np.asarray(keys, dtype=np.float64)
-    squares = np.einsum(
-        "nd,de,ne->n", embeddings, wide.T @ wide / len(wide), embeddings, optimize=True
-    )
-    return np.sqrt(np.maximum(squares - (embeddings @ wide.mean(axis=0)) ** 2, 0))
 
 
 def _scorer(

@@ -7,13 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from qkvsearch.embeddings.factors import directions
 from qkvsearch.retrieval import Head, Ranking
 from qkvsearch.retrieval.heads import Part
 from qkvsearch.stored import StoredModels
 
 POPULARITY, DIVERSITY = "popularity", "diversity"
-# Of so many times k of the best, and of so many at least, the diverse ones are chosen.
-POOL, LEAST_POOL = 10, 100
+# Diverse hits are chosen from so many of the best, the same for every k up to that, and similarity
+# is weighed by how far the scores of the first so many reach.
+POOL, REACH = 200, 100
 
 # Row in a pool to its similarities (n,) with all of the pool, from −1 to 1.
 Similarity = Callable[[int], np.ndarray]
@@ -38,8 +40,8 @@ def damped(head: Head, popularity: np.ndarray, damping: float) -> Head:
 
 
 def pool_size(k: int, diversity: float) -> int:
-    """How many of the best to choose k diverse ones from."""
-    return max(POOL * k, LEAST_POOL) if diversity and k > 0 else k
+    """How many of the best are needed to choose k diverse ones."""
+    return max(POOL, k) if diversity and k > 0 else k
 
 
 def diversified(ranking: Ranking, similarity: Similarity, diversity: float, k: int) -> Ranking:
@@ -47,14 +49,17 @@ def diversified(ranking: Ranking, similarity: Similarity, diversity: float, k: i
 
     One after another, what is best by (1 − X) · score − X · r · its similarity to the most similar
     one chosen before, X the diversity (Carbonell and Goldstein 1998, "The use of MMR", section 2)
-    and r how far the scores of the ranking reach, so that relevance and similarity both count from
+    and r how far the scores of the best 100 reach, so that relevance and similarity both count from
     0 to 1. That is the hit's score; by how much it differs from the one before is a part of it,
     "diversity". The first hit stays the first, and weights stay those of the scores before.
+
+    Neither r nor the ranking, the best 200, depends on k up to 200: the first 5 of 50 are those
+    that k = 5 gives.
     """
     if not ranking or ranking.head is None:
         return ranking
     relevance = np.array([hit.score for hit in ranking])
-    penalty = diversity * float(relevance.max() - relevance.min())
+    penalty = diversity * float(np.ptp(relevance[:REACH]))
     chosen, values = _one_by_one((1 - diversity) * relevance, similarity, penalty, k)
     positions = ranking.positions[chosen]
     added = np.zeros(len(ranking.head.scores))
@@ -118,16 +123,11 @@ class ItemSimilarity:
     ) -> ItemSimilarity:
         """The items at `positions` (n,)."""
         keys = models.dense_keys(models.main_head).vectors
-        return cls(_directions(embeddings[positions]), _directions(keys[positions]))
+        vectors, texts = (np.asarray(each[positions], np.float64) for each in (embeddings, keys))
+        return cls(directions(vectors), directions(texts))
 
     def __call__(self, row: int) -> np.ndarray:
         """With all of the pool, (n,)."""
         known = np.asarray(self.directions.any(axis=1))
         by_text = self.texts @ self.texts[row]
         return np.where(known & known[row], self.directions @ self.directions[row], by_text)
-
-
-def _directions(vectors: np.ndarray) -> np.ndarray:
-    wide = np.asarray(vectors, dtype=np.float64)
-    lengths = np.linalg.norm(wide, axis=1, keepdims=True)
-    return np.asarray(wide / np.where(lengths > 0, lengths, 1))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import os
+import re
 import shutil
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -19,7 +22,10 @@ Table = Mapping[str, Sequence[Any]]
 
 COLUMNS = ("user", "rank", "id", "title", "score")
 FORMATS = ("parquet", "csv", "jsonl")
-STATE = "state.json"
+# What a state is called: the first digits of its SHA-256.
+STATE = re.compile("[0-9a-f]{16}")
+# Parts of another state to which nothing was added for so long are of no run that is at work.
+STALE_SECONDS = 24 * 3600
 
 
 def check_format(path: Path, form: str | None) -> str:
@@ -40,8 +46,9 @@ def check_format(path: Path, form: str | None) -> str:
 class Export:
     """Parts in `<path>.parts/`, which `finish` makes one file of and removes.
 
-    integer: which of the id columns hold whole numbers. state: what the parts depend on; those of
-    another state are removed. Each part, and at last the file, gets its name when it is whole.
+    integer: which of the id columns hold whole numbers. state: what the parts depend on; each has a
+    folder of its own, so that two runs with other options do not mix. Each part, and at last the
+    file, gets its name when it is whole and on disk.
     """
 
     def __init__(
@@ -50,34 +57,38 @@ class Export:
         self.path, self.form, self.integer = path, check_format(path, form), integer
         if path.is_dir() or not path.parent.is_dir():
             raise QkvError(f"{path}: is a folder, or is to be in one that is not there")
-        self.folder = path.with_name(f"{path.name}.parts")
-        whole = json.dumps({"state": state, "format": self.form})
-        known = self.folder / STATE
-        if self.folder.exists() and not known.is_file() and any(self.folder.iterdir()):
+        self.all_parts = path.with_name(f"{path.name}.parts")
+        digest = hashlib.sha256(f"{self.form} {state}".encode()).hexdigest()
+        self.folder = self.all_parts / digest[:16]
+        if self.all_parts.exists() and not self._is_ours():
             raise QkvError(
-                f"{self.folder}: in the way, and not ours; move it, or name another file"
+                f"{self.all_parts}: in the way, and not ours; move it, or name another file"
             )
-        if not known.is_file() or known.read_text(encoding="utf-8") != whole:
-            shutil.rmtree(self.folder, ignore_errors=True)
-            self.folder.mkdir()
-            known.write_text(whole, encoding="utf-8")
+        self.folder.mkdir(parents=True, exist_ok=True)
+
+    def _is_ours(self) -> bool:
+        return self.all_parts.is_dir() and all(
+            STATE.fullmatch(folder.name) for folder in self.all_parts.iterdir()
+        )
 
     def has(self, number: int) -> bool:
         return self._part(number).is_file()
 
     def add(self, number: int, table: Table) -> None:
-        """One more part, on disk when this returns."""
+        """One more part. Raises `QkvError` where another run with these options has finished."""
+        self._require_folder()
         unfinished = self.folder / f"unfinished-{os.getpid()}"
         if self.form == "parquet":
             import pyarrow.parquet as pq
 
             pq.write_table(self._arrow(table), unfinished)
         else:
-            unfinished.write_text(_lines(table, self.form), encoding="utf-8")
-        unfinished.replace(self._part(number))
+            unfinished.write_bytes(_lines(table, self.form).encode())
+        _publish(unfinished, self._part(number))
 
     def finish(self, count: int) -> None:
-        """The parts 0 to `count` − 1 as one file."""
+        """The parts 0 to `count` − 1 as one file. Raises `QkvError` as `add` does."""
+        self._require_folder()
         whole = self.folder / f"whole-{os.getpid()}"
         parts = [self._part(number) for number in range(count)]
         if self.form == "parquet":
@@ -94,9 +105,21 @@ class Export:
                 for part in parts:
                     with part.open("rb") as source:
                         shutil.copyfileobj(source, file)
-        whole.replace(self.path)
-        with suppress(OSError):
-            shutil.rmtree(self.folder)
+        _publish(whole, self.path)
+        self._tidy()
+
+    def _require_folder(self) -> None:
+        if not self.folder.is_dir():
+            raise QkvError(f"{self.path}: another run with the same options has written it")
+
+    def _tidy(self) -> None:
+        """Remove our parts, and those of other options that nobody goes on with."""
+        for folder in self.all_parts.iterdir():
+            with suppress(OSError):
+                if folder == self.folder or time.time() - folder.stat().st_mtime > STALE_SECONDS:
+                    shutil.rmtree(folder)
+        with suppress(OSError):  # another run may be at work
+            self.all_parts.rmdir()
 
     def _part(self, number: int) -> Path:
         return self.folder / f"{number:06d}"
@@ -110,6 +133,13 @@ class Export:
         }
         schema = pa.schema([(name, types[name]) for name in COLUMNS])
         return pa.table({name: pa.array(table[name], types[name]) for name in COLUMNS}, schema)
+
+
+def _publish(file: Path, name: Path) -> None:
+    """Give a file its name once the disk has all of it."""
+    with file.open("rb+") as written:
+        os.fsync(written.fileno())
+    file.replace(name)
 
 
 def _lines(table: Table, form: str) -> str:

@@ -17,6 +17,8 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "users": facts.get("n_users", 0),
         "interactions": facts.get("n_interactions", 0),
         "recorded": tables.n_recorded(),
+        "tuned": facts.get("tuned"),
+        "next_item": facts.get("next_item"),
         "rating_scale": facts.get("rating_scale"),
         "encoder": facts["encoder"],
         "encoder_chosen": facts.get("encoder_chosen"),

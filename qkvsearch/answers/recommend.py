@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qkvsearch.answers.control import ItemSimilarity, damped, diversified, log_popularity
 from qkvsearch.answers.next_item import Sequel, in_order
+from qkvsearch.data.ids import id_text
 from qkvsearch.embeddings.factors import ImplicitFactors
 from qkvsearch.embeddings.history import NOW, History, Meeting
 from qkvsearch.embeddings.labelled import LabelledVectors
 from qkvsearch.errors import QkvError, WorkspaceError, suggest
-from qkvsearch.retrieval import DenseKeys, Head, Ranking
+from qkvsearch.retrieval import DenseKeys, Head, Part, Ranking
 from qkvsearch.stored import StoredModels
 from qkvsearch.workspace import Tables
+from qkvsearch.workspace.records import is_recorded
+
+if TYPE_CHECKING:
+    from qkvsearch.embeddings.next_item_model import NextItemModel
 
 HEAD = "collaborative"
-MODELS = ("tastes", "next-item")
+TASTES, NEXT_ITEM = MODELS = ("tastes", "next-item")
 
 
 @dataclass(frozen=True)
@@ -39,7 +44,8 @@ class Recommender:
             raise QkvError("nobody to recommend to: name a user, or something they like")
         position = None if user is None else self.tables.user_position(user)
         recorded = [] if user is None else self.tables.recorded(user)
-        if user is not None and position is None and not recorded:
+        is_new = user is not None and position is None and not recorded
+        if is_new and not is_recorded(self.tables.db, id_text(user)):
             raise self.tables.unknown_user(user)
         liked = [(self.tables.item_position(item), None, NOW) for item in likes]
         history = self.met(position, recorded).then(liked, self.models.rating_scale)
@@ -59,15 +65,10 @@ class Recommender:
         if rating is not None and scale is not None and not scale[0] <= rating <= scale[1]:
             raise QkvError(f"a rating here is from {scale[0]:g} to {scale[1]:g}, not {rating:g}")
 
-    def by(self, model: str, recent: int | None = None) -> Callable[[History, float], Head | None]:
+    def by(self, model: str, recent: int | None) -> Callable[[History, float], Head | None]:
         """What turns a history into a head: one of `MODELS`. Raises `QkvError`."""
-        if model not in MODELS:
-            raise QkvError(f"no model {model!r}{suggest(model, list(MODELS))}")
-        if model == "tastes":
-            return self.head
-        if recent is not None:
-            raise QkvError("what comes next goes by the order already: leave --recent out")
-        return self.sequel
+        check_model(model, recent)
+        return self.head if model == TASTES else self.sequel
 
     def head(self, history: History, damping: float = 0.0) -> Head | None:
         """Scores of all items by an exact solve, as sums over the history; None where it holds
@@ -86,13 +87,18 @@ class Recommender:
         that anyone met at the build. Raises `WorkspaceError` where the build has no such model.
         """
         check_damping(damping)
+        rows = in_order(history)
+        ids, _ = self.tables.names(rows)
+        return self._damped(Sequel(self.next_item, rows, ids).head(), damping)
+
+    @property
+    def next_item(self) -> NextItemModel:
+        """Raises `WorkspaceError` where the build has no model of what comes next."""
         if self.models.next_item is None:
             raise WorkspaceError(
                 "no model of what comes next is here (--model next-item): build with --next-item"
             )
-        rows = in_order(history)
-        ids, _ = self.tables.names(rows)
-        return self._damped(Sequel(self.models.next_item, rows, ids).head(), damping)
+        return self.models.next_item
 
     def _damped(self, head: Head | None, damping: float) -> Head | None:
         if head is None or not damping:
@@ -108,22 +114,27 @@ class Recommender:
         similarity = ItemSimilarity.of(self.models, self.factors.item_embeddings, ranking.positions)
         return diversified(ranking, similarity, diversity, k)
 
-    def with_reasons(self, ranking: Ranking, history: History) -> Ranking:
-        """Each hit with `because`: all of the history and what it adds to the score, and what
-        damping and diversity add, without an id.
+    def with_reasons(
+        self, ranking: Ranking, history: History, shared_with: Sequence[Container[int]] = ()
+    ) -> Ranking:
+        """Each hit with `because`: all of the history and what it adds to the score, and without an
+        id what damping, diversity and a constant add.
+
+        shared_with: for each hit, where hits are users, the row numbers of what that one met, so
+        that each item of the history says whether it is `shared`.
         """
         ids, titles = self.tables.names(history.positions)
-        titled = dict(zip(ids, titles, strict=True))
+        met = zip(titles, history.positions.tolist(), strict=True)
+        known = dict(zip(ids, met, strict=True))
+
+        def reason(part: Part, theirs: Container[int] | None) -> dict[str, Any]:
+            title, position = known.get(part.query, (part.head, -1))
+            found = {"id": part.query, "title": title, "contribution": part.value}
+            return found if theirs is None else {**found, "shared": position in theirs}
+
+        others: Sequence[Container[int] | None] = shared_with or [None] * len(ranking)
         reasons = [
-            [
-                {
-                    "id": part.query,
-                    "title": part.head if part.query is None else titled[part.query],
-                    "contribution": part.value,
-                }
-                for part in ranking.explain(i)
-            ]
-            for i in range(len(ranking))
+            [reason(part, theirs) for part in ranking.explain(i)] for i, theirs in enumerate(others)
         ]
         return ranking.annotated(because=reasons)
 
@@ -139,6 +150,14 @@ class Recommender:
         bias, embedding = ratings.fold_in(history.positions[rated], history.ratings[rated])
         predicted = ratings.predict(embedding, bias, ranking.positions)
         return ranking.annotated(predicted_rating=predicted.tolist())
+
+
+def check_model(model: str, recent: int | None) -> None:
+    """Raises `QkvError`."""
+    if model not in MODELS:
+        raise QkvError(f"no model {model!r}{suggest(model, list(MODELS))}")
+    if model == NEXT_ITEM and recent is not None:
+        raise QkvError("what comes next goes by the order already: leave --recent out")
 
 
 def check_damping(damping: float) -> None:

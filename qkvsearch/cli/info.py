@@ -40,8 +40,15 @@ def _lines(facts: dict[str, Any]) -> list[list[str]]:
 
 def _text(value: Any) -> str:
     if isinstance(value, dict):
-        return ", ".join(f"{name} {share:.2f}" for name, share in value.items())
+        return ", ".join(f"{name} {_in_short(part)}" for name, part in value.items())
     if isinstance(value, list):
         lines = any(len(str(part)) > 30 for part in value)
         return ("\n" if lines else ", ").join(map(str, value))
     return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _in_short(value: Any) -> str:
+    """One of several values of a fact."""
+    if isinstance(value, dict):
+        return f"({_text(value)})"
+    return f"{value:.3g}" if isinstance(value, float) else _text(value)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from qkvsearch.cli.context import Settings, settings
 from qkvsearch.cli.hits import ranking_options, write_ranking
 from qkvsearch.cli.render import Output
+
+if TYPE_CHECKING:
+    from qkvsearch.engine import Engine
 
 # What a table of all users has no room for.
 ONE_USER_ONLY = ("user", "likes", "explain", "diversity", "temperature")
@@ -71,10 +74,6 @@ def command(all_users: bool, only: Path | None, output: Output, **options: Any) 
       qkvsearch recommend --all-users -o recs.csv
     """
     if all_users:
-        if options.pop("model") != "tastes":
-            raise click.UsageError(
-                "--model next-item is for one user, and --all-users for everyone"
-            )
         given = [name for name in ONE_USER_ONLY if options.pop(name)]
         if given:
             name = {"likes": "like"}.get(given[0], given[0])
@@ -83,19 +82,20 @@ def command(all_users: bool, only: Path | None, output: Output, **options: Any) 
             raise click.UsageError("name a file for all users, such as: -o recs.parquet")
     elif options["user"] is None and not options["likes"]:
         raise click.UsageError("name a user with --user, or something they like with --like")
-    ids = None if only is None else _ids(only)
     run = settings()
+    engine = run.open(sample="movies")
+    ids = None if only is None else _ids(only)
+    _say_unknown(run, engine, ids or [])
     if all_users:
-        _recommend_all(run, output, only=ids, **options)
+        _recommend_all(run, engine, output, only=ids, **options)
         return
-    ranking = run.open(sample="movies").recommend(only=ids, **options)
+    ranking = engine.recommend(only=ids, **options)
     if not ranking and options["k"]:
         run.say("No recommendations: there is nothing this user likes, or no item is left.")
     write_ranking(ranking, output, options["explain"])
 
 
-def _recommend_all(run: Settings, output: Output, **options: Any) -> None:
-    engine = run.open(sample="movies")
+def _recommend_all(run: Settings, engine: Engine, output: Output, **options: Any) -> None:
     assert output.path is not None
     with run.progress() as progress:
         users, done = engine.recommend_all(
@@ -106,5 +106,17 @@ def _recommend_all(run: Settings, output: Output, **options: Any) -> None:
 
 
 def _ids(path: Path) -> list[str]:
+    """A line each; a mark at the beginning, as spreadsheets write it, is no part of the first."""
     with click.open_file(str(path), encoding="utf-8", errors="replace") as file:
-        return [line.strip() for line in file if line.strip()]
+        lines = file.read().removeprefix("\ufeff").split("\n")
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _say_unknown(run: Settings, engine: Engine, only: list[str]) -> None:
+    known = engine.tables.ids("items") if only else ()
+    unknown = [id_ for id_ in only if id_ not in known]
+    if len(unknown) < len(only) and unknown:
+        run.say(
+            f"--only: {len(unknown):,} of {len(only):,} ids, such as {unknown[0]!r}, are not in "
+            "the catalogue and were passed over."
+        )

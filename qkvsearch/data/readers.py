@@ -21,6 +21,14 @@ from qkvsearch.errors import DataError
 Table: TypeAlias = tuple[pd.DataFrame, ReadReport]
 Source: TypeAlias = "str | Path | pd.DataFrame | Table"
 
+# Each as a number of the years from 1980 to 2286: from, below, and how many make a second. What is
+# between them is left as it is, 20010909014640 as well.
+UNITS = {
+    "milliseconds": (3e11, 1e13, 10**3),
+    "microseconds": (3e14, 1e16, 10**6),
+    "nanoseconds": (3e17, 1e19, 10**9),
+}
+
 
 @dataclass
 class Dataset:
@@ -151,7 +159,7 @@ def _usable_rows(
 def _times(column: pd.Series, report: ReadReport, told: str | None) -> np.ndarray | None:
     """The column's times. One that was only guessed from its name may turn out to hold none."""
     try:
-        return _seconds(column, report.file)
+        return _seconds(column, report)
     except DataError as error:
         if told is not None:
             raise
@@ -170,7 +178,7 @@ def _dates(column: pd.Series) -> pd.Series:
     return max(found, key=lambda dates: int(dates.notna().sum()))
 
 
-def _seconds(column: pd.Series, file: str) -> np.ndarray:
+def _seconds(column: pd.Series, report: ReadReport) -> np.ndarray:
     """Whole seconds (or ranks) from numbers or dates; a row without a time comes first."""
     numbers = pd.to_numeric(column, errors="coerce")
     numbers = numbers.where(numbers.abs() < 2**63)
@@ -180,8 +188,13 @@ def _seconds(column: pd.Series, file: str) -> np.ndarray:
             bad = column[column.notna() & dates.isna()]
             worst = bad[numbers[bad.index].isna()]
             example = (bad if worst.empty else worst).iloc[0]
-            raise DataError(f"{file}: column {column.name!r}: {example!r} is not a time")
+            raise DataError(f"{report.file}: column {column.name!r}: {example!r} is not a time")
         numbers = (dates - pd.Timestamp(0, tz="UTC")) // pd.Timedelta(seconds=1)
+    usual = numbers.median()
+    for unit, (lowest, beyond, in_a_second) in UNITS.items():
+        if lowest <= usual < beyond:
+            numbers = numbers // in_a_second
+            report.notes.append(f"column {column.name} is in {unit}, and was brought to seconds")
     return numbers.fillna(0).to_numpy(dtype=np.int64)
 
 

@@ -10,6 +10,10 @@ import numpy as np
 from qkvsearch.embeddings.feedback import confidences
 from qkvsearch.errors import QkvError
 
+NO_TIMES = (
+    "the interactions here have no times, so none is recent (--recent): build from a log with a "
+    "time column"
+)
 # Row number, rating and time of a meeting. A rating of None, where someone only met or likes the
 # item, counts in full.
 Meeting = tuple[int, float | None, int]
@@ -34,19 +38,31 @@ class History:
         return len(self.positions)
 
     def recorded_later(self, records: Iterable[Meeting]) -> list[Meeting]:
-        """Of records what counts beside this history: not what the build knows from a later time,
-        and a meeting without a rating takes no rating back.
+        """Of records, oldest first, what counts beside this history: not what the build knows from
+        a later time. A meeting without a rating keeps the one that there was, at its own time.
+
+        Records of one second stay in their order.
+
+        >>> met = History(np.array([4]), np.ones(1), np.array([2.0]), np.array([10]))
+        >>> met.recorded_later([(4, 5.0, 9), (4, None, 20), (7, None, 20)])
+        [(4, 2.0, 20), (7, None, 21)]
         """
         times = dict(zip(self.positions.tolist(), self.times.tolist(), strict=True))
-        known = dict(zip(self.positions.tolist(), np.isfinite(self.ratings), strict=True))
+        ratings: dict[int, float | None] = {
+            position: rating
+            for position, rating in zip(self.positions.tolist(), self.ratings.tolist(), strict=True)
+            if np.isfinite(rating)
+        }
         latest: dict[int, Meeting] = {}
+        before = UNKNOWN_TIME
         for position, rating, time in records:
             if time < times.get(position, time):
                 continue
-            was_rated = position in latest and latest[position][1] is not None
-            if rating is None and (known.get(position) or was_rated):
-                continue
-            latest[position] = (position, rating, time)
+            before = max(time, before + 1)
+            if rating is not None:
+                ratings[position] = rating
+            latest.pop(position, None)  # what is met again comes last
+            latest[position] = (position, ratings.get(position), before)
         return list(latest.values())
 
     def then(self, later: Iterable[Meeting], scale: tuple[float, float] | None) -> History:
@@ -77,9 +93,6 @@ class History:
         [1.0, 0.25, 0.5]
         """
         if (self.times == UNKNOWN_TIME).any():
-            raise QkvError(
-                "the interactions here have no times, so none is recent (--recent): build from a "
-                "log with a time column"
-            )
+            raise QkvError(NO_TIMES)
         age = len(self) - np.searchsorted(np.sort(self.times), self.times, side="right")
         return replace(self, confidences=self.confidences * 2.0 ** (-age / half_life))

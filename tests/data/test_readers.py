@@ -109,6 +109,28 @@ def test_dates_and_seconds_are_the_same_times(write):
     assert logs[0].times_comparable
 
 
+@pytest.mark.parametrize(
+    ("unit", "digits"), [("milliseconds", 3), ("microseconds", 6), ("nanoseconds", 9)]
+)
+def test_finer_times_are_brought_to_seconds_and_that_is_said(write, unit, digits):
+    rest = "5" + "0" * (digits - 1)
+    rows = "".join(f"{user},1,{second}{rest}\n" for user, second in enumerate(SECONDS))
+    dataset = read_dataset(None, write("log.csv", f"user,item,time\n{rows}9,1,\n"))
+    assert dataset.interactions.times.tolist() == [*SECONDS, 0]
+    assert f"column time is in {unit}, and was brought to seconds" in str(dataset.reports[0])
+
+
+SECONDS = [1_000_000_000, 1_700_000_000, 1_800_000_000]
+
+
+@pytest.mark.parametrize("times", [SECONDS, [1, 2, 3], [20010909014640, 20010909014641, 0]])
+def test_other_numbers_stay_as_they_are(write, times):
+    rows = "".join(f"{user},1,{time}\n" for user, time in enumerate(times))
+    dataset = read_dataset(None, write("log.csv", f"user,item,time\n{rows}"))
+    assert dataset.interactions.times.tolist() == times
+    assert dataset.reports[0].notes == []
+
+
 @pytest.mark.parametrize("bad", ["soon", "inf", "1e30"])
 def test_what_is_no_time_is_named_with_its_column(write, bad):
     log = write("log.csv", f"user,item,date\n1,1,5\n1,2,{bad}\n")
