@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from qkvsearch.attention.layers.initializers import gaussian, kaiming_normal, xavier_normal
 from qkvsearch.attention.trace import Trace
 from qkvsearch.attention.weights import mix
+from qkvsearch.lessons.course.self_attention_checks import (
+    attended_singly,
+    biased,
+    projected_singly,
+    rounded,
+    spreads,
+    wider,
+)
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.own_numbers import refuse, with_own
 from qkvsearch.lessons.parts import Formula, Given, Lesson, Matrix, Step, Table, Text, tell
@@ -21,7 +28,6 @@ X = np.array([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]], dtype=float)
 W_KEY = np.array([[0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0]], dtype=float)
 W_QUERY = np.array([[1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]], dtype=float)
 W_VALUE = np.array([[0, 2, 0], [0, 3, 0], [1, 0, 3], [1, 1, 0]], dtype=float)
-SAMPLES = 4_000
 
 
 def lesson(given: Given) -> Lesson:
@@ -110,7 +116,7 @@ def weights(steps: Trace) -> Step:
             ),
             *(Matrix.of(steps[name], letter) for name, letter in names.items()),
         ],
-        points=(36, 37, 38),
+        points=(35, 36, 37, 38),
         found={**arrays, "variances": {name: drawn for name, _, drawn in variances}},
         code="\n".join(f"{names[name]} = np.array({a.tolist()})" for name, a in arrays.items())
         + "\nW_V",
@@ -118,38 +124,35 @@ def weights(steps: Trace) -> Step:
     )
 
 
-def spreads(shape: tuple[int, int]) -> list[tuple[str, float, float]]:
-    """Initialisers by name, with the variance that they aim at and that of many draws."""
-    fan_out, fan_in = shape
-    drawn = {
-        "Gaussian": (gaussian, 0.02**2),
-        "Xavier": (xavier_normal, 2 / (fan_in + fan_out)),
-        "Kaiming": (kaiming_normal, 2 / fan_in),
-    }
-    rng = np.random.default_rng(0)
-    return [
-        (name, wanted, float(np.var([start(shape, rng) for _ in range(SAMPLES)])))
-        for name, (start, wanted) in drawn.items()
-    ]
-
-
 def projections(steps: Trace) -> Step:
+    """K, Q and V; again input by input; with a bias; and values that are five wide."""
     found = {name: steps[name].array for name in ("keys", "queries", "values")}
+    x, w_value = steps["inputs"].array, steps["w_value"].array
+    singly, wide = projected_singly(x, w_value), x @ wider(w_value)
+    zeros, ones = (biased(x, w_value, bias) for bias in (0.0, 1.0))
+    apart, moved = (float(np.abs(a - found["values"]).max().round(12)) for a in (zeros, ones))
     return Step(
         say("Derive key, query and value"),
         [
             tell(
-                "Every input is multiplied by the three matrices, all inputs at once. A layer may "
-                "add a bias to each; a bias of zeros changes nothing. The values may be wider or "
-                "narrower than the keys: outputs are as wide as the values."
+                "Every input is multiplied by the three matrices: all inputs at once, or one by "
+                "one, which gives the same. A layer may add a *bias* to every row, a number for "
+                "each column. A bias of zeros changes V by {apart}, one of ones by {moved}.",
+                apart=apart,
+                moved=moved,
             ),
-            Formula("K = X·W_K    Q = X·W_Q    V = X·W_V"),
+            tell(
+                "Values may be wider or narrower than keys, and outputs are as wide as values. By "
+                "a W_V with {d_v} columns, V has {d_v} columns, too.",
+                d_v=wide.shape[1],
+            ),
+            Formula("K = X·W_K    Q = X·W_Q    V = X·W_V    or X·W + b"),
             Matrix.of(steps["keys"], say("keys K"), symbols=True),
             Matrix.of(steps["queries"], say("queries Q"), symbols=True),
             Matrix.of(steps["values"], say("values V"), symbols=True),
         ],
         points=(35, 36, 37, 39, 40, 41),
-        found=found,
+        found={**found, "singly": singly, "no_bias": zeros, "biased": ones, "wide": wide},
         code="K, Q, V = X @ W_K, X @ W_Q, X @ W_V\nV",
         result="values",
     )
@@ -195,12 +198,6 @@ def softmax(steps: Trace) -> Step:
         code="from qkvsearch.attention import softmax\nweights = softmax(scores)\nweights",
         result="weights",
     )
-
-
-def rounded(weights: np.ndarray) -> np.ndarray:
-    """As a well-known text rounds them: what is left of 1 to the largest, in tenths, evenly."""
-    largest = weights >= weights.max() - 1e-9
-    return np.where(largest, np.round(1 / largest.sum(), 1), 0.0)
 
 
 def rounded_text(weights: np.ndarray) -> str:
@@ -261,17 +258,22 @@ def first_output(steps: Trace) -> Step:
 
 
 def all_outputs(bench: Workbench, steps: Trace) -> Step:
-    """The other inputs, all at once; scaled, and by rounded weights; then the reader's turn."""
+    """The other inputs, all at once and singly; scaled; wider; then the reader's turn."""
     outputs = steps["outputs"].array
     d = steps["queries"].array.shape[1]
     scaled = bench.steps(scale=d**-0.5)["outputs"]
     easy = mix(np.round(steps["weights"].array, 1), steps["values"].array).round(1)
+    singly = attended_singly(steps, bench.scale)
+    wide = bench.steps({"w_value": wider(steps["w_value"].array)})["outputs"]
     return Step(
         say("Repeat for every input"),
         [
             tell(
                 "The other queries go the same way, and one product of matrices does all of them "
-                "at once: the result is the same as one by one."
+                "at once. One by one the outputs are the same: they differ by {apart}. By the W_V "
+                "with {d_v} columns each output has {d_v} numbers.",
+                apart=float(np.abs(singly - outputs).max().round(12)),
+                d_v=wide.shape[1],
             ),
             Formula("softmax(Q·Kᵀ)·V"),
             Matrix.of(steps["outputs"], say("outputs"), symbols=True),
@@ -285,8 +287,8 @@ def all_outputs(bench: Workbench, steps: Trace) -> Step:
             ),
             bench,
         ],
-        points=(35, 37, 39, 40, 45),
-        found={"outputs": outputs, "easy": easy, "scaled": scaled},
+        points=(35, 37, 39, 45),
+        found={"outputs": outputs, "singly": singly, "wide": wide, "easy": easy, "scaled": scaled},
         code="weights @ V",
         result="outputs",
     )

@@ -9,30 +9,36 @@ from qkvsearch.lessons.quizzes import Quiz
 
 def quizzes(steps: Trace) -> list[Quiz]:
     scores_, weights_ = steps["scores"].array, steps["weights"].array
-    query, key = steps["queries"].array[1], steps["keys"].array[2]
-    most = int(weights_[1].argmax())
+    # The reader's own inputs may be fewer than three.
+    n = len(scores_)
+    i, j = min(1, n - 1), min(2, n - 1)
+    query, key = steps["queries"].array[i], steps["keys"].array[j]
+    most = int(weights_[i].argmax())
     return [
         Quiz(
             "self-attention.1",
             say(
-                "The second query is {query}, the third key {key}. What is the score?",
+                "Query {i} is {query}, key {j} is {key}. What is the score?",
+                i=i + 1,
+                j=j + 1,
                 query=query,
                 key=key,
             ),
-            float(scores_[1, 2]),
+            float(scores_[i, j]),
             say(
                 "Number by number, then added: {products}, together {score}.",
                 products=query * key,
-                score=scores_[1, 2],
+                score=scores_[i, j],
             ),
         ),
         Quiz(
             "self-attention.2",
-            say("Which input does the second output take most from? (1, 2 or 3)"),
+            say("Which input does output {i} take most from? (1 to {n})", i=i + 1, n=n),
             float(most + 1),
             say(
-                "The second row of weights is {row}: the largest is number {most}.",
-                row=weights_[1],
+                "Row {i} of the weights is {row}: the largest is number {most}.",
+                i=i + 1,
+                row=weights_[i],
                 most=most + 1,
             ),
         ),

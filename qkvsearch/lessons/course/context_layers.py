@@ -1,0 +1,283 @@
+"""Lesson 9, beside other layers: windows, fully connected layers, several layers, other scores."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qkvsearch.attention import AdditiveScore, attention, dot_score
+from qkvsearch.attention.gradients import attention_vjp
+from qkvsearch.attention.layers import Encoder, Linear, MultiHeadAttention
+from qkvsearch.attention.symbols import numbered
+from qkvsearch.attention.trace import Trace
+from qkvsearch.lessons.course.self_attention import W_KEY, W_QUERY, W_VALUE, X
+from qkvsearch.lessons.messages import say
+from qkvsearch.lessons.parts import Formula, Matrix, Step, Table, tell
+from qkvsearch.lessons.workbench import Workbench
+
+D = 4
+WINDOWS = (1, 3, 5, 7)
+TOKENS = "abcd"
+# Four tokens of random vectors, and what is added to the third to see who notices.
+A = np.random.default_rng(1).normal(size=(4, D)).round(1)
+CHANGE = np.array([[0.0], [0.0], [1.0], [0.0]])
+ADDITIVE = AdditiveScore(w_query=np.eye(2), w_key=np.eye(2), w=np.array([1.0, -2.0]))
+QUERIES = np.array([[1, 0], [0, 2]], dtype=float)
+KEYS = np.array([[1, 1], [3, -1], [0, 4]], dtype=float)
+
+
+def steps() -> list[Step]:
+    return [windows(), turns(), influence(), layers(), relu(), additive()]
+
+
+def windows(widths: tuple[int, ...] = WINDOWS) -> Step:
+    """Weights are counted in layers that are made for it, biases left out."""
+    attend = MultiHeadAttention.create(D, 1, rng=0, bias=False)
+    heads = sum(part.weight.size for part in (attend.query, attend.key, attend.value))
+    rows = [
+        [
+            n,
+            Linear.create(n * D, D, rng=0, bias=False).weight.size,
+            Linear.create(n * D, n * D, rng=0, bias=False).weight.size,
+            heads,
+        ]
+        for n in widths
+    ]
+    return Step(
+        say("Context by a wider layer costs weights"),
+        [
+            tell(
+                "A fully connected layer could see context, too: give it a *window*, a word and "
+                "its neighbours, as one long vector. But each word of the window needs weights of "
+                "its own. A layer from all words to all words needs the most."
+            ),
+            tell(
+                "Self-attention has three matrices of {d} × {d} for sentences of any length. It "
+                "finds by queries and keys which words matter, where a window has to know it "
+                "beforehand.",
+                d=D,
+            ),
+            Table(
+                say("How many weights, for vectors of length {d}", d=D),
+                [say("how many words"), say("window"), say("all to all"), say("attention")],
+                rows,
+            ),
+        ],
+        points=(25,),
+        found={"weights": np.array(rows)},
+        code="import numpy as np\nfrom qkvsearch.attention.layers import Linear\n"
+        f"d, counts = {D}, []\nfor n in {widths}:\n"
+        "    window = Linear.create(n * d, d, rng=0, bias=False)\n"
+        "    everything = Linear.create(n * d, n * d, rng=0, bias=False)\n"
+        "    counts.append([n, window.weight.size, everything.weight.size, 3 * d * d])\n"
+        "np.array(counts)",
+        result="weights",
+    )
+
+
+def turns(x: np.ndarray = A, change: np.ndarray = CHANGE) -> Step:
+    """A layer, attention, a layer: how far each moves every token when `change` is added to x."""
+    first, last = np.eye(D) + 1, np.eye(D) - 1
+    by_first = [Linear(first)(a) for a in (x, x + change)]
+    by_attention = [attention(a, a, a) for a in by_first]
+    by_last = [Linear(last)(a) for a in by_attention]
+    pairs = (by_first, by_attention, by_last)
+    moved = np.array([np.abs(after - before).max(axis=1) for before, after in pairs])
+    names = [say("layer"), say("attention"), say("layer again")]
+    return Step(
+        say("Attention and layers take turns"),
+        [
+            tell(
+                "A transformer alternates: attention carries something from word to word, and a "
+                "fully connected layer works on each word's vector by itself. The inputs of "
+                "attention may be the outputs of such a layer."
+            ),
+            tell(
+                "Here c is changed, and what counts is how far each token's vector moves. The "
+                "layer moves c alone; attention passes the change on to all."
+            ),
+            Matrix(say("how far each token moves"), moved, names, list(TOKENS), "output"),
+        ],
+        points=(26,),
+        found={"moved": moved},
+        code=f"from qkvsearch.attention import attention\nX = np.array({x.tolist()})\n"
+        f"def run(x):\n    a = x @ np.array({first.T.tolist()})\n    b = attention(a, a, a)\n"
+        f"    return a, b, b @ np.array({last.T.tolist()})\n"
+        f"pairs = zip(run(X), run(X + np.array({change.tolist()})))\n"
+        "np.array([abs(after - before).max(axis=1) for before, after in pairs])",
+        result="moved",
+    )
+
+
+def jacobian(x: np.ndarray, is_causal: bool = False) -> np.ndarray:
+    """∂b/∂a (n, d, n, d) of b = attention(a, a, a), by the engine's gradients."""
+    _, pull = attention_vjp(x, x, x, is_causal=is_causal)
+    found = np.zeros((*x.shape, *x.shape))
+    for place in np.ndindex(*x.shape):
+        one = np.zeros_like(x)
+        one[place] = 1
+        back = pull(one)
+        found[place] = back.query + back.key + back.value
+    return found
+
+
+def influence(x: np.ndarray = A) -> Step:
+    whole, ahead = (np.abs(jacobian(x, causal)).max(axis=(1, 3)) for causal in (False, True))
+    rows, columns = numbered(len(x), "b"), numbered(len(x), "a")
+    return Step(
+        say("Every output uses every input"),
+        [
+            tell(
+                "Call the inputs a1, a2, … and the outputs b1, b2, … How strongly does an output "
+                "hang on an input? A *derivative* tells: how much b moves when a moves a little. "
+                "Each cell is the largest between the numbers of one output and of one input, "
+                "found by the gradients that a network learns with."
+            ),
+            Matrix(say("influence, no mask"), whole, rows, columns, "output"),
+            tell(
+                "No cell is 0, as the smallest is {least}. A look-ahead mask makes those 0 where "
+                "the input comes after the output:",
+                least=whole.min(),
+            ),
+            Matrix(
+                say("influence, look-ahead mask"),
+                ahead,
+                rows,
+                columns,
+                "output",
+                visible=np.tri(len(x), dtype=bool),
+            ),
+        ],
+        points=(27,),
+        found={"influence": whole, "ahead": ahead},
+        code="from qkvsearch.attention.gradients import attention_vjp\n"
+        "output, pull = attention_vjp(X, X, X)\ninfluence = np.zeros((len(X), len(X)))\n"
+        "for i, k in np.ndindex(*X.shape):\n    one = np.zeros_like(X)\n    one[i, k] = 1\n"
+        "    back = pull(one)\n    by_input = abs(back.query + back.key + back.value)\n"
+        "    influence[i] = np.maximum(influence[i], by_input.max(axis=1))\ninfluence",
+        result="influence",
+    )
+
+
+def layers(n_layers: int = 3, side: int = 1) -> Step:
+    """How far each of six tokens moves, when the first is changed, after 1, 2, … layers."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(6, D)).round(1)
+    change = np.outer(np.eye(6)[0], rng.normal(size=D)).round(1)
+    moved = np.zeros((n_layers, len(x)))
+    for n in range(n_layers):
+        encoder = Encoder.create(n + 1, D, 1, 2 * D, rng=0, dtype=np.float64)
+        before, after = (encoder(a, window=(side, side)) for a in (x, x + change))
+        moved[n] = np.abs(after - before).max(axis=1)
+    return Step(
+        say("Layers give the context of the context"),
+        [
+            tell(
+                "Let a mask show each token only {side} neighbour on each side, and change the "
+                "first token. After one layer its neighbour has moved. After two layers so has "
+                "the neighbour's neighbour: it saw a token that had seen the first.",
+                side=side,
+            ),
+            Matrix(
+                say("how far each token moves"),
+                moved,
+                [say("layers: {n}", n=n + 1) for n in range(n_layers)],
+                list("abcdef"),
+                "output",
+            ),
+        ],
+        points=(18,),
+        found={"moved": moved},
+        code="from qkvsearch.attention.layers import Encoder\n"
+        f"x, change = np.array({x.tolist()}), np.array({change.tolist()})\nmoved = []\n"
+        f"for n in range(1, {n_layers + 1}):\n"
+        f"    encoder = Encoder.create(n, {D}, 1, {2 * D}, rng=0, dtype=np.float64)\n"
+        f"    before, after = (encoder(a, window=({side}, {side})) for a in (x, x + change))\n"
+        "    moved.append(abs(after - before).max(axis=1))\nnp.array(moved)",
+        result="moved",
+    )
+
+
+# --- other weights, another score ---
+
+
+def relu() -> Step:
+    bench = Workbench(
+        name="relu",
+        caption=say("Make a score negative: its weight becomes 0."),
+        matrices={"inputs": X, "w_query": W_QUERY, "w_key": W_KEY, "w_value": W_VALUE},
+        rows="abc",
+        columns="abc",
+        scale=1.0,
+        normalize="relu",
+    )
+    raw: Trace = bench.trace(bench.matrices, normalize="none")
+    shares = bench.trace(bench.matrices)
+    outputs = {"raw": raw["outputs"].array, "normalized": shares["outputs"].array}
+    return Step(
+        say("Other ways from scores to weights"),
+        [
+            tell(
+                "Softmax is a habit, not a must. *ReLU* keeps what is above 0 and makes the rest "
+                "0. With the eight steps' numbers the first row of scores is {scores}. Mixed by "
+                "the scores as they are, the first output is {raw}.",
+                scores=raw["weights"].array[0],
+                raw=outputs["raw"][0],
+            ),
+            Formula("max(0, s)ᵢ / Σⱼ max(0, s)ⱼ"),
+            tell(
+                "Divided by their sum the weights are {weights}, and the first output is "
+                "{normalized}.",
+                weights=shares["weights"].array[0],
+                normalized=outputs["normalized"][0],
+            ),
+            Matrix.of(shares["weights"], say("weights by ReLU")),
+            Matrix.of(shares["outputs"], say("outputs")),
+            bench,
+        ],
+        points=(29,),
+        found={**outputs, "weights": shares["weights"].array},
+        code=f"X = np.array({X.tolist()})\nQ = X @ np.array({W_QUERY.tolist()})\n"
+        f"K = X @ np.array({W_KEY.tolist()})\nV = X @ np.array({W_VALUE.tolist()})\n"
+        'attention(Q, K, V, scale=1, normalize="none")\n'
+        'attention(Q, K, V, scale=1, normalize="relu")',
+        result="normalized",
+    )
+
+
+def additive(
+    queries: np.ndarray = QUERIES, keys: np.ndarray = KEYS, score: AdditiveScore = ADDITIVE
+) -> Step:
+    scores = score(queries, keys)
+    loop = [[score(q[None], k[None])[0, 0] for k in keys] for q in queries]
+    bound = float(np.abs(np.asarray(score.w)).sum())
+    rows = numbered(len(queries), "q")
+    columns = numbered(len(keys), "k")
+    return Step(
+        say("Another score"),
+        [
+            tell(
+                "The dot product is not the only score. The *additive* score adds query and key, "
+                "squeezes each number between −1 and 1 by tanh, and weighs them by a learned W, "
+                "here {w}. Either way it is one number for a query and a key.",
+                w=np.asarray(score.w),
+            ),
+            Formula("W·tanh(q + k)"),
+            Matrix(say("dot products"), dot_score(queries, keys, scale=1), rows, columns, "score"),
+            Matrix(say("additive scores"), scores, rows, columns, "score"),
+            tell(
+                "It cannot grow beyond the sum of W without signs, {bound}; the largest here is "
+                "{largest}. One by one or all at once, the scores are the same.",
+                bound=bound,
+                largest=float(np.abs(scores).max()),
+            ),
+        ],
+        points=(34,),
+        found={"scores": scores, "loop": np.array(loop), "bound": bound},
+        code="from qkvsearch.attention import AdditiveScore\n"
+        f"W = np.array({np.asarray(score.w).tolist()})\n"
+        f"score = AdditiveScore(np.array({np.asarray(score.w_query).tolist()}), "
+        f"np.array({np.asarray(score.w_key).tolist()}), W)\n"
+        f"queries = np.array({queries.tolist()})\nkeys = np.array({keys.tolist()})\n"
+        "score(queries, keys)",
+        result="scores",
+    )

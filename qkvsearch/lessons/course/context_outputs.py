@@ -1,0 +1,179 @@
+"""Lesson 9, what comes out of attention: a label for each word or for all, and aware vectors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qkvsearch.attention import attention
+from qkvsearch.attention.layers import Linear
+from qkvsearch.attention.scores import cosine_score
+from qkvsearch.lessons.messages import mark, say
+from qkvsearch.lessons.parts import Matrix, Step, Table, tell
+
+# Made by hand: how much a word names, does and describes something, and how pleasant it is.
+GOOD = {"This": [3, 0, 0, 0], "is": [0, 3, 0, 0], "good": [0, 0, 3, 2]}
+# From these to pronoun, verb and adjective; and to positive and negative.
+W_LABEL = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]], dtype=float)
+W_MOOD = np.array([[0, 0, 0, 1], [0, 0, 0, -1]], dtype=float)
+LABELS = (mark("pronoun"), mark("verb"), mark("adjective"))
+MOODS = (mark("a positive judgement"), mark("a negative judgement"))
+
+ANIMAL = "The animal didn't cross the street because it was too tired".split()
+# Made by hand: how much a word is a thing, alive, a place, and says what goes on.
+MEANINGS = {
+    "animal": [2, 2, 0, 0],
+    "cross": [0, 0, 1, 2],
+    "street": [2, 0, 2, 0],
+    "it": [2, 1, 0.5, 1.5],
+    "tired": [0, 2, 0, 1],
+}
+SMALL_WORD = [0, 0, 0, 1]
+
+# Light is 1, dark is −1.
+IMAGE = np.kron(np.eye(2) * 2 - 1, np.ones((2, 2)))
+
+
+def steps() -> list[Step]:
+    return [labels(), patches(), it()]
+
+
+# --- labels ---
+
+
+def label(x: np.ndarray) -> dict[str, np.ndarray]:
+    """Attention, then a layer: (n, 4) -> a score for each label (n, 3), and for each mood (2,)."""
+    mixed, weights = attention(x, x, x, return_weights=True)
+    return {
+        "weights": weights,
+        "mixed": mixed,
+        "labels": Linear(W_LABEL)(mixed),
+        "mood": Linear(W_MOOD)(mixed.mean(axis=0)),
+    }
+
+
+def labels(x: np.ndarray | None = None) -> Step:
+    x = np.array(list(GOOD.values()), dtype=float) if x is None else x
+    found, words = label(x), list(GOOD)
+    said = [say(LABELS[j]) for j in found["labels"].argmax(axis=1)]
+    mood = say(MOODS[int(found["mood"].argmax())])
+    single = label(x[:1])["weights"]
+    return Step(
+        say("A label for each word, or one for all"),
+        [
+            tell(
+                "As many vectors come out of attention as go in: here {n}. A layer after it can "
+                "give each a label, the largest of its scores: {said}. The vectors were made by "
+                "hand: naming, doing, describing, how pleasant.",
+                n=len(x),
+                said=", ".join(said),
+            ),
+            Matrix(
+                say("scores of the labels"),
+                found["labels"],
+                words,
+                [say(name) for name in LABELS],
+                "score",
+            ),
+            tell(
+                "Or one label for the whole sentence: the mean of the outputs goes through a "
+                'layer, and "{sentence}" is {mood}.',
+                sentence=" ".join(words),
+                mood=mood,
+            ),
+            Matrix(
+                say("scores of the sentence"),
+                found["mood"][None],
+                [say("all")],
+                [say(name) for name in MOODS],
+                "score",
+            ),
+            tell(
+                "A single vector may go in, too. It can only look at itself, so its weight is "
+                "{weight}, and its output is its own value.",
+                weight=float(single[0, 0]),
+            ),
+        ],
+        points=(20, 21, 22),
+        found={**found, "said": said, "sentence": mood, "single": single},
+        code=f"X = np.array({x.tolist()})\nmixed = attention(X, X, X)\n"
+        f"mood = mixed.mean(axis=0) @ np.array({W_MOOD.T.tolist()})\n"
+        f"mixed @ np.array({W_LABEL.T.tolist()})",
+        result="labels",
+    )
+
+
+def patches(image: np.ndarray = IMAGE) -> Step:
+    cut = image.reshape(2, 2, 2, 2).swapaxes(1, 2).reshape(4, 4)
+    # Two waves of sound in frames of half a wave: up, down, up, down.
+    frames = np.sin(np.arange(20) * np.pi / 5).reshape(4, 5)
+    outputs, weights = attention(cut, cut, cut, return_weights=True)
+    sound = attention(frames, frames, frames, return_weights=True)[1]
+    rows = [say("patch {n}", n=n + 1) for n in range(4)]
+    waves = [say("frame {n}", n=n + 1) for n in range(4)]
+    return Step(
+        say("Not only words"),
+        [
+            tell(
+                "Attention takes any sequence of vectors. An image of 4 × 4 dots is cut into four "
+                "patches of 2 × 2, each a vector of four numbers; a sound is cut into frames. "
+                "The call is the same, and equal things look at each other."
+            ),
+            Matrix(say("image"), image, list("1234"), list("1234"), "input"),
+            Matrix(say("weights of the patches"), weights, rows, list("1234"), "weights"),
+            Matrix(say("weights of the frames"), sound, waves, list("1234"), "weights"),
+        ],
+        points=(19,),
+        found={"weights": weights, "sound": sound, "outputs": outputs},
+        code=f"image = np.array({image.tolist()})\n"
+        "patches = image.reshape(2, 2, 2, 2).swapaxes(1, 2).reshape(4, 4)\n"
+        "attention(patches, patches, patches)",
+        result="outputs",
+    )
+
+
+# --- a vector that knows its surroundings ---
+
+
+def meanings() -> np.ndarray:
+    """The vectors of `ANIMAL`, made by hand, (11, 4)."""
+    return np.array([MEANINGS.get(word, SMALL_WORD) for word in ANIMAL], dtype=float)
+
+
+def it(x: np.ndarray | None = None) -> Step:
+    x = meanings() if x is None else x
+    mixed, place = attention(x, x, x), ANIMAL.index("it")
+    near = {
+        word: [float(cosine_score(a[[place]], x[[ANIMAL.index(word)]])[0, 0]) for a in (x, mixed)]
+        for word in ("animal", "street")
+    }
+    names = [say("a thing"), say("alive"), say("a place"), say("goes on")]
+    before, after = near["animal"]
+    return Step(
+        say("An output knows its surroundings"),
+        [
+            tell(
+                'In "{sentence}" the word "it" could stand for many things. The vectors are made '
+                'by hand. Mixed with what it looks at, "it" comes nearer to "animal". Cosine, the '
+                "dot product at length one, is {before} before and {after} after.",
+                sentence=" ".join(ANIMAL),
+                before=before,
+                after=after,
+            ),
+            Matrix(
+                say('"it", before and after'),
+                np.stack([x[place], mixed[place]]),
+                [say("before"), say("after")],
+                names,
+                "output",
+            ),
+            Table(
+                say('Cosine of "it" with'),
+                [say("word"), say("before"), say("after")],
+                [[word, *pair] for word, pair in near.items()],
+            ),
+        ],
+        points=(15,),
+        found={"before": before, "after": after, "mixed": mixed, "near": near},
+        code=f"X = np.array({x.tolist()})\nmixed = attention(X, X, X)\nmixed",
+        result="mixed",
+    )

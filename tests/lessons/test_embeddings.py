@@ -1,0 +1,83 @@
+"""Lesson 1: one-hot rows have nothing in common, a film's four numbers, arithmetic with words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from qkvsearch.errors import QkvError
+from qkvsearch.lessons import Given, lesson
+from qkvsearch.lessons.course.embeddings import VECTORS, arithmetic, film, one_hots
+
+
+@pytest.fixture(scope="module")
+def course(taught):
+    return taught("embeddings")
+
+
+@pytest.mark.point(1)
+def test_every_two_different_one_hot_rows_have_dot_product_0(course):
+    products = course.showing(1).found["products"]
+    assert (products == np.eye(4)).all()
+    assert (one_hots(50).found["products"] == np.eye(50)).all()
+
+
+@pytest.mark.point(1)
+def test_embeddings_of_the_same_films_have_something_in_common(course):
+    products = course.steps[2].found["products"]
+    assert (products > 0).all()
+    assert products[2, 3] > products[2, 1]
+
+
+@pytest.mark.point(2)
+def test_the_film_sums_to_1_and_has_the_dot_product_and_length_of_the_source(course):
+    found = course.showing(2).found
+    assert found["film"].tolist() == [0.5, 0.3, 0.15, 0.05]
+    assert found["sum"] == pytest.approx(1, abs=1e-12)
+    assert found["self_product"] == pytest.approx(0.365, abs=1e-12)
+    assert found["length"] == pytest.approx(0.60415, abs=5e-6)
+    texts = " ".join(part.text for part in course.showing(2).parts if hasattr(part, "text"))
+    assert "0.365" in texts
+    assert "Spider-Man: No Way Home" in texts
+
+
+@pytest.mark.point(2)
+def test_another_film_has_other_numbers():
+    found = film(np.array([0.0, 0.6, 0.8, 0.0])).found
+    assert (found["self_product"], found["length"]) == (pytest.approx(1), pytest.approx(1))
+
+
+@pytest.mark.point(3)
+def test_king_minus_man_plus_woman_is_nearest_to_queen(course):
+    found = course.showing(3).found
+    assert found["neighbours"][0] == "queen"
+    assert not {"king", "man", "woman"} & set(found["neighbours"])
+    assert np.allclose(found["target"], [0.9, 0.85, 0.2, 0])
+
+
+@pytest.mark.point(3)
+@pytest.mark.parametrize(
+    ("a", "b", "c", "nearest"),
+    [("prince", "boy", "girl", "princess"), ("queen", "woman", "man", "king")],
+)
+def test_other_words_go_the_same_way(a, b, c, nearest):
+    assert arithmetic(a, b, c).found["neighbours"][0] == nearest
+
+
+@pytest.mark.point(3)
+def test_a_word_that_turns_away_is_no_longer_the_nearest():
+    turned = VECTORS.copy()
+    turned[1] = -turned[1]
+    found = arithmetic(vectors=turned).found
+    assert found["neighbours"][0] == "princess"
+    assert found["cosines"][1] < 0
+
+
+def test_what_the_reader_brings_has_no_place_here():
+    with pytest.raises(QkvError, match="--sentence has no place in the lesson embeddings"):
+        lesson("embeddings", Given(sentence="a film"))
+
+
+def test_quizzes_know_their_own_answers(course):
+    assert [quiz.solution for quiz in course.quizzes] == ["0", "0.2875", "princess", "1.2083"]
+    assert all(quiz.is_right(quiz.solution) for quiz in course.quizzes)

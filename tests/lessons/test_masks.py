@@ -1,0 +1,290 @@
+"""Lesson 8: points 47 to 49 and 52 to 62, trap T1, and the last slip of T4: row D."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from qkvsearch.errors import DataError
+from qkvsearch.lessons import Given, lesson
+from qkvsearch.lessons.course import masks, masks_layers, masks_one_layer
+from qkvsearch.lessons.course.masks_both_sides import a_finite_number, both_sides
+from qkvsearch.lessons.parts import Matrix, Table, Text
+from qkvsearch.lessons.workbench import Workbench
+
+
+@pytest.fixture
+def showing(taught):
+    return taught("masks").showing
+
+
+@pytest.fixture
+def found(showing):
+    return lambda point: showing(point).found
+
+
+def bench(**given):
+    return masks.workbench(Given(**given))
+
+
+def with_token(token, change=3.0):
+    """The bench, one token of it changed in all its numbers."""
+    return bench(inputs=masks.X + change * (np.arange(4) == token)[:, None])
+
+
+def rows_changed(before, after):
+    return (np.asarray(before) != np.asarray(after)).any(axis=-1).tolist()
+
+
+def parts(step, kind):
+    return [part for part in step.parts if isinstance(part, kind)]
+
+
+# --- before the mask ---
+
+
+@pytest.mark.point(47)
+def test_symbols_evaluate_to_the_numbers(found, showing):
+    np.testing.assert_array_equal(found(47)["queries"], [[3, 2], [1, 2], [1, 1], [3, 1]])
+    np.testing.assert_array_equal(found(47)["keys"], [[2, 1], [2, 0], [1, 1], [1, 2]])
+    np.testing.assert_array_equal(found(47)["values"], [[1, 3], [2, 1], [3, 1], [2, 3]])
+    for name, evaluated in found(47)["evaluated"].items():
+        np.testing.assert_allclose(evaluated, found(47)[name])
+    written = [matrix.symbols for matrix in parts(showing(47), Matrix)]
+    assert written[0][0, 0] == "a1·q11 + a2·q21 + a3·q31"
+    assert written[2][3, 1] == "D1·v12 + D2·v22 + D3·v32"
+
+
+@pytest.mark.point(49)
+def test_the_scores_are_labelled_by_who_asks_and_who_is_asked(showing):
+    (scores,) = parts(showing(49), Matrix)
+    assert list(scores.rows) == ["a_Q", "b_Q", "c_Q", "D_Q"]
+    assert list(scores.columns) == ["a_K", "b_K", "c_K", "D_K"]
+    np.testing.assert_array_equal(
+        scores.array, [[8, 6, 5, 7], [4, 2, 3, 5], [3, 2, 2, 3], [7, 6, 4, 5]]
+    )
+    assert scores.symbols[3, 0] == "D_Q·a_K"
+
+
+@pytest.mark.point(52)
+def test_without_a_mask_every_token_moves_every_output(found):
+    assert (found(52)["weights"] > 0).all()
+    assert (found(52)["influence"] > 0.1).all()
+    for token in range(4):
+        after = masks_one_layer.no_mask(with_token(token)).found["outputs"]
+        assert all(rows_changed(found(52)["outputs"], after))
+
+
+# --- padding ---
+
+
+@pytest.mark.point(53)
+def test_minus_infinity_is_added_before_the_softmax(found, showing):
+    assert "softmax(Q·Kᵀ/√d + M)·V" in [getattr(part, "text", "") for part in showing(53).parts]
+    np.testing.assert_array_equal(found(53)["mask"], [[0, 0, 0, -np.inf]] * 4)
+    masked = found(53)["masked"]
+    np.testing.assert_array_equal(masked[:, 3], [-np.inf] * 4)
+    np.testing.assert_array_equal(masked[:, :3], found(53)["scaled"][:, :3])
+    np.testing.assert_array_equal(masked, found(54)["masked"])  # what `attention` makes of a mask
+
+
+@pytest.mark.point(54)
+def test_the_paddings_column_is_0_and_its_row_still_sums_to_1(found):
+    assert found(54)["words"] == ("I", "like", "coffee", "<PAD>")
+    np.testing.assert_array_equal(found(54)["masked"][:, 3], [-np.inf] * 4)
+    np.testing.assert_array_equal(found(54)["weights"][:, 3], [0] * 4)
+    np.testing.assert_allclose(found(54)["weights"].sum(axis=1), [1] * 4)
+    np.testing.assert_array_equal(found(54)["influence"][:3, 3], [0, 0, 0])
+    assert (found(54)["influence"][:, :3] > 0.1).all()
+
+
+@pytest.mark.point(54)
+def test_whatever_the_padding_is_the_words_stay(found):
+    after = masks_one_layer.padding(with_token(3)).found["outputs"]
+    assert rows_changed(found(54)["outputs"], after) == [False, False, False, True]
+
+
+@pytest.mark.point(54)
+def test_row_d_holds_no_value_of_d_and_only_its_query_speaks_for_it():
+    """T4, its last slip."""
+    step = masks_one_layer.paddings_own_row(bench())
+    assert str(step.found["symbols"][3]) == "S_Da·a_V + S_Db·b_V + S_Dc·c_V"
+    moved = step.found["moved"]
+    np.testing.assert_array_equal(moved["key"], np.zeros(4))
+    np.testing.assert_array_equal(moved["value"], np.zeros(4))
+    np.testing.assert_array_equal(moved["query"] > 0, [False, False, False, True])
+
+
+@pytest.mark.point(55)
+def test_a_padded_batch_is_its_sentences_one_by_one(found):
+    masked, unmasked = found(55)["differences"].T
+    np.testing.assert_allclose(masked, 0, atol=1e-14)
+    np.testing.assert_array_equal(unmasked > 0.1, [False, True, True])  # the first has no padding
+    assert found(55)["padded"].shape == (3, 3, 2)
+
+
+# --- padding as key and as query ---
+
+
+@pytest.mark.point(56)
+def test_masked_on_both_sides_row_d_is_undefined_and_a_program_must_choose(found):
+    """T1: NaN, zero or uniform."""
+    np.testing.assert_array_equal(found(56)["masked"], [-np.inf] * 4)
+    rows = found(56)["rows"]
+    assert np.isnan(rows["nan"]).all()
+    np.testing.assert_array_equal(rows["zero"], [0] * 4)
+    np.testing.assert_array_equal(rows["uniform"], [0.25] * 4)
+    np.testing.assert_allclose(found(56)["uniform"], found(56)["mean"])
+    np.testing.assert_allclose(found(56)["uniform"], [2, 2])
+    np.testing.assert_allclose(found(56)["outputs"][:3], found(54)["outputs"][:3], atol=1e-14)
+
+
+@pytest.mark.point(56)
+def test_uniform_is_the_mean_of_all_values_of_other_inputs_too():
+    step = both_sides(with_token(1))
+    np.testing.assert_allclose(step.found["uniform"], step.found["mean"])
+    assert not np.allclose(step.found["uniform"], [2, 2])
+
+
+@pytest.mark.point(56)
+def test_a_finite_number_is_uniform_only_where_it_replaces_the_scores():
+    """T1: −1e9 added is 1/4 in float32, and as if nothing were hidden in float64."""
+    step = a_finite_number()
+    assert np.isnan(step.found["undefined"]).all()
+    np.testing.assert_array_equal(step.found["replaced"], [0.25] * 4)
+    assert step.found["float32"].dtype == np.float32
+    np.testing.assert_array_equal(step.found["float32"], [0.25] * 4)
+    np.testing.assert_allclose(step.found["float64"], [0.032, 0.087, 0.237, 0.644], atol=5e-4)
+    (table,) = parts(step, Table)
+    assert len(table.rows) == 4
+
+
+# --- looking ahead ---
+
+
+@pytest.mark.point(57)
+def test_the_look_ahead_mask_is_a_triangle(found):
+    np.testing.assert_array_equal(found(57)["masked"] > -np.inf, np.tri(4, dtype=bool))
+    weights = found(57)["weights"]
+    np.testing.assert_array_equal(weights[0], [1, 0, 0, 0])
+    np.testing.assert_array_equal(weights > 0, np.tri(4, dtype=bool))
+    np.testing.assert_array_equal(found(57)["influence"] > 0, np.tri(4, dtype=bool))
+    assert [str(row) for row in found(57)["symbols"][:2]] == ["a_V", "S_ba·a_V + S_bb·b_V"]
+
+
+@pytest.mark.point(57)
+def test_a_later_token_moves_no_earlier_output(found):
+    after = masks_one_layer.look_ahead(with_token(2)).found["outputs"]
+    assert rows_changed(found(57)["outputs"], after) == [False, False, True, True]
+
+
+@pytest.mark.point(58)
+def test_three_passes_write_what_one_pass_computes(found):
+    assert found(58)["words"] == ["cómo", "estás", "<end>"]
+    assert found(58)["passes"] == 3
+    np.testing.assert_allclose(found(58)["rows"], found(58)["whole"], atol=1e-13)
+    # Without the mask the first two rows see what comes later.
+    seen = np.abs(found(58)["without"] - found(58)["whole"]).max(axis=1)
+    assert (seen[:2] > 0.01).all()
+
+
+@pytest.mark.point(59)
+def test_the_three_results_side_by_side(found, showing):
+    np.testing.assert_allclose(
+        found(59)["none"],
+        [[1.52580877, 2.60885937], [1.86533187, 2.60885937],
+         [1.83023845, 2.33952310], [1.52580877, 2.33952310]],
+        atol=5e-9,
+    )  # fmt: skip
+    np.testing.assert_array_equal(found(59)["padding"], found(54)["outputs"])
+    np.testing.assert_array_equal(found(59)["look-ahead"], found(57)["outputs"])
+    np.testing.assert_allclose(found(59)["differences"], [0, 0], atol=1e-14)
+    assert len(parts(showing(59), Matrix)) == 3
+    (own,) = parts(showing(59), Workbench)
+    for mask in ("none", "padding", "look-ahead"):
+        np.testing.assert_array_equal(own.steps(mask=mask)["outputs"], found(59)[mask])
+
+
+# --- in several layers ---
+
+
+@pytest.mark.point(60)
+def test_padding_must_be_hidden_in_every_layer(found):
+    moved = found(60)["moved"]
+    np.testing.assert_array_equal(moved["both"], [0, 0, 0])
+    assert (moved["first"] > 1e-4).all()
+    assert (moved["none"] > moved["first"]).all()
+
+
+@pytest.mark.point(60)
+@pytest.mark.parametrize("change", [-2.0, 5.0])
+def test_the_leak_is_there_whatever_the_padding_is(change):
+    own = bench(inputs=masks.X + change * np.array([[0], [0], [0], [1.0]]))
+    moved = masks_layers.every_layer(own).found["moved"]
+    np.testing.assert_array_equal(moved["both"], [0, 0, 0])
+    assert moved["first"].max() > 1e-4
+    assert moved["none"].mean() > moved["first"].mean()
+
+
+@pytest.mark.point(61)
+def test_no_layer_moves_a_row(found):
+    moved = found(61)["moved"]
+    assert len(moved) == 5
+    np.testing.assert_array_equal(moved > 1e-3, [[False, False, False, True]] * 5)
+    np.testing.assert_array_equal(moved[:, :3], np.zeros((5, 3)))
+
+
+@pytest.mark.point(48)
+def test_weights_never_mix_rows_and_another_order_gives_another_order(found):
+    for moved in found(48)["moved"].values():
+        np.testing.assert_array_equal(moved > 0, [False, True, False, False])
+    assert found(48)["difference"] < 1e-13
+    np.testing.assert_allclose(
+        found(48)["turned"], found(52)["outputs"][found(48)["order"]], atol=1e-13
+    )
+    assert found(48)["order"] != sorted(found(48)["order"])
+
+
+@pytest.mark.point(62)
+def test_the_three_questions_are_answered_by_the_steps_that_show_it(taught, showing):
+    course = taught("masks")
+    opening = " ".join(part.text for part in parts(course.steps[0], Text))
+    assert opening.count("?") == 3
+    places = showing(62).found["steps"]
+    assert list(places) == [60, 56, 48]
+    answers = parts(showing(62), Text)
+    for (point, place), answer in zip(places.items(), answers, strict=True):
+        assert course.steps[place - 1] is showing(point)
+        assert f"step {place})" in answer.text
+
+
+# --- numbers of one's own, and the quizzes ---
+
+
+def test_numbers_and_a_mask_of_ones_own():
+    x = np.random.default_rng(1).normal(size=(6, 3))
+    own = lesson("masks", Given(inputs=x, mask="both"))
+    weights = own.showing(54).found["weights"]
+    np.testing.assert_array_equal(weights[:, 5], np.zeros(6))
+    (last,) = parts(own.showing(59), Workbench)
+    assert (last.mask, "".join(last.rows)) == ("both", "abcdef")
+    shown = parts(own.showing(59), Matrix)
+    np.testing.assert_array_equal(shown[3].array, last.steps()["outputs"])
+    assert own.quizzes[1].is_right("f e d c")
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises(DataError, match="give 3 or more"):
+        lesson("masks", Given(inputs=np.ones((2, 3))))
+    with pytest.raises(DataError, match="--sentence"):
+        lesson("masks", Given(sentence="I saw a saw"))
+
+
+def test_answers_and_near_misses(taught):
+    quizzes = {quiz.name: quiz for quiz in taught("masks").quizzes}
+    right = {1: "6", 2: "c D", 3: "0.80", 4: "D", 5: "3", 6: "a, b, c"}
+    wrong = {1: "4", 2: "b c D", 3: "0.67", 4: "a b c D", 5: "1", 6: "D"}
+    assert len(quizzes) == len(right)
+    for n in right:
+        assert quizzes[f"masks.{n}"].is_right(right[n])
+        assert not quizzes[f"masks.{n}"].is_right(wrong[n])

@@ -1,0 +1,100 @@
+"""Lesson 4: a search is attention with one query, and so is the engine's own."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import qkvsearch
+from qkvsearch.errors import QkvError
+from qkvsearch.lessons import Given, lesson
+from qkvsearch.lessons.course.search import Catalogue, hard, workbench
+from qkvsearch.lessons.course.search_catalogue import LETTERS, TAGS, TITLES
+
+
+@pytest.fixture(scope="module")
+def course(taught):
+    return taught("search")
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory):
+    items = pd.DataFrame({"id": list(LETTERS), "title": TITLES, "tags": TAGS})
+    return qkvsearch.build(tmp_path_factory.mktemp("search") / "ws", items=items, encoder="corpus")
+
+
+@pytest.mark.point(8)
+def test_the_query_meets_keys_of_title_and_tags(course):
+    found = course.steps[1].found
+    assert course.showing(8).found["query"].sum() == 1
+    assert np.allclose(found["scores"][0], found["product"], atol=1e-6)
+    assert np.flatnonzero(found["scores"][0]).tolist() == [0, 2]
+
+
+@pytest.mark.point(8)
+def test_near_temperature_0_one_video_takes_all(course):
+    found = course.steps[3].found
+    assert found["weights"][-1].tolist() == [0, 0, 1, 0, 0]
+    assert found["outputs"][-1].tolist() == [0, 1, 0]
+    assert (np.diff(found["weights"].max(axis=1)) > 0).all()
+
+
+@pytest.mark.point(8)
+def test_at_a_high_temperature_all_count_alike():
+    found = hard(workbench(Catalogue()), (1e6,)).found
+    assert np.allclose(found["weights"], 0.2, atol=1e-5)
+
+
+@pytest.mark.point(9)
+def test_weights_sum_to_1_and_mix_the_values(course):
+    found = course.showing(9).found
+    assert found["weights"].sum() == pytest.approx(1, abs=1e-12)
+    assert np.allclose(found["outputs"], found["mix"], atol=1e-12)
+    assert found["outputs"].sum() == pytest.approx(1)
+
+
+@pytest.mark.point(8, 9)
+def test_the_search_boxs_weights_are_attentions(course):
+    found = course.steps[4].found
+    assert np.allclose(found["engine"], found["weights"], atol=1e-6)
+    assert found["weights"].sum() == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.point(8)
+@pytest.mark.parametrize("query", ["transformer", "attention code", "power"])
+def test_an_engine_built_from_the_videos_gives_the_lessons_weights(engine, query):
+    found = lesson("search", Given(sentence=query)).steps[4].found
+    hits = engine.search(query, heads="lexical")
+    assert len(hits) == np.count_nonzero(found["weights"])
+    for hit in hits:
+        assert hit.weight == pytest.approx(found["weights"][LETTERS.index(hit.id)], abs=1e-5)
+
+
+@pytest.mark.point(8)
+def test_by_meaning_a_video_without_the_word_is_found(course):
+    found = course.steps[5].found
+    assert found["scores"][0, 1] > found["scores"][0, 4]
+    assert set(found["ranking"][:2]) == {"A", "C"}
+    assert found["ranking"][-1] == "E"
+
+
+def test_a_sentence_of_ones_own_is_the_query():
+    own = lesson("search", Given(sentence="Queries, please: QUERY attention"))
+    assert own.steps[0].found["query"].tolist() == [[1, 0, 0, 0, 0, 2, 0]]
+    assert own.steps[3].found["weights"][-1].argmax() == 1
+
+
+def test_a_sentence_without_a_known_word_says_which_there_are():
+    with pytest.raises(QkvError, match=r"no word of 'banana'.*attention, bread"):
+        lesson("search", Given(sentence="banana"))
+
+
+def test_other_things_of_the_readers_have_no_place_here():
+    with pytest.raises(QkvError, match="takes --sentence"):
+        lesson("search", Given(encoder="static"))
+
+
+def test_quizzes_know_their_own_answers(course):
+    assert [q.solution for q in course.quizzes] == ["5", "[0.75, 0.25, 0]", "C", "1"]
+    assert all(quiz.is_right(quiz.solution) for quiz in course.quizzes)

@@ -1,0 +1,175 @@
+"""Lesson 7: the eight steps show what they say, by their own numbers (points 35 to 46, T2)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from qkvsearch.errors import DataError
+from qkvsearch.lessons import Given, lesson
+from qkvsearch.lessons.course.self_attention import W_VALUE, X, workbench
+from qkvsearch.lessons.parts import Matrix
+
+OUTPUTS = [
+    [1.9366210616669624, 6.683105308334811, 1.5950684074995565],
+    [1.9999939663351454, 7.963991595132215, 0.0539764053125496],
+    [1.9997046127769653, 7.759892254657784, 0.35838929467511527],
+]
+
+
+@pytest.fixture(scope="module")
+def course():
+    return lesson("self-attention")
+
+
+@pytest.fixture(scope="module")
+def steps(course):
+    """What each of the eight steps found, counted from 1."""
+    return {n: step.found for n, step in enumerate(course.steps, start=1)}
+
+
+@pytest.mark.point(35)
+def test_the_eight_steps_go_from_inputs_to_outputs(course):
+    assert len(course.steps) == 8
+    assert [step.result for step in course.steps] == [
+        "inputs", "w_value", "values", "scores", "weights", "weighted", "output", "outputs",
+    ]  # fmt: skip
+    assert all(35 in step.points for step in course.steps)
+
+
+@pytest.mark.point(36)
+def test_three_inputs_of_four_numbers_become_representations_of_three(steps):
+    assert steps[1]["inputs"].shape == (3, 4)
+    assert [steps[2][name].shape for name in ("w_key", "w_query", "w_value")] == [(4, 3)] * 3
+    assert [steps[3][name].shape for name in ("keys", "queries", "values")] == [(3, 3)] * 3
+
+
+@pytest.mark.point(37)
+def test_values_of_width_5_make_outputs_of_width_5(steps):
+    assert steps[3]["wide"].shape == steps[8]["wide"].shape == (3, 5)
+    np.testing.assert_allclose(steps[8]["wide"][:, :3], OUTPUTS, rtol=1e-12)
+    own = lesson("self-attention", Given(w_value=np.eye(4, 5))).steps[7].found
+    assert own["outputs"].shape == (3, 5)
+
+
+@pytest.mark.point(38)
+def test_initialisers_draw_with_the_variance_that_they_aim_at(steps):
+    drawn = steps[2]["variances"]
+    assert drawn["Gaussian"] == pytest.approx(0.0004, rel=0.03)
+    assert drawn["Xavier"] == pytest.approx(2 / 7, rel=0.03)
+    assert drawn["Kaiming"] == pytest.approx(2 / 4, rel=0.03)
+
+
+@pytest.mark.point(39)
+def test_one_by_one_is_all_at_once(steps):
+    np.testing.assert_array_equal(steps[3]["singly"], steps[3]["values"])
+    np.testing.assert_allclose(steps[8]["singly"], steps[8]["outputs"], rtol=1e-12)
+
+
+@pytest.mark.point(39)
+@pytest.mark.parametrize("mask", ["padding", "look-ahead", "both"])
+def test_one_by_one_is_all_at_once_under_a_mask(mask, steps):
+    found = lesson("self-attention", Given(mask=mask)).steps[7].found
+    np.testing.assert_allclose(found["singly"], found["outputs"], rtol=1e-12)
+    assert np.abs(found["outputs"] - steps[8]["outputs"]).max() > 0.01
+
+
+@pytest.mark.point(40)
+def test_a_bias_of_zeros_changes_nothing_and_one_of_ones_every_number(steps):
+    np.testing.assert_array_equal(steps[3]["no_bias"], steps[3]["values"])
+    np.testing.assert_array_equal(steps[3]["biased"], steps[3]["values"] + 1)
+
+
+@pytest.mark.point(41)
+def test_keys_queries_values_and_scores(steps):
+    np.testing.assert_array_equal(steps[3]["keys"], [[0, 1, 1], [4, 4, 0], [2, 3, 1]])
+    np.testing.assert_array_equal(steps[3]["queries"], [[1, 0, 2], [2, 2, 2], [2, 1, 3]])
+    np.testing.assert_array_equal(steps[3]["values"], [[1, 2, 3], [2, 8, 0], [2, 6, 3]])
+    np.testing.assert_array_equal(steps[4]["scores"], [[2, 4, 4], [4, 16, 12], [4, 12, 10]])
+
+
+@pytest.mark.point(42)
+def test_softmax_of_the_scores(steps):
+    expected = [
+        [0.06337893833303762, 0.4683105308334812, 0.4683105308334812],
+        [6.0336648546e-06, 0.9820078648958167, 0.01798610143932864],
+        [2.9538722303456e-4, 0.8805369017749616, 0.11916771100200385],
+    ]
+    np.testing.assert_allclose(steps[5]["weights"], expected, rtol=1e-11)
+
+
+@pytest.mark.point(43)
+def test_values_weighted_as_the_text_does(steps):
+    np.testing.assert_array_equal(steps[5]["rounded"], [0, 0.5, 0.5])
+    np.testing.assert_array_equal(steps[6]["easy"], [[0, 0, 0], [1, 4, 0], [1, 3, 1.5]])
+
+
+@pytest.mark.point(44)
+def test_the_first_output_exactly_and_as_the_text_has_it(steps):
+    np.testing.assert_allclose(steps[7]["output"], OUTPUTS[0], rtol=1e-12)
+    np.testing.assert_array_equal(steps[7]["easy"], [2.0, 7.0, 1.5])
+
+
+@pytest.mark.point(45)
+def test_all_outputs_exactly_rounded_and_scaled(steps):
+    np.testing.assert_allclose(steps[8]["outputs"], OUTPUTS, rtol=1e-12)
+    np.testing.assert_allclose(steps[8]["easy"][1:], [[2.0, 8.0, 0.0], [2.0, 7.8, 0.3]])
+    np.testing.assert_allclose(steps[8]["scaled"][0], [1.86387, 6.31937, 1.70419], atol=5e-6)
+
+
+@pytest.mark.point(46)
+def test_every_matrix_says_what_it_is_in_words_beside_its_role(course):
+    shown = [part for step in course.steps for part in step.parts if isinstance(part, Matrix)]
+    words = {
+        "input": "inputs", "weight": "W_", "key": "keys", "query": "queries", "value": "values",
+        "score": "scores", "weights": "weights", "weighted": "weighted", "output": "output",
+    }  # fmt: skip
+    assert {matrix.role for matrix in shown} == set(words)
+    assert [m.name for m in shown if not m.name.startswith(words[m.role])] == []
+
+
+def test_trap_2_exact_weights_come_before_the_texts(course, steps):
+    softmax = course.steps[4]
+    matrix = next(i for i, part in enumerate(softmax.parts) if isinstance(part, Matrix))
+    np.testing.assert_allclose(softmax.parts[matrix].array[0], [0.06338, 0.46831, 0.46831], 1e-4)
+    told = softmax.parts[-1].text
+    assert matrix < len(softmax.parts) - 1
+    assert "[0, 0.5, 0.5]" in told  # the text's
+    assert "[0.1, 0.5, 0.5]" in told  # by ordinary rounding
+    names = [part.name for part in course.steps[5].parts if isinstance(part, Matrix)]
+    assert [name.split()[-1] for name in names] == ["exact", "rounded"]
+    np.testing.assert_array_equal(np.round(steps[5]["weights"][0], 1), [0.1, 0.5, 0.5])
+
+
+# --- the reader's own ---
+
+
+def test_own_inputs_go_through_all_steps():
+    own = lesson("self-attention", Given(inputs=X[:2] + 1, mask="look-ahead"))
+    assert own.steps[0].found["inputs"].shape == (2, 4)
+    outputs = own.steps[7].found["outputs"]
+    np.testing.assert_allclose(outputs[0], (X[0] + 1) @ W_VALUE)  # the first sees itself alone
+
+
+def test_a_single_input_is_enough():
+    own = lesson("self-attention", Given(inputs=X[:1]))
+    np.testing.assert_array_equal(own.steps[7].found["outputs"], X[:1] @ W_VALUE)
+    assert own.quizzes[0].answer == own.steps[3].found["scores"][0, 0]
+    assert own.quizzes[1].answer == 1
+
+
+def test_what_it_has_no_use_for_is_refused():
+    with pytest.raises(DataError, match="--sentence has no place in the lesson self-attention"):
+        lesson("self-attention", Given(sentence="I saw a saw"))
+
+
+def test_the_workbench_computes_what_the_steps_show(steps):
+    bench = workbench(Given())
+    np.testing.assert_allclose(bench.steps()["outputs"], steps[8]["outputs"])
+
+
+def test_quizzes_judge_right_and_wrong(course):
+    score, most, equal = course.quizzes
+    assert (score.is_right("12"), score.is_right("11")) == (True, False)
+    assert (most.is_right("2"), most.is_right("3")) == (True, False)
+    assert (equal.is_right("b"), equal.is_right("a")) == (True, False)

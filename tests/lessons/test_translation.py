@@ -1,0 +1,175 @@
+"""Lesson 6: points 10 to 13 and 23, and the first two slips of trap T4."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from qkvsearch.errors import DataError
+from qkvsearch.lessons import Given, lesson
+from qkvsearch.lessons.course import translation
+from qkvsearch.lessons.course.translation_words import DENSE, ENCODED, length, written
+from qkvsearch.lessons.parts import Matrix, Table, Text
+from qkvsearch.lessons.workbench import Workbench
+
+
+@pytest.fixture
+def steps(taught):
+    return taught("translation").showing
+
+
+def stepped(**changed):
+    bench = translation.workbench(**changed)
+    return bench.trace(bench.matrices)
+
+
+def text(step):
+    return " ".join(part.text for part in step.parts if isinstance(part, Text))
+
+
+@pytest.mark.point(10)
+def test_three_words_look_at_four_characters(steps):
+    said = text(steps(10))
+    assert "潮水退了，才知道谁没穿裤子" in said
+    assert "When the tide goes out, we know who is not wearing pants." in said
+    step = translation.alignment(stepped())
+    weights = step.found["weights"]
+    assert weights.shape == (3, 4)
+    np.testing.assert_allclose(weights.sum(axis=1), 1)
+    np.testing.assert_array_equal(step.found["scores"], [[6, 6, 0, 0], [9, 6, 0, 0], [0, 0, 9, 6]])
+    drawn = [part for part in step.parts if isinstance(part, Matrix)][-1]
+    assert list(drawn.rows) == ["When", "the", "tide"]
+    assert list(drawn.columns) == ["潮", "水", "退", "了"]
+    # After “the” the noun, after “tide” what it does.
+    assert step.found["most"][1:] == ["潮", "退"]
+    assert (weights[:2, :2].sum(axis=1) > 0.9).all()
+    assert weights[2, 2:].sum() > 0.9
+
+
+@pytest.mark.point(10)
+def test_a_changed_query_moves_its_row_and_no_other():
+    before = translation.alignment(stepped()).found["weights"]
+    queries = translation.Q.copy()
+    queries[1] = [0, 0, 1, 4]
+    step = translation.alignment(stepped(queries=queries))
+    assert (step.found["weights"] != before).any(axis=1).tolist() == [False, True, False]
+    assert step.found["most"][1] == "了"
+
+
+@pytest.mark.point(11)
+def test_three_steps_of_a_person_beside_three_of_vectors(steps):
+    step = steps(11)
+    table = next(part for part in step.parts if isinstance(part, Table))
+    assert len(table.columns) == 2
+    assert len(table.rows) == 3
+    whole = stepped()
+    for found, name in zip(
+        ("query", "weights", "output"), ("queries", "weights", "outputs"), strict=True
+    ):
+        np.testing.assert_array_equal(step.found[found], whole[name].array[-1])
+    assert "退" in table.rows[1][0]
+    assert step.found["word"] in table.rows[2][0]
+
+
+@pytest.mark.point(12)
+def test_the_prediction_vector_becomes_the_next_word(steps):
+    step = steps(12)
+    assert step.found["word"] == "goes"
+    assert step.found["scores"].shape == (6,)
+    np.testing.assert_allclose(step.found["chances"].sum(), 1)
+    table = next(part for part in step.parts if isinstance(part, Table))
+    assert max(table.rows, key=lambda row: row[1])[0] == "goes"
+
+
+@pytest.mark.point(12)
+def test_a_query_that_asks_for_something_else_is_followed_by_another_word():
+    queries = translation.Q.copy()
+    queries[-1] = [0, 0, 1, 4]
+    assert translation.next_word(stepped(queries=queries)).found["word"] == "out"
+
+
+@pytest.mark.point(13)
+def test_the_query_comes_from_the_decoder_keys_and_values_from_the_encoder():
+    """T4, its first slip."""
+    step = translation.vectors(stepped())
+    assert "*queries* come from the decoder" in text(step)
+    matrices = [part for part in step.parts if isinstance(part, Matrix)]
+    assert [list(part.rows) for part in matrices] == [
+        ["When", "the", "tide"],
+        ["潮", "水", "退", "了"],
+        ["潮", "水", "退", "了"],
+    ]
+    before = translation.one_sentence().found["across"]
+    other_word = translation.Q + np.array([[0], [1], [0]])
+    moved = translation.one_sentence(target=other_word).found["across"] != before
+    assert moved.any(axis=1).tolist() == [False, True, False]
+    other_character = translation.K + np.array([[0], [0], [2], [0]])
+    moved = translation.one_sentence(source=other_character).found["across"] != before
+    assert moved.any(axis=1).all()
+
+
+@pytest.mark.point(13)
+def test_a_sentence_that_asks_itself_is_self_attention():
+    step = translation.one_sentence()
+    assert step.found["difference"] == 0
+    np.testing.assert_array_equal(step.found["own"], step.found["self"])
+    assert np.abs(step.found["across"] - step.found["own"]).max() > 0.5
+
+
+@pytest.mark.point(10)
+def test_the_second_output_takes_the_weights_of_the_second_query():
+    """T4, its second slip: b² = Σᵢ α′₂ᵢ·vⁱ."""
+    whole = stepped()
+    step = translation.second_output(whole)
+    alpha, v = whole["weights"].array, whole["values"].array
+    np.testing.assert_allclose(step.found["b2"], sum(alpha[1, i] * v[i] for i in range(4)))
+    np.testing.assert_allclose(step.found["weighted"].sum(axis=0), step.found["b2"])
+    assert np.abs(step.found["b2"] - step.found["b1"]).max() > 0.5
+
+
+@pytest.mark.point(23)
+def test_the_model_chooses_the_length(taught):
+    step = taught("translation").showing(23)
+    assert step.found["n_source"] == 3
+    assert "".join(step.found["words"]) == "不错"
+    assert len(step.found["vectors"]) == 2
+    assert step.found["passes"] == 3  # the last of them chose the end
+
+
+@pytest.mark.point(23)
+def test_the_length_is_not_that_of_the_source_and_not_fixed():
+    assert length(ENCODED[2:]).found["words"] == ["不", "错"]
+    eager = DENSE.copy()
+    eager[2, 1] = 2  # after 不 the end now wins over 错
+    assert [one.word for one in written(weights=eager)] == ["不", "<end>"]
+    never = DENSE * [[1], [1], [-1]]
+    assert len(written(weights=never)) == 10
+
+
+def test_the_page_has_a_bench_of_the_same_numbers(taught):
+    (bench,) = (
+        part
+        for step in taught("translation").steps
+        for part in step.parts
+        if isinstance(part, Workbench)
+    )
+    last = taught("translation").steps[-1]
+    np.testing.assert_array_equal(bench.steps()["outputs"], last.found["outputs"])
+    np.testing.assert_array_equal(
+        bench.steps()["weights"], translation.alignment(stepped()).found["weights"]
+    )
+
+
+def test_answers_and_near_misses(taught):
+    quizzes = {quiz.name: quiz for quiz in taught("translation").quizzes}
+    right = {1: "6", 2: "潮", 3: "1", 4: "24", 5: "0.48"}
+    wrong = {1: "7", 2: "水", 3: "2", 4: "12", 5: "0.25"}
+    assert len(quizzes) == len(right)
+    for n in right:
+        assert quizzes[f"translation.{n}"].is_right(right[n])
+        assert not quizzes[f"translation.{n}"].is_right(wrong[n])
+
+
+def test_numbers_of_ones_own_have_no_place_here():
+    with pytest.raises(DataError, match="--mask"):
+        lesson("translation", Given(mask="padding"))
