@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint translations bench clean
 
 demo: .venv/installed
 	$(BIN)/qkvsearch demo
@@ -16,6 +16,10 @@ lint: .venv/installed-test
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
+
+# What the course says, gathered for translation in qkvsearch/lessons/locale, and compiled.
+translations: .venv/installed-test
+	$(BIN)/python docs/translations.py
 
 # Ours beside the peers: the README's table. Needs QKVSEARCH_DATA, a folder of data sets.
 bench: .venv/installed-bench

@@ -1,15 +1,26 @@
-"""Writes docs/commands.md from the commands' own help: python docs/generate.py."""
+"""Writes what the pages can be told by the code itself: python docs/generate.py.
+
+docs/commands.md from the commands' own help, docs/points.md from the lessons and their tests, and
+the tables of docs/teaching.md from the lessons.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import ast
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
 
 from qkvsearch.cli import group
+from qkvsearch.lessons import LESSONS, lesson
+from qkvsearch.lessons.exports.markdown import table
+from qkvsearch.lessons.parts import Lesson
+from qkvsearch.lessons.quizzes import Quiz
 
-PAGE = Path(__file__).with_name("commands.md")
+DOCS = Path(__file__).parent
+PAGE, POINTS, TEACHING = (DOCS / f"{name}.md" for name in ("commands", "points", "teaching"))
+TESTS = DOCS.parent / "tests"
 INTRODUCTION = """# Commands
 
 Written by `python docs/generate.py` from `--help`; edit the help, not this page. What all commands
@@ -39,5 +50,162 @@ def page() -> str:
     return "\n".join(parts)
 
 
+# --- the points of the course ---
+
+POINTS_INTRODUCTION = """# The points of the course
+
+What a person can do or explain after the course, point by point, where it is shown and which test
+checks it there by running the lesson's own step. Written by `python docs/generate.py`.
+"""
+# A line each, from point 1 on.
+WHAT = """
+one-hot vectors have nothing in common, embeddings do
+a film as four shares: their sum, dot product with itself, length
+arithmetic with word vectors
+dot product and angle: right angles, obtuse angles
+a person and a film: who likes action gets the action film
+all people and all films in one product of matrices
+people and films learned from ratings by gradient descent
+a search has a query, keys and values; a low temperature makes it hard
+from scores to weights to a weighted sum
+words of a translation look at the characters of the source
+what a translator does, beside what the vectors do
+from the prediction vector to the next word
+queries from the decoder, keys and values from the encoder
+what "it" looks at, in a real encoder
+a re-mixed vector knows its context
+the formula with and without learned projections
+three linear layers and what shapes they give
+layers give context of context
+any tokens: words, patches of an image, frames of sound
+one vector in is enough; its weight is 1
+a label for a whole sequence
+a label for each vector
+a model that chooses how long its output is
+"I saw a saw": what a layer for each word cannot tell apart
+windows, and what it costs to widen them
+attention and fully connected layers take turns
+every output depends on every input
+the first query scores every key, its own included
+ReLU in place of softmax
+the largest score dominates the output
+the same with vectors as columns
+which entry of the score matrix is whose
+the three weight matrices are learned
+additive scores beside dot products
+the eight steps, one after another
+the shapes of the eight steps
+values may be wider or narrower than keys
+ways to start a weight matrix
+one by one, or all at once by matrices
+a bias, and one of zeros
+keys, queries, values and scores of the eight steps
+the weights of the eight steps, exact and as a text rounds them
+weighted values of the first output
+the first output, exact and by rounded weights
+the other outputs, and with scaled scores
+colours that carry meaning, with words beside them
+queries, keys and values in symbols and in numbers
+weights never mix the rows
+every score by its name
+why scores are divided by √d
+softmax goes row by row
+without a mask every token reaches every other
+a mask is −∞ added to a score
+padding: its column becomes 0, its row stays
+why there is padding: texts of unequal length in one batch
+hiding a row's every key
+look-ahead: what comes later is hidden
+one pass in training, in place of one a word
+three masks side by side
+why every layer needs the mask
+attention keeps the order of the tokens
+three questions from the beginning, answered
+""".strip().splitlines()
+
+
+def marked() -> dict[int, list[tuple[str, str]]]:
+    """The tests in tests/lessons that are marked with a point: file and function, by the point."""
+    found: dict[int, list[tuple[str, str]]] = {}
+    for path in sorted(TESTS.glob("lessons/**/test_*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            for mark in getattr(node, "decorator_list", []):
+                if isinstance(mark, ast.Call) and ast.unparse(mark.func) == "pytest.mark.point":
+                    for number in map(ast.literal_eval, mark.args):
+                        place = path.relative_to(DOCS.parent).as_posix(), node.name
+                        found.setdefault(number, []).append(place)
+    return found
+
+
+def points_page(lessons: Sequence[Lesson]) -> str:
+    tests = marked()
+    rows = []
+    for number, what in enumerate(WHAT, start=1):
+        shown = [_first_step(one, number) for one in lessons]
+        checked = tests.get(number, [])[:1]
+        rows.append(
+            [
+                str(number),
+                what,
+                "; ".join(filter(None, shown)),
+                "".join(f"[`{name}`](../{path})" for path, name in checked),
+            ]
+        )
+    columns = ["point", "what", "lesson and step", "test"]
+    return f"{POINTS_INTRODUCTION}\n{table(columns, rows, [1, 2, 3])}\n"
+
+
+def _first_step(one: Lesson, point: int) -> str:
+    for n, step in enumerate(one.steps, start=1):
+        if point in step.points:
+            return f"{one.name} {n}, *{step.title}*"
+    return ""
+
+
+# --- the tables of the teacher's page ---
+
+
+def teaching_page(text: str, lessons: Sequence[Lesson]) -> str:
+    """The page with its generated parts made anew; what stands around them is written by hand."""
+    for name, made in (("outline", _outline(lessons)), ("quizzes", _quizzes(lessons))):
+        start, end = f"<!-- {name}, generated -->\n", f"<!-- end of {name} -->\n"
+        before, _, rest = text.partition(start)
+        _, found, after = rest.partition(end)
+        assert found, f"docs/teaching.md has lost its marker {end.strip()}"
+        text = f"{before}{start}\n{made}\n{end}{after}"
+    return text
+
+
+def _outline(lessons: Sequence[Lesson]) -> str:
+    columns = ["lesson", "what it is for", "steps", "questions", "minutes"]
+    rows = [
+        [
+            f"{one.number}. `{one.name}`",
+            one.goal,
+            *map(str, (len(one.steps), len(one.quizzes), one.minutes)),
+        ]
+        for one in lessons
+    ]
+    totals = [sum(int(row[column]) for row in rows) for column in (2, 3, 4)]
+    return table(columns, [*rows, ["together", "", *map(str, totals)]], [0, 1]) + "\n"
+
+
+def _quizzes(lessons: Sequence[Lesson]) -> str:
+    rows = [[q.name, q.question, _kind(q), q.solution] for one in lessons for q in one.quizzes]
+    return table(["quiz", "question", "takes", "answer"], rows, [0, 1, 2, 3]) + "\n"
+
+
+def _kind(quiz: Quiz) -> str:
+    if quiz.choices:
+        return "a choice"
+    if isinstance(quiz.answer, frozenset):
+        return "words"
+    return "a number" if isinstance(quiz.answer, float | int) else "numbers"
+
+
 if __name__ == "__main__":
+    course = [lesson(name) for name in LESSONS]
     PAGE.write_text(page(), encoding="utf-8")
+    POINTS.write_text(points_page(course), encoding="utf-8")
+    written = TEACHING.read_text(encoding="utf-8")
+    TEACHING.write_text(teaching_page(written, course), encoding="utf-8")

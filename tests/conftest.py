@@ -212,7 +212,7 @@ def home(tmp_path_factory) -> Path:
 def surroundings(home, tmp_path, monkeypatch) -> None:
     """An empty folder to work in and a terminal of 80 columns."""
     monkeypatch.chdir(tmp_path)
-    for name in ("HOME", "XDG_CONFIG_HOME", "APPDATA"):
+    for name in ("HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "APPDATA", "LOCALAPPDATA"):
         monkeypatch.setenv(name, str(home))
     monkeypatch.setenv("COLUMNS", "80")
     for name in ("QKVSEARCH_WORKSPACE", "NO_COLOR", "FORCE_COLOR"):

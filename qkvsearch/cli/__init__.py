@@ -27,6 +27,7 @@ COMMANDS = (
     "similar",
     "record",
     "attend",
+    "teach",
     "evaluate",
     "tune",
     "info",

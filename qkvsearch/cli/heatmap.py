@@ -189,8 +189,9 @@ def _style(weight: float) -> str:
     return f"rgb(90,{140 + round(60 * weight)},{40 + round(215 * float(weight))})"
 
 
-def _shade(weight: float) -> str:
-    return SHADES[min(int(weight * len(SHADES)), len(SHADES) - 1)]
+def shade(weight: float) -> str:
+    """A weight as a symbol; what is below 0 or above 1 is shown as those are."""
+    return SHADES[max(0, min(int(weight * len(SHADES)), len(SHADES) - 1))]
 
 
 def _cell(weight: float, visible: bool) -> Any:
@@ -198,7 +199,7 @@ def _cell(weight: float, visible: bool) -> Any:
 
     if not visible:
         return Text(HIDDEN, style="dim")
-    return Text(f"{_shade(weight)}{weight:4.0%}", style=_style(weight))
+    return Text(f"{shade(weight)}{weight:4.0%}", style=_style(weight))
 
 
 def _narrow_cell(weight: float, visible: bool) -> Any:
@@ -207,7 +208,7 @@ def _narrow_cell(weight: float, visible: bool) -> Any:
     if not visible:
         return Text(f"{HIDDEN:>{NARROW_CELL}}", style="dim")
     percent = f"{100 * weight:.0f}"
-    return Text(percent if len(percent) > 2 else f"{_shade(weight)}{percent:>2}", _style(weight))
+    return Text(percent if len(percent) > 2 else f"{shade(weight)}{percent:>2}", _style(weight))
 
 
 def _symbol(weight: float, visible: bool, width: int = SYMBOL_CELL) -> Any:

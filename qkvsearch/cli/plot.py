@@ -41,36 +41,40 @@ def write_maps(path: Path, maps: Sequence[AttentionMap], title: str) -> None:
     Raises `QkvError` where the file cannot be written, or matplotlib is not installed.
     """
     if path.suffix.lower() == ".html":
-        _save(path, maps_page(maps, title).encode("utf-8", "replace"))
+        save(path, maps_page(maps, title).encode("utf-8", "replace"))
         return
     title = printable(" ".join(title.split()))
-    _save(path, _drawn(path, lambda figure: _draw_maps(figure, maps, title), title))
+    save(path, drawn(path, lambda figure: _draw_maps(figure, maps, title), title))
 
 
 def write_comparison(path: Path, comparison: Comparison, title: str) -> None:
     """A line a word, from before any attention to after the last layer. Raises as `write_maps`."""
     if path.suffix.lower() == ".html":
-        _save(path, comparison_page(comparison, title).encode("utf-8", "replace"))
+        save(path, comparison_page(comparison, title).encode("utf-8", "replace"))
         return
     title = printable(" ".join(title.split()))
-    _save(path, _drawn(path, lambda figure: _draw_lines(figure, comparison, title), title))
+    save(path, drawn(path, lambda figure: _draw_lines(figure, comparison, title), title))
 
 
-def _save(path: Path, content: bytes) -> None:
+def save(path: Path, content: bytes) -> None:
+    """Raises `QkvError` where the file cannot be written."""
     try:
         path.write_bytes(content)
     except OSError as error:
         raise QkvError(f"{path}: cannot write: {error.strerror}") from None
 
 
-def _drawn(path: Path, draw: Any, title: str) -> bytes:
-    """The picture's bytes; the same for the same numbers."""
+def drawn(path: Path, draw: Any, title: str, instead: str = ".html needs nothing") -> bytes:
+    """The picture's bytes; the same for the same numbers. `draw` is given the figure.
+
+    Raises `QkvError`, which says what to do `instead`, where matplotlib is not installed.
+    """
     try:
         matplotlib = import_module("matplotlib")
         figures, fonts = map(import_module, ("matplotlib.figure", "matplotlib.font_manager"))
     except ImportError:
         raise QkvError(
-            f"{path}: drawing needs matplotlib: pip install 'qkvsearch[plot]' (.html needs nothing)"
+            f"{path}: drawing needs matplotlib: pip install 'qkvsearch[plot]' ({instead})"
         ) from None
     installed = set(fonts.fontManager.get_font_names())
     kind = path.suffix.lower()[1:]

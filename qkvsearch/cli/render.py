@@ -27,17 +27,32 @@ BY_SUFFIX = {
     ".md": "markdown",
     ".parquet": "parquet",
 }
+# What is more than rows can be a page or a notebook, too.
+DOCUMENT_FORMATS = (*FORMATS, "html", "ipynb")
+DOCUMENT_BY_SUFFIX = {**BY_SUFFIX, ".html": "html", ".ipynb": "ipynb"}
 # A title may hold what would steer the terminal; a table shows it as a sign of its own.
 CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "�")
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command `--format` and `-o`; it is passed one `output` that takes its rows."""
+    return _with_output(command, FORMATS, BY_SUFFIX)
+
+
+def document_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a command that writes documents as well: `output.write_document`."""
+    return _with_output(command, DOCUMENT_FORMATS, DOCUMENT_BY_SUFFIX)
+
+
+def _with_output(
+    command: Callable[..., Any], formats: Sequence[str], by_suffix: Mapping[str, str]
+) -> Callable[..., Any]:
+    pages = ".html, .ipynb, " if "html" in formats else ""
 
     @click.option(
         "--format",
         "format_name",
-        type=click.Choice(FORMATS),
+        type=click.Choice(formats),
         help="How to print.  [default: table, or by the name of -o]",
     )
     @click.option(
@@ -45,11 +60,11 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
         "--output",
         "path",
         type=click.Path(dir_okay=False, path_type=Path),
-        help="Write to a file; .parquet, .csv, .json, .jsonl and .md name their format.",
+        help=f"Write to a file; {pages}.parquet, .csv, .json, .jsonl and .md name their format.",
     )
     @wraps(command)
     def with_output(*args: Any, format_name: str | None, path: Path | None, **kwargs: Any) -> Any:
-        return command(*args, output=Output(format_name, path), **kwargs)
+        return command(*args, output=Output(format_name, path, by_suffix), **kwargs)
 
     return with_output
 
@@ -57,16 +72,18 @@ def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
 class Output:
     """Where the rows go and in which form."""
 
-    def __init__(self, format_name: str | None, path: Path | None) -> None:
+    def __init__(
+        self, format_name: str | None, path: Path | None, by_suffix: Mapping[str, str] = BY_SUFFIX
+    ) -> None:
         self.path = None if path == Path("-") else path
         suffix = self.path.suffix.lower() if self.path else ""
-        if format_name is None and suffix not in BY_SUFFIX:
-            known = ", ".join(name for name in BY_SUFFIX if name)
+        if format_name is None and suffix not in by_suffix:
+            known = ", ".join(name for name in by_suffix if name)
             raise click.BadParameter(
                 f"cannot tell the format from {suffix!r} (known: {known}); add --format",
                 param_hint="-o",
             )
-        self.format = format_name or BY_SUFFIX[suffix]
+        self.format = format_name or by_suffix[suffix]
 
     def write(self, rows: Rows, table: Callable[[], str], fields: Sequence[str] = ()) -> None:
         """`rows` in the format asked for; `table()` gives the text that a person reads. `fields`
@@ -75,6 +92,8 @@ class Output:
         if self.format == "parquet":
             self._write_parquet(rows, fields)
             return
+        if self.format != "table" and self.format not in RENDERERS:
+            raise click.UsageError(f"a list does not come as {self.format}: it is no document")
         self._emit(table() if self.format == "table" else RENDERERS[self.format](rows, fields))
 
     def write_one(self, whole: Mapping[str, Any], rows: Rows, table: Callable[[], str]) -> None:
@@ -86,10 +105,18 @@ class Output:
         else:
             self.write(rows, table)
 
+    def write_document(self, forms: Mapping[str, Callable[[], str]]) -> None:
+        """A text that is more than rows: `forms` gives it in each format that it comes in."""
+        if self.format not in forms:
+            raise click.UsageError(f"this comes as {', '.join(forms)}, not as {self.format}")
+        self._emit(forms[self.format]())
+
     def _emit(self, text: str) -> None:
         if self.path is None:
             write_text(text)
             return
+        if self.format == "table":  # made for a terminal, if stdout is one
+            text = click.unstyle(text)
         try:
             self.path.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
         except OSError as error:

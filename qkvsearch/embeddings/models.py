@@ -75,10 +75,11 @@ def models_folder() -> Path:
     """Where fetched models live: `QKVSEARCH_MODELS`, or a folder among the user's data."""
     if named := os.environ.get(ENVIRONMENT):
         return Path(named)
-    return _data_home() / "qkvsearch" / "models"
+    return data_home() / "qkvsearch" / "models"
 
 
-def _data_home() -> Path:
+def data_home() -> Path:
+    """Where programs keep what is the user's own, by the system's custom."""
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
     if sys.platform == "darwin":

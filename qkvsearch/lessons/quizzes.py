@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import numpy as np
 
 from qkvsearch.lessons.messages import say, shown
 
-NUMBER = re.compile(r"[-+−]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+−]?\d+)?(?:\s*/\s*\d+\.?\d*)?%?")
+NUMBER = re.compile(r"[-+−]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+−]?\d+)?(?:\s*/\s*\d+\.?\d*)?(?:\s*%)?")
 # Between the entries of a list, in either language.
 SEPARATORS = re.compile(r"[\s,;，、；]+")
 
@@ -45,6 +46,7 @@ class Quiz:
             return self._chosen(given) == self.answer
         if isinstance(self.answer, frozenset):
             words = {word.casefold() for word in SEPARATORS.split(given) if word}
+            words -= {say("none").casefold()}
             return words == {word.casefold() for word in self.answer}
         numbers = [as_number(text) for text in NUMBER.findall(given)]
         wanted = np.atleast_1d(np.asarray(self.answer, dtype=float))
@@ -66,7 +68,7 @@ class Quiz:
         if self.choices:
             return self.choices[int(self.answer)]  # type: ignore[arg-type]
         if isinstance(self.answer, frozenset):
-            return " ".join(sorted(self.answer)) or say("none")
+            return " ".join(sorted(self.answer, key=str.casefold)) or say("none")
         return shown(self.answer)
 
     def to_record(self) -> dict[str, Any]:
@@ -89,9 +91,10 @@ class Quiz:
 def as_number(text: str) -> float:
     """What a person means by it.
 
-    >>> as_number("−1.5"), as_number("1/4"), as_number("25%")
-    (-1.5, 0.25, 0.25)
+    >>> as_number("−1.5"), as_number("1/4"), as_number("25%"), as_number("1/0")
+    (-1.5, 0.25, 0.25, nan)
     """
     share = 0.01 if text.endswith("%") else 1.0
     top, _, bottom = text.rstrip("%").replace("−", "-").partition("/")
-    return share * float(top) / (float(bottom) if bottom else 1.0)
+    below = float(bottom) if bottom else 1.0
+    return share * float(top) / below if below else math.nan

@@ -46,6 +46,7 @@ CALLS = {
     "similar": ["similar", "red apple", "--explain"],
     "record": ["-w", "recorded", "record", "101", "red apple", "4"],
     "attend": ["attend", "red apple hammer"],
+    "teach": ["teach", "--list"],
     "evaluate search": ["evaluate", "search", "--queries", "q.tsv", "--qrels", "qrels.txt"],
     "evaluate recommend": ["evaluate", "recommend"],
     "tune": ["-w", "tuned", "tune", "--trials", "2"],
@@ -75,8 +76,13 @@ NEAR = [
     (["add", "more.csv", "--id-column", "idd"], "did you mean id"),
     (["remove", "claw hamer"], "did you mean claw hammer"),
     (["remove", "--where", "mde > 3"], "did you mean made"),
+    (["teach", "mask"], "did you mean masks"),
 ]
-TAKES_NAMES = {"user", "item", "items", "likes", "name", "heads", "where", "qrels", "id_column"}
+TAKES_NAMES = {
+    "user", "item", "items", "likes", "name", "heads", "where", "qrels", "id_column", "lesson",
+}  # fmt: skip
+# They ask no workspace anything.
+ON_THEIR_OWN = {"demo", "build", "data list", "model list", "teach"}
 
 
 @pytest.fixture
@@ -185,7 +191,7 @@ def test_an_unknown_name_exits_1_with_near_matches(qkv, shopkeeper, args, said):
     assert "Traceback" not in answer.stderr
 
 
-@pytest.mark.parametrize("name", sorted(set(CALLS) - {"demo", "build", "data list", "model list"}))
+@pytest.mark.parametrize("name", sorted(set(CALLS) - ON_THEIR_OWN))
 def test_a_folder_without_a_workspace_is_said(qkv, shopkeeper, name):
     args = CALLS[name][2:] if CALLS[name][0] == "-w" else CALLS[name]
     answer = qkv("-w", "nowhere", *args)

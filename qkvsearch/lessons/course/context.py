@@ -20,7 +20,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("What context buys")
 GOAL = mark("See what attention can tell apart that a layer for each word by itself cannot.")
-MINUTES = 8
+MINUTES = 6
 
 SENTENCE = "I saw a saw"
 # A heat map of more words than this is wider than a terminal.

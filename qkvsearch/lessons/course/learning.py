@@ -20,7 +20,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("Learning, and a real transformer")
 GOAL = mark("See where the weight matrices come from, and what a trained model does with them.")
-MINUTES = 7
+MINUTES = 5
 
 # Their scores are not symmetric, so that a row can be told from a column.
 FEW = np.array([[1, 0], [0, 2], [1, 1]], dtype=float)

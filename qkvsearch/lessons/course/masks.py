@@ -18,7 +18,7 @@ from qkvsearch.lessons.workbench import MASKS, PROJECTED, Workbench
 
 TITLE = mark("Masks, or what a token may look at")
 GOAL = mark("Say what each mask does, and why it is needed in every layer.")
-MINUTES = 10
+MINUTES = 8
 
 X = np.array([[1, 0, 2], [0, 1, 1], [1, 1, 0], [2, 0, 1]], dtype=float)
 W_QUERY = np.array([[1, 0], [0, 1], [1, 1]], dtype=float)

@@ -28,7 +28,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("A recommender that learns")
 GOAL = mark("Learn embeddings of users and films from ratings, and fill the gaps.")
-MINUTES = 7
+MINUTES = 6
 
 USER_NAMES = (mark("Ana"), mark("Ben"), mark("Chloe"), mark("Dan"), mark("Eve"))
 FILM_NAMES = (

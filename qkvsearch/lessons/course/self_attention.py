@@ -22,7 +22,7 @@ from qkvsearch.lessons.workbench import MASKS, PROJECTED, Workbench
 
 TITLE = mark("Self-attention in eight steps")
 GOAL = mark("Compute a self-attention layer by hand, from inputs to outputs.")
-MINUTES = 10
+MINUTES = 8
 
 X = np.array([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]], dtype=float)
 W_KEY = np.array([[0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0]], dtype=float)
@@ -146,7 +146,8 @@ def projections(steps: Trace) -> Step:
                 "a W_V with {d_v} columns, V has {d_v} columns, too.",
                 d_v=wide.shape[1],
             ),
-            Formula("K = X·W_K    Q = X·W_Q    V = X·W_V    or X·W + b"),
+            Formula("K = X·W_K    Q = X·W_Q    V = X·W_V"),
+            Formula("X·W + b"),
             Matrix.of(steps["keys"], say("keys K"), symbols=True),
             Matrix.of(steps["queries"], say("queries Q"), symbols=True),
             Matrix.of(steps["values"], say("values V"), symbols=True),

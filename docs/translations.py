@@ -1,0 +1,69 @@
+"""Brings the catalogue of the course up to date with its texts: python docs/translations.py.
+
+What is new in the code is left empty in `lessons.po`, to be translated there; what is gone is
+removed. Run it again after translating: it writes `lessons.mo`, which gettext reads.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from babel.messages import Catalog
+from babel.messages.mofile import write_mo
+from babel.messages.pofile import read_po, write_po
+
+ROOT = Path(__file__).parent.parent
+SPOKEN = ("qkvsearch/lessons", "qkvsearch/cli")
+KEYWORDS = ("say", "tell", "mark")
+# No clock: one and the same text makes one and the same file.
+UNDATED = datetime(2025, 1, 1, tzinfo=UTC)
+
+
+def calls() -> Iterator[tuple[str, ast.Call]]:
+    """Where a message is said, and how. A method of that name, such as a terminal's, is no such."""
+    for folder in SPOKEN:
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+                    continue
+                if node.func.id in KEYWORDS and node.args:
+                    yield path.relative_to(ROOT).as_posix(), node
+
+
+def template() -> Catalog:
+    """Every message in the code, with the files that say it."""
+    found = Catalog(project="qkvsearch", creation_date=UNDATED)
+    for place, call in calls():
+        message = call.args[0]
+        if isinstance(message, ast.Constant):
+            found.add(message.value, locations=[(place, None)])
+    return found
+
+
+def catalog(path: Path) -> Catalog:
+    """The translations in a .po file."""
+    with path.open("rb") as file:
+        return read_po(file, locale=path.parts[-3], domain="lessons")
+
+
+def update(path: Path, new: dict[str, str] | None = None) -> None:
+    """Write the .po with the messages of the code, and the .mo beside it; new: translations."""
+    translated = catalog(path)
+    translated.update(template(), no_fuzzy_matching=True)
+    translated.obsolete.clear()
+    translated.revision_date = UNDATED
+    translated.msgid_bugs_address = "the issue tracker"
+    for message, text in (new or {}).items():
+        translated[message].string = text
+    with path.open("wb") as file:
+        write_po(file, translated, width=100, sort_by_file=True, include_lineno=False)
+    with path.with_suffix(".mo").open("wb") as file:
+        write_mo(file, translated)
+
+
+if __name__ == "__main__":
+    for path in sorted((ROOT / "qkvsearch/lessons/locale").rglob("*.po")):
+        update(path)

@@ -1,0 +1,60 @@
+"""A lesson in each format that it comes in; the texts are made in `lessons.exports`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from qkvsearch.cli.lesson.quizzing import printed
+from qkvsearch.cli.lesson.view import heading, step_blocks
+from qkvsearch.cli.render import to_json
+from qkvsearch.lessons.parts import Lesson
+
+
+def forms(
+    lessons: Sequence[Lesson], quizzes: bool, step: int | None, *, is_array: bool
+) -> dict[str, Callable[[], str]]:
+    """By format, what makes the text. step: the number of the only step, None for whole lessons.
+
+    is_array: JSON is an array of the lessons, else the first one's object.
+    """
+
+    def as_json() -> str:
+        from qkvsearch.lessons.exports.document import to_document
+
+        documents = [to_document(lesson, quizzes) for lesson in lessons]
+        return to_json(documents if is_array else documents[0])
+
+    def as_markdown() -> str:
+        from qkvsearch.lessons.exports.markdown import to_markdown
+
+        return to_markdown(lessons, quizzes, first=step or 1)
+
+    def as_page() -> str:
+        from qkvsearch.lessons.exports.page import to_page
+
+        return to_page(lessons, quizzes)
+
+    def as_notebook() -> str:
+        from qkvsearch.lessons.exports.notebook import to_notebook
+
+        return to_notebook(lessons, quizzes)
+
+    found = {
+        "table": lambda: "\n".join(_blocks(lessons, quizzes, step or 1)),
+        "json": as_json,
+        "markdown": as_markdown,
+        "html": as_page,
+    }
+    # A notebook's cells go on with what the steps before computed.
+    return found if step is not None else {**found, "ipynb": as_notebook}
+
+
+def _blocks(lessons: Sequence[Lesson], quizzes: bool, first: int) -> Iterator[str]:
+    """Everything at once, for a pipe or a file."""
+    for lesson in lessons:
+        told: set[str] = set()
+        yield heading(lesson)
+        for place in range(len(lesson.steps)):
+            yield from step_blocks(lesson, place, first + place, told)
+        if quizzes and lesson.quizzes:
+            yield printed(lesson.quizzes)

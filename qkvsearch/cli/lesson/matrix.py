@@ -1,0 +1,246 @@
+"""A matrix in the terminal: aligned, labelled, in its role's colour; weights as a heat map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qkvsearch.cli.heatmap import HIDDEN, SHADES, shade
+from qkvsearch.cli.lesson.wrapping import wrapped
+from qkvsearch.cli.render import printable
+from qkvsearch.lessons.exports.document import ROLE_NAMES
+from qkvsearch.lessons.messages import mark, say, shown
+from qkvsearch.lessons.parts import Matrix
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+# Between the columns, and before the first.
+GAP = 2
+# A row's label takes a third of the terminal at most; a column's is folded when it is longer.
+LABEL_SHARE, HEADING = 3, 14
+# Cells that are written out in symbols, one below another; the others follow the same way.
+WRITTEN = 9
+# Light and dark enough for either background; without colour the words say the same.
+COLOURS = {
+    "input": "rgb(70,190,90)",
+    "weight": "default",
+    "key": "rgb(230,130,20)",
+    "query": "rgb(225,65,65)",
+    "value": "rgb(165,100,225)",
+    "score": "rgb(65,135,245)",
+    "weights": "rgb(65,135,245)",
+    "weighted": "rgb(195,160,0)",
+    "output": "rgb(0,135,60)",
+}
+# What the symbols of a trace mean, told beside the first matrix that has them.
+NOTATION = {
+    "1·": mark(
+        "a1: the first number of a; k12, q12, v12: row 1, column 2 of the matrix for keys, "
+        "queries, values."
+    ),
+    "_Q·": mark("a_Q·b_K: the query of a times the key of b, number by number, added up."),
+    "S_": mark("S_ab: the weight that a gives to b; b_V: the value of b."),
+}
+
+
+def matrix_view(matrix: Matrix, width: int) -> Iterator[Text]:
+    """Its name and role, then as many columns side by side as the width holds, then its symbols
+    where they found no room in the cells.
+    """
+    from rich.text import Text
+
+    colour = COLOURS[matrix.role]
+    title = Text(printable(matrix.name), style=f"bold {colour}")
+    role = say(ROLE_NAMES[matrix.role])
+    if role.casefold() not in title.plain.casefold():
+        title.append(f" ({role})", style=f"not bold {colour}")
+    yield wrapped(title, width)
+    labels = [_label(row, width // LABEL_SHARE) for row in matrix.rows]
+    headings = [_label(column, HEADING) for column in matrix.columns]
+    cells = _cells(matrix)
+    with_symbols = _with_symbols(matrix, cells)
+    if with_symbols and len(_parts(labels, headings, with_symbols, width)) == 1:
+        yield from _grids(labels, headings, with_symbols, width)
+        return
+    yield from _grids(labels, headings, cells, width)
+    yield from _written(matrix, width)
+
+
+def legends(matrix: Matrix) -> Iterator[str]:
+    """What the signs in this matrix mean."""
+    if matrix.role == "weights":
+        steps = [f"{s} {shown(i / len(SHADES))}" for i, s in enumerate(SHADES) if i]
+        yield say("The darker, the more weight: from {steps}.", steps="  ".join(steps))
+    if matrix.visible is not None and not matrix.visible.all():
+        yield say("{sign} hidden by the mask.", sign=HIDDEN)
+    symbols = "" if matrix.symbols is None else " ".join(map(str, matrix.symbols.flat))
+    for sign, meaning in NOTATION.items():
+        if sign in symbols:
+            yield say(meaning)
+
+
+def aligned(array: np.ndarray) -> np.ndarray:
+    """Numbers as texts, (rows, columns), to be set flush right: points stand below one another.
+
+    >>> aligned(np.array([[1.0, 0.25, 0.0], [-np.inf, 0.5, 0.0]])).tolist()
+    [['1', '0.25', '0'], ['−∞', '0.50', '0']]
+    """
+    texts = np.array([[shown(value) for value in row] for row in array], dtype=object)
+    points = (len(t) - t.index(".") - 1 for t in texts.flat if "." in t and "e" not in t)
+    decimals = max(points, default=0)
+    for j, column in enumerate(texts.T):
+        has_point = any("." in text for text in column)
+        for i, text in enumerate(column if has_point else ()):
+            texts[i, j] = _padded(text, float(array[i, j]), decimals)
+    return texts.reshape(np.shape(array))
+
+
+def _padded(text: str, value: float, decimals: int) -> str:
+    """Zeros after the point where there is one; a whole number keeps its place without."""
+    if "e" in text or not np.isfinite(value):
+        return text
+    if "." not in text and value.is_integer():
+        return text + " " * (decimals + 1)
+    whole, _, rest = text.partition(".")
+    return f"{whole}.{rest:0<{decimals}}"
+
+
+def _cells(matrix: Matrix) -> list[list[Text]]:
+    """Numbers in the role's colour; weights after their shade, hidden cells after a dot."""
+    from rich.text import Text
+
+    is_map, visible = matrix.role == "weights", matrix.visible
+    has_hidden = visible is not None and not np.all(visible)
+    found = []
+    for i, texts in enumerate(aligned(matrix.array)):
+        line = []
+        for j, text in enumerate(texts):
+            if has_hidden and visible is not None and not visible[i, j]:
+                line.append(Text(f"{HIDDEN} {text}", style="dim"))
+            elif is_map:
+                weight = float(matrix.array[i, j])
+                line.append(Text(f"{shade(weight)} {text}", style=_tint(weight)))
+            else:
+                line.append(Text(text, style=COLOURS[matrix.role]))
+        found.append(line)
+    return found
+
+
+def _tint(weight: float) -> str:
+    """The brighter, the more; NaN as nothing."""
+    share = min(max(weight, 0.0), 1.0) if np.isfinite(weight) else 0.0
+    return f"rgb({90 - round(25 * share)},{110 + round(25 * share)},{150 + round(95 * share)})"
+
+
+# --- symbols ---
+
+
+def _with_symbols(matrix: Matrix, cells: list[list[Text]]) -> list[list[Text]]:
+    """The cells with their symbols below; nothing where there are none, or one for a whole row."""
+    from rich.text import Text
+
+    if matrix.symbols is None or matrix.symbols.ndim == 1:
+        return []
+    lines = zip(cells, matrix.symbols, strict=True)
+    return [
+        [
+            cell + "\n" + Text(_symbol(symbol, cell), style="dim")
+            for cell, symbol in zip(*line, strict=True)
+        ]
+        for line in lines
+    ]
+
+
+def _symbol(symbol: str, cell: Text) -> str:
+    """Nothing where the number already says it, as −∞ does."""
+    return "" if symbol == cell.plain.strip(f"{HIDDEN} ") else symbol
+
+
+def _written(matrix: Matrix, width: int) -> Iterator[Text]:
+    """One symbol below another, as a_Q·b_K = 3; of many the first ones."""
+    from rich.text import Text
+
+    if matrix.symbols is None:
+        return
+    if matrix.symbols.ndim == 1:
+        pairs = [*zip(matrix.rows, map(str, matrix.symbols), strict=True)]
+    else:
+        flat = zip(matrix.symbols.flat, matrix.array.flat, strict=True)
+        pairs = [(str(s), shown(x)) for s, x in flat if str(s) != shown(x)]
+    for left, right in pairs[:WRITTEN]:
+        yield wrapped(Text(f"  {left} = {right}", style="dim"), width, indent=6)
+    if len(pairs) > WRITTEN:
+        yield Text(say("  … and so on, {n} in all.", n=len(pairs)), style="dim")
+
+
+# --- the grid ---
+
+
+def _label(text: str, width: int) -> Text:
+    """A label, folded where it is long; too long a word is cut between letters."""
+    from rich.text import Text
+
+    return wrapped(Text(printable(" ".join(str(text).split()))), max(width, 4))
+
+
+def _wide(text: Text) -> int:
+    from rich.cells import cell_len
+
+    return max((cell_len(line) for line in text.plain.split("\n")), default=0)
+
+
+def _parts(
+    labels: Sequence[Text], headings: Sequence[Text], cells: list[list[Text]], width: int
+) -> list[list[tuple[int, int]]]:
+    """Columns that stand side by side: the place and the width of each."""
+    room = width - max(map(_wide, labels), default=0)
+    parts: list[list[tuple[int, int]]] = []
+    left = 0
+    for j, heading in enumerate(headings):
+        needed = max([_wide(heading), *(_wide(line[j]) for line in cells)])
+        if not parts or needed + GAP > left:
+            parts.append([])
+            left = room
+        parts[-1].append((j, needed))
+        left -= needed + GAP
+    return parts
+
+
+def _grids(
+    labels: Sequence[Text], headings: Sequence[Text], cells: list[list[Text]], width: int
+) -> Iterator[Text]:
+    """The matrix, in parts one below another where it is wider than the terminal."""
+    from rich.text import Text
+
+    label_width = max(map(_wide, labels), default=0)
+    for part in _parts(labels, headings, cells, width):
+        widths = [label_width, *(needed for _, needed in part)]
+        yield _line([Text(), *(headings[j] for j, _ in part)], widths, "bold")
+        for label, line in zip(labels, cells, strict=True):
+            yield _line([label, *(line[j] for j, _ in part)], widths)
+
+
+def _line(cells: Sequence[Text], widths: Sequence[int], style: str = "") -> Text:
+    """A row of the grid, which is as many lines high as its highest cell: labels to the left, the
+    others flush right.
+    """
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    split = [cell.split("\n", allow_blank=True) for cell in cells]
+    lines = []
+    for k in range(max(map(len, split))):
+        line = Text(style=style)
+        for place, (column, width) in enumerate(zip(split, widths, strict=True)):
+            piece = column[k] if k < len(column) else Text()
+            space = " " * max(width - cell_len(piece.plain), 0)
+            if place:
+                line.append(" " * GAP + space).append_text(piece)
+            else:
+                line.append_text(piece).append(space)
+        line.rstrip()
+        lines.append(line)
+    return Text("\n").join(lines)

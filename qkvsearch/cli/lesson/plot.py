@@ -1,0 +1,88 @@
+"""A lesson as a picture: its weights as heat maps, its curves as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qkvsearch.cli.plot import CELL, COLOURS, LIGHT_ON, MAX_INCHES, NUMBERED, drawn, save
+from qkvsearch.cli.render import printable
+from qkvsearch.errors import QkvError
+from qkvsearch.lessons.messages import shown
+from qkvsearch.lessons.parts import Curve, Lesson, Matrix
+
+ABREAST = 3
+# Inches of a picture besides its cells, and a curve's width and height.
+MARGIN, CURVE = 1.6, (4.0, 3.0)
+
+
+def write_plot(path: Path, lessons: Sequence[Lesson]) -> None:
+    """The weights and curves of the lessons, or all matrices where there are neither.
+
+    Raises `QkvError` where there is nothing to draw, the file cannot be written, or matplotlib is
+    not installed.
+    """
+    parts = [part for lesson in lessons for step in lesson.steps for part in step.parts]
+    matrices = [part for part in parts if isinstance(part, Matrix)]
+    weights = [part for part in matrices if part.role == "weights"]
+    curves = [part for part in parts if isinstance(part, Curve)]
+    shown_parts: Sequence[Matrix | Curve] = matrices
+    if weights or curves:
+        shown_parts = [*weights, *curves]
+    if not shown_parts:
+        raise QkvError(f"{path}: no matrix and no curve to draw here")
+    title = ", ".join(lesson.title for lesson in lessons)
+    instead = "--format html needs nothing"
+    save(path, drawn(path, lambda figure: _draw(figure, shown_parts, title), title, instead))
+
+
+def _draw(figure: Any, parts: Sequence[Matrix | Curve], title: str) -> None:
+    sizes = np.array([_inches(part) for part in parts])
+    n_columns = min(len(parts), ABREAST)
+    n_rows = -(-len(parts) // n_columns)
+    width, height = n_columns * sizes[:, 0].max(), n_rows * sizes[:, 1].max() + 0.5
+    shrink = min(1, MAX_INCHES / max(width, height))
+    figure.set_size_inches(width * shrink, height * shrink)
+    all_axes = figure.subplots(n_rows, n_columns, squeeze=False).flat
+    for axes, part in zip(all_axes, parts, strict=False):
+        if isinstance(part, Matrix):
+            _draw_matrix(axes, part)
+        else:
+            axes.plot(range(len(part.values)), part.values)
+            axes.set_xlabel(printable(part.x), parse_math=False)
+        axes.set_title(printable(part.name), fontsize=10, parse_math=False, wrap=True)
+    for axes in figure.axes[len(parts) :]:
+        axes.set_visible(False)
+    figure.suptitle(printable(title), parse_math=False, wrap=True)
+
+
+def _inches(part: Matrix | Curve) -> tuple[float, float]:
+    if isinstance(part, Curve):
+        return CURVE
+    n_rows, n_columns = part.array.shape
+    return max(MARGIN + CELL * n_columns, 3.0), max(MARGIN + CELL * n_rows, 2.4)
+
+
+def _draw_matrix(axes: Any, matrix: Matrix) -> None:
+    """The darker, the larger; a hidden cell is grey. Weights all go from 0 to 1."""
+    hidden = ~np.isfinite(matrix.array)
+    if matrix.visible is not None:
+        hidden |= ~np.asarray(matrix.visible)
+    values = np.ma.masked_array(matrix.array, hidden)
+    is_map = matrix.role == "weights" and bool((values.filled(0.0) <= 1).all())
+    low, high = (0.0, 1.0) if is_map else (float(values.min()), float(values.max()))
+    axes.set_facecolor("0.85")
+    axes.imshow(values, cmap=COLOURS, vmin=low, vmax=high, interpolation="nearest")
+    rows, columns = (list(map(printable, names)) for names in (matrix.rows, matrix.columns))
+    turned = 90 if max(map(len, columns), default=0) > 2 else 0
+    axes.set_xticks(range(len(columns)), columns, rotation=turned, parse_math=False)
+    axes.set_yticks(range(len(rows)), rows, parse_math=False)
+    is_numbered = max(matrix.array.shape) <= NUMBERED
+    for i, j in zip(*np.nonzero(~hidden), strict=True) if is_numbered else ():
+        dark = high > low and (matrix.array[i, j] - low) / (high - low) > LIGHT_ON
+        text = shown(round(float(matrix.array[i, j]), 2))
+        colour = "white" if dark else "black"
+        axes.text(j, i, text, ha="center", va="center", color=colour, fontsize=7)

@@ -1,0 +1,105 @@
+"""Questions in the terminal: asked and judged where someone answers, else printed with answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from qkvsearch.cli.lesson.view import bold, paragraph, rendered, title
+from qkvsearch.cli.render import printable, to_table, write_text
+from qkvsearch.lessons.messages import say
+from qkvsearch.lessons.quizzes import Quiz
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from qkvsearch.lessons.answers import Judged
+
+INDENT = 3
+
+
+def ask(quizzes: Sequence[Quiz]) -> int:
+    """Ask one after another; how many were right. A wrong answer is shown the step that leads to
+    the right one. Raises `click.Abort` where the person stops.
+    """
+    n_right = 0
+    for number, quiz in enumerate(quizzes, start=1):
+        number_of = say("Question {number} of {n}", number=number, n=len(quizzes))
+        write_text(f"\n{_heading(number_of)}{rendered(_question(quiz))}")
+        given = prompt(say("Your answer:"))
+        if quiz.is_right(given):
+            n_right += 1
+            write_text(_heading(say("Right.")))
+        else:
+            write_text(_heading(say("Not quite: it is {answer}.", answer=quiz.solution)))
+            write_text(rendered([paragraph(quiz.worked)]))
+    write_text(f"\n{rendered([paragraph(total(None, n_right, len(quizzes)))])}")
+    return n_right
+
+
+def printed(quizzes: Sequence[Quiz]) -> str:
+    """The questions, and below them the answers with the steps that lead there."""
+    return "".join(
+        [
+            title(say("Questions"), "─"),
+            *(
+                rendered(_question(quiz, f"{number}. "))
+                for number, quiz in enumerate(quizzes, start=1)
+            ),
+            f"\n{title(say('Answers'), '─')}",
+            *(
+                rendered([paragraph(f"{quiz.solution} — {quiz.worked}", INDENT, f"{number}. ")])
+                for number, quiz in enumerate(quizzes, start=1)
+            ),
+        ]
+    )
+
+
+def prompt(text: str) -> str:
+    """A line that the person types, "" for Enter alone. Raises `click.Abort` where they stop."""
+    typed: str = click.prompt(text, default="", show_default=False, prompt_suffix=" ")
+    return typed.strip()
+
+
+def _question(quiz: Quiz, first: str = "") -> Iterator[Text]:
+    yield paragraph(quiz.question, len(first), first)
+    for place, choice in enumerate(quiz.choices, start=1):
+        yield paragraph(choice, 2 * INDENT, f"{' ' * INDENT}{place}) ")
+
+
+def _heading(text: str) -> str:
+    return rendered([bold(text)])
+
+
+# --- a file of answers ---
+
+
+def judged_text(judged: Sequence[Judged]) -> str:
+    """A line an answer; below, the steps that lead to the answers that someone missed."""
+    has_names = any(one.answer.student is not None for one in judged)
+    columns = [(say("student"), "wrap")] if has_names else []
+    columns += [(say("quiz"), "left"), (say("given"), "wrap")]
+    columns += [("", "left"), (say("answer"), "wrap")]
+    rows = [
+        [
+            *([one.answer.student or ""] if has_names else []),
+            one.quiz.name,
+            one.answer.given,
+            say("right") if one.is_right else say("wrong"),
+            one.quiz.solution,
+        ]
+        for one in judged
+    ]
+    missed = {one.quiz.name: one.quiz for one in judged if not one.is_right}
+    worked = [
+        rendered([paragraph(quiz.worked, INDENT, f"{name}: ")]) for name, quiz in missed.items()
+    ]
+    return "\n".join([to_table(columns, rows), *([] if not worked else ["".join(worked)])])
+
+
+def total(student: str | None, n_right: int, n: int) -> str:
+    """How many of someone's answers are right."""
+    told = say("{right} of {n} right.", right=n_right, n=n)
+    return told if student is None else f"{printable(student)}: {told}"

@@ -1,0 +1,171 @@
+"""A lesson's parts as text for the terminal, each no wider than it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qkvsearch.cli.lesson.matrix import legends, matrix_view
+from qkvsearch.cli.lesson.wrapping import WIDEST, marked, wrapped
+from qkvsearch.cli.render import printable, terminal_width
+from qkvsearch.lessons.messages import say, shown
+from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Table, Text
+from qkvsearch.lessons.workbench import Workbench
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text as Line
+
+# Lessons that compute with the reader's own matrices.
+OWN_MATRICES = ("self-attention", "masks")
+# A curve's height in lines, each in eighths, and its columns at most.
+CURVE_HEIGHT, CURVE_WIDTH = 6, 48
+BLOCKS = " ▁▂▃▄▅▆▇█"
+INDENT = 4
+
+
+def heading(lesson: Lesson) -> str:
+    """The lesson's number, title and goal."""
+    number = say("Lesson {number}: {title}", number=lesson.number, title=lesson.title)
+    about = say("{goal} About {minutes} minutes.", goal=lesson.goal, minutes=lesson.minutes)
+    return title(number, "═") + rendered([paragraph(about)])
+
+
+def step_blocks(lesson: Lesson, place: int, number: int, told: set[str]) -> Iterator[str]:
+    """A step's title and its parts, a text each.
+
+    place: of the step in the lesson as it is shown; number: its own. told: the signs that have been
+    explained already; those explained here join them.
+    """
+    step = lesson.steps[place]
+    yield title(say("Step {number}: {title}", number=number, title=step.title), "─")
+    for part in step.parts:
+        if isinstance(part, Matrix):
+            yield rendered([*matrix_view(part, terminal_width()), *_legends(part, told)])
+        elif isinstance(part, Workbench):
+            yield rendered([_workbench(part, lesson.name)])
+        else:
+            yield rendered(_view(part))
+
+
+def title(text: str, line: str) -> str:
+    """A heading over a line, which tells it from a paragraph where nothing is bold."""
+    from rich.cells import cell_len
+    from rich.text import Text as Line
+
+    found = bold(text)
+    width = max(map(cell_len, found.plain.split("\n")))
+    return rendered([found, Line(line * width, style="dim")])
+
+
+def paragraph(text: str, indent: int = 0, first: str = "") -> Line:
+    """A paragraph that may hold *so* and `so`; `first` stands before it, in its indent."""
+    from rich.text import Text as Line
+
+    return wrapped(Line(first).append_text(marked(text)), text_width(), indent)
+
+
+def text_width() -> int:
+    return min(terminal_width(), WIDEST)
+
+
+def rendered(parts: Iterable[RenderableType], colour: bool | None = None) -> str:
+    """As text, in colour where stdout is a terminal that has any."""
+    import sys
+
+    from rich.console import Console
+
+    text = io.StringIO()
+    console = Console(
+        file=text,
+        width=terminal_width(),
+        force_terminal=sys.stdout.isatty() if colour is None else colour,
+        highlight=False,
+    )
+    for part in parts:
+        console.print(part)
+    return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
+
+
+def bold(text: str) -> Line:
+    """A heading."""
+    line = paragraph(text)
+    line.stylize("bold")
+    return line
+
+
+def _legends(matrix: Matrix, told: set[str]) -> Iterator[Line]:
+    for legend in legends(matrix):
+        if legend not in told:
+            line = paragraph(legend)
+            line.stylize("dim")
+            yield line
+    told.update(legends(matrix))
+
+
+def _view(part: Text | Formula | Table | Curve) -> list[RenderableType]:
+    if isinstance(part, Text):
+        return [paragraph(part.text)]
+    if isinstance(part, Formula):
+        from rich.text import Text as Line
+
+        line = Line(" " * INDENT + printable(part.text), style="bold")
+        return [wrapped(line, terminal_width(), indent=2 * INDENT)]
+    return _table(part) if isinstance(part, Table) else _curve(part)
+
+
+def _workbench(bench: Workbench, lesson: str) -> Line:
+    command = f"`qkvsearch teach {lesson} --format html -o {lesson}.html`"
+    how = say("The page of {command} computes it again as you type.", command=command)
+    first = f"{say('Try it.')} "
+    if lesson in OWN_MATRICES:
+        how += " " + say("Here, `--input FILE` and `--mask` do.")
+    return paragraph(f"{bench.caption} {how}", INDENT, first)
+
+
+def _table(table: Table) -> list[RenderableType]:
+    """Numbers flush right, words folded where they find no room."""
+    from rich.table import Table as Grid
+    from rich.text import Text as Line
+
+    caption = paragraph(table.caption)
+    caption.stylize("bold")
+    grid = Grid(box=None, pad_edge=False, header_style="bold")
+    for j, name in enumerate(table.columns):
+        is_number = all(not isinstance(row[j], str) for row in table.rows)
+        grid.add_column(
+            Line(printable(name)), justify="right" if is_number else "left", overflow="fold"
+        )
+    for row in table.rows:
+        grid.add_row(*(Line(printable(shown(cell))) for cell in row))
+    return [caption, grid]
+
+
+def _curve(curve: Curve) -> list[RenderableType]:
+    """Columns of blocks over a line, the highest and the lowest value beside them."""
+    from rich.cells import cell_len
+    from rich.text import Text as Line
+
+    values = np.asarray(curve.values, dtype=float)
+    name = Line(printable(curve.name), style="bold")
+    if not len(values) or not np.isfinite(values).all():
+        return [name, paragraph(shown(values))]
+    low, high = min(float(values.min()), 0.0), float(values.max())
+    labels = [shown(high), *[""] * (CURVE_HEIGHT - 2), shown(low)]
+    margin = max(map(cell_len, labels))
+    width = max(min(CURVE_WIDTH, terminal_width() - margin - 2), 1)
+    places = np.linspace(0, len(values) - 1, width).round().astype(int)
+    eighths = np.round((values[places] - low) / ((high - low) or 1.0) * CURVE_HEIGHT * 8)
+    lines = []
+    for k, label in enumerate(labels):
+        filled = np.clip(eighths - (CURVE_HEIGHT - 1 - k) * 8, 0, 8).astype(int)
+        space = " " * (margin - cell_len(label))
+        lines.append(Line(f"{space}{label} │{''.join(BLOCKS[n] for n in filled)}"))
+    ends = say(
+        "{name}: {first} at the start, {last} at the end, {n} values over {x}.",
+        name=curve.name, first=values[0], last=values[-1], n=len(values), x=curve.x,
+    )  # fmt: skip
+    return [*lines, paragraph(ends)]

@@ -1,0 +1,1 @@
+"""A computed lesson in other forms: a document of plain data, Markdown, a notebook, a page."""

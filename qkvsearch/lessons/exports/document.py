@@ -1,0 +1,118 @@
+"""A lesson as plain data: what `--format json` prints, and what the page holds."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from qkvsearch.lessons.messages import mark, say
+from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Role, Step, Table, Text
+from qkvsearch.lessons.workbench import Workbench
+
+# What a matrix is, in words: a colour never stands alone.
+ROLE_NAMES: dict[Role, str] = {
+    "input": mark("input"),
+    "weight": mark("weight matrix"),
+    "key": mark("key"),
+    "query": mark("query"),
+    "value": mark("value"),
+    "score": mark("score"),
+    "weights": mark("weights"),
+    "weighted": mark("weighted value"),
+    "output": mark("output"),
+}
+
+
+def to_document(lesson: Lesson, quizzes: bool = True) -> dict[str, Any]:
+    """A lesson as JSON holds it, in the language that is spoken.
+
+    Every part has a `kind`. Numbers are unrounded; "inf", "-inf" and "nan" are words, as JSON has
+    no such numbers, and `float` reads them. A matrix's symbols are as many to a row as there are:
+    one a cell, or one for the whole row. quizzes: with the questions and their answers.
+
+    >>> from qkvsearch.lessons import lesson
+    >>> document = to_document(lesson("self-attention"))
+    >>> document["steps"][4]["parts"][2]["values"][0]
+    [0.06337893833303762, 0.4683105308334812, 0.4683105308334812]
+    """
+    return {
+        "name": lesson.name,
+        "number": lesson.number,
+        "title": lesson.title,
+        "goal": lesson.goal,
+        "minutes": lesson.minutes,
+        "steps": [_step(step) for step in lesson.steps],
+        "quizzes": [quiz.to_record() for quiz in lesson.quizzes] if quizzes else [],
+    }
+
+
+def _step(step: Step) -> dict[str, Any]:
+    return {
+        "title": step.title,
+        "points": list(step.points),
+        "parts": [_part(part) for part in step.parts],
+        "code": step.code,
+    }
+
+
+def _part(part: Any) -> dict[str, Any]:
+    match part:
+        case Text() | Formula():
+            return {"kind": type(part).__name__.lower(), "text": part.text}
+        case Matrix():
+            return _matrix(part)
+        case Table():
+            rows = [[_plain(cell) for cell in row] for row in part.rows]
+            columns = list(part.columns)
+            return {"kind": "table", "caption": part.caption, "columns": columns, "rows": rows}
+        case Curve():
+            return {"kind": "curve", "name": part.name, "x": part.x, "values": _plain(part.values)}
+        case Workbench():
+            return _workbench(part)
+    raise TypeError(f"a lesson has no part of type {type(part).__name__}")
+
+
+def _matrix(matrix: Matrix) -> dict[str, Any]:
+    symbols, visible = matrix.symbols, matrix.visible
+    return {
+        "kind": "matrix",
+        "name": matrix.name,
+        "role": matrix.role,
+        "role_name": say(ROLE_NAMES[matrix.role]),
+        "rows": list(matrix.rows),
+        "columns": list(matrix.columns),
+        "values": _plain(matrix.array),
+        "symbols": None if symbols is None else symbols.reshape(len(symbols), -1).tolist(),
+        "visible": None if visible is None else visible.tolist(),
+    }
+
+
+def _workbench(bench: Workbench) -> dict[str, Any]:
+    return {
+        "kind": "workbench",
+        "name": bench.name,
+        "caption": bench.caption,
+        "matrices": {name: _plain(array) for name, array in bench.matrices.items()},
+        "rows": list(bench.rows),
+        "columns": list(bench.columns),
+        "widths": {name: list(labels) for name, labels in (bench.widths or {}).items()},
+        "mask": bench.mask,
+        "masks": list(bench.masks),
+        "padded": bench.padded,
+        "scale": bench.scale,
+        "temperature": bench.temperature,
+        "normalize": bench.normalize,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Numbers and words as JSON has them, arrays as lists of them."""
+    if isinstance(value, np.ndarray | list | tuple):
+        return [_plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

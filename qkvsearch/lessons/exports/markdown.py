@@ -1,0 +1,146 @@
+"""Lessons as Markdown: tables for matrices, formulas as code, answers in a section at the end."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from rich.cells import cell_len
+
+from qkvsearch.lessons.exports.document import ROLE_NAMES
+from qkvsearch.lessons.messages import mark, say, shown
+from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Step, Table, Text
+from qkvsearch.lessons.quizzes import Quiz
+from qkvsearch.lessons.workbench import Workbench
+
+COURSE = mark("Attention, step by step")
+# Points of a curve that a table holds.
+MOST_POINTS = 9
+CODE = re.compile(r"(`[^`]*`)")
+
+
+def to_markdown(lessons: Sequence[Lesson], quizzes: bool = True, first: int = 1) -> str:
+    """Lessons one after another, in the language that is spoken.
+
+    quizzes: with each lesson's questions, and all answers at the end. first: the number of a
+    lesson's first step, where what is left of it does not begin at 1.
+
+    >>> from qkvsearch.lessons import lesson
+    >>> text = to_markdown([lesson("self-attention")])
+    >>> text.splitlines()[2]
+    '## 7. Self-attention in eight steps'
+    """
+    blocks = [f"# {say(COURSE)}"]
+    for lesson in lessons:
+        blocks += [heading(lesson), *(step(one, n) for n, one in enumerate(lesson.steps, first))]
+        if quizzes and lesson.quizzes:
+            blocks.append(questions(lesson.quizzes))
+    if quizzes and any(lesson.quizzes for lesson in lessons):
+        blocks.append(answers(lessons))
+    return "\n\n".join(blocks) + "\n"
+
+
+def heading(lesson: Lesson) -> str:
+    about = say("{goal} About {minutes} minutes.", goal=lesson.goal, minutes=lesson.minutes)
+    return f"## {lesson.number}. {_prose(lesson.title)}\n\n{_prose(about)}"
+
+
+def step(shown_step: Step, number: int) -> str:
+    title = f"### {number}. {_prose(shown_step.title)}"
+    return "\n\n".join([title, *map(part, shown_step.parts)])
+
+
+def questions(quizzes: Sequence[Quiz]) -> str:
+    return "\n\n".join([f"### {say('Questions')}", *map(_question, quizzes)])
+
+
+def answers(lessons: Sequence[Lesson]) -> str:
+    lines = [
+        f"- **{quiz.name}** {_prose(quiz.solution)} — {_prose(quiz.worked)}"
+        for lesson in lessons
+        for quiz in lesson.quizzes
+    ]
+    return "\n".join([f"## {say('Answers')}", "", *lines])
+
+
+def part(part: Any) -> str:
+    """One part of a step, without a line at its end."""
+    match part:
+        case Text():
+            return _prose(part.text)
+        case Formula():
+            return f"```text\n{part.text}\n```"
+        case Matrix():
+            return "\n\n".join(_matrix(part))
+        case Table():
+            columns = enumerate(zip(*part.rows, strict=True))
+            words = [j for j, cells in columns if any(isinstance(cell, str) for cell in cells)]
+            rows = [[shown(cell) for cell in row] for row in part.rows]
+            return f"**{_prose(part.caption)}**\n\n{table(part.columns, rows, words)}"
+        case Curve():
+            at = np.unique(np.linspace(0, len(part.values) - 1, MOST_POINTS).round().astype(int))
+            rows = [[shown(place), shown(part.values[place])] for place in at]
+            return f"**{_prose(part.name)}**\n\n{table([part.x, part.name], rows, [])}"
+        case Workbench():
+            return f"> **{say('Try it.')}** {_prose(part.caption)}"
+    raise TypeError(f"a lesson has no part of type {type(part).__name__}")
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]], words: Sequence[int]) -> str:
+    """A table whose columns line up in a terminal, too; `words`: the columns that start left."""
+    written = [[_cell(text) for text in row] for row in (columns, *rows)]
+    widths = [max(3, *map(cell_len, column)) for column in zip(*written, strict=True)]
+    rule = ["-" * w if j in words else "-" * (w - 1) + ":" for j, w in enumerate(widths)]
+    lines = [written[0], rule, *written[1:]]
+    return "\n".join(
+        f"| {' | '.join(_padded(t, widths[j], j in words) for j, t in enumerate(line))} |"
+        for line in lines
+    )
+
+
+def _matrix(matrix: Matrix) -> Iterator[str]:
+    """Its name and role, its numbers, and its symbols where it has some."""
+    rows, columns = matrix.array.shape
+    role = say(ROLE_NAMES[matrix.role])
+    yield f"**{_prose(matrix.name)}** ({role}, {rows} × {columns})"
+    hidden = np.zeros((rows, columns), bool) if matrix.visible is None else ~matrix.visible
+    cells = [
+        [f"{shown(value)} ✕" if gone else shown(value) for value, gone in zip(*row, strict=True)]
+        for row in zip(matrix.array, hidden, strict=True)
+    ]
+    yield _labelled(matrix.rows, matrix.columns, cells)
+    if hidden.any():
+        yield say("✕: hidden.")
+    if matrix.symbols is not None:
+        written = matrix.symbols.reshape(rows, -1)
+        above = matrix.columns if written.shape[1] == columns else [say("in symbols")]
+        yield _labelled(matrix.rows, above, written.tolist())
+
+
+def _labelled(rows: Sequence[str], columns: Sequence[str], cells: list[list[str]]) -> str:
+    lines = [[label, *line] for label, line in zip(rows, cells, strict=True)]
+    return table(["", *columns], lines, [0])
+
+
+def _question(quiz: Quiz) -> str:
+    lines = [f"**{quiz.name}** {_prose(quiz.question)}"]
+    lines += [f"{n}. {_prose(choice)}" for n, choice in enumerate(quiz.choices, start=1)]
+    return "\n".join(lines[:1] + ([""] if quiz.choices else []) + lines[1:])
+
+
+def _prose(text: str) -> str:
+    """Angle brackets as themselves, not as tags: <PAD> is a token."""
+    return "".join(
+        piece if piece.startswith("`") else piece.replace("<", "&lt;") for piece in CODE.split(text)
+    )
+
+
+def _cell(text: str) -> str:
+    return _prose(text).replace("|", "\\|").replace("\n", " ")
+
+
+def _padded(text: str, width: int, left: bool) -> str:
+    space = " " * (width - cell_len(text))
+    return text + space if left else space + text

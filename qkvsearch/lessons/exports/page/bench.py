@@ -1,0 +1,153 @@
+"""A workbench as the page holds it: tables that the script makes editable, and their controls.
+
+The tables are the data: the script reads each cell's `data-value`, and nothing is written twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+import numpy as np
+
+from qkvsearch.lessons.exports.page.figures import matrix, side_by_side
+from qkvsearch.lessons.exports.page.markup import Html, element
+from qkvsearch.lessons.exports.page.words import (
+    MASK_NAMES,
+    NORMALIZER_NAMES,
+    STEP_NAMES,
+    STEP_NOTES,
+)
+from qkvsearch.lessons.messages import say, shown
+from qkvsearch.lessons.parts import ROLES, Matrix
+from qkvsearch.lessons.workbench import Workbench, mask_of
+
+
+def workbench(bench: Workbench, lesson: str) -> Html:
+    """The section of a workbench, with its steps as they are before anything is changed."""
+    place = f"bench-{lesson}-{bench.name}"
+    steps = bench.steps()
+    computed = [name for name in steps if name not in bench.matrices]
+    # Without values there are no weights, so nothing to hide, to scale or to normalize.
+    controls = _controls(bench, place) if "weights" in steps else []
+    return element(
+        "section",
+        element("h4", say("Try it yourself"), id=place),
+        element("p", bench.caption),
+        element("div", *controls, _reset(), class_="controls", hidden=True),
+        element(
+            "p",
+            say(
+                "Change a number, then press Enter or leave the cell. Arrow keys move from cell to "
+                "cell; Escape takes back what was typed."
+            ),
+            class_="hint",
+            hidden=True,
+        ),
+        side_by_side([_given(bench, name) for name in bench.matrices]),
+        element("h5", say("What follows from them")),
+        side_by_side([_computed(bench, name, steps[name]) for name in computed]),
+        element("p", class_="status", role="status"),
+        class_="bench",
+        aria_labelledby=place,
+        data_bench=f"{lesson}.{bench.name}",
+        data_settings=json.dumps(settings(bench)),
+    )
+
+
+def settings(bench: Workbench) -> dict[str, str | float]:
+    """What it begins with, by the script's names; the scale is a number."""
+    wide = bench.matrices["w_query" if bench.is_projected else "queries"]
+    return {
+        "mask": bench.mask,
+        "padded": bench.padded,
+        "scale": bench.scale or wide.shape[1] ** -0.5,
+        "temperature": bench.temperature,
+        "normalize": bench.normalize,
+    }
+
+
+# --- matrices ---
+
+
+def _given(bench: Workbench, name: str) -> Html:
+    return matrix(_matrix(bench, name, bench.matrices[name]), data_given=name)
+
+
+def _computed(bench: Workbench, name: str, array: np.ndarray) -> Html:
+    return matrix(_matrix(bench, name, array), note=say(STEP_NOTES[name]), data_step=name)
+
+
+def _matrix(bench: Workbench, name: str, array: np.ndarray) -> Matrix:
+    keys = bench.rows if bench.is_projected else bench.columns
+    by_key = name in ("scores", "scaled", "masked", "weights")
+    widths = bench.widths or {}
+    # Outputs are mixed from values, and have their columns.
+    own = widths.get(name) or (
+        (widths.get("values") or widths.get("w_value")) if name == "outputs" else None
+    )
+    rows = keys if name in ("keys", "values") else bench.rows
+    numbers = [str(j + 1) for j in range(array.shape[1])]
+    return Matrix(
+        say(STEP_NAMES[name]),
+        array,
+        [str(i + 1) for i in range(len(array))] if name.startswith("w_") else list(rows),
+        list(keys) if by_key else list(own or numbers),
+        ROLES[name],
+        visible=mask_of(bench.mask, len(bench.rows), len(keys), bench.padded)
+        if name in ("masked", "weights")
+        else None,
+    )
+
+
+# --- controls ---
+
+
+def _controls(bench: Workbench, place: str) -> list[Html]:
+    found = settings(bench)
+    width = bench.steps()["queries"].shape[1]
+    fields = [
+        _number("scale", say("scale (1/√{d} is usual)", d=width), found["scale"], place),
+        _number("temperature", say("temperature"), found["temperature"], place),
+        _choice("normalize", say("normalizer"), NORMALIZER_NAMES, bench.normalize, place),
+    ]
+    if len(bench.masks) > 1:
+        names: dict[str, str] = {mask: MASK_NAMES[mask] for mask in bench.masks}
+        fields.insert(0, _choice("mask", say("mask"), names, bench.mask, place))
+    return fields
+
+
+def _choice(name: str, label: str, names: Mapping[str, str], chosen: str, place: str) -> Html:
+    options = [
+        element("option", say(text), value=value, selected=value == chosen)
+        for value, text in names.items()
+    ]
+    ident = f"{place}-{name}"
+    return _field(
+        element("label", label, for_=ident),
+        element("select", *options, id=ident, data_control=name),
+    )
+
+
+def _number(name: str, label: str, number: str | float, place: str) -> Html:
+    ident = f"{place}-{name}"
+    return _field(
+        element("label", label, for_=ident),
+        element(
+            "input",
+            id=ident,
+            type="text",
+            inputmode="decimal",
+            autocomplete="off",
+            value=shown(number),
+            data_control=name,
+        ),
+    )
+
+
+def _field(*children: Html) -> Html:
+    return element("div", *children, class_="field")
+
+
+def _reset() -> Html:
+    return element("button", say("Reset"), type="button", class_="reset")

@@ -1,0 +1,185 @@
+"""The parts of a step that show numbers: matrices and tables as tables, curves as SVG."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from qkvsearch.lessons.exports.document import ROLE_NAMES
+from qkvsearch.lessons.exports.page.markup import Html, element, joined, mathematics
+from qkvsearch.lessons.messages import say, shown
+from qkvsearch.lessons.parts import Curve, Matrix, Role, Table
+
+# How many shades a weight's background comes in; the style sheet has as many.
+SHADES = 10
+# Of a curve's drawing, in its own units: the whole, and the margins for its numbers.
+WIDE, HIGH, LEFT, BELOW, ABOVE = 480, 200, 64, 32, 12
+
+
+def swatch(role: Role) -> Html:
+    """A role's colour; its name is always beside it."""
+    return element("span", class_="swatch", data_role=role, aria_hidden="true")
+
+
+def matrix(part: Matrix, note: str = "", **attributes: str) -> Html:
+    """A matrix as a table. note: how it came about. attributes: of the table."""
+    caption = element(
+        "caption",
+        swatch(part.role),
+        element("span", mathematics(part.name), class_="name"),
+        " ",
+        element("span", say(ROLE_NAMES[part.role]), class_="role"),
+        *([" ", element("span", mathematics(note), class_="note")] if note else []),
+    )
+    per_row = _row_symbols(part)
+    headings = [*part.columns, *([say("in symbols")] if per_row is not None else [])]
+    rows = [
+        element(
+            "tr",
+            element("th", label, scope="row"),
+            *_cells(part, i),
+            *(
+                [element("td", mathematics(per_row[i]), class_="symbol")]
+                if per_row is not None
+                else []
+            ),
+        )
+        for i, label in enumerate(part.rows)
+    ]
+    table = element("table", caption, _head(["", *headings]), element("tbody", *rows), **attributes)
+    return _figure("matrix", table, data_role=part.role)
+
+
+def table(part: Table) -> Html:
+    """Words and numbers under headings; the first column names its row."""
+    rows = []
+    for first, *others in part.rows:
+        cells = [
+            element("td", entry)
+            if isinstance(entry, str)
+            else element("td", shown(entry), class_="number", data_value=float(entry))
+            for entry in others
+        ]
+        rows.append(element("tr", element("th", _text(first), scope="row"), *cells))
+    caption = element("caption", element("span", part.caption, class_="name"))
+    numeric = [
+        any(not isinstance(row[j], str) for row in part.rows) for j in range(len(part.columns))
+    ]
+    head = _head(part.columns, [False, *numeric[1:]])
+    return _figure("table", element("table", caption, head, element("tbody", *rows)))
+
+
+def curve(part: Curve, place: str) -> Html:
+    """A line over 0, 1, 2, …, and what it does in words. place: a part of ids, unique."""
+    values = np.asarray(part.values, dtype=float)
+    finite = values[np.isfinite(values)]
+    least, most = (finite.min(), finite.max()) if len(finite) else (0.0, 0.0)
+    x = LEFT + (WIDE - LEFT - 8) * np.arange(len(values)) / max(len(values) - 1, 1)
+    # A level line lies in the middle.
+    share = (values - least) / (most - least) if most > least else np.full_like(values, 0.5)
+    y = HIGH - BELOW - (HIGH - BELOW - ABOVE) * share
+    points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(x, y, strict=True) if np.isfinite(b))
+    alternative = say(
+        "{name} over {x}, {n} values: from {first} to {last}, between {least} and {most}.",
+        name=part.name,
+        x=part.x,
+        n=len(values),
+        first=values[0] if len(values) else np.nan,
+        last=values[-1] if len(values) else np.nan,
+        least=least,
+        most=most,
+    )
+    drawing = element(
+        "svg",
+        element("title", alternative, id=f"{place}-title"),
+        _line(LEFT, ABOVE, LEFT, HIGH - BELOW),
+        _line(LEFT, HIGH - BELOW, WIDE - 8, HIGH - BELOW),
+        _mark(LEFT - 8, ABOVE + 4, shown(most), "end"),
+        _mark(LEFT - 8, HIGH - BELOW + 4, shown(least), "end") if most > least else "",
+        _mark(LEFT, HIGH - 10, "0", "start"),
+        _mark(WIDE - 8, HIGH - 10, f"{part.x}: {max(len(values) - 1, 0)}", "end"),
+        element("polyline", points=points, class_="line"),
+        viewBox=f"0 0 {WIDE} {HIGH}",
+        role="img",
+        aria_labelledby=f"{place}-title",
+    )
+    caption = element(
+        "figcaption",
+        element("span", part.name, class_="name"),
+        " ",
+        element("span", alternative, class_="note", aria_hidden="true"),
+    )
+    return element("figure", caption, drawing, class_="curve")
+
+
+def heat(number: float) -> int:
+    """The shade of a weight, 0 to SHADES.
+
+    >>> heat(0.5), heat(-1.0), heat(7.0), heat(float("nan"))
+    (5, 0, 10, 0)
+    """
+    return round(SHADES * min(max(number, 0.0), 1.0)) if np.isfinite(number) else 0
+
+
+def _cells(part: Matrix, i: int) -> Iterable[Html]:
+    symbols = part.symbols if _row_symbols(part) is None else None
+    for j, number in enumerate(np.asarray(part.array, dtype=float)[i]):
+        is_hidden = part.visible is not None and not part.visible[i][j]
+        written: list[str] = [element("span", shown(number), class_="value")]
+        if is_hidden:
+            written += [" ", element("span", say("hidden"), class_="unseen")]
+        if symbols is not None and (symbol := _symbol(symbols, part, i, j)):
+            written += [" ", element("span", mathematics(symbol), class_="symbol")]
+        yield element(
+            "td",
+            *written,
+            class_="hides" if is_hidden else None,
+            data_value=number,
+            data_heat=heat(number) if part.role == "weights" else None,
+        )
+
+
+def _row_symbols(part: Matrix) -> list[str] | None:
+    """Symbols of whole rows, where there is one a row and the row has more than one number."""
+    if part.symbols is None or part.symbols.ndim == 2:
+        return None
+    return [str(symbol) for symbol in part.symbols]
+
+
+def _symbol(symbols: np.ndarray, part: Matrix, i: int, j: int) -> str:
+    """The cell's; a symbol of a vector stands at its first number."""
+    each = max(len(part.columns) // symbols.shape[1], 1)
+    return "" if j % each else str(symbols[i, j // each])
+
+
+def _head(labels: Sequence[str], numeric: Sequence[bool] | None = None) -> Html:
+    """A row of headings; those over numbers end where the numbers do."""
+    cells = [
+        element("th", label, scope="col", class_="number" if is_numeric else None)
+        if label
+        else element("td")
+        for label, is_numeric in zip(labels, numeric or [False] * len(labels), strict=True)
+    ]
+    return element("thead", element("tr", *cells))
+
+
+def _text(entry: str | float) -> str:
+    return entry if isinstance(entry, str) else shown(entry)
+
+
+def _figure(kind: str, inner: Html, **attributes: str) -> Html:
+    return element("div", element("div", inner, class_="scroll"), class_=kind, **attributes)
+
+
+def _line(x1: float, y1: float, x2: float, y2: float) -> Html:
+    return element("line", x1=x1, y1=y1, x2=x2, y2=y2, class_="axis")
+
+
+def _mark(x: float, y: float, text: str, anchor: str) -> Html:
+    return element("text", text, x=x, y=y, text_anchor=anchor)
+
+
+def side_by_side(matrices: Sequence[Html]) -> Html:
+    """Matrices that follow one another, as many to a line as fit."""
+    return element("div", joined(matrices, "\n"), class_="matrices")

@@ -1,0 +1,74 @@
+"""HTML from Python: elements whose text is escaped, and the little markup that paragraphs use."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from html import escape
+
+VOID = ("input", "br")
+# `code` or *emphasis*, which neither begins nor ends with a space.
+MARKS = re.compile(r"`([^`]+)`|\*(\S|\S[^*]*\S)\*")
+# What is written below the line: W_Q, d_k, S_ab.
+BELOW = re.compile(r"(?<=\bS)_([\w,]+)|(?<=\w)_(\w)(?!\w)")
+
+
+class Html(str):
+    """Text that is HTML already; any other is escaped where it becomes part of an element."""
+
+    __slots__ = ()
+
+
+def element(name: str, /, *children: str, **attributes: str | float | bool | None) -> Html:
+    """An element; an attribute of None or False is left out, one of True stands alone.
+
+    `class_` is class, `data_value` data-value.
+
+    >>> element("td", "a < b", class_="cell", data_value=0.5, hidden=False)
+    '<td class="cell" data-value="0.5">a &lt; b</td>'
+    """
+    written = "".join(_attribute(key, value) for key, value in attributes.items())
+    if name in VOID:
+        return Html(f"<{name}{written}>")
+    return Html(f"<{name}{written}>{joined(children)}</{name}>")
+
+
+def joined(children: Iterable[str], between: str = "") -> Html:
+    """Texts and elements in a row."""
+    safe = (child if isinstance(child, Html) else escape(child, quote=False) for child in children)
+    return Html(between.join(safe))
+
+
+def prose(text: str) -> Html:
+    """A paragraph's text with its marks.
+
+    >>> prose("*Every* `x` is < 1")
+    '<em>Every</em> <code>x</code> is &lt; 1'
+    """
+    # Code, emphasis and what is between them come in turns.
+    pieces = MARKS.split(text)
+    found: list[str] = [mathematics(pieces[0])]
+    for code, emphasis, after in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
+        found.append(element("code", code) if code else element("em", mathematics(emphasis)))
+        found.append(mathematics(after))
+    return joined(found)
+
+
+def mathematics(text: str) -> Html:
+    """Letters with what belongs below the line.
+
+    >>> mathematics("X·W_Q, S_ab·b_V, w_query")
+    'X·W<sub>Q</sub>, S<sub>ab</sub>·b<sub>V</sub>, w_query'
+    """
+    pieces = BELOW.split(text)
+    found: list[str] = [pieces[0]]
+    for several, one, after in zip(pieces[1::3], pieces[2::3], pieces[3::3], strict=True):
+        found += [element("sub", several or one), after]
+    return joined(found)
+
+
+def _attribute(key: str, value: str | float | bool | None) -> str:
+    if value is None or value is False:
+        return ""
+    name = key.rstrip("_").replace("_", "-")
+    return f" {name}" if value is True else f' {name}="{escape(str(value))}"'

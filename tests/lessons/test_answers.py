@@ -1,0 +1,144 @@
+"""A class's answers: read from CSV or JSON, judged, and what is wrong with a file said by place."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from qkvsearch.errors import DataError, UnknownIdError
+from qkvsearch.lessons import lesson
+from qkvsearch.lessons.answers import judge, read_answers, totals
+from qkvsearch.lessons.parts import Given
+
+QUIZZES = {quiz.name: quiz for quiz in lesson("self-attention").quizzes}
+SCORE, MOST, EQUAL = QUIZZES
+CSV = f"""student,quiz,answer
+Ada,{SCORE},12
+Ada,{EQUAL},they are equal
+Bo,{SCORE},13
+"""
+FORMS = {
+    "comma.csv": CSV,
+    "semicolon.csv": CSV.replace(",", ";"),
+    "tab.tsv": CSV.replace(",", "\t"),
+    "marked.csv": "\ufeff" + CSV.replace("\n", "\r\n") + "\r\n,,\r\n",
+    "other order.txt": f"Answer,Student,Quiz,Time\n12,Ada,{SCORE},9\nthey are equal,Ada,{EQUAL},9\n"
+    f"13,Bo,{SCORE},9\n",
+    "people.json": json.dumps({"Ada": {SCORE: 12, EQUAL: "they are equal"}, "Bo": {SCORE: 13.0}}),
+}
+
+
+@pytest.fixture
+def write(tmp_path):
+    def to(text, name="a.csv"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return to
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_every_form_of_file_holds_the_same_answers(write, name):
+    judged = judge(read_answers(write(FORMS[name], name)))
+    found = [(one.answer.student, one.quiz.name, one.is_right) for one in judged]
+    assert found == [("Ada", SCORE, True), ("Ada", EQUAL, True), ("Bo", SCORE, False)]
+    assert totals(judged) == {"Ada": (2, 2), "Bo": (0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a.csv", f"quiz,answer\n{SCORE},12\n"), ("a.json", json.dumps({SCORE: [12]}))],
+)
+def test_one_persons_answers_need_no_name(write, name, text):
+    (judged,) = judge(read_answers(write(text, name)))
+    assert judged.answer.student is None
+    assert judged.is_right
+    assert totals([judged]) == {None: (1, 1)}
+
+
+def test_a_record_holds_what_was_right_and_how_to_get_there(write):
+    ada, choice, bo = (one.to_record() for one in judge(read_answers(write(CSV))))
+    assert list(bo) == ["student", "quiz", "given", "right", "answer", "worked"]
+    assert bo == {
+        "student": "Bo",
+        "quiz": SCORE,
+        "given": "13",
+        "right": False,
+        "answer": 12.0,
+        "worked": QUIZZES[SCORE].worked,
+    }
+    assert ada["right"] is True
+    assert choice["answer"] == "they are equal"
+    assert json.loads(json.dumps([ada, choice, bo])) == [ada, choice, bo]
+
+
+def test_of_two_answers_to_one_question_the_last_counts(write):
+    text = f"student,quiz,answer\nAda,{SCORE},1\nBo,{SCORE},1\nAda,{SCORE},12\n"
+    judged = judge(read_answers(write(text)))
+    assert {one.answer.student: one.is_right for one in judged} == {"Ada": True, "Bo": False}
+
+
+def test_no_answer_is_a_wrong_one(write):
+    for name, text in (("a.csv", f"quiz,answer\n{SCORE},\n"), ("a.json", f'{{"{SCORE}": null}}')):
+        (judged,) = judge(read_answers(write(text, name)))
+        assert not judged.is_right
+
+
+def test_answers_to_other_lessons_are_left_out_of_one(write):
+    path = write(f"quiz,answer\nmasks.1,1\n{SCORE},12\n")
+    assert [one.quiz.name for one in judge(read_answers(path), only="self-attention")] == [SCORE]
+    with pytest.raises(DataError, match="none of the answers is about the lesson softmax"):
+        judge(read_answers(path), only="softmax")
+
+
+def test_answers_are_judged_by_the_readers_own_numbers(write):
+    own = Given(inputs=2 * lesson("self-attention").steps[0].found["inputs"])
+    path = write(f"quiz,answer\n{SCORE},48\n")
+    (judged,) = judge(read_answers(path), "self-attention", own)
+    assert judged.is_right
+
+
+@pytest.mark.parametrize("only", [None, "self-attention"])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("self-atention.1", "did you mean self-attention.1"),
+        ("self-attention.17", "did you mean self-attention.1"),
+        ("zzz", "masks.1"),
+    ],
+)
+def test_an_unknown_quiz_is_named_with_its_line_and_near_ones(write, name, said, only):
+    path = write(f"quiz,answer\n{SCORE},12\n{name},3\n")
+    with pytest.raises(UnknownIdError, match=f"a.csv, line 3: no quiz '{name}'.*{said}"):
+        judge(read_answers(path), only)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("a.csv", "", "no answers in it"),
+        ("a.csv", "quiz,answer\n", "no answers in it"),
+        ("a.csv", "quiz,anser\nmasks.1,3\n", "no column 'answer'; did you mean anser"),
+        ("a.csv", "name,answer\nAda,3\n", "no column 'quiz'"),
+        ("a.csv", "quiz,answer\nmasks.1,3\nmasks.2,a,b\n", "line 3: 3 cells under 2 headings"),
+        ("a.csv", 'quiz,answer\nmasks.1,"3\n', "line"),
+        ("a.csv", b"quiz,answer\nmasks.1,\xff\n", "no text in UTF-8"),
+        ("a.json", '{"masks.1": 3,}', "line 1, column"),
+        ("a.json", '[{"masks.1": 3}]', "give"),
+        ("a.json", '{"masks.1": true}', "the answer to masks.1 is True"),
+        ("a.json", '{"Ada": {"masks.1": {}}}', "the answer to masks.1 is {}"),
+        ("a.json", "[" * 100_000, "nested"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_said_with_the_place(write, name, content, said):
+    with pytest.raises(DataError) as caught:
+        read_answers(write(content, name))
+    assert name in str(caught.value)
+    assert said in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path):
+    with pytest.raises(DataError, match=r"no\.csv: cannot read: No such file"):
+        read_answers(tmp_path / "no.csv")

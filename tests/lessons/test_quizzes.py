@@ -1,0 +1,96 @@
+"""Every lesson's questions can be answered, by typing what is given as the answer; and nothing but
+a right answer is taken for one.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from qkvsearch.lessons import LESSONS, lesson
+from qkvsearch.lessons.quizzes import Quiz, as_number
+
+NUMBER = Quiz("a.1", "?", 0.25, "")
+NUMBERS = Quiz("a.2", "?", (0.5, -1.0), "")
+CELLS = Quiz("a.3", "?", frozenset({"aD", "bD"}), "")
+CHOICE = Quiz("a.4", "?", 1.0, "", choices=("less", "as much", "more"))
+
+
+@pytest.fixture(scope="module")
+def course():
+    return {name: lesson(name).quizzes for name in LESSONS}
+
+
+@pytest.mark.parametrize("name", LESSONS)
+class TestEveryLesson:
+    def test_it_has_three_questions_or_more_named_in_order(self, course, name):
+        names = [quiz.name for quiz in course[name]]
+        assert len(names) >= 3
+        assert names == [f"{name}.{n}" for n in range(1, len(names) + 1)]
+
+    def test_the_solution_as_shown_is_a_right_answer(self, course, name):
+        for quiz in course[name]:
+            assert quiz.is_right(quiz.solution), quiz.name
+
+    def test_a_choice_is_answered_by_number_letter_or_text_and_only_one_is_right(
+        self, course, name
+    ):
+        for quiz in course[name]:
+            for place in range(len(quiz.choices)):
+                ways = (str(place + 1), "abcdefgh"[place], quiz.choices[place])
+                assert {quiz.is_right(way) for way in ways} == {place == quiz.answer}, quiz.name
+
+    def test_a_number_beside_the_answer_is_wrong(self, course, name):
+        for quiz in course[name]:
+            if not quiz.choices and not isinstance(quiz.answer, frozenset):
+                off = np.atleast_1d(quiz.answer) + 2 * max(quiz.tolerance, 0.001)
+                assert not quiz.is_right(" ".join(f"{x:.6f}" for x in off)), quiz.name
+
+    def test_no_answer_and_nonsense_are_wrong(self, course, name):
+        for quiz in course[name]:
+            assert not quiz.is_right("banana"), quiz.name
+            assert quiz.is_right("") == (quiz.answer == frozenset()), quiz.name
+
+    def test_it_shows_the_step_and_is_a_record(self, course, name):
+        for quiz in course[name]:
+            assert quiz.question.strip()
+            assert quiz.worked.strip()
+            record = quiz.to_record()
+            assert json.loads(json.dumps(record)) == record
+
+
+@pytest.mark.parametrize(
+    ("quiz", "right"),
+    [
+        (NUMBER, ["0.25", ".25", " 1/4 ", "25%", "2.5e-1", "0.259", "= 0.25"]),
+        (NUMBERS, ["0.5 -1", "[0.5, −1]", "1/2，-1", "(0.5; -1.0)", "50%、−1"]),
+        (CELLS, ["aD bD", "bd, AD", "aD，bD", "bD;aD"]),
+        (CHOICE, ["2", "b", "B)", "2.", "As Much"]),
+    ],
+    ids=lambda value: value.name if isinstance(value, Quiz) else "",
+)
+def test_an_answer_may_be_typed_in_many_ways(quiz, right):
+    assert {text: quiz.is_right(text) for text in right} == dict.fromkeys(right, True)
+
+
+@pytest.mark.parametrize(
+    ("quiz", "wrong"),
+    [
+        (NUMBER, ["-0.25", "0.27", "25", "0.25 0.25", "a quarter", ""]),
+        (NUMBERS, ["-1 0.5", "0.5", "0.5 1", "0.5 -1 0"]),
+        (CELLS, ["aD", "aD bD cD", "aDbD", "none"]),
+        (CHOICE, ["1", "3", "c", "0", "-1", "as", "two"]),
+    ],
+    ids=lambda value: value.name if isinstance(value, Quiz) else "",
+)
+def test_what_is_not_the_answer_is_wrong(quiz, wrong):
+    assert {text: quiz.is_right(text) for text in wrong} == dict.fromkeys(wrong, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("1 / 3", 1 / 3), ("−2", -2.0), ("150%", 1.5), ("−1e−3", -0.001)]
+)
+def test_a_number_is_read_as_a_person_means_it(text, value):
+    assert as_number(text) == pytest.approx(value)

@@ -1,0 +1,114 @@
+"""The Chinese catalogue has everything that the code says, as the code says it."""
+
+from __future__ import annotations
+
+import ast
+import gettext
+import re
+from string import Formatter
+
+import pytest
+
+from qkvsearch.lessons import LANGUAGES, LESSONS, lesson
+from qkvsearch.lessons.messages import DOMAIN, LOCALE, language, say
+from qkvsearch.lessons.parts import Text
+
+PO = LOCALE / "zh" / "LC_MESSAGES" / f"{DOMAIN}.po"
+LETTER = re.compile(r"[^\W\d_]")
+CHINESE = re.compile("[\u4e00-\u9fff]")
+
+
+@pytest.fixture(scope="module")
+def translations(script):
+    return script("translations")
+
+
+@pytest.fixture(scope="module")
+def written(translations):
+    """English → Chinese, as they stand in the .po."""
+    return {message.id: message.string for message in translations.catalog(PO) if message.id}
+
+
+@pytest.fixture(scope="module")
+def said(translations):
+    """What the code says."""
+    found = [message.id for message in translations.template() if message.id]
+    assert len(found) > 100
+    return found
+
+
+def test_every_language_has_a_catalogue_but_the_one_of_the_code():
+    assert {path.name for path in LOCALE.iterdir()} == set(LANGUAGES) - {"en"}
+
+
+def test_the_catalogue_holds_what_the_code_says_and_nothing_else(said, written):
+    hint = "run python docs/translations.py, then translate what is empty"
+    assert [message for message in said if message not in written] == [], hint
+    assert [message for message in written if message not in set(said)] == [], hint
+
+
+def test_nothing_is_empty_fuzzy_or_obsolete(translations):
+    catalog = translations.catalog(PO)
+    assert [message.id for message in catalog if message.id and not message.string] == []
+    assert [message.id for message in catalog if message.id and message.fuzzy] == []
+    assert list(catalog.obsolete) == []
+
+
+def test_a_translation_is_chinese(written):
+    worded = {english: chinese for english, chinese in written.items() if words(english)}
+    assert [english for english, chinese in worded.items() if not CHINESE.search(chinese)] == []
+
+
+def test_a_translation_has_the_places_of_the_original(written):
+    for english, chinese in written.items():
+        assert fields(chinese) == fields(english), english
+
+
+def test_no_text_holds_a_result_instead_of_computing_it(said):
+    assert [message for message in said if re.search(r"\d\.\d", message)] == []
+
+
+def test_a_message_is_never_put_together_before_it_is_translated(translations):
+    """The catalogue cannot find what is no literal; a name stands for one that was marked."""
+    for place, call in translations.calls():
+        bad = isinstance(call.args[0], ast.JoinedStr | ast.BinOp)
+        assert not bad, f"{place}, line {call.lineno}"
+
+
+def test_gettext_reads_what_the_catalogue_holds(written):
+    with PO.with_suffix(".mo").open("rb") as file:
+        compiled = gettext.GNUTranslations(file)
+    stale = "run python docs/translations.py"
+    assert {english: compiled.gettext(english) for english in written} == written, stale
+
+
+def test_what_is_said_is_chinese_within_and_english_without():
+    with language("zh"):
+        assert say("weights") == "权重"
+        with language("en"):
+            assert say("weights") == "weights"
+    assert say("weights") == "weights"
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_nothing_is_told_past_the_catalogue(name):
+    """Every sentence of a lesson is Chinese when Chinese is spoken."""
+    with language("zh"):
+        made = lesson(name)
+    texts = [part.text for step in made.steps for part in step.parts if isinstance(part, Text)]
+    texts += [
+        part.caption for step in made.steps for part in step.parts if hasattr(part, "caption")
+    ]
+    texts += [text for quiz in made.quizzes for text in (quiz.question, quiz.worked)]
+    texts += [made.title, made.goal, *(step.title for step in made.steps)]
+    assert [text for text in texts if not CHINESE.search(text)] == []
+
+
+def words(message):
+    """What is left of a message without the places for numbers: letters that a person reads."""
+    return LETTER.search(re.sub(r"\{\w+\}", "", message))
+
+
+def fields(message):
+    """The {places}, with how often each stands there; raises ValueError for a stray brace."""
+    return sorted(name for _, name, _, _ in Formatter().parse(message) if name is not None)
