@@ -9,7 +9,7 @@ demo: .venv/installed
 	$(BIN)/qkvsearch demo
 
 test: lint
-	$(BIN)/python -m pytest -n auto --dist loadgroup
+	$(BIN)/python -m pytest -q -n auto --dist loadgroup
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .
