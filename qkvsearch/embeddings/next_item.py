@@ -117,8 +117,8 @@ class NextItem(BaseEstimator):
     def check(self, X: Interactions) -> None:
         """Raise what `fit` would, at once."""
         self._check_parameters()
-        self._trainer()
         _require_sequences(X)
+        self._trainer()
 
     def fold_in(self, history: Any) -> np.ndarray:
         """The embedding (d,) of someone who met these items, by their ids, from the oldest on.
