@@ -237,9 +237,7 @@ qkv.open(path).recommend_all(file)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGKILL")
-@pytest.mark.parametrize(
-    ("fatal", "done"), [(1, 0), (2, 0), (3, 64), (14, 384), (15, 400), (16, 400)]
-)
+@pytest.mark.parametrize(("fatal", "done"), [(1, 0), (3, 64), (14, 384), (16, 400)])
 def test_a_killed_run_goes_on_and_ends_with_the_same_file(
     films, tmp_path, small_blocks, fatal, done
 ):
@@ -271,14 +269,14 @@ def test_blocks_are_smaller_for_a_larger_k_and_those_of_others_are_not_used(
 
 
 def test_memory_does_not_grow_with_the_users_nor_with_k(tmp_path, shop_items, monkeypatch):
-    monkeypatch.setattr(users, "BLOCK", 64)
-    monkeypatch.setattr(users, "ROWS", 64 * 40)
-    items = pd.DataFrame({"id": range(400), "title": [f"part {i}" for i in range(400)]})
+    monkeypatch.setattr(users, "BLOCK", 32)
+    monkeypatch.setattr(users, "ROWS", 32 * 12)
+    items = pd.DataFrame({"id": range(120), "title": [f"part {i}" for i in range(120)]})
 
     def peak(n_users, k):
         rng = np.random.default_rng(0)
         log = pd.DataFrame({"user": np.repeat(range(n_users), 5)})
-        log["item"] = rng.integers(400, size=len(log))
+        log["item"] = rng.integers(120, size=len(log))
         path = tmp_path / str(n_users)
         if not path.exists():
             qkv.build(path, items=items, interactions=log, encoder="corpus").close()
@@ -291,9 +289,9 @@ def test_memory_does_not_grow_with_the_users_nor_with_k(tmp_path, shop_items, mo
             finally:
                 tracemalloc.stop()
 
-    once = peak(300, 40)
-    assert peak(1200, 40) < 1.3 * once
-    assert peak(300, 400) < 1.3 * once
+    once = peak(100, 12)
+    assert peak(400, 12) < 1.3 * once
+    assert peak(100, 120) < 1.3 * once
 
 
 def test_what_is_the_same_for_all_blocks_is_made_once(films, tmp_path, small_blocks, monkeypatch):

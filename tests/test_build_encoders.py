@@ -95,37 +95,43 @@ def test_another_model_in_the_same_place_is_refused(
         engine.search("deep sea")
 
 
-@needs_static
-def test_a_second_pass_compares_words_and_adds_up(tmp_path, assert_adds_up):
-    with qkv.build(tmp_path, "sample:videos", encoder="static") as engine:
-        for query in ("river fishing", "how does attention work", "voyage"):
-            for heads in (None, ["lexical", "static", "token"], ["static", "token"]):
-                ranking = engine.search(query, heads=heads, k=120)
-                assert "token" in ranking[0].heads
-                for i in (0, 5, 99, 110)[: len(ranking)]:
-                    parts = ranking.explain(i)
-                    assert_adds_up([part.value for part in parts], ranking[i].score)
-                    assert_adds_up(ranking[i].heads.values(), ranking[i].score)
-            first, both = (
-                engine.search(query, heads=heads, k=100)
-                for heads in (["static"], ["static", "token"])
-            )
-            assert {hit.id for hit in first} == {hit.id for hit in both}
-        ranks = engine.search("river fishing", fusion="ranks")
-        assert "token" not in ranks[0].heads
-        with pytest.raises(QkvError, match="token head adds to scores"):
-            engine.search("river", heads=["lexical", "token"], fusion="ranks")
-        with pytest.raises(QkvError, match="name one"):
-            engine.search("river", heads=["token"])
+@pytest.fixture(scope="module")
+def static_videos(tmp_path_factory):
+    with qkv.build(tmp_path_factory.mktemp("ws"), "sample:videos", encoder="static") as engine:
+        yield engine
 
 
 @needs_static
-def test_nonsense_is_answered_with_a_note(tmp_path):
-    with qkv.build(tmp_path, "sample:videos", encoder="static") as engine:
-        (note,) = engine.search("zzqx wvvk").notes
-        assert "random letters" in note
-        assert not engine.search("fishing").notes
-        assert not engine.search("zzqx wvvk", heads=["lexical"]).notes
+@pytest.mark.xdist_group("static-videos")
+def test_a_second_pass_compares_words_and_adds_up(static_videos, assert_adds_up):
+    engine = static_videos
+    for query in ("river fishing", "how does attention work", "voyage"):
+        for heads in (None, ["lexical", "static", "token"], ["static", "token"]):
+            ranking = engine.search(query, heads=heads, k=120)
+            assert "token" in ranking[0].heads
+            for i in (0, 5, 99, 110)[: len(ranking)]:
+                parts = ranking.explain(i)
+                assert_adds_up([part.value for part in parts], ranking[i].score)
+                assert_adds_up(ranking[i].heads.values(), ranking[i].score)
+        first, both = (
+            engine.search(query, heads=heads, k=100) for heads in (["static"], ["static", "token"])
+        )
+        assert {hit.id for hit in first} == {hit.id for hit in both}
+    ranks = engine.search("river fishing", fusion="ranks")
+    assert "token" not in ranks[0].heads
+    with pytest.raises(QkvError, match="token head adds to scores"):
+        engine.search("river", heads=["lexical", "token"], fusion="ranks")
+    with pytest.raises(QkvError, match="name one"):
+        engine.search("river", heads=["token"])
+
+
+@needs_static
+@pytest.mark.xdist_group("static-videos")
+def test_nonsense_is_answered_with_a_note(static_videos):
+    (note,) = static_videos.search("zzqx wvvk").notes
+    assert "random letters" in note
+    assert not static_videos.search("fishing").notes
+    assert not static_videos.search("zzqx wvvk", heads=["lexical"]).notes
 
 
 def test_only_words_that_no_item_has_may_be_no_better_than_chance(tiny_bert, tmp_path):

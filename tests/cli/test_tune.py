@@ -55,7 +55,15 @@ def state(path):
         return engine.snapshot.folder.name, engine.snapshot.facts, hits
 
 
-def test_a_search_gives_one_object_and_says_each_trial(qkv, ws):
+@pytest.fixture
+def small(monkeypatch):
+    """Settings that are quickly learned; tests/evaluation draws from all of them."""
+    monkeypatch.setattr(
+        tuning, "draw", lambda rng, *_: SETTINGS | {"n_components": int(rng.integers(2, 9))}
+    )
+
+
+def test_a_search_gives_one_object_and_says_each_trial(qkv, ws, small):
     answer = qkv("-w", ws, "tune", "--trials", 2, "--format", "json")
     found = json.loads(answer.stdout)
     assert answer.code == 0
@@ -119,7 +127,7 @@ def test_settings_that_the_test_part_speaks_against_change_nothing(qkv, ws, foun
     assert state(ws) == before
 
 
-def test_what_an_earlier_search_found_is_judged_beside_what_is_tried(qkv, ws):
+def test_what_an_earlier_search_found_is_judged_beside_what_is_tried(qkv, ws, small):
     learn_tastes(ws, {"settings": SETTINGS, "protocol": "time"})
     answer = qkv("-w", ws, "tune", "--trials", 1, "--format", "json")
     found = json.loads(answer.stdout)

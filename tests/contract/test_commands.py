@@ -49,7 +49,7 @@ CALLS = {
     "teach": ["teach", "--list"],
     "evaluate search": ["evaluate", "search", "--queries", "q.tsv", "--qrels", "qrels.txt"],
     "evaluate recommend": ["evaluate", "recommend"],
-    "tune": ["-w", "tuned", "tune", "--trials", "2"],
+    "tune": ["-w", "tuned", "tune", "--trials", "1"],
     "info": ["info", "--verify"],
     "data list": ["data", "list"],
     "model list": ["model", "list"],

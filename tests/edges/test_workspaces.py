@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import pandas as pd
 import pytest
 
 from qkvsearch.workspace import FORMAT_VERSION, Workspace
@@ -151,10 +152,15 @@ main()
 
 @posix
 @pytest.mark.parametrize("limit", [100, 40_000, 200_000])
-def test_a_disk_that_is_full_ends_the_build_and_keeps_the_former(qkv_process, shop_copy, limit):
+def test_a_disk_that_is_full_ends_the_build_and_keeps_the_former(
+    qkv_process, shop_copy, tmp_path, limit
+):
     """No file may grow beyond `limit`: arrays first, then the database, refuse to be written."""
+    items = pd.DataFrame({"id": range(60), "title": [f"tool {i}" for i in range(60)]})
+    items.assign(note="x" * 5000).to_csv(tmp_path / "items.csv", index=False)
     before = build_of(shop_copy)
-    answer = qkv_process(limit, "-w", shop_copy, "build", "sample:videos", code=LIMITED)
+    build = ("-w", shop_copy, "build", tmp_path / "items.csv", "--text-columns", "title")
+    answer = qkv_process(limit, *build, code=LIMITED)
     assert (answer.code, answer.stdout) == (1, "")
     assert f"Error: {shop_copy}: cannot write the build: " in answer.stderr
     assert "full" in answer.stderr
@@ -201,10 +207,15 @@ main()
 
 @posix
 @pytest.mark.parametrize("step", ["fit", "save", "fsync", "write_tables"])
-def test_ctrl_c_during_a_build_exits_130_and_keeps_the_former(shop_copy, surroundings, step):
+def test_ctrl_c_during_a_build_exits_130_and_keeps_the_former(
+    shop_copy, shop_items, shop_log, surroundings, step
+):
     before = build_of(shop_copy)
+    shop_items.to_csv("items.csv", index=False)
+    shop_log.to_csv("log.csv", index=False)
+    files = ("--items", "items.csv", "--interactions", "log.csv")
     process = subprocess.Popen(
-        [sys.executable, "-c", WAITING, step, "-w", str(shop_copy), "build", "sample:movies"],
+        [sys.executable, "-c", WAITING, step, "-w", str(shop_copy), "build", *files],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

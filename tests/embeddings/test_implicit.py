@@ -92,9 +92,9 @@ class TestImplicitALS:
         losses = [objective(fitted, much_met) for fitted in fits]
         assert losses[0] > losses[1] > losses[2]
 
-    @pytest.mark.parametrize("n_components", [128, 130, 256, 300, 512])
+    @pytest.mark.parametrize("n_components", [130, 512])
     def test_blocks_of_components_end_at_the_exact_solution(self, scattered, n_components):
-        """By the users' half of the last iteration; 300 leaves padding in the last block."""
+        """By the users' half of the last iteration; 130 leaves padding in the last block."""
         settings = {"cg_steps": 20, "alpha0": 0.1, "reg": 0.05, "random_state": 0}
         before, after = (
             ImplicitALS(n_components, max_iter=n, **settings).fit(scattered) for n in (60, 61)
@@ -105,7 +105,7 @@ class TestImplicitALS:
         assert np.allclose(after.user_embeddings_, expected, atol=1e-3)
         assert np.abs(expected).max() > 0.05
 
-    @pytest.mark.parametrize("n_components", [256, 300, 512])
+    @pytest.mark.parametrize("n_components", [130, 512])
     def test_objective_falls_with_every_iteration_over_blocks(self, scattered, n_components):
         losses = [
             objective(
@@ -115,7 +115,7 @@ class TestImplicitALS:
         ]
         assert all(after < before for before, after in pairwise(losses))
 
-    @pytest.mark.parametrize("n_components", [64, 300])
+    @pytest.mark.parametrize("n_components", [64, 130])
     def test_many_components_give_the_same_bits_by_one_thread_and_by_two(
         self, scattered, n_components
     ):
