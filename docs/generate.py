@@ -138,28 +138,25 @@ def marked() -> dict[int, list[tuple[str, str]]]:
 
 
 def points_page(lessons: Sequence[Lesson]) -> str:
-    tests = marked()
     rows = []
     for number, what in enumerate(WHAT, start=1):
-        shown = [_first_step(one, number) for one in lessons]
-        checked = tests.get(number, [])[:1]
-        rows.append(
-            [
-                str(number),
-                what,
-                "; ".join(filter(None, shown)),
-                "".join(f"[`{name}`](../{path})" for path, name in checked),
-            ]
-        )
-    columns = ["point", "what", "lesson and step", "test"]
-    return f"{POINTS_INTRODUCTION}\n{table(columns, rows, [1, 2, 3])}\n"
+        places = "; ".join(filter(None, (_steps(one, number) for one in lessons)))
+        rows.append([str(number), what, places])
+    tests = [
+        f"- **{number}** " + ", ".join(f"[`{name}`](../{path})" for path, name in found)
+        for number, found in sorted(marked().items())
+    ]
+    shown = table(["point", "what", "lesson and step"], rows, [1, 2])
+    return "\n".join([POINTS_INTRODUCTION, shown, "", "## The tests", "", *tests, ""])
 
 
-def _first_step(one: Lesson, point: int) -> str:
-    for n, step in enumerate(one.steps, start=1):
-        if point in step.points:
-            return f"{one.name} {n}, *{step.title}*"
-    return ""
+def _steps(one: Lesson, point: int) -> str:
+    """The lesson's steps that show the point; where they are many, the first by its title."""
+    found = [(n, step.title) for n, step in enumerate(one.steps, start=1) if point in step.points]
+    named = [f"{n}, *{title}*" for n, title in found]
+    if len(named) > 2:
+        named = [named[0], ", ".join(str(n) for n, _ in found[1:])]
+    return f"{one.name} {', and '.join(named)}" if named else ""
 
 
 # --- the tables of the teacher's page ---

@@ -96,13 +96,16 @@ def command(output: Output, lang: str | None, **asked: Any) -> None:
       qkvsearch teach --all --format html -o course.html
       qkvsearch teach --answers class.csv --format json
     """
+    import numpy as np
+
     from qkvsearch.lessons import language
 
     own = {name: asked.pop(name) for name in OWN}
     what = Asked(**{**asked, "lesson": _name(asked["lesson"])})
     if what.lesson is None and any(value is not None for value in own.values()):
         raise click.UsageError("matrices, masks and sentences of your own go with a LESSON")
-    with language(lang or _spoken()):
+    # Where one's own numbers are too large for exp, ∞ and NaN say so.
+    with language(lang or _spoken()), np.errstate(all="ignore"):
         if what.answers is not None:
             _judge(what.answers, what.lesson, _given(own), output)
         elif what.lesson is None and not what.all_:
@@ -161,12 +164,12 @@ def _outline(what: Asked, output: Output) -> None:
 def _lessons(what: Asked, given: Given, output: Output) -> None:
     from qkvsearch.cli.lesson.forms import forms
     from qkvsearch.cli.lesson.reading import is_interactive, read, remember
-    from qkvsearch.lessons import LESSONS
+    from qkvsearch.lessons import LESSONS, lesson
 
     names = LESSONS if what.lesson is None else (what.lesson,)
     is_text = output.format == "table" and output.path is None
     is_whole, quizzes = what.step is None, not what.no_quiz
-    computed = (_only(_computed(name, given), what.step) for name in names)
+    computed = (_only(lesson(name, given), what.step) for name in names)
     if is_text and is_interactive() and what.plot is None:
         read(computed, quizzes, first=what.step or 1, is_whole=is_whole)
         return
@@ -182,23 +185,14 @@ def _lessons(what: Asked, given: Given, output: Output) -> None:
         remember(what.lesson)
 
 
-def _computed(name: str, given: Given) -> Lesson:
-    """The lesson; where one's own numbers are too large for exp, it shows ∞ and NaN."""
-    import numpy as np
-
-    from qkvsearch.lessons import lesson
-
-    with np.errstate(all="ignore"):
-        return lesson(name, given)
-
-
 def _only(lesson: Lesson, step: int | None) -> Lesson:
     """The lesson's one step, without questions; None is the whole lesson."""
     if step is None:
         return lesson
     if not 1 <= step <= len(lesson.steps):
-        steps = ", ".join(f"{n} {one.title}" for n, one in enumerate(lesson.steps, start=1))
-        raise QkvError(f"no step {step} in the lesson {lesson.name} (there are {steps})")
+        raise QkvError(
+            f"no step {step} in the lesson {lesson.name}: it has steps 1 to {len(lesson.steps)}"
+        )
     return replace(lesson, steps=lesson.steps[step - 1 : step], quizzes=[])
 
 

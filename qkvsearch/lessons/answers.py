@@ -22,12 +22,21 @@ DELIMITERS = ",;\t"
 
 @dataclass(frozen=True)
 class Answer:
-    """What someone answered. student: None where the file names nobody. place: where it stands."""
+    """What someone answered. student: None where the file names nobody. place: where it stands.
+
+    Raises `DataError` for an answer to no quiz.
+    """
 
     student: str | None
     quiz: str
     given: str
     place: str
+
+    def __post_init__(self) -> None:
+        # A phone begins a line with a capital.
+        object.__setattr__(self, "quiz", self.quiz.strip().casefold())
+        if not self.quiz:
+            raise DataError(f"{self.place}: the quiz is missing")
 
     @property
     def lesson(self) -> str:
@@ -46,7 +55,10 @@ class Judged:
         return self.quiz.is_right(self.answer.given)
 
     def to_record(self) -> dict[str, Any]:
-        """As JSON holds it; the right answer is a number, numbers, words, or the choice's text."""
+        """As JSON holds it; the right answer is a number, numbers, words, or the choice's text.
+
+        Numbers that JSON lacks are the words "inf", "-inf" and "nan".
+        """
         choices = self.quiz.choices
         right = self.quiz.solution if choices else self.quiz.to_record()["answer"]
         return {
@@ -125,8 +137,8 @@ def _of_csv(path: Path, text: str) -> Iterable[Answer]:
     for name in COLUMNS[1:]:
         if name not in names:
             raise DataError(
-                f"{path}: no column {name!r}{suggest(name, names)} (it needs quiz and answer, and "
-                "may have student)"
+                f"{path}: no column {name!r}{suggest(name, names)} (it has: {', '.join(names)}; it "
+                "needs quiz and answer, and may have student)"
             )
     for line, row in rows[1:]:
         if len(row) > len(names):
@@ -147,6 +159,8 @@ def _of_json(path: Path, text: str) -> Iterable[Answer]:
         raise DataError(f"{path}, {where}: {error.msg}") from None
     except RecursionError:
         raise DataError(f"{path}: nested too deeply") from None
+    except ValueError:  # Python reads a whole number of so many digits no further
+        raise DataError(f"{path}: a number in it has more digits than can be read") from None
     if not isinstance(found, dict):
         raise DataError(f'{path}: give {{"quiz": answer}}, or {{"student": {{"quiz": answer}}}}')
     for name, entry in found.items():

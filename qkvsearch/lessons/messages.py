@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from decimal import ROUND_HALF_UP, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ DOMAIN = "lessons"
 LANGUAGES = ("en", "zh")
 # Decimals of a number in a sentence or a matrix; all of them are in JSON.
 DECIMALS = 4
+# From here on a number is written with an exponent: 22 digits are no number to read.
+LARGE = 1e21
 
 _current: ContextVar[gettext.NullTranslations] = ContextVar("_current")
 
@@ -60,13 +63,18 @@ def mark(message: str) -> str:
 def shown(value: Any) -> str:
     """A number as a person reads it, a list of them in brackets, a word as it is.
 
+    What lies in the middle is rounded away from 0, as at school and in the page's script.
+
     >>> shown(2.0), shown(1 / 3), shown(-np.inf), shown([1.5, 2]), shown(6e-06), shown("a")
     ('2', '0.3333', '−∞', '[1.5, 2]', '6.0e-06', 'a')
+    >>> shown(0.03125), shown(-0.03125), shown(-1e300)
+    ('0.0313', '−0.0313', '−1e+300')
     """
     if isinstance(value, str):
         return value
     if isinstance(value, list | tuple | np.ndarray):
-        return f"[{', '.join(shown(entry) for entry in value)}]"
+        are_words = all(isinstance(entry, str) for entry in value)
+        return f"[{(say(', ') if are_words else ', ').join(map(shown, value))}]"
     number = float(value)
     if math.isnan(number):
         return "NaN"
@@ -74,5 +82,25 @@ def shown(value: Any) -> str:
         return "∞" if number > 0 else "−∞"
     if 0 < abs(number) < 10**-DECIMALS / 2:
         return f"{number:.1e}".replace("-", "−", 1) if number < 0 else f"{number:.1e}"
-    text = f"{number:.{DECIMALS}f}".rstrip("0").rstrip(".")
+    if abs(number) >= LARGE:
+        return repr(number).replace("-", "−")
+    rounded = Decimal(number).quantize(Decimal(1).scaleb(-DECIMALS), ROUND_HALF_UP)
+    text = f"{rounded:f}".rstrip("0").rstrip(".")
     return "0" if text in ("-0", "0") else text.replace("-", "−")
+
+
+def plain(value: Any) -> Any:
+    """Numbers and words as JSON has them, arrays as lists of them.
+
+    JSON has no infinity and no NaN; "inf", "-inf" and "nan" stand for them, and `float` reads them.
+
+    >>> plain(np.array([1.0, -np.inf])), plain(np.int64(3)), plain("a")
+    ([1.0, '-inf'], 3, 'a')
+    """
+    if isinstance(value, np.ndarray | list | tuple):
+        return [plain(entry) for entry in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from qkvsearch.lessons.workbench import PROJECTED, Workbench
 
 # More cells than a person looks at; a trace of n tokens writes n³ terms.
 MOST_TOKENS, MOST_WIDE = 26, 64
+DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 # What the command line calls the fields of `Given`.
 OPTIONS = {
     "inputs": "--input",
@@ -29,17 +31,17 @@ OPTIONS = {
 def read_matrix(path: Path) -> np.ndarray:
     """Numbers (rows, columns), float64: a row a line, apart by commas, semicolons, tabs or spaces.
 
-    A first line of words is taken for headings. Raises `DataError`, with the file, line and column,
-    for what is no number, for lines of unequal length, and for a file that cannot be read or is
-    larger than a lesson can show.
+    A first line of nothing but words is taken for headings. Raises `DataError`, with the file, line
+    and column, for what is no number or no CSV, for lines of unequal length, and for a file that
+    cannot be read or is larger than a lesson can show.
     """
     try:
         lines = path.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
         raise DataError(f"{path}: cannot read: {reason}") from None
-    rows = [(n, _entries(line)) for n, line in enumerate(lines, start=1) if line.strip()]
-    if rows and not any(_is_number(entry) for entry in rows[0][1]):
+    rows = [(n, _entries(path, n, line)) for n, line in enumerate(lines, 1) if line.strip()]
+    if rows and all(_is_word(entry) for entry in rows[0][1]):
         rows = rows[1:]
     if not rows:
         raise DataError(f"{path}: there are no numbers in it")
@@ -83,23 +85,39 @@ def with_own(bench: Workbench, own: Given) -> Workbench:
             f"--wq has {w_query.shape[1]} columns and --wk {w_key.shape[1]}: a query and a key are "
             "multiplied number by number, so both need as many"
         )
+    if len(x) == 1 and own.mask in ("padding", "both"):
+        raise DataError(
+            f"--mask {own.mask} hides the last input, and there is no other: give --input two rows "
+            "or more"
+        )
     labels = bench.rows if len(x) == len(bench.rows) else "abcdefghijklmnopqrstuvwxyz"[: len(x)]
     return replace(
         bench, matrices=matrices, rows=labels, columns=labels, mask=own.mask or bench.mask
     )
 
 
-def _entries(line: str) -> list[str]:
-    mark = next((mark for mark in ",;\t" if mark in line), None)
-    found = next(csv.reader([line], delimiter=mark)) if mark else line.split()
+def _entries(path: Path, n: int, line: str) -> list[str]:
+    mark = next((mark for mark in ";,\t" if mark in line), None)
+    try:
+        found = next(csv.reader([line], delimiter=mark)) if mark else line.split()
+    except csv.Error as error:
+        raise DataError(f"{path}, line {n}: cannot read: {error}") from None
+    if mark == ";":  # as spreadsheets part what has decimal commas
+        found = [DECIMAL_COMMA.sub(".", entry) for entry in found]
     return [entry.strip() for entry in found]
 
 
-def _is_number(entry: str) -> bool:
+def _is_word(entry: str) -> bool:
     try:
-        return bool(np.isfinite(float(entry)))
+        float(entry)
     except ValueError:
-        return False
+        return True
+    return False
+
+
+def _is_number(entry: str) -> bool:
+    """Of one that is finite; Python reads 1_0 as 10, a person does not."""
+    return not _is_word(entry) and "_" not in entry and bool(np.isfinite(float(entry)))
 
 
 def refuse(given: Given, lesson: str, *taken: str) -> None:

@@ -47,6 +47,7 @@ class Given:
 
     inputs (n, d_in), w_query, w_key (d_in, d), w_value (d_in, dv), each None for the lesson's own.
     mask: in place of the lesson's. sentence, and which encoder reads it; None for the lesson's.
+    What is no character in a sentence (half a pair of UTF-16) becomes U+FFFD.
     """
 
     inputs: np.ndarray | None = None
@@ -56,6 +57,12 @@ class Given:
     mask: MaskName | None = None
     sentence: str | None = None
     encoder: str | None = None
+
+    def __post_init__(self) -> None:
+        # A shell hands over bytes that are no UTF-8 as such halves; a page cannot be written so.
+        if self.sentence is not None:
+            read = self.sentence.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            object.__setattr__(self, "sentence", read)
 
 
 @dataclass(frozen=True)
@@ -94,10 +101,17 @@ class Matrix:
     visible: np.ndarray | None = None
 
     @classmethod
-    def of(cls, step: TraceStep, name: str, symbols: bool = False) -> Matrix:
+    def of(
+        cls,
+        step: TraceStep,
+        name: str,
+        symbols: bool = False,
+        visible: np.ndarray | None = None,
+    ) -> Matrix:
         """A step of a trace; a weighted value's vectors stand beside one another.
 
-        A symbol of the outputs is a whole row's, so it stands in the first column.
+        visible: bool (rows, columns), the mask that the step was computed under. A symbol of the
+        outputs is a whole row's, so it stands in the first column.
         """
         array = np.asarray(step.array)
         columns: Sequence[str] = step.columns
@@ -105,7 +119,7 @@ class Matrix:
             columns = [f"{c}{j + 1}" for c in columns for j in range(array.shape[2])]
             array = array.reshape(len(array), -1)
         written = step.symbols.astype(str) if symbols else None
-        return cls(name, array, step.rows, columns, ROLES[step.name], written)
+        return cls(name, array, step.rows, columns, ROLES[step.name], written, visible)
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,19 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.lessons.messages import say, shown
+from qkvsearch.lessons.messages import plain, say, shown
 
-NUMBER = re.compile(r"[-+−]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+−]?\d+)?(?:\s*/\s*\d+\.?\d*)?(?:\s*%)?")
+NUMBER = re.compile(
+    r"[-+−]?(?:∞|(?<![a-z])(?:inf(?:inity)?|nan)(?![a-z])"
+    r"|(?:\d+\.?\d*|\.\d+)(?:e[-+−]?\d+)?(?:\s*/\s*\d+\.?\d*)?(?:\s*%)?)",
+    re.IGNORECASE,
+)
 # Between the entries of a list, in either language.
-SEPARATORS = re.compile(r"[\s,;，、；]+")
+SEPARATORS = re.compile(r"[\s,;、]+|(?<=[a-z\d])和(?=[a-z\d])", re.IGNORECASE)
+AND = {"and", "和"}
+DECIMAL_COMMA = re.compile(r"(?<![\d.,])(\d+),(\d+)(?![.,]?\d)")
+# The letters, digits and signs of a Chinese keyboard, as wide as a character.
+FULL_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 
 
 @dataclass(frozen=True)
@@ -36,29 +44,38 @@ class Quiz:
     def is_right(self, given: str) -> bool:
         """Whether a typed answer is right. Fractions, percent and either language's commas count.
 
+        A comma is a decimal one where there are too many numbers otherwise: 0,25 for 0.25.
+
         >>> Quiz("a.1", "1/3 of 100%?", 1 / 3, "").is_right("33.3%")
         True
         >>> Quiz("a.2", "Which cells?", frozenset({"aD", "bD"}), "").is_right("bd, ad")
         True
         """
-        given = given.strip()
+        given = narrow(given.strip())
         if self.choices:
             return self._chosen(given) == self.answer
         if isinstance(self.answer, frozenset):
+            asked = {narrow(word).casefold() for word in self.answer}
             words = {word.casefold() for word in SEPARATORS.split(given) if word}
-            words -= {say("none").casefold()}
-            return words == {word.casefold() for word in self.answer}
-        numbers = [as_number(text) for text in NUMBER.findall(given)]
+            # Any of these may be a token, too.
+            return words - ({say("none").casefold()} | AND - asked) == asked
         wanted = np.atleast_1d(np.asarray(self.answer, dtype=float))
-        return len(numbers) == len(wanted) and bool(
-            np.all(np.abs(np.array(numbers) - wanted) <= self.tolerance)
+        found = NUMBER.findall(given)
+        if len(found) != len(wanted):
+            found = NUMBER.findall(DECIMAL_COMMA.sub(r"\1.\2", given))
+        numbers = [as_number(text) for text in found]
+        # Infinities are near themselves alone, and so is NaN.
+        return len(numbers) == len(wanted) and np.allclose(
+            numbers, wanted, rtol=0, atol=self.tolerance, equal_nan=True
         )
 
     def _chosen(self, given: str) -> int | None:
         """By number, from 1 as it is shown, by letter, or in full."""
-        for place, choice in enumerate(self.choices):
-            names = (str(place + 1), "abcdefgh"[place], choice.casefold())
-            if given.casefold().rstrip(").") in names:
+        given, texts = given.casefold(), [narrow(choice).casefold() for choice in self.choices]
+        if given in texts:  # which may end in what follows a number or a letter: 2) or b.
+            return texts.index(given)
+        for place, text in enumerate(texts):
+            if given.rstrip(").") in (str(place + 1), "abcdefgh"[place], text):
                 return place
         return None
 
@@ -72,29 +89,37 @@ class Quiz:
         return shown(self.answer)
 
     def to_record(self) -> dict[str, Any]:
-        """As JSON holds it."""
-        answer: Any = self.answer
-        if isinstance(answer, frozenset):
-            answer = sorted(answer)
-        elif np.ndim(answer):
-            answer = [float(entry) for entry in answer]
+        """As JSON holds it; an answer that JSON has no number for is "inf", "-inf" or "nan"."""
+        if isinstance(self.answer, frozenset):
+            answer = sorted(self.answer)
+        else:
+            answer = np.asarray(self.answer, dtype=float).tolist()
         return {
             "name": self.name,
             "question": self.question,
             "choices": list(self.choices),
-            "answer": answer,
+            "answer": plain(answer),
             "tolerance": self.tolerance,
             "worked": self.worked,
         }
 
 
+def narrow(text: str) -> str:
+    """Full-width letters, digits and signs as ASCII has them; a small ² stays what it is.
+
+    >>> narrow("Ｃ，０．５％")
+    'C,0.5%'
+    """
+    return text.translate(FULL_WIDTH)
+
+
 def as_number(text: str) -> float:
     """What a person means by it.
 
-    >>> as_number("−1.5"), as_number("1/4"), as_number("25%"), as_number("1/0")
-    (-1.5, 0.25, 0.25, nan)
+    >>> as_number("−1.5"), as_number("1/4"), as_number("25%"), as_number("1/0"), as_number("−∞")
+    (-1.5, 0.25, 0.25, nan, -inf)
     """
     share = 0.01 if text.endswith("%") else 1.0
-    top, _, bottom = text.rstrip("%").replace("−", "-").partition("/")
+    top, _, bottom = text.rstrip("%").replace("−", "-").replace("∞", "inf").partition("/")
     below = float(bottom) if bottom else 1.0
     return share * float(top) / below if below else math.nan

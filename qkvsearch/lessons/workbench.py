@@ -69,6 +69,11 @@ class Workbench:
     def is_projected(self) -> bool:
         return "inputs" in self.matrices
 
+    @property
+    def visible(self) -> np.ndarray | None:
+        """The mask to begin with: bool (L, S), True = may attend; None hides nothing."""
+        return mask_of(self.mask, len(self.rows), len(self.columns), self.padded)
+
     def steps(
         self, matrices: Mapping[str, np.ndarray] | None = None, **changed: Any
     ) -> dict[str, np.ndarray]:
@@ -91,7 +96,10 @@ class Workbench:
         temperature: float | None = None,
         normalize: str | None = None,
     ) -> Trace:
-        """The engine's own record of the computation."""
+        """The engine's own record of the computation.
+
+        Numbers too large for exp give ∞ and NaN, without a warning: the reader sees them.
+        """
         queries, keys = ("inputs",) * 2 if self.is_projected else ("queries", "keys")
         L, S = len(matrices[queries]), len(matrices[keys])
         wide = matrices["w_query"] if self.is_projected else matrices["queries"]
@@ -101,20 +109,15 @@ class Workbench:
             "scale": scale / (temperature or self.temperature),
             "normalize": normalize or self.normalize,
         }
-        if self.is_projected:
+        with np.errstate(all="ignore"):
             # Values that nobody asked for still have to fit.
-            w_value = matrices.get("w_value", matrices["w_key"])
-            x, w_query, w_key = (matrices[name] for name in PROJECTED[:3])
-            return trace_self_attention(x, w_query, w_key, w_value, tokens=self.rows, **options)
-        values = matrices.get("values", matrices["keys"])
-        return trace(
-            matrices["queries"],
-            matrices["keys"],
-            values,
-            query_labels=self.rows,
-            key_labels=self.columns,
-            **options,
-        )
+            if self.is_projected:
+                w_value = matrices.get("w_value", matrices["w_key"])
+                x, w_query, w_key = (matrices[name] for name in PROJECTED[:3])
+                return trace_self_attention(x, w_query, w_key, w_value, tokens=self.rows, **options)
+            values = matrices.get("values", matrices["keys"])
+            labels = {"query_labels": self.rows, "key_labels": self.columns}
+            return trace(matrices["queries"], matrices["keys"], values, **labels, **options)
 
     @property
     def _has_values(self) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shutil
 from contextlib import contextmanager
+from functools import cache
 
 import pytest
 
@@ -19,7 +20,7 @@ READ = """bench => Object.fromEntries(
   [...bench.querySelectorAll("table[data-given], table[data-step]")].map(table => [
     table.dataset.given ?? table.dataset.step,
     [...table.tBodies[0].rows].map(row =>
-      [...row.querySelectorAll("td")].map(cell => Number(cell.dataset.value))),
+      [...row.querySelectorAll("td")].map(cell => numbers.held(cell.dataset.value))),
   ]))"""
 
 
@@ -47,6 +48,20 @@ def file(chromium, course, tmp_path_factory):
     path = tmp_path_factory.mktemp("page") / "course.html"
     path.write_text(to_page(list(course.values())), encoding="utf-8")
     return path
+
+
+@pytest.fixture(scope="session")
+def lesson_file(chromium, course, tmp_path_factory):
+    """The page of a lesson alone, by its name: a tenth of the whole to open."""
+    folder = tmp_path_factory.mktemp("lessons")
+
+    @cache
+    def of(name):
+        path = folder / f"{name}.html"
+        path.write_text(to_page([course[name]]), encoding="utf-8")
+        return path
+
+    return of
 
 
 @pytest.fixture(scope="session")
@@ -93,9 +108,9 @@ def workbenches(course):
 
 
 @pytest.fixture
-def bench(visit, file):
+def bench(visit, lesson_file):
     """The workbench of the eight steps, on a page of its own."""
-    with visit(file) as page:
+    with visit(lesson_file("self-attention")) as page:
         yield page.locator('[data-bench="self-attention.layer"]')
 
 

@@ -40,13 +40,13 @@ def write(section, control, value):
 
 @pytest.mark.parametrize("name", LESSONS)
 def test_whatever_is_edited_is_computed_as_the_engine_does(
-    name, visit, file, workbenches, matrices
+    name, visit, lesson_file, workbenches, matrices
 ):
     """Random cells, then every mask, normalizer, and random scales, from random matrices on."""
     rng = np.random.default_rng(zlib.crc32(name.encode()))
     ours = [bench for lesson, bench in workbenches if lesson.name == name]
     assert ours
-    with visit(file) as page:
+    with visit(lesson_file(name)) as page:
         for bench in ours:
             section = page.locator(f'[data-bench="{name}.{bench.name}"]')
             agree(matrices(section), bench, {})

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from qkvsearch.lessons import LESSONS
+from qkvsearch.lessons import LESSONS, Given, language, lesson
+from qkvsearch.lessons.exports.page import to_page
+from qkvsearch.lessons.messages import say
+from qkvsearch.lessons.quizzes import Quiz
 
 pytestmark = pytest.mark.xdist_group("browser")
 
@@ -36,12 +41,49 @@ ANSWERS += [
     "aD, bD, cD",
     "is 4",
     "1,5",
+    "none",
+    "None, aD",
+    "2√3",
+    "∞",
+    "−inf",
+    "NaN",
+    "banana, information",
+    "0,25",
+    "−33,3 %",
+    "0,5 0,5",
+    "1,14; 2,86",
+    "0,2,5",
+    "０．２５",
+    "３²",
+    "a and D",
+    "a和D、ｂ",
+    "AND, c",
+]
+# As numbers of the reader's own may make them.
+NOT_FINITE = [
+    Quiz("odd.1", "?", np.inf, ""),
+    Quiz("odd.2", "?", (-np.inf, 1.0), ""),
+    Quiz("odd.3", "?", np.nan, ""),
+    Quiz("odd.4", "?", (np.nan, np.nan), ""),
+]
+# Each is what one of the answers says that is written in an unusual way.
+TYPED = [
+    Quiz("odd.5", "?", frozenset(), ""),
+    Quiz("odd.6", "?", frozenset({"a", "D"}), ""),
+    Quiz("odd.7", "?", frozenset({"a", "b", "D"}), ""),
+    Quiz("odd.8", "?", frozenset({"and", "c"}), ""),
+    Quiz("odd.9", "?", 0.25, ""),
+    Quiz("odd.10", "?", -0.333, ""),
+    Quiz("odd.11", "?", (1.14, 2.86), ""),
+    Quiz("odd.12", "?", 32.0, ""),
 ]
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_a_wrong_answer_shows_the_worked_step_and_a_right_one_is_right(name, course, visit, file):
-    with visit(file) as page:
+def test_a_wrong_answer_shows_the_worked_step_and_a_right_one_is_right(
+    name, course, visit, lesson_file
+):
+    with visit(lesson_file(name)) as page:
         assert course[name].quizzes
         for quiz in course[name].quizzes:
             form = page.locator(f'[data-quiz="{quiz.name}"]')
@@ -70,15 +112,56 @@ def right_answer(quiz):
     return ", ".join(map(repr, np.atleast_1d(quiz.answer).astype(float).tolist()))
 
 
-def test_an_answer_is_judged_as_python_judges_it(course, visit, file):
-    quizzes = [quiz for lesson in course.values() for quiz in lesson.quizzes if not quiz.choices]
-    with visit(file) as page:
-        for quiz in quizzes:
+def test_an_answer_is_judged_as_python_judges_it(course, visit, lesson_file):
+    quizzes = [quiz for one in course.values() for quiz in one.quizzes if not quiz.choices]
+    odd = [*NOT_FINITE, *TYPED]
+    with visit(lesson_file("masks")) as page:
+        for quiz in [*quizzes, *odd]:
             given = [*ANSWERS, quiz.solution, right_answer(quiz)]
-            judged = page.evaluate(
-                "([given, answer, tolerance]) =>"
-                " given.map(text => numbers.isRight(text, answer, tolerance))",
-                [given, quiz.to_record()["answer"], quiz.tolerance],
-            )
+            judged = page.evaluate(JUDGE, [given, asked(quiz), say("none")])
             assert judged == [quiz.is_right(text) for text in given], quiz.name
-            assert judged[-1]
+            assert judged[-2:] == [True, True], quiz.name
+
+
+JUDGE = "([given, quiz, none]) => given.map(text => numbers.isRight(text, quiz, none))"
+
+
+def asked(quiz):
+    """As the page's form holds it."""
+    kind = "words" if isinstance(quiz.answer, frozenset) else "numbers"
+    return {"kind": kind, "answer": quiz.to_record()["answer"], "tolerance": quiz.tolerance}
+
+
+@pytest.mark.parametrize("spoken", ["en", "zh"])
+def test_no_word_at_all_is_said_in_the_readers_language(spoken, visit, tmp_path):
+    with language(spoken):
+        none = Quiz("masks.1", "?", frozenset(), "")
+        path = written(tmp_path, replace(lesson("masks"), quizzes=[none]))
+        typed = say("none")
+    with visit(path) as page:
+        form = page.locator('[data-quiz="masks.1"]')
+        for text, verdict in (("a", "wrong"), (typed, "right"), ("b", "wrong"), ("", "right")):
+            form.locator("input").fill(text)
+            form.locator("input").press("Enter")
+            assert form.get_attribute("data-verdict") == verdict
+
+
+def test_numbers_too_large_are_asked_and_answered_all_the_same(visit, tmp_path):
+    """The page's own check of `visit` is that its script raised nothing."""
+    with np.errstate(all="ignore"):
+        own = lesson("self-attention", Given(inputs=1e300 * np.eye(3, 4)))
+        path = written(tmp_path, replace(own, quizzes=NOT_FINITE))
+    with visit(path) as page:
+        for quiz in NOT_FINITE:
+            form = page.locator(f'[data-quiz="{quiz.name}"]')
+            answer(form, quiz, is_right=False)
+            assert form.get_attribute("data-verdict") == "wrong"
+            form.locator("input").fill(quiz.solution)
+            form.locator("input").press("Enter")
+            assert form.get_attribute("data-verdict") == "right"
+
+
+def written(folder, one):
+    path = folder / "page.html"
+    path.write_text(to_page([one]), encoding="utf-8")
+    return path

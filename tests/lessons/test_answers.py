@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+import numpy as np
 import pytest
 
 from qkvsearch.errors import DataError, UnknownIdError
@@ -25,6 +26,10 @@ FORMS = {
     "marked.csv": "\ufeff" + CSV.replace("\n", "\r\n") + "\r\n,,\r\n",
     "other order.txt": f"Answer,Student,Quiz,Time\n12,Ada,{SCORE},9\nthey are equal,Ada,{EQUAL},9\n"
     f"13,Bo,{SCORE},9\n",
+    "capitals.csv": CSV.replace("self", "Self").replace("attention", "ATTENTION"),
+    "capitals.json": json.dumps(
+        {"Ada": {SCORE.title(): 12, EQUAL.upper(): "they are equal"}, "Bo": {f" {SCORE}": 13}}
+    ),
     "people.json": json.dumps({"Ada": {SCORE: 12, EQUAL: "they are equal"}, "Bo": {SCORE: 13.0}}),
 }
 
@@ -86,6 +91,18 @@ def test_no_answer_is_a_wrong_one(write):
         assert not judged.is_right
 
 
+def test_a_decimal_comma_is_right_where_semicolons_part_the_columns(write):
+    name, half = next((q.name, q) for q in lesson("softmax").quizzes if is_fraction(q))
+    right = str(round(float(half.answer), 3)).replace(".", ",")
+    (judged,) = judge(read_answers(write(f"quiz;answer\n{name};{right}\n")))
+    assert "," in judged.answer.given
+    assert judged.is_right
+
+
+def is_fraction(quiz):
+    return not quiz.choices and isinstance(quiz.answer, float) and quiz.answer % 1 > 0
+
+
 def test_answers_to_other_lessons_are_left_out_of_one(write):
     path = write(f"quiz,answer\nmasks.1,1\n{SCORE},12\n")
     assert [one.quiz.name for one in judge(read_answers(path), only="self-attention")] == [SCORE]
@@ -98,6 +115,17 @@ def test_answers_are_judged_by_the_readers_own_numbers(write):
     path = write(f"quiz,answer\n{SCORE},48\n")
     (judged,) = judge(read_answers(path), "self-attention", own)
     assert judged.is_right
+
+
+def test_a_record_is_json_even_where_the_readers_numbers_are_too_large(write):
+    own = Given(inputs=np.array([[1e300] * 4, [1e300] * 4, [1e300, -1e300, 0, 1]]))
+    with np.errstate(all="ignore"):
+        asked = {quiz.name: quiz.solution for quiz in lesson("self-attention", own).quizzes}
+        judged = judge(read_answers(write(json.dumps(asked), "a.json")), given=own)
+    records = [one.to_record() for one in judged]
+    assert json.loads(json.dumps(records, allow_nan=False)) == records
+    assert records[0]["answer"] == "-inf"
+    assert all(record["right"] for record in records)
 
 
 @pytest.mark.parametrize("only", [None, "self-attention"])
@@ -121,7 +149,10 @@ def test_an_unknown_quiz_is_named_with_its_line_and_near_ones(write, name, said,
         ("a.csv", "", "no answers in it"),
         ("a.csv", "quiz,answer\n", "no answers in it"),
         ("a.csv", "quiz,anser\nmasks.1,3\n", "no column 'answer'; did you mean anser"),
-        ("a.csv", "name,answer\nAda,3\n", "no column 'quiz'"),
+        ("a.csv", "name,answer\nAda,3\n", "no column 'quiz' (it has: name, answer; it needs"),
+        ("a.csv", "quiz,answer\nmasks.1,3\n , 4\n", "line 3: the quiz is missing"),
+        ("a.csv", "answer,quiz\n3\n", "line 2: the quiz is missing"),
+        ("a.json", '{"Ada": {"": 3}}', "Ada: the quiz is missing"),
         ("a.csv", "quiz,answer\nmasks.1,3\nmasks.2,a,b\n", "line 3: 3 cells under 2 headings"),
         ("a.csv", 'quiz,answer\nmasks.1,"3\n', "line"),
         ("a.csv", b"quiz,answer\nmasks.1,\xff\n", "no text in UTF-8"),
@@ -130,6 +161,7 @@ def test_an_unknown_quiz_is_named_with_its_line_and_near_ones(write, name, said,
         ("a.json", '{"masks.1": true}', "the answer to masks.1 is True"),
         ("a.json", '{"Ada": {"masks.1": {}}}', "the answer to masks.1 is {}"),
         ("a.json", "[" * 100_000, "nested"),
+        ("a.json", '{"masks.1": ' + "9" * 5000 + "}", "more digits than can be read"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_said_with_the_place(write, name, content, said):

@@ -12,7 +12,7 @@ import pytest
 from nbclient import NotebookClient
 from rich.cells import cell_len
 
-from qkvsearch.lessons import LESSONS, language, lesson
+from qkvsearch.lessons import LESSONS, Given, language, lesson
 from qkvsearch.lessons.exports.document import to_document
 from qkvsearch.lessons.exports.markdown import to_markdown
 from qkvsearch.lessons.exports.notebook import to_notebook
@@ -24,6 +24,10 @@ from qkvsearch.lessons.workbench import Workbench
 pytestmark = pytest.mark.xdist_group("the whole course")  # computed once, by one process
 
 EVERY = pytest.mark.parametrize("name", LESSONS)
+# A reader's own inputs and weights: other shapes than the lessons' own.
+RNG = np.random.default_rng(0)
+SHAPES = {"inputs": (5, 3), "w_query": (3, 2), "w_key": (3, 2), "w_value": (3, 4)}
+OWN = {name: RNG.normal(size=shape) for name, shape in SHAPES.items()}
 BARS = re.compile(r"(?<!\\)\|")
 
 
@@ -135,7 +139,31 @@ def test_markdown_says_what_is_hidden_and_escapes_what_is_no_markup(odd):
 @EVERY
 def test_a_notebook_computes_what_the_lesson_found(taught, name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    made = taught(name)
+    same_in_a_notebook(taught(name))
+
+
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("self-attention", Given(mask="padding")),
+        ("self-attention", Given(mask="look-ahead")),
+        ("self-attention", Given(mask="both")),
+        ("self-attention", Given(**OWN)),
+        ("self-attention", Given(**OWN, mask="both")),
+        ("masks", Given(**OWN, mask="look-ahead")),
+        ("masks", Given(mask="both")),
+        ("search", Given(sentence="attention query")),
+        ("context", Given(sentence="a dog is a dog")),
+    ],
+)
+def test_a_notebook_computes_what_the_lesson_found_of_ones_own(name, given, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    same_in_a_notebook(lesson(name, given))
+
+
+def same_in_a_notebook(made):
+    """Whether each cell of code gives what its step found, and each workbench its steps."""
+    name = made.name
     notebook = nbformat.reads(to_notebook([made]), as_version=4)
     nbformat.validate(notebook)
     namespace, results = {}, {}

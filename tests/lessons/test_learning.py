@@ -11,7 +11,7 @@ from qkvsearch.errors import DataError, QkvError
 from qkvsearch.lessons import Given, lesson
 from qkvsearch.lessons.course import learning, learning_at_work
 from qkvsearch.lessons.course.context_outputs import ANIMAL, meanings
-from qkvsearch.lessons.parts import Curve
+from qkvsearch.lessons.parts import Curve, Text
 from qkvsearch.lessons.workbench import Workbench
 
 
@@ -65,6 +65,16 @@ def test_the_column_convention_is_the_transpose(course):
     np.testing.assert_allclose(found["weights"].sum(axis=0), np.ones(3))
     np.testing.assert_allclose(found["weights"].T, found["rows"]["weights"], rtol=1e-12)
     np.testing.assert_allclose(found["O"].T, found["rows"]["outputs"], rtol=1e-12)
+
+
+@pytest.mark.point(31)
+def test_how_far_columns_are_from_rows_is_computed_and_told(course, monkeypatch):
+    assert course.showing(31).found["apart"] < 1e-12
+    right = learning.turned
+    monkeypatch.setattr(learning, "turned", lambda *given: [a + 0.25 for a in right(*given)])
+    wrong = learning.columns()
+    assert wrong.found["apart"] == pytest.approx(0.25)
+    assert any("by 0.25 at most" in part.text for part in wrong.parts if isinstance(part, Text))
 
 
 @pytest.mark.point(32)

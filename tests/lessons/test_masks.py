@@ -276,6 +276,10 @@ def test_numbers_and_a_mask_of_ones_own():
 def test_what_does_not_fit_is_refused():
     with pytest.raises(DataError, match="give 3 or more"):
         lesson("masks", Given(inputs=np.ones((2, 3))))
+    for width in (1, 2):  # of so few, LayerNorm leaves 0 or a sign
+        fits = dict.fromkeys(("w_query", "w_key", "w_value"), np.ones((width, 2)))
+        with pytest.raises(DataError, match=f"{width} columns are too few"):
+            lesson("masks", Given(inputs=np.eye(4, width), **fits))
     with pytest.raises(DataError, match="--sentence"):
         lesson("masks", Given(sentence="I saw a saw"))
 

@@ -9,18 +9,25 @@ import json
 import numpy as np
 import pytest
 
-from qkvsearch.lessons import LESSONS, lesson
+from qkvsearch.lessons import LESSONS
 from qkvsearch.lessons.quizzes import Quiz, as_number
 
 NUMBER = Quiz("a.1", "?", 0.25, "")
 NUMBERS = Quiz("a.2", "?", (0.5, -1.0), "")
 CELLS = Quiz("a.3", "?", frozenset({"aD", "bD"}), "")
+TOKENS = Quiz("a.9", "?", frozenset({"c", "and"}), "")
+MINUS = Quiz("a.10", "?", -0.25, "")
+SQUARE = Quiz("a.11", "?", 32.0, "")
 CHOICE = Quiz("a.4", "?", 1.0, "", choices=("less", "as much", "more"))
+SENTENCE = Quiz("a.5", "?", 1.0, "", choices=("It grows (a lot)", "It grows (a bit).", "b."))
+MOST = Quiz("a.6", "?", np.inf, "")
+ODD = Quiz("a.7", "?", (-np.inf, np.nan), "")
+NONE = Quiz("a.8", "?", frozenset(), "")
 
 
 @pytest.fixture(scope="module")
-def course():
-    return {name: lesson(name).quizzes for name in LESSONS}
+def course(taught):
+    return {name: taught(name).quizzes for name in LESSONS}
 
 
 @pytest.mark.parametrize("name", LESSONS)
@@ -65,9 +72,18 @@ class TestEveryLesson:
     ("quiz", "right"),
     [
         (NUMBER, ["0.25", ".25", " 1/4 ", "25%", "2.5e-1", "0.259", "= 0.25"]),
+        (NUMBER, ["0,25", "25,0%", "+0,25", "０．２５", "２５％", "０,２５"]),
+        (MINUS, ["-0,25", "−0,25", "－０．２５"]),
         (NUMBERS, ["0.5 -1", "[0.5, −1]", "1/2，-1", "(0.5; -1.0)", "50%、−1"]),
+        (NUMBERS, ["0,5 -1,0", "0,5; −1,0", "0,5, -1", "0.5,-1"]),
         (CELLS, ["aD bD", "bd, AD", "aD，bD", "bD;aD"]),
-        (CHOICE, ["2", "b", "B)", "2.", "As Much"]),
+        (CELLS, ["aD and bD", "aD, AND bD", "aD 和 bD", "aD和bD", "ａＤ、ｂＤ"]),
+        (TOKENS, ["c and", "and, C"]),
+        (CHOICE, ["2", "b", "B)", "2.", "As Much", "２", "Ｂ）"]),
+        (SENTENCE, ["2", "b", "B)", "it grows (a bit)."]),
+        (MOST, ["∞", "inf", "Inf", "+infinity", "it is ∞", "1e999"]),
+        (ODD, ["−∞ NaN", "[-inf, nan]", "-Infinity; NAN"]),
+        (NONE, ["none", "None", "", " , "]),
     ],
     ids=lambda value: value.name if isinstance(value, Quiz) else "",
 )
@@ -79,14 +95,31 @@ def test_an_answer_may_be_typed_in_many_ways(quiz, right):
     ("quiz", "wrong"),
     [
         (NUMBER, ["-0.25", "0.27", "25", "0.25 0.25", "a quarter", ""]),
-        (NUMBERS, ["-1 0.5", "0.5", "0.5 1", "0.5 -1 0"]),
-        (CELLS, ["aD", "aD bD cD", "aDbD", "none"]),
+        (NUMBER, ["0,2,5", "0, 25", "25,0", "0.25,0"]),
+        (SQUARE, ["3²"]),
+        (NUMBERS, ["-1 0.5", "0.5", "0.5 1", "0.5 -1 0", "0,5"]),
+        (CELLS, ["aD", "aD bD cD", "aDbD", "none", "aD和", "aD and cD"]),
+        (TOKENS, ["c", "c 和"]),
         (CHOICE, ["1", "3", "c", "0", "-1", "as", "two"]),
+        (SENTENCE, ["It grows (a lot)", "a", "3", "b."]),
+        (MOST, ["−∞", "1e300", "information", "infinite", "nan", ""]),
+        (ODD, ["NaN −∞", "−∞", "−∞ banana", "−∞ 0", "∞ NaN"]),
+        (NONE, ["a", "none a", "0"]),
     ],
     ids=lambda value: value.name if isinstance(value, Quiz) else "",
 )
 def test_what_is_not_the_answer_is_wrong(quiz, wrong):
     assert {text: quiz.is_right(text) for text in wrong} == dict.fromkeys(wrong, False)
+
+
+@pytest.mark.parametrize(
+    ("quiz", "answer"), [(MOST, "inf"), (ODD, ["-inf", "nan"]), (NONE, []), (NUMBER, 0.25)]
+)
+def test_a_record_has_words_for_numbers_that_json_lacks(quiz, answer):
+    record = quiz.to_record()
+    assert record["answer"] == answer
+    assert json.loads(json.dumps(record, allow_nan=False)) == record
+    assert quiz.is_right(quiz.solution)
 
 
 @pytest.mark.parametrize(

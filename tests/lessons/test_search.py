@@ -11,6 +11,7 @@ from qkvsearch.errors import QkvError
 from qkvsearch.lessons import Given, lesson
 from qkvsearch.lessons.course.search import Catalogue, hard, workbench
 from qkvsearch.lessons.course.search_catalogue import LETTERS, TAGS, TITLES
+from qkvsearch.lessons.exports.page import to_page
 
 
 @pytest.fixture(scope="module")
@@ -85,9 +86,16 @@ def test_a_sentence_of_ones_own_is_the_query():
     assert own.steps[3].found["weights"][-1].argmax() == 1
 
 
-def test_a_sentence_without_a_known_word_says_which_there_are():
-    with pytest.raises(QkvError, match=r"no word of 'banana'.*attention, bread"):
-        lesson("search", Given(sentence="banana"))
+@pytest.mark.parametrize("sentence", ["banana", "", " "])
+def test_a_sentence_without_a_known_word_says_which_there_are(sentence):
+    with pytest.raises(QkvError, match=rf"no word of '{sentence}'.*attention, bread"):
+        lesson("search", Given(sentence=sentence))
+
+
+def test_what_is_no_character_in_a_sentence_is_replaced():
+    own = lesson("search", Given(sentence="\udcff transformer \ud83d\ude00"))
+    assert "“\ufffd transformer \N{GRINNING FACE}”" in own.steps[0].parts[0].text
+    assert "\ufffd transformer" in to_page([own]).encode("utf-8").decode("utf-8")
 
 
 def test_other_things_of_the_readers_have_no_place_here():

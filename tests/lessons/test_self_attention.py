@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import re
+import warnings
+
 import numpy as np
 import pytest
 
 from qkvsearch.errors import DataError
 from qkvsearch.lessons import Given, lesson
 from qkvsearch.lessons.course.self_attention import W_VALUE, X, workbench
-from qkvsearch.lessons.parts import Matrix
+from qkvsearch.lessons.own_numbers import read_matrix
+from qkvsearch.lessons.parts import Formula, Matrix, Text
+from qkvsearch.lessons.workbench import mask_of
+
+MASKED = pytest.mark.parametrize("mask", ["padding", "look-ahead", "both"])
 
 OUTPUTS = [
     [1.9366210616669624, 6.683105308334811, 1.5950684074995565],
@@ -67,7 +74,7 @@ def test_one_by_one_is_all_at_once(steps):
 
 
 @pytest.mark.point(39)
-@pytest.mark.parametrize("mask", ["padding", "look-ahead", "both"])
+@MASKED
 def test_one_by_one_is_all_at_once_under_a_mask(mask, steps):
     found = lesson("self-attention", Given(mask=mask)).steps[7].found
     np.testing.assert_allclose(found["singly"], found["outputs"], rtol=1e-12)
@@ -117,6 +124,13 @@ def test_all_outputs_exactly_rounded_and_scaled(steps):
     np.testing.assert_allclose(steps[8]["scaled"][0], [1.86387, 6.31937, 1.70419], atol=5e-6)
 
 
+@pytest.mark.point(45)
+def test_what_the_text_has_for_the_other_inputs_is_shown(course):
+    shown = parts(course.showing(45), Matrix)[-1]
+    np.testing.assert_allclose(shown.array, [[2.0, 8.0, 0.0], [2.0, 7.8, 0.3]])
+    assert list(shown.rows) == ["b", "c"]
+
+
 @pytest.mark.point(46)
 def test_every_matrix_says_what_it_is_in_words_beside_its_role(course):
     shown = [part for step in course.steps for part in step.parts if isinstance(part, Matrix)]
@@ -158,6 +172,92 @@ def test_a_single_input_is_enough():
     assert own.quizzes[1].answer == 1
 
 
+def parts(step, kind):
+    return [part for part in step.parts if isinstance(part, kind)]
+
+
+@MASKED
+def test_a_mask_is_told_and_shown_on_the_scores_and_on_the_weights(mask, course):
+    own, seen = lesson("self-attention", Given(mask=mask)), mask_of(mask, 3, 3, padded=1)
+    masked, weights = parts(own.steps[4], Matrix)
+    for matrix in (masked, weights):
+        np.testing.assert_array_equal(np.broadcast_to(matrix.visible, (3, 3)), seen)
+    np.testing.assert_array_equal(
+        masked.array, np.where(seen, course.steps[3].found["scores"], -np.inf)
+    )
+    np.testing.assert_array_equal(weights.array > 0, seen)
+    assert "mask that you chose" in parts(own.steps[4], Text)[0].text
+    assert parts(own.steps[7], Formula)[0].text == "softmax(Q·Kᵀ + M)·V"
+
+
+def test_without_a_mask_none_is_told(course):
+    (weights,) = parts(course.steps[4], Matrix)
+    assert weights.visible is None
+    assert parts(course.steps[7], Formula)[0].text == "softmax(Q·Kᵀ)·V"
+    assert [
+        text for step in course.steps[:7] for text in parts(step, Text) if "mask" in text.text
+    ] == []
+
+
+@pytest.mark.parametrize(
+    ("given", "example"),
+    [
+        (Given(), "In row 1, [2, 4, 4] became [0.0634, 0.4683, 0.4683]."),
+        (Given(mask="look-ahead"), "In row 1, [2, −∞, −∞] became [1, 0, 0]."),
+        (Given(mask="padding"), None),
+        (Given(inputs=X[[0, 1]]), None),
+        (Given(inputs=X[[0, 1, 1]]), "In row 1, [2, 4, 4]"),
+        (Given(inputs=X[[2, 0, 0]]), "In row 1, [10, 4, 4]"),
+    ],
+)
+def test_the_question_on_equal_scores_has_an_example_in_which_they_are(given, example):
+    quiz = lesson("self-attention", given).quizzes[2]
+    assert (example or "equal scores, equal weights.") in quiz.worked
+    assert ("In row" in quiz.worked) == (example is not None)
+    assert ("after the mask" in quiz.question) == (given.mask is not None)
+
+
+@pytest.mark.parametrize(
+    ("given", "is_the_texts"),
+    [
+        (Given(inputs=X.copy(), mask="none"), True),
+        (Given(inputs=X + 1), False),
+        (Given(w_value=2 * W_VALUE), False),
+        (Given(mask="look-ahead"), False),
+    ],
+)
+def test_what_a_text_says_of_its_numbers_is_not_said_of_others(given, is_the_texts):
+    own = lesson("self-attention", given)
+    told = " ".join(text.text for step in own.steps for text in parts(step, Text))
+    names = [matrix.name for step in own.steps for matrix in parts(step, Matrix)]
+    assert [re.search(word, told) is not None for word in ("well-known text", "round")] == [
+        is_the_texts
+    ] * 2
+    assert any("text" in name or "rounded" in name for name in names) == is_the_texts
+    assert any("easy" in step.found for step in own.steps) == is_the_texts
+
+
+@pytest.mark.parametrize("name", ["self-attention", "masks"])
+@pytest.mark.parametrize("mask", ["none", "both"])
+def test_numbers_too_large_for_exp_are_computed_without_a_warning(name, mask):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        x = np.pad(X, ((0, 1), (0, 0)))
+        fits = dict.fromkeys(("w_query", "w_key", "w_value"), np.ones((4, 2)))
+        own = Given(inputs=1e200 * x, mask=mask, **fits)
+        assert len(lesson(name, own).quizzes) >= 3
+        found = workbench(own).steps()
+    assert np.isinf(found["scores"]).any()
+
+
+@pytest.mark.parametrize("mask", ["padding", "both"])
+def test_a_mask_that_leaves_nothing_is_refused(mask):
+    with pytest.raises(DataError, match=f"--mask {mask} hides the last input, and there is no oth"):
+        lesson("self-attention", Given(inputs=X[:1], mask=mask))
+    alone = lesson("self-attention", Given(inputs=X[:1], mask="look-ahead"))
+    np.testing.assert_array_equal(alone.steps[4].found["weights"], [[1]])
+
+
 def test_what_it_has_no_use_for_is_refused():
     with pytest.raises(DataError, match="--sentence has no place in the lesson self-attention"):
         lesson("self-attention", Given(sentence="I saw a saw"))
@@ -173,3 +273,43 @@ def test_quizzes_judge_right_and_wrong(course):
     assert (score.is_right("12"), score.is_right("11")) == (True, False)
     assert (most.is_right("2"), most.is_right("3")) == (True, False)
     assert (equal.is_right("b"), equal.is_right("a")) == (True, False)
+
+
+# --- read from a file ---
+
+
+@pytest.mark.parametrize(
+    "text", ["1,2\n3,4", "a,b\n1,2\n3,4\n", "1;2\n\n3;4", "\ufeffx y\n1 2\n3 4", '"1"\t2\n3\t4']
+)
+def test_rows_of_numbers_with_or_without_headings(tmp_path, text):
+    (tmp_path / "a.csv").write_text(text, encoding="utf-8")
+    np.testing.assert_array_equal(read_matrix(tmp_path / "a.csv"), [[1, 2], [3, 4]])
+
+
+@pytest.mark.parametrize("text", ["1,5;2\n-0,25;1,25\n", '"1,5"; 2,0\n-0,25;1.25'])
+def test_commas_are_decimal_ones_where_semicolons_part_the_columns(tmp_path, text):
+    (tmp_path / "a.csv").write_text(text)
+    np.testing.assert_array_equal(read_matrix(tmp_path / "a.csv"), [[1.5, 2], [-0.25, 1.25]])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nan,nan\n1,2", "line 1, column 1: 'nan' is not a number"),
+        ("1,2\ninf,1", "line 2, column 1: 'inf' is not a number"),
+        ("inf,-inf\n1,2", "line 1, column 1: 'inf' is not a number"),
+        ("a,1\n1,2", "line 1, column 1: 'a' is not a number"),
+        ("1,1_0\n1,2", "line 1, column 2: '1_0' is not a number"),
+        ("1_0\n2", "line 1, column 1: '1_0' is not a number"),
+        ("1;2\n3;4,5,6", "line 2, column 2: '4.5.6' is not a number"),
+        ("1,2\n3,4,5", "line 2: 3 numbers, but line 1 has 2"),
+        ("a,b\n", "there are no numbers in it"),
+        (f"1,2\n3,{'4' * 200_000}", "line 2: cannot read: field larger than field limit"),
+    ],
+)
+def test_what_is_no_number_is_named_by_its_line_and_column(tmp_path, text, said):
+    (tmp_path / "a.csv").write_text(text)
+    with pytest.raises(DataError) as caught:
+        read_matrix(tmp_path / "a.csv")
+    assert str(caught.value).startswith(f"{tmp_path / 'a.csv'}")
+    assert said in str(caught.value)

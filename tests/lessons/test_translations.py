@@ -90,6 +90,13 @@ def test_what_is_said_is_chinese_within_and_english_without():
     assert say("weights") == "weights"
 
 
+def test_names_are_parted_as_the_language_does_it():
+    with language("zh"):
+        assert say("{names}", names=["甲", "乙"]) == "[甲、乙]"
+        assert say("{numbers}", numbers=[1.5, 2]) == "[1.5, 2]"
+    assert say("{names}", names=("a", "b")) == "[a, b]"
+
+
 @pytest.mark.parametrize("name", LESSONS)
 def test_nothing_is_told_past_the_catalogue(name):
     """Every sentence of a lesson is Chinese when Chinese is spoken."""

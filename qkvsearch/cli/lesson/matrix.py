@@ -56,7 +56,7 @@ def matrix_view(matrix: Matrix, width: int) -> Iterator[Text]:
     title = Text(printable(matrix.name), style=f"bold {colour}")
     role = say(ROLE_NAMES[matrix.role])
     if role.casefold() not in title.plain.casefold():
-        title.append(f" ({role})", style=f"not bold {colour}")
+        title.append(say(" ({role})", role=role), style=f"not bold {colour}")
     yield wrapped(title, width)
     labels = [_label(row, width // LABEL_SHARE) for row in matrix.rows]
     headings = [_label(column, HEADING) for column in matrix.columns]
@@ -121,17 +121,21 @@ def _cells(matrix: Matrix) -> list[list[Text]]:
             if has_hidden and visible is not None and not visible[i, j]:
                 line.append(Text(f"{HIDDEN} {text}", style="dim"))
             elif is_map:
-                weight = float(matrix.array[i, j])
-                line.append(Text(f"{shade(weight)} {text}", style=_tint(weight)))
+                share = _share(float(matrix.array[i, j]))
+                line.append(Text(f"{shade(share)} {text}", style=_tint(share)))
             else:
                 line.append(Text(text, style=COLOURS[matrix.role]))
         found.append(line)
     return found
 
 
-def _tint(weight: float) -> str:
-    """The brighter, the more; NaN as nothing."""
-    share = min(max(weight, 0.0), 1.0) if np.isfinite(weight) else 0.0
+def _share(weight: float) -> float:
+    """From 0 to 1; NaN as nothing."""
+    return min(max(weight, 0.0), 1.0) if np.isfinite(weight) else 0.0
+
+
+def _tint(share: float) -> str:
+    """The brighter, the more."""
     return f"rgb({90 - round(25 * share)},{110 + round(25 * share)},{150 + round(95 * share)})"
 
 
@@ -218,18 +222,25 @@ def _grids(
     label_width = max(map(_wide, labels), default=0)
     for part in _parts(labels, headings, cells, width):
         widths = [label_width, *(needed for _, needed in part)]
-        yield _line([Text(), *(headings[j] for j, _ in part)], widths, "bold")
+        yield grid_line([Text(), *(headings[j] for j, _ in part)], widths, "bold")
         for label, line in zip(labels, cells, strict=True):
-            yield _line([label, *(line[j] for j, _ in part)], widths)
+            yield grid_line([label, *(line[j] for j, _ in part)], widths)
 
 
-def _line(cells: Sequence[Text], widths: Sequence[int], style: str = "") -> Text:
-    """A row of the grid, which is as many lines high as its highest cell: labels to the left, the
-    others flush right.
+def grid_line(
+    cells: Sequence[Text],
+    widths: Sequence[int],
+    style: str = "",
+    is_left: Sequence[bool] | None = None,
+) -> Text:
+    """A row of a grid, which is as many lines high as its highest cell.
+
+    is_left: for each cell whether it is flush left, else right; None for a label and numbers.
     """
     from rich.cells import cell_len
     from rich.text import Text
 
+    flush = [True, *[False] * (len(cells) - 1)] if is_left is None else is_left
     split = [cell.split("\n", allow_blank=True) for cell in cells]
     lines = []
     for k in range(max(map(len, split))):
@@ -237,10 +248,8 @@ def _line(cells: Sequence[Text], widths: Sequence[int], style: str = "") -> Text
         for place, (column, width) in enumerate(zip(split, widths, strict=True)):
             piece = column[k] if k < len(column) else Text()
             space = " " * max(width - cell_len(piece.plain), 0)
-            if place:
-                line.append(" " * GAP + space).append_text(piece)
-            else:
-                line.append_text(piece).append(space)
+            before, after = ("", space) if flush[place] else (space, "")
+            line.append(" " * GAP * bool(place) + before).append_text(piece).append(after)
         line.rstrip()
         lines.append(line)
     return Text("\n").join(lines)

@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from qkvsearch.cli.lesson.view import INDENT, bold, paragraph, rendered
+from qkvsearch.cli.lesson.view import INDENT, paragraph, rendered
+from qkvsearch.cli.render import terminal_width
 from qkvsearch.lessons.messages import say
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
+    from rich.text import Text
+
+# Columns of a terminal in which the table's titles would have to break within words.
+NARROW = 60
 
 
 def outline_page(rows: Sequence[dict[str, Any]], following: str | None) -> str:
@@ -27,7 +31,8 @@ def outline_page(rows: Sequence[dict[str, Any]], following: str | None) -> str:
         last = say("Begin: {command}", command=command)
     page = say("As a page to try things on: {command}", command=PAGE)
     lines = [paragraph(last), paragraph(page)]
-    return f"{rendered([paragraph(about)])}\n{_lines(rows)}\n{rendered(lines)}"
+    course = _entries(rows) if terminal_width() < NARROW else _lines(rows)
+    return f"{rendered([paragraph(about)])}\n{course}\n{rendered(lines)}"
 
 
 PAGE = "`qkvsearch teach --all --format html -o course.html`"
@@ -35,13 +40,28 @@ PAGE = "`qkvsearch teach --all --format html -o course.html`"
 
 def goals_table(rows: Sequence[dict[str, Any]]) -> str:
     """Each lesson with its goal below it."""
-    lines: list[RenderableType] = []
+    lines: list[Text] = []
     for row in rows:
-        notes = [say("{n} min", n=row["minutes"]), *([say("done")] if row["done"] else [])]
-        lines.append(bold(f"{row['number']:>2}  {row['name']}: {row['title']}"))
-        goal = f"{row['goal']} ({', '.join(notes)})"
-        lines.append(paragraph(goal, indent=INDENT, first=" " * INDENT))
+        lines.append(_entry(row, f"{row['name']}: {row['title']}"))
+        lines[-1].stylize("bold")
+        lines.append(paragraph(_noted(row["goal"], row), indent=INDENT, first=" " * INDENT))
     return rendered(lines)
+
+
+def _noted(text: str, row: dict[str, Any]) -> str:
+    """With how long the lesson takes, and whether it is done."""
+    if row["done"]:
+        return say("{text} ({n} min, done)", text=text, n=row["minutes"])
+    return say("{text} ({n} min)", text=text, n=row["minutes"])
+
+
+def _entries(rows: Sequence[dict[str, Any]]) -> str:
+    """A paragraph a lesson."""
+    return rendered(_entry(row, _noted(f"{row['name']}: {row['title']}", row)) for row in rows)
+
+
+def _entry(row: dict[str, Any], text: str) -> Text:
+    return paragraph(text, indent=INDENT, first=f"{row['number']:>2}  ")
 
 
 def _lines(rows: Sequence[dict[str, Any]]) -> str:

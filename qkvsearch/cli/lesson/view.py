@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qkvsearch.cli.lesson.matrix import legends, matrix_view
+from qkvsearch.cli.lesson.table import table_view
 from qkvsearch.cli.lesson.wrapping import WIDEST, marked, wrapped
 from qkvsearch.cli.render import printable, terminal_width
 from qkvsearch.lessons.messages import say, shown
@@ -119,29 +120,17 @@ def _view(part: Text | Formula | Table | Curve) -> list[RenderableType]:
 
 def _workbench(bench: Workbench, lesson: str) -> Line:
     command = f"`qkvsearch teach {lesson} --format html -o {lesson}.html`"
-    how = say("The page of {command} computes it again as you type.", command=command)
-    first = f"{say('Try it.')} "
+    how = say(
+        "Try it. {caption} The page of {command} computes it again as you type.",
+        caption=bench.caption, command=command,
+    )  # fmt: skip
     if lesson in OWN_MATRICES:
-        how += " " + say("Here, `--input FILE` and `--mask` do.")
-    return paragraph(f"{bench.caption} {how}", INDENT, first)
+        how = say("{how} Here, `--input FILE` and `--mask` do.", how=how)
+    return paragraph(how, INDENT)
 
 
 def _table(table: Table) -> list[RenderableType]:
-    """Numbers flush right, words folded where they find no room."""
-    from rich.table import Table as Grid
-    from rich.text import Text as Line
-
-    caption = paragraph(table.caption)
-    caption.stylize("bold")
-    grid = Grid(box=None, pad_edge=False, header_style="bold")
-    for j, name in enumerate(table.columns):
-        is_number = all(not isinstance(row[j], str) for row in table.rows)
-        grid.add_column(
-            Line(printable(name)), justify="right" if is_number else "left", overflow="fold"
-        )
-    for row in table.rows:
-        grid.add_row(*(Line(printable(shown(cell))) for cell in row))
-    return [caption, grid]
+    return [bold(table.caption), *table_view(table, terminal_width())]
 
 
 def _curve(curve: Curve) -> list[RenderableType]:

@@ -146,9 +146,10 @@ def alone(twice: Twice) -> Step:
         [
             tell(
                 'In "{sentence}" the word "{word}" stands twice, and may mean two things. A table '
-                "gives each word a vector, X. A *fully connected layer* multiplies each vector "
-                "by one matrix: every number of the result is connected to every number of the "
-                "vector. A dash marks a word that was there before: {second}.",
+                "gives each word a vector, X. A *fully connected layer* multiplies each vector by "
+                "one matrix: every number of the result is connected to every number of the "
+                "vector. The mark ′ stands at a word that was there before: {second}. (A fully "
+                "connected layer is also called dense.)",
                 second=rows[twice.last],
                 sentence=" ".join(twice.words),
                 word=twice.word,

@@ -47,8 +47,9 @@ def windows(widths: tuple[int, ...] = WINDOWS) -> Step:
         [
             tell(
                 "A fully connected layer could see context, too: give it a *window*, a word and "
-                "its neighbours, as one long vector. But each word of the window needs weights of "
-                "its own. A layer from all words to all words needs the most."
+                "its neighbours, as one long vector. But each word of the window needs *weights* "
+                "of its own, here the numbers of the matrix that are learned. A layer from all "
+                "words to all words needs the most."
             ),
             tell(
                 "Self-attention has three matrices of {d} × {d} for sentences of any length. It "
@@ -129,8 +130,8 @@ def influence(x: np.ndarray = A) -> Step:
             tell(
                 "Call the inputs a1, a2, … and the outputs b1, b2, … How strongly does an output "
                 "hang on an input? A *derivative* tells: how much b moves when a moves a little. "
-                "Each cell is the largest between the numbers of one output and of one input, "
-                "found by the gradients that a network learns with."
+                "Each cell is the largest derivative of a number of one output by a number of one "
+                "input, found by the gradients that a network learns with."
             ),
             Matrix(say("influence, no mask"), whole, rows, columns, "output"),
             tell(
@@ -265,8 +266,8 @@ def additive(
             Matrix(say("dot products"), dot_score(queries, keys, scale=1), rows, columns, "score"),
             Matrix(say("additive scores"), scores, rows, columns, "score"),
             tell(
-                "It cannot grow beyond the sum of W without signs, {bound}; the largest here is "
-                "{largest}. One by one or all at once, the scores are the same.",
+                "It cannot grow beyond {bound}, the sum of W's numbers without their signs; the "
+                "largest here is {largest}. One by one or all at once, the scores are the same.",
                 bound=bound,
                 largest=float(np.abs(scores).max()),
             ),

@@ -65,7 +65,7 @@ def labels(x: np.ndarray | None = None) -> Step:
                 "give each a label, the largest of its scores: {said}. The vectors were made by "
                 "hand: naming, doing, describing, how pleasant.",
                 n=len(x),
-                said=", ".join(said),
+                said=say(", ").join(said),
             ),
             Matrix(
                 say("scores of the labels"),

@@ -113,7 +113,7 @@ def one_user(user: np.ndarray = USERS[0], films: np.ndarray = FILMS) -> Step:
                 score=scores[0, order[0]],
                 last=names[order[-1]],
             ),
-            Matrix(say("scores u·Mᵀ"), scores, [user_names()[0]], names, "score"),
+            Matrix(say("scores of user u"), scores, [user_names()[0]], names, "score"),
         ],
         points=(5,),
         found={"user": user, "films": films, "scores": scores, "order": order.tolist()},
@@ -150,8 +150,9 @@ def all_pairs(users: np.ndarray = USERS, films: np.ndarray = FILMS) -> Step:
             Matrix(say("scores U·Mᵀ"), scores, user_names(), film_names(), "score"),
             tell(
                 "Going through all pairs one by one gives the same: the largest difference is "
-                "{difference}. In the words of this course, a user asks, so the user's row is a "
-                "*query*; a film can be found by its row, which is a *key*.",
+                "{difference}, which is rounding. (An ending such as e-05 says: move the point "
+                "five places to the left.) In the words of this course, a user asks, so the user's "
+                "row is a *query*; a film can be found by its row, which is a *key*.",
                 difference=np.abs(scores - loops).max(),
             ),
             bench,

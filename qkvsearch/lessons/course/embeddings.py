@@ -172,7 +172,9 @@ def alike() -> Step:
             tell(
                 "Four films, each as four numbers. Compare them as before, by dot products: what "
                 "was zero for every two films now says how much they have in common. The first "
-                "film shares {near} with the second, and {far} with the fourth.",
+                "film shares {near} with the second, and {far} with the fourth. Large numbers make "
+                "large products, so a film may match another more than itself; the next step takes "
+                "the lengths out.",
                 near=products[0, 1],
                 far=products[0, 3],
             ),
@@ -204,7 +206,7 @@ def arithmetic(
             tell(
                 "Words can have embeddings, too. These were written by hand so that the columns "
                 "have names; a computer learns them from text, and its columns have none. The "
-                "*cosine* of two rows is their dot product over both lengths: it compares "
+                "*cosine* of two rows is their dot product divided by both lengths: it compares "
                 "directions, and is at most 1."
             ),
             Matrix(say("words"), vectors, named, [say(q) for q in QUALITIES], "input"),

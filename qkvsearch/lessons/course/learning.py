@@ -63,8 +63,8 @@ def no_weights(x: np.ndarray = X) -> Step:
         say("Attention without anything to learn"),
         [
             tell(
-                "Attention works without any weights. The inputs X themselves are queries, keys "
-                "and values; d, their width, is {d}.",
+                "Attention works without any weight matrices. The inputs X themselves are queries, "
+                "keys and values; d, their width, is {d}.",
                 d=x.shape[1],
             ),
             Formula("softmax(X·Xᵀ/√d)·X"),
@@ -103,9 +103,9 @@ def still_x(
         say("Three layers, and still X"),
         [
             tell(
-                "Without weights a word must ask for what it is. Three *linear layers*, one "
-                "product of matrices each, make queries, keys and values of the same X. Each is "
-                "still X, seen for a purpose: a row a token, in the same order."
+                "Without weight matrices a word can only ask for what it is itself. Three *linear "
+                "layers*, one product of matrices each, make queries, keys and values of the same "
+                "X. Each is still X, seen for a purpose: a row a token, in the same order."
             ),
             Formula("Q = X·W_Q    K = X·W_K    V = X·W_V"),
             Table(
@@ -129,6 +129,20 @@ def still_x(
     )
 
 
+def turned(
+    i: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A = KᵀQ, its softmax by column A′, and O = VA′.
+
+    i (d_in, n), an input a column; w_query, w_key (d, d_in), w_value (dv, d_in) -> (n, n), (n, n),
+    (dv, n).
+    """
+    q, k, v = (w @ i for w in (w_query, w_key, w_value))
+    scores = dot_score(k.T, q.T, scale=1)
+    weights = softmax(scores, axis=0)
+    return scores, weights, v @ weights
+
+
 def columns(
     x: np.ndarray = FEW,
     w_query: np.ndarray = FEW_QUERY,
@@ -137,10 +151,10 @@ def columns(
 ) -> Step:
     """The formula with one input a column, beside the row form's trace."""
     steps = trace_self_attention(x, w_query, w_key, w_value, scale=1)
-    i = x.T
-    q, k, v = (w.T @ i for w in (w_query, w_key, w_value))
-    scores = dot_score(k.T, q.T, scale=1)  # KᵀQ
-    weights = softmax(scores, axis=0)
+    scores, weights, outputs = turned(x.T, *(w.T for w in (w_query, w_key, w_value)))
+    rows = {name: steps[name].array for name in ("scores", "weights", "outputs")}
+    pairs = zip((scores, weights, outputs), rows.values(), strict=True)
+    apart = max(float(np.abs(column.T - row).max()) for column, row in pairs)
     n = range(1, len(x) + 1)
     names = np.array([[f"α{column},{row}" for column in n] for row in n])
     tokens = steps["inputs"].rows
@@ -150,27 +164,31 @@ def columns(
         [
             tell(
                 "Some books write an input as a *column*: I is X turned on its side, and a matrix "
-                "stands before it. W^q, W^k and W^v are our W_Q, W_K and W_V, turned."
+                "stands before it. W^q, W^k and W^v are our W_Q, W_K and W_V, turned. To keep the "
+                "matrices small, the numbers are others than in the step before."
             ),
             Formula("Q = W^q·I    K = W^k·I    V = W^v·I    A = Kᵀ·Q    O = V·A′"),
             tell(
                 "A′ is the softmax of A, column by column; √d is left out here. α1,2 is the score "
                 "of the first query for the second key. In A it stands in row 2, column 1: a "
-                "*column* of A is a query. Turned back, all numbers are those of the rows' form."
+                "*column* of A is a query. Turned back, A, A′ and O differ from the scores, "
+                "weights and outputs of the rows' form by {apart} at most.",
+                apart=apart,
             ),
             Matrix("A", scores, keys, queries, "score", symbols=names),
             Matrix("A′", weights, keys, queries, "weights"),
-            Matrix("O", v @ weights, numbered(len(v)), list(tokens), "output"),
+            Matrix("O", outputs, numbered(len(outputs)), list(tokens), "output"),
         ],
         points=(31, 32),
         found={
             "A": scores,
             "names": names,
             "weights": weights,
-            "O": v @ weights,
-            "rows": {name: steps[name].array for name in ("scores", "weights", "outputs")},
+            "O": outputs,
+            "rows": rows,
+            "apart": apart,
         },
-        code=f"I = np.array({i.tolist()})\nQ = np.array({w_query.T.tolist()}) @ I\n"
+        code=f"I = np.array({x.T.tolist()})\nQ = np.array({w_query.T.tolist()}) @ I\n"
         f"K = np.array({w_key.T.tolist()}) @ I\nV = np.array({w_value.T.tolist()}) @ I\n"
         "A = K.T @ Q\nV @ softmax(A, axis=0)",
         result="O",
@@ -255,7 +273,7 @@ def learned() -> Step:
                 first=losses[0],
                 last=losses[-1],
             ),
-            Curve(say("loss"), say("round"), np.array(losses)),
+            Curve(say("loss"), say("rounds"), np.array(losses)),
             Matrix(say("weights at the start"), before, tokens, tokens, "weights"),
             Matrix(say("weights, learned"), after, tokens, tokens, "weights"),
             Matrix(
@@ -263,7 +281,7 @@ def learned() -> Step:
             ),
             tell(
                 "Nobody said so, but every token has learned to look at the one before, and W_V "
-                "to hand on its own numbers and forget the place."
+                "has learned to hand on a token's own numbers and to leave out its place."
             ),
         ],
         points=(33,),

@@ -194,8 +194,9 @@ def _of_the_table(found: dict[str, Any], problem: str) -> list[Text | Table]:
         *_reason(problem),
         tell(
             "This is no transformer but the *static* table: one vector a word, learned from texts, "
-            "the same in every sentence. Attention over it has no weights of its own, so words "
-            'look at words of like meaning. The weight from "{word}" to "{target}" is {weight}.',
+            "the same in every sentence. Attention over it has no weight matrices of its own, so "
+            'words look at words of like meaning. The weight from "{word}" to "{target}" is '
+            "{weight}.",
             word=found["word"],
             target=found["target"],
             weight=found["weight"],

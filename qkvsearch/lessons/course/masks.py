@@ -25,9 +25,10 @@ W_QUERY = np.array([[1, 0], [0, 1], [1, 1]], dtype=float)
 W_KEY = np.array([[0, 1], [1, 0], [1, 0]], dtype=float)
 W_VALUE = np.array([[1, 1], [2, 0], [0, 1]], dtype=float)
 TOKENS = "abcD"
-FEWEST = 3
+FEWEST, NARROWEST = 3, 3
 
 
+@np.errstate(all="ignore")  # the reader's numbers may be too large for exp
 def lesson(given: Given) -> Lesson:
     refuse(given, "masks", *PROJECTED, "mask")
     bench = workbench(given)
@@ -63,12 +64,18 @@ def lesson(given: Given) -> Lesson:
 def workbench(given: Given) -> Workbench:
     """Tokens a, b, c and the padding D, or the reader's, of which the last is the padding.
 
-    Raises `DataError` for fewer than three, which leaves nothing to look at.
+    Raises `DataError` for fewer than three, which leaves nothing to look at, and for inputs of
+    fewer than three numbers, of which LayerNorm leaves nothing, or a sign.
     """
     if given.inputs is not None and len(given.inputs) < FEWEST:
         raise DataError(
             f"--input: {len(given.inputs)} rows are too few to mask, give {FEWEST} or more, the "
             "last of which is the padding"
+        )
+    if given.inputs is not None and given.inputs.shape[1] < NARROWEST:
+        raise DataError(
+            f"--input: {given.inputs.shape[1]} columns are too few for a transformer's layers, "
+            f"which bring the numbers of a row to one scale; give {NARROWEST} or more"
         )
     own = Workbench(
         name="masks",
@@ -98,7 +105,7 @@ def tokens(bench: Workbench) -> Step:
                 "The tokens here are called {tokens}. Think of “{words}”: sentences are computed "
                 "together, so shorter ones are filled up. A filler is *padding*, written {pad}. It "
                 "means nothing and should change nothing. Here it is always the last, {last}.",
-                tokens=", ".join(bench.rows),
+                tokens=say(", ").join(bench.rows),
                 last=bench.rows[-1],
                 words=" ".join(WORDS),
                 pad=WORDS[-1],

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from qkvsearch.attention.masks import add, padding_mask
@@ -39,7 +37,7 @@ def both_sides(bench: Workbench) -> Step:
                 "divides exp(−∞) by their sum: 0/0, which is no number (NaN). A program must pick "
                 "something, and here `empty_rows` names it:"
             ),
-            replace(Matrix.of(masked, say("masked scores")), visible=mask),
+            Matrix.of(masked, say("masked scores"), visible=mask),
             Table(
                 say("weights of row {last}", last=bench.rows[-1]),
                 ["empty_rows", *bench.rows],

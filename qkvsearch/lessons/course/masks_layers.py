@@ -53,8 +53,9 @@ def batches(bench: Workbench) -> Step:
                 rows,
             ),
             tell(
-                "With the mask, the padding is as good as absent: a difference that small is "
-                "rounding. Without it, every sentence that was filled up comes out differently."
+                "With the mask, the padding is as good as absent: but for rounding, a sentence "
+                "comes out as it does alone. Without it, every sentence that was filled up comes "
+                "out differently."
             ),
         ],
         points=(55,),
@@ -104,7 +105,7 @@ def passes() -> Step:
                 "{end} for the end. Its weights are random here; a last layer was fitted to choose "
                 "these words.",
                 question=" ".join(QUESTION),
-                answer=", ".join(words),
+                answer=say(", ").join(words),
                 n=len(words),
                 start=START,
                 end=ANSWER[-1],
@@ -219,8 +220,8 @@ def order_stays(bench: Workbench) -> Step:
         [
             tell(
                 "How does the second layer know which row to hide? Layers never move a row: row "
-                "number {n} of the outputs belongs to token number {n}, however often. Changed is "
-                "{last} alone, and the padding is hidden:",
+                "number {n} of the outputs belongs to token number {n}, however often. Now only "
+                "{last} is changed, and the padding is hidden:",
                 n=n,
                 last=bench.rows[-1],
             ),
@@ -256,8 +257,8 @@ def no_mixing(bench: Workbench) -> Step:
         say("The weights never mix tokens"),
         [
             tell(
-                "The weight matrices are multiplied by each row in turn. Add 1 to the first number "
-                "of {second}, and of Q, K and V only its rows move:",
+                "Each row is multiplied by the weight matrices on its own. Add 1 to the first "
+                "number of {second}, and of Q, K and V only its rows move:",
                 second=bench.rows[1],
             ),
             Table(
@@ -269,7 +270,7 @@ def no_mixing(bench: Workbench) -> Step:
                 "Tokens meet in one place only, in the scores. With no mask, even there the order "
                 "does not matter: put the tokens in the order {order}, and the same outputs come "
                 "in that order (difference {difference}).",
-                order=", ".join(bench.rows[place] for place in order),
+                order=say(", ").join(bench.rows[place] for place in order),
                 difference=difference,
             ),
             Matrix(

@@ -126,7 +126,7 @@ def added(bench: Workbench) -> Step:
 
 def padding(bench: Workbench) -> Step:
     found, moved = under(bench, "padding"), influence(bench, "padding")
-    weights = found["weights"].array
+    weights, seen = found["weights"].array, visible(bench, "padding")
     words = WORDS if tuple(bench.rows) == tuple("abcD") else bench.rows
     return Step(
         say("Padding"),
@@ -139,12 +139,11 @@ def padding(bench: Workbench) -> Step:
                 sums=weights.sum(axis=1),
             ),
             replace(
-                Matrix.of(found["masked"], say("masked scores")),
+                Matrix.of(found["masked"], say("masked scores"), visible=seen),
                 rows=words,
                 columns=words,
-                visible=visible(bench, "padding"),
             ),
-            replace(Matrix.of(found["weights"], say("weights")), visible=visible(bench, "padding")),
+            Matrix.of(found["weights"], say("weights"), visible=seen),
             tell(
                 "Again 1 is added to one input at a time; look at column {last}:",
                 last=bench.rows[-1],
@@ -227,14 +226,14 @@ def look_ahead(bench: Workbench) -> Step:
             tell(
                 "A model that writes may not see what comes later. So each token sees itself and "
                 "those before it. The hidden cells form a triangle. {first} sees only itself and "
-                "has weight {one}; {second} shares between two; {last} sees all.",
+                "has weight {one}; {second} shares its weight between two; {last} sees all.",
                 first=bench.rows[0],
                 one=found["weights"].array[0, 0],
                 second=bench.rows[1],
                 last=bench.rows[-1],
             ),
-            replace(Matrix.of(found["masked"], say("masked scores")), visible=triangle),
-            replace(Matrix.of(found["weights"], say("weights")), visible=triangle),
+            Matrix.of(found["masked"], say("masked scores"), visible=triangle),
+            Matrix.of(found["weights"], say("weights"), visible=triangle),
             Matrix.of(found["outputs"], say("outputs"), symbols=True),
             tell("A later token cannot influence an earlier one: above the diagonal all is 0."),
             influences(bench, moved),

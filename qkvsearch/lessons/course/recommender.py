@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from qkvsearch.lessons.course.recommender_fit import (
+    HISTORY_CODE,
     LOSS_CODE,
     MIDDLE,
     PENALTY,
@@ -106,9 +107,9 @@ def slope(table: np.ndarray = RATINGS) -> Step:
         [
             tell(
                 "Begin with random numbers. A prediction is the middle of the scale, {middle}, "
-                "plus the dot product of user and film. The *loss* says how wrong all predictions "
-                "are: the mean of the squared errors, plus a little for large numbers, which keeps "
-                "guesses modest. At first it is {loss}.",
+                "plus the dot product of user and film. The *loss* says how wrong the predictions "
+                "are: the mean of the squared errors over the known ratings, plus a little for "
+                "large numbers, which keeps guesses modest. At first it is {loss}.",
                 middle=MIDDLE,
                 loss=loss,
             ),
@@ -288,11 +289,6 @@ def reasons(user: int = 0, table: np.ndarray = RATINGS) -> Step:
             "scores": scores,
             "best": best,
         },
-        code=f"""from qkvsearch import ImplicitALS
-liked = csr_matrix(np.nan_to_num(ratings) > {MIDDLE}, dtype=float)
-tastes = ImplicitALS(n_components={WIDTH}, random_state=0).fit(liked)
-pieces = tastes.factors_.history_vectors(liked[{user}].indices)
-contributions = pieces @ tastes.item_embeddings_.T
-contributions""",
+        code=HISTORY_CODE.format(user=user),
         result="contributions",
     )

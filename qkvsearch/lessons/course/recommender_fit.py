@@ -139,3 +139,12 @@ def by_history(user: int, table: np.ndarray = RATINGS) -> tuple[list[int], np.nd
     pieces = model.factors_.history_vectors(history)
     scores = model.fold_in(history) @ model.item_embeddings_.T
     return history.tolist(), pieces @ model.item_embeddings_.T, scores
+
+
+# Again in the reader's hands, for a {user}.
+HISTORY_CODE = f"""from qkvsearch import ImplicitALS
+liked = csr_matrix(np.nan_to_num(ratings) > {MIDDLE}, dtype=float)
+tastes = ImplicitALS(n_components={WIDTH}, random_state=0).fit(liked)
+pieces = tastes.factors_.history_vectors(liked[{{user}}].indices)
+contributions = pieces @ tastes.item_embeddings_.T
+contributions"""

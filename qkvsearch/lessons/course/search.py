@@ -33,7 +33,7 @@ TEMPERATURES = (4.0, 1.0, 0.25, 1e-4)
 
 def lesson(given: Given) -> Lesson:
     refuse(given, "search", "sentence")
-    videos = Catalogue(given.sentence or QUERY)
+    videos = Catalogue(QUERY if given.sentence is None else given.sentence)
     bench = workbench(videos)
     steps = [asked(videos), scores(videos), mixed(bench), hard(bench), box(videos), meaning(videos)]
     return Lesson(
@@ -255,7 +255,8 @@ def meaning(videos: Catalogue) -> Step:
             tell(
                 "Words that stand in the same texts can be given embeddings that point the same "
                 "way, learned from the catalogue itself. Queries and keys are then sums of their "
-                "words' embeddings, and a video may be found that lacks the word."
+                "words' embeddings, brought to length one, and a video may be found that lacks the "
+                "word."
             ),
             Matrix(say("keys of meaning"), videos.meanings, LETTERS, "12", "key"),
             Matrix(say("scores by meaning"), cosines, [say("query")], LETTERS, "score"),

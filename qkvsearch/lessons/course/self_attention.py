@@ -5,18 +5,18 @@ from __future__ import annotations
 import numpy as np
 
 from qkvsearch.attention.trace import Trace
-from qkvsearch.attention.weights import mix
 from qkvsearch.lessons.course.self_attention_checks import (
     attended_singly,
     biased,
     projected_singly,
-    rounded,
     spreads,
     wider,
 )
+from qkvsearch.lessons.course.self_attention_mask import hiding, hiding_code
+from qkvsearch.lessons.course.self_attention_text import with_the_text
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.own_numbers import refuse, with_own
-from qkvsearch.lessons.parts import Formula, Given, Lesson, Matrix, Step, Table, Text, tell
+from qkvsearch.lessons.parts import Formula, Given, Lesson, Matrix, Step, Table, tell
 from qkvsearch.lessons.questions.self_attention import quizzes
 from qkvsearch.lessons.workbench import MASKS, PROJECTED, Workbench
 
@@ -28,29 +28,24 @@ X = np.array([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]], dtype=float)
 W_KEY = np.array([[0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0]], dtype=float)
 W_QUERY = np.array([[1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]], dtype=float)
 W_VALUE = np.array([[0, 2, 0], [0, 3, 0], [1, 0, 3], [1, 1, 0]], dtype=float)
+MATRICES = {"inputs": X, "w_query": W_QUERY, "w_key": W_KEY, "w_value": W_VALUE}
 
 
+@np.errstate(all="ignore")  # the reader's numbers may be too large for exp
 def lesson(given: Given) -> Lesson:
     refuse(given, "self-attention", *PROJECTED, "mask")
     bench = workbench(given)
     steps = bench.trace(bench.matrices)
+    before = [inputs(steps), weights(steps), projections(steps), scores(steps)]
+    after = [softmax(bench, steps), weighted(steps), first_output(steps), all_outputs(bench, steps)]
     return Lesson(
         name="self-attention",
         number=7,
         title=say(TITLE),
         goal=say(GOAL),
         minutes=MINUTES,
-        steps=[
-            inputs(steps),
-            weights(steps),
-            projections(steps),
-            scores(steps),
-            softmax(steps),
-            weighted(steps),
-            first_output(steps),
-            all_outputs(bench, steps),
-        ],
-        quizzes=quizzes(steps),
+        steps=[*before, *(with_the_text(after, steps) if is_the_texts(bench) else after)],
+        quizzes=quizzes(steps, is_masked=bench.visible is not None),
     )
 
 
@@ -59,7 +54,7 @@ def workbench(given: Given) -> Workbench:
     own = Workbench(
         name="layer",
         caption=say("Change an input or a weight, or hide keys, and follow it to the outputs."),
-        matrices={"inputs": X, "w_query": W_QUERY, "w_key": W_KEY, "w_value": W_VALUE},
+        matrices=MATRICES,
         rows="abc",
         columns="abc",
         masks=MASKS,
@@ -67,6 +62,13 @@ def workbench(given: Given) -> Workbench:
         scale=1.0,
     )
     return with_own(own, given)
+
+
+def is_the_texts(bench: Workbench) -> bool:
+    """Whether it holds the numbers of the well-known text: the lesson's own, and no mask."""
+    return bench.visible is None and all(
+        np.array_equal(bench.matrices[name], own) for name, own in MATRICES.items()
+    )
 
 
 # --- the eight steps ---
@@ -142,8 +144,8 @@ def projections(steps: Trace) -> Step:
                 moved=moved,
             ),
             tell(
-                "Values may be wider or narrower than keys, and outputs are as wide as values. By "
-                "a W_V with {d_v} columns, V has {d_v} columns, too.",
+                "Values may be wider or narrower than keys, and outputs are as wide as values. If "
+                "W_V had {d_v} columns, so would V.",
                 d_v=wide.shape[1],
             ),
             Formula("K = X·W_K    Q = X·W_Q    V = X·W_V"),
@@ -180,40 +182,30 @@ def scores(steps: Trace) -> Step:
     )
 
 
-def softmax(steps: Trace) -> Step:
+def softmax(bench: Workbench, steps: Trace) -> Step:
     array = steps["weights"].array
+    masked = "scores" if bench.visible is None else "masked"
     return Step(
         say("Turn scores into weights by softmax"),
         [
+            *hiding(bench, steps),
             tell(
                 "Softmax makes each row positive and lets it add up to 1: exp of each score, over "
                 "the sum of its row. Row by row, the sums are {sums}.",
                 sums=array.sum(axis=1),
             ),
             Formula("softmax(s)ᵢ = exp(sᵢ) / Σⱼ exp(sⱼ)"),
-            Matrix.of(steps["weights"], say("weights")),
-            Text(rounded_text(array[0])),
+            Matrix.of(steps["weights"], say("weights"), visible=bench.visible),
         ],
         points=(35, 42),
-        found={"weights": array, "rounded": rounded(array[0])},
-        code="from qkvsearch.attention import softmax\nweights = softmax(scores)\nweights",
+        found={"weights": array, "masked": steps["masked"].array},
+        code=f"{hiding_code(bench)}from qkvsearch.attention import softmax\n"
+        f"weights = softmax({masked})\nweights",
         result="weights",
     )
 
 
-def rounded_text(weights: np.ndarray) -> str:
-    return say(
-        "A well-known text writes the first row as {theirs}, to calculate more easily. Rounded to "
-        "one decimal it would be {ours}, which adds up to {total}: rounded weights are no weights.",
-        theirs=rounded(weights),
-        ours=np.round(weights, 1),
-        total=np.round(weights, 1).sum(),
-    )
-
-
 def weighted(steps: Trace) -> Step:
-    values, weights_ = steps["values"].array, steps["weights"].array
-    easy = rounded(weights_[0])[:, None] * values
     labels = steps["values"]
     return Step(
         say("Multiply each value by its weight"),
@@ -226,33 +218,28 @@ def weighted(steps: Trace) -> Step:
                 labels.columns,
                 "weighted",
             ),
-            tell("With the rounded weights of the text, to follow it in the head:"),
-            Matrix(say("weighted values, rounded"), easy, labels.rows, labels.columns, "weighted"),
         ],
         points=(35, 43),
-        found={"weighted": steps["weighted"].array[0], "easy": easy},
+        found={"weighted": steps["weighted"].array[0]},
         code="weighted = weights[0][:, None] * V\nweighted",
         result="weighted",
     )
 
 
 def first_output(steps: Trace) -> Step:
-    values, weights_ = steps["values"].array, steps["weights"].array
     exact = steps["outputs"].array[:1]
-    easy = mix(rounded(weights_[0])[None], values)
     row, columns = steps["outputs"].rows[:1], steps["outputs"].columns
     return Step(
         say("Add them up: the first output"),
         [
             tell(
                 "The first output is the sum of the weighted values. It came from the first "
-                "input's query, but holds something of every input that the query asked for."
+                "input's query, but holds something of every input that has a weight in its row."
             ),
             Matrix(say("output 1, exact"), exact, row, columns, "output"),
-            Matrix(say("output 1, by the text's weights"), easy, row, columns, "output"),
         ],
         points=(35, 44),
-        found={"output": exact[0], "easy": easy[0]},
+        found={"output": exact[0]},
         code="weighted.sum(axis=0)",
         result="output",
     )
@@ -263,7 +250,6 @@ def all_outputs(bench: Workbench, steps: Trace) -> Step:
     outputs = steps["outputs"].array
     d = steps["queries"].array.shape[1]
     scaled = bench.steps(scale=d**-0.5)["outputs"]
-    easy = mix(np.round(steps["weights"].array, 1), steps["values"].array).round(1)
     singly = attended_singly(steps, bench.scale)
     wide = bench.steps({"w_value": wider(steps["w_value"].array)})["outputs"]
     return Step(
@@ -271,25 +257,23 @@ def all_outputs(bench: Workbench, steps: Trace) -> Step:
         [
             tell(
                 "The other queries go the same way, and one product of matrices does all of them "
-                "at once. One by one the outputs are the same: they differ by {apart}. By the W_V "
-                "with {d_v} columns each output has {d_v} numbers.",
+                "at once. One by one the outputs are the same: they differ by {apart}. With a W_V "
+                "of {d_v} columns, each output would have {d_v} numbers.",
                 apart=float(np.abs(singly - outputs).max().round(12)),
                 d_v=wide.shape[1],
             ),
-            Formula("softmax(Q·Kᵀ)·V"),
+            Formula("softmax(Q·Kᵀ)·V" if bench.visible is None else "softmax(Q·Kᵀ + M)·V"),
             Matrix.of(steps["outputs"], say("outputs"), symbols=True),
             tell(
-                "With weights rounded to one decimal, as in the text, the last output would be "
-                "{easy}. Divided by √{d}, as in a transformer, the scores are closer together, "
-                "and the first output is {scaled}.",
-                easy=easy[-1],
+                "Divided by √{d}, as in a transformer, the scores are closer together, and the "
+                "first output is {scaled}.",
                 d=d,
                 scaled=scaled[0],
             ),
             bench,
         ],
         points=(35, 37, 39, 45),
-        found={"outputs": outputs, "singly": singly, "wide": wide, "easy": easy, "scaled": scaled},
+        found={"outputs": outputs, "singly": singly, "wide": wide, "scaled": scaled},
         code="weights @ V",
         result="outputs",
     )

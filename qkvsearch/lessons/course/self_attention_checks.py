@@ -1,4 +1,4 @@
-"""Lesson 7, what its steps are compared with: one by one, a bias, wider values, rounded weights."""
+"""Lesson 7, what its steps are compared with: one by one, a bias, wider values."""
 
 from __future__ import annotations
 
@@ -27,12 +27,6 @@ def spreads(shape: tuple[int, int]) -> list[tuple[str, float, float]]:
         (name, wanted, float(np.var([start(shape, rng) for _ in range(SAMPLES)])))
         for name, (start, wanted) in drawn.items()
     ]
-
-
-def rounded(weights: np.ndarray) -> np.ndarray:
-    """As a well-known text rounds them: what is left of 1 to the largest, in tenths, evenly."""
-    largest = weights >= weights.max() - 1e-9
-    return np.where(largest, np.round(1 / largest.sum(), 1), 0.0)
 
 
 def projected_singly(x: np.ndarray, weight: np.ndarray) -> np.ndarray:

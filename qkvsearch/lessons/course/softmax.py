@@ -95,7 +95,8 @@ def by_hand(bench: Workbench) -> Step:
             tell(
                 "First take exp of each score: the number e = {e}, raised to it. That is always "
                 "positive, and grows fast. Then divide by the sum of the row. The first row, "
-                "{raised}, has the sum {total}, and becomes {row}.",
+                "{raised}, has the sum {total}, and becomes {row}. (Σⱼ adds up a row: j runs over "
+                "its keys. ′ says: after softmax.)",
                 e=np.e,
                 raised=raised[0],
                 total=raised[0].sum(),
@@ -169,7 +170,7 @@ def dominance(extra: tuple[float, ...] = EXTRA) -> Step:
         [
             tell(
                 "Add more and more to one score, α₁,₂, and leave the others. Its weight α′₁,₂ "
-                "comes close to 1 (it is {last} in the end), and the others fade.",
+                "comes close to 1 (to four decimals it is {last} in the end), and the others fade.",
                 last=weights[-1, 1],
             ),
             Matrix(say("weights of the first query"), weights, rows, TOKENS, "weights"),

@@ -26,9 +26,9 @@ def variances(widths: tuple[int, ...] = WIDTHS, n: int = SAMPLES) -> Step:
         [
             tell(
                 "A real model has rows of d numbers, d in the hundreds. A dot product adds up d "
-                "products, so it spreads more and more. Spread is measured by the *variance*, the "
-                "mean squared distance from the mean. Here are {n} pairs of random queries and "
-                "keys for each d, whose numbers have variance 1.",
+                "products, so it spreads more and more. Spread is measured by the *variance* "
+                "(Var), the mean squared distance from the mean. Here are {n} pairs of random "
+                "queries and keys for each d, whose numbers have variance 1.",
                 n=n,
             ),
             Table(
@@ -97,21 +97,25 @@ def slopes(widths: tuple[int, ...] = WIDTHS, n: int = 500) -> Step:
             "gradients": table[:, 1],
             "scaled": table[:, 3],
         },
-        code=f"""from qkvsearch.attention.gradients import softmax_vjp
+        code=f"{LARGEST}\nwidths, n, n_keys = {list(widths)}, {n}, {N_KEYS}\n{SLOPES}",
+        result="table",
+    )
+
+
+# In a notebook, what `largest` and `slopes` compute.
+LARGEST = """from qkvsearch.attention.gradients import softmax_vjp
 def largest(scores):
     weights, pull = softmax_vjp(scores)
     top = np.eye(scores.shape[1])[weights.argmax(axis=1)]
     return (weights * top).sum(axis=1).mean(), (pull(top) * top).sum(axis=1).mean()
-
-rng = np.random.default_rng(0)
+"""
+SLOPES = """rng = np.random.default_rng(0)
 found = []
-for d in {list(widths)}:
-    queries, keys = rng.normal(size=({n}, 1, d)), rng.normal(size=({n}, {N_KEYS}, d))
+for d in widths:
+    queries, keys = rng.normal(size=(n, 1, d)), rng.normal(size=(n, n_keys, d))
     scores = (queries @ keys.swapaxes(1, 2))[:, 0]
     found.append([*largest(scores), *largest(scores / np.sqrt(d))])
-found""",
-        result="table",
-    )
+found"""
 
 
 def largest(scores: np.ndarray) -> tuple[float, float]:

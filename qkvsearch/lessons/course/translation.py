@@ -86,7 +86,7 @@ def vectors(found: Trace) -> Step:
             tell(
                 "We translate {chinese} into “{english}” One half of the network, the *encoder*, "
                 "reads the Chinese; the other, the *decoder*, writes the English, a word at a "
-                "time. It has written {written} and must go on.",
+                "time. It has written “{written}” and must go on.",
                 chinese=CHINESE,
                 english=ENGLISH,
                 written=" ".join(TARGET),

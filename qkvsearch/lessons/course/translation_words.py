@@ -127,8 +127,8 @@ def length(source: np.ndarray = ENCODED) -> Step:
                 [[one.after, *one.scores.tolist(), one.word] for one in passes],
             ),
             tell(
-                "{n} vectors went in, {m} came out before {end}: {words}. Models that choose the "
-                "length are called *sequence to sequence*.",
+                "{n} vectors went in, {m} came out before {end}: {words}, “not bad”. Models that "
+                "choose the length are called *sequence to sequence*.",
                 n=len(source),
                 m=len(vectors),
                 end=END,

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-import numpy as np
-
-from qkvsearch.lessons.messages import mark, say
+from qkvsearch.lessons.messages import mark, plain, say
 from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Role, Step, Table, Text
 from qkvsearch.lessons.workbench import Workbench
 
@@ -64,11 +61,11 @@ def _part(part: Any) -> dict[str, Any]:
         case Matrix():
             return _matrix(part)
         case Table():
-            rows = [[_plain(cell) for cell in row] for row in part.rows]
+            rows = [[plain(cell) for cell in row] for row in part.rows]
             columns = list(part.columns)
             return {"kind": "table", "caption": part.caption, "columns": columns, "rows": rows}
         case Curve():
-            return {"kind": "curve", "name": part.name, "x": part.x, "values": _plain(part.values)}
+            return {"kind": "curve", "name": part.name, "x": part.x, "values": plain(part.values)}
         case Workbench():
             return _workbench(part)
     raise TypeError(f"a lesson has no part of type {type(part).__name__}")
@@ -83,7 +80,7 @@ def _matrix(matrix: Matrix) -> dict[str, Any]:
         "role_name": say(ROLE_NAMES[matrix.role]),
         "rows": list(matrix.rows),
         "columns": list(matrix.columns),
-        "values": _plain(matrix.array),
+        "values": plain(matrix.array),
         "symbols": None if symbols is None else symbols.reshape(len(symbols), -1).tolist(),
         "visible": None if visible is None else visible.tolist(),
     }
@@ -94,7 +91,7 @@ def _workbench(bench: Workbench) -> dict[str, Any]:
         "kind": "workbench",
         "name": bench.name,
         "caption": bench.caption,
-        "matrices": {name: _plain(array) for name, array in bench.matrices.items()},
+        "matrices": {name: plain(array) for name, array in bench.matrices.items()},
         "rows": list(bench.rows),
         "columns": list(bench.columns),
         "widths": {name: list(labels) for name, labels in (bench.widths or {}).items()},
@@ -105,14 +102,3 @@ def _workbench(bench: Workbench) -> dict[str, Any]:
         "temperature": bench.temperature,
         "normalize": bench.normalize,
     }
-
-
-def _plain(value: Any) -> Any:
-    """Numbers and words as JSON has them, arrays as lists of them."""
-    if isinstance(value, np.ndarray | list | tuple):
-        return [_plain(entry) for entry in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value

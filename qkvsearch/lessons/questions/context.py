@@ -31,7 +31,7 @@ def quizzes(apart: Mapping[str, float], layers: Sequence[Step]) -> list[Quiz]:
         ),
         Quiz(
             "context.2",
-            say("Which of these tells the two apart?"),
+            say("Which of these gives a word that stands twice two different outputs?"),
             2.0,
             say(
                 "A layer for each word sees one word only, and more weights are no more context: "

@@ -40,7 +40,7 @@ def quizzes(one_hots: Step, film: Step, alike: Step, other: Step) -> list[Quiz]:
         _word_after(other),
         Quiz(
             "embeddings.4",
-            say("All numbers of the film are doubled. What is its length now?"),
+            say("All numbers of “Spider-Man: No Way Home” are doubled. What is its length now?"),
             float(np.linalg.norm(2 * film.found["film"])),
             say(
                 "The length was {length}. Every number twice as large makes the arrow twice as "

@@ -2,60 +2,80 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from qkvsearch.attention.trace import Trace
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.quizzes import Quiz
 
 
-def quizzes(steps: Trace) -> list[Quiz]:
-    scores_, weights_ = steps["scores"].array, steps["weights"].array
+def quizzes(steps: Trace, is_masked: bool) -> list[Quiz]:
     # The reader's own inputs may be fewer than three.
-    n = len(scores_)
+    n = len(steps["scores"].array)
     i, j = min(1, n - 1), min(2, n - 1)
+    return [a_score(steps, i, j), most_of(steps, i), equal_scores(steps, is_masked)]
+
+
+def a_score(steps: Trace, i: int, j: int) -> Quiz:
     query, key = steps["queries"].array[i], steps["keys"].array[j]
-    most = int(weights_[i].argmax())
-    return [
-        Quiz(
-            "self-attention.1",
-            say(
-                "Query {i} is {query}, key {j} is {key}. What is the score?",
-                i=i + 1,
-                j=j + 1,
-                query=query,
-                key=key,
-            ),
-            float(scores_[i, j]),
-            say(
-                "Number by number, then added: {products}, together {score}.",
-                products=query * key,
-                score=scores_[i, j],
-            ),
+    score = float(steps["scores"].array[i, j])
+    return Quiz(
+        "self-attention.1",
+        say(
+            "Query {i} is {query}, key {j} is {key}. What is the score?",
+            i=i + 1,
+            j=j + 1,
+            query=query,
+            key=key,
         ),
-        Quiz(
-            "self-attention.2",
-            say("Which input does output {i} take most from? (1 to {n})", i=i + 1, n=n),
-            float(most + 1),
-            say(
-                "Row {i} of the weights is {row}: the largest is number {most}.",
-                i=i + 1,
-                row=weights_[i],
-                most=most + 1,
-            ),
+        score,
+        say(
+            "Number by number, then added: {products}, together {score}.",
+            products=query * key,
+            score=score,
         ),
-        Quiz(
-            "self-attention.3",
-            say("Two scores of a row are equal. How do their weights compare?"),
-            1.0,
-            say(
-                "Softmax looks at nothing but the score: equal scores, equal weights. In the first "
-                "row, {scores} became {weights}.",
-                scores=scores_[0],
-                weights=weights_[0],
-            ),
-            choices=(
-                say("the first is larger"),
-                say("they are equal"),
-                say("it depends on the values"),
-            ),
+    )
+
+
+def most_of(steps: Trace, i: int) -> Quiz:
+    weights = steps["weights"].array[i]
+    most = int(weights.argmax()) + 1
+    return Quiz(
+        "self-attention.2",
+        say("Which input does output {i} take most from? (1 to {n})", i=i + 1, n=len(weights)),
+        float(most),
+        say(
+            "Row {i} of the weights is {row}: the largest is number {most}.",
+            i=i + 1,
+            row=weights,
+            most=most,
         ),
-    ]
+    )
+
+
+def equal_scores(steps: Trace, is_masked: bool) -> Quiz:
+    asked = say("Two scores of a row are equal. How do their weights compare?")
+    if is_masked:
+        asked = say(
+            "Two scores of a row are equal after the mask was added. How do their weights compare?"
+        )
+    return Quiz(
+        "self-attention.3",
+        asked,
+        1.0,
+        f"{say('Softmax looks at nothing but the score: equal scores, equal weights.')} "
+        f"{example(steps['masked'].array, steps['weights'].array)}".rstrip(),
+        choices=(
+            say("the first is larger"),
+            say("they are equal"),
+            say("it depends on the values"),
+        ),
+    )
+
+
+def example(masked: np.ndarray, weights: np.ndarray) -> str:
+    """The first row in which scores are equal; nothing where there is none."""
+    for i, (scores, row) in enumerate(zip(masked, weights, strict=True), start=1):
+        if len(np.unique(scores)) < len(scores) and np.isfinite(row).all():
+            return say("In row {i}, {scores} became {weights}.", i=i, scores=scores, weights=row)
+    return ""

@@ -90,8 +90,8 @@ def _root(variances: Step) -> Quiz:
         say("Queries and keys have {d} numbers. By what does a transformer divide scores?", d=d),
         float(np.sqrt(d)),
         say(
-            "By the square root of {d}, which is {root}: the variance comes down from about "
-            "{variance} to {scaled}.",
+            "By the square root of {d}, which is {root}: in the lesson's draws it takes the "
+            "variance from {variance} to {scaled}.",
             d=d,
             root=np.sqrt(d),
             variance=variances.found["variances"][2],

@@ -20,7 +20,7 @@ def a_score(found: Trace) -> Quiz:
         "translation.1",
         say(
             "The query after “{word}” is {query}, the key of {character} is {key}. What is the "
-            "score, before it is divided?",
+            "score, before it is divided by √d?",
             word=words[2],
             query=query,
             character=characters[3],
@@ -54,12 +54,12 @@ def who_asks(found: Trace) -> Quiz:
     return Quiz(
         "translation.3",
         say(
-            "The English words written so far stay; the Chinese sentence is replaced. Which of the "
-            "three stay as they are in this attention?"
+            "The English words written so far stay; the Chinese sentence is replaced. Which of "
+            "queries, keys and values stay as they are in this attention?"
         ),
         0.0,
         say(
-            "The queries come from the decoder, which has written {words}. Keys and values come "
+            "The queries come from the decoder, which has written “{words}”. Keys and values come "
             "from the encoder: they change with what it reads.",
             words=" ".join(found["queries"].rows),
         ),

@@ -10,7 +10,7 @@ const startBench = (bench, say) => {
   const nameOf = (table) => table.caption.querySelector(".name").textContent;
 
   const state = { ...settings };
-  const read = (table) => cellsOf(table).map((row) => row.map((cell) => Number(cell.dataset.value)));
+  const read = (table) => cellsOf(table).map((row) => row.map((cell) => numbers.held(cell.dataset.value)));
   const matrices = Object.fromEntries(given.map((table) => [table.dataset.given, read(table)]));
   const first = structuredClone(matrices);
 
@@ -22,7 +22,7 @@ const startBench = (bench, say) => {
     cell.toggleAttribute("data-changed", value.textContent !== text);
     value.textContent = text;
     cell.dataset.value = number;
-    if (hasShades) cell.dataset.heat = Math.round(10 * Math.min(Math.max(number || 0, 0), 1));
+    if (hasShades) cell.dataset.heat = numbers.heat(number);
     cell.classList.toggle("hides", !isVisible);
     cell.querySelector(".unseen")?.remove();
     if (!isVisible) {
@@ -49,7 +49,7 @@ const startBench = (bench, say) => {
     clearTimeout(waiting);
     waiting = setTimeout(() => {
       const last = computed.at(-1);
-      const row = cellsOf(last)[0].map((cell) => numbers.shown(Number(cell.dataset.value)));
+      const row = cellsOf(last)[0].map((cell) => numbers.shown(numbers.held(cell.dataset.value)));
       status.textContent = say("recomputed", { step: nameOf(last), row: row.join(", ") });
     }, 600);
   };

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -116,10 +117,11 @@ def curve(part: Curve, place: str) -> Html:
 def heat(number: float) -> int:
     """The shade of a weight, 0 to SHADES.
 
-    >>> heat(0.5), heat(-1.0), heat(7.0), heat(float("nan"))
-    (5, 0, 10, 0)
+    >>> heat(0.5), heat(0.25), heat(-1.0), heat(7.0), heat(float("nan"))
+    (5, 3, 0, 10, 0)
     """
-    return round(SHADES * min(max(number, 0.0), 1.0)) if np.isfinite(number) else 0
+    # Python's `round` goes to the even shade from the middle of two, the script's does not.
+    return math.floor(SHADES * min(max(number, 0.0), 1.0) + 0.5) if np.isfinite(number) else 0
 
 
 def _cells(part: Matrix, i: int) -> Iterable[Html]:

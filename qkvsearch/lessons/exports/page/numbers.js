@@ -2,16 +2,32 @@
 
 const numbers = (() => {
   const DECIMALS = 4;
-  const NUMBER = /[-+−]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+−]?\d+)?(?:\s*\/\s*\d+\.?\d*)?(?:\s*%)?/g;
-  const ROOT = /√\s*(\d+\.?\d*)/g;
-  const SEPARATORS = /[\s,;，、；]+/;
+  const LARGE = 1e21;
+  const SHADES = 10;
+  const NUMBER =
+    /[-+−]?(?:∞|(?<![a-z])(?:inf(?:inity)?|nan)(?![a-z])|(?:\d+\.?\d*|\.\d+)(?:e[-+−]?\d+)?(?:\s*\/\s*\d+\.?\d*)?(?:\s*%)?)/gi;
+  // A root alone, or as what is divided by: 2√3 is a product, which is not read.
+  const ROOT = /(?<=^[-+−]?|\/\s*)√\s*(\d+\.?\d*)(?![\d.e])/gi;
+  const SEPARATORS = /[\s,;、]+|(?<=[a-z\d])和(?=[a-z\d])/i;
+  const AND = ["and", "和"];
+  const DECIMAL_COMMA = /(?<![\d.,])(\d+),(\d+)(?![.,]?\d)/g;
+  // Numbers that JSON lacks, and what people write for them.
+  const WORDS = { inf: Infinity, infinity: Infinity, "∞": Infinity, nan: NaN };
 
+  // Full-width letters, digits and signs as ASCII has them; a small ² stays what it is.
   const plain = (text) =>
-    text.trim().replace(/[０-９]/g, (digit) => String.fromCharCode(digit.charCodeAt(0) - 0xfee0));
+    text.trim().replace(/[！-～]/g, (wide) => String.fromCharCode(wide.charCodeAt(0) - 0xfee0));
+
+  // A number as a cell or an answer holds it: "-inf" is one, too.
+  const held = (text) => {
+    const [, sign, size] = String(text).toLowerCase().match(/^([-+]?)(.*)$/s);
+    return size in WORDS ? (sign === "-" ? -1 : 1) * WORDS[size] : Number(text);
+  };
 
   const value = (text) => {
     const [top, bottom] = text.replaceAll("%", "").replaceAll("−", "-").split("/");
-    return ((text.endsWith("%") ? 0.01 : 1) * Number(top)) / (bottom ? Number(bottom) : 1);
+    const below = bottom ? Number(bottom) : 1;
+    return below ? ((text.endsWith("%") ? 0.01 : 1) * held(top)) / below : NaN;
   };
 
   // One number and nothing else, or NaN; √3 is one, too.
@@ -30,21 +46,41 @@ const numbers = (() => {
     if (size > 0 && size < 10 ** -DECIMALS / 2) {
       return number.toExponential(1).replace(/e([-+])(\d)$/, "e$10$2").replace(/^-/, "−");
     }
-    return String(Number(number.toFixed(DECIMALS))).replace("-", "−");
+    if (size >= LARGE) return String(number).replace("-", "−");
+    return number.toFixed(DECIMALS).replace(/\.?0+$/, "").replace("-", "−");
   };
 
-  // The answer is a number, numbers in order, or a set of words; a choice is its number.
-  const isRight = (given, answer, tolerance) => {
-    const wanted = Array.isArray(answer) ? answer : [answer];
-    // Words arrive as a list, an empty one where no word is right.
-    if (Array.isArray(answer) && wanted.every((entry) => typeof entry === "string")) {
-      const words = new Set(given.toLowerCase().split(SEPARATORS).filter(Boolean));
-      return words.size === wanted.length && wanted.every((word) => words.has(word.toLowerCase()));
+  // The shade of a weight; from the middle of two it is the deeper one.
+  const heat = (number) =>
+    Number.isFinite(number) ? Math.floor(SHADES * Math.min(Math.max(number, 0), 1) + 0.5) : 0;
+
+  // A set of words is none where it is empty; `none` is how people say so. "and" may be a token.
+  const areWords = (given, wanted, none) => {
+    const asked = new Set(wanted.map((word) => plain(word).toLowerCase()));
+    const words = new Set(plain(given).toLowerCase().split(SEPARATORS).filter(Boolean));
+    for (const word of AND) if (!asked.has(word)) words.delete(word);
+    words.delete(none.toLowerCase());
+    return words.size === asked.size && [...asked].every((word) => words.has(word));
+  };
+
+  // A comma is a decimal one where there are too many numbers otherwise.
+  const areNear = (given, wanted, tolerance) => {
+    const written = plain(given);
+    let texts = written.match(NUMBER) ?? [];
+    if (texts.length !== wanted.length) {
+      texts = written.replace(DECIMAL_COMMA, "$1.$2").match(NUMBER) ?? [];
     }
-    const found = (plain(given).match(NUMBER) ?? []).map(value);
-    const isNear = (number, i) => Math.abs(number - wanted[i]) <= tolerance;
+    const found = texts.map(value);
+    const isNear = (number, i) =>
+      Object.is(number, wanted[i]) || Math.abs(number - wanted[i]) <= tolerance;
     return found.length === wanted.length && found.every(isNear);
   };
 
-  return { one, shown, isRight };
+  // kind: "words", or "numbers" in order; a choice is its number. none: the word for no words.
+  const isRight = (given, { kind, answer, tolerance }, none) =>
+    kind === "words"
+      ? areWords(given, answer, none)
+      : areNear(given, [answer].flat().map(held), tolerance);
+
+  return { one, shown, held, heat, isRight };
 })();

@@ -15,11 +15,9 @@
     quiz.addEventListener("submit", (event) => {
       event.preventDefault();
       const given = [...new FormData(quiz).values()][0] ?? "";
-      const isRight = numbers.isRight(
-        given,
-        JSON.parse(quiz.dataset.answer),
-        Number(quiz.dataset.tolerance),
-      );
+      const { kind, answer, tolerance } = quiz.dataset;
+      const asked = { kind, answer: JSON.parse(answer), tolerance: Number(tolerance) };
+      const isRight = numbers.isRight(given, asked, say("none"));
       quiz.dataset.verdict = isRight ? "right" : "wrong";
       verdict.textContent = say(quiz.dataset.verdict);
       worked.hidden = false;

@@ -44,6 +44,7 @@ def _form(quiz: Quiz, number: int, place: str) -> Html:
         worked,
         class_="quiz",
         data_quiz=quiz.name,
+        data_kind="words" if isinstance(quiz.answer, frozenset) else "numbers",
         data_tolerance=quiz.tolerance,
         data_answer=json.dumps(quiz.to_record()["answer"]),
     )

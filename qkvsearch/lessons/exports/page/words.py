@@ -57,6 +57,7 @@ def script_words() -> dict[str, str]:
     return {
         "cell": say("{matrix}, row {row}, column {column}"),
         "hidden": say("hidden"),
+        "none": say("none"),
         "notNumber": say("“{entry}” is not a number. {last} still counts."),
         "notPositive": say("“{entry}” is not a number above 0. {last} still counts."),
         "recomputed": say("Computed again. {step}, first row: {row}"),

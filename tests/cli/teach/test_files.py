@@ -1,0 +1,72 @@
+"""A lesson as a file: each format, and pictures."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from qkvsearch.lessons import LESSONS
+
+NAME = "self-attention"
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [("a.md", "# "), ("a.html", "<!doctype html>"), ("a.ipynb", "{"), ("a.txt", "Lesson 7"),
+     ("a.json", "{")],
+)  # fmt: skip
+def test_a_file_name_says_the_format(qkv, tmp_path, name, begins, taught):
+    answer = qkv("teach", NAME, "-o", name)
+    assert (answer.code, answer.stdout) == (0, "")
+    text = (tmp_path / name).read_text("utf-8")
+    assert text.lower().startswith(begins.lower())
+    assert taught.steps[2].title in text
+    assert ("\x1b" in text) is False
+
+
+def test_a_text_file_has_no_escapes_even_from_a_terminal(qkv, tmp_path, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    qkv("teach", NAME, "-o", "a.txt")
+    assert "\x1b" not in (tmp_path / "a.txt").read_text("utf-8")
+
+
+def test_json_of_one_lesson_is_an_object_and_of_all_an_array(qkv, taught, computed):
+    one = json.loads(qkv("teach", "1", "--format", "json").stdout)
+    assert (one["name"], len(one["quizzes"])) == (LESSONS[0], len(computed(LESSONS[0]).quizzes))
+    all_ = json.loads(qkv("teach", "--all", "--no-quiz", "--format", "json").stdout)
+    assert [entry["name"] for entry in all_] == list(LESSONS)
+    assert not any(entry["quizzes"] for entry in all_)
+    step = json.loads(qkv("teach", NAME, "--step", "4", "--format", "json").stdout)
+    assert [entry["title"] for entry in step["steps"]] == [taught.steps[3].title]
+
+
+@pytest.mark.parametrize(("name", "begins"), [("a.png", b"\x89PNG"), ("a.SVG", b"<?xml")])
+@pytest.mark.parametrize("asked", [(NAME,), ("learning",), (NAME, "--step", "1"), ("masks",)])
+def test_a_plot_is_drawn_and_twice_the_same(qkv, tmp_path, name, begins, asked):
+    pytest.importorskip("matplotlib", reason="drawing needs the extra [plot]")
+    written = []
+    for _ in range(2):
+        answer = qkv("teach", *asked, "--plot", name)
+        assert (answer.code, answer.stderr) == (0, f"Wrote {name}.\n")
+        written.append((tmp_path / name).read_bytes())
+    assert written[0].startswith(begins)
+    assert written[0] == written[1]
+    assert answer.stdout == qkv("teach", *asked).stdout
+
+
+def test_a_plot_holds_the_weights_and_curves(qkv, tmp_path):
+    pytest.importorskip("matplotlib", reason="drawing needs the extra [plot]")
+    qkv("teach", "learning", "--plot", "a.svg")
+    text = (tmp_path / "a.svg").read_text("utf-8")
+    for part in ("weights, learned", "loss", "0.87"):
+        assert part in text
+
+
+def test_a_plot_without_matplotlib_says_what_to_install(qkv, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    answer = qkv("teach", NAME, "--plot", "a.png")
+    assert (answer.code, answer.stdout) == (1, "")
+    assert "pip install 'qkvsearch[plot]' (--format html needs nothing)" in answer.stderr

@@ -1,0 +1,80 @@
+"""`teach` in a narrow terminal: tables, and the outline, whose words stay whole."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from qkvsearch.cli.lesson.table import table_view
+from qkvsearch.lessons import LESSONS, outline, progress
+from qkvsearch.lessons.parts import Table
+
+RATINGS = Table(
+    "Ratings",
+    ["user", "Car chase", "Spider-Man", "Space race", "Love story", "Wedding"],
+    [["Ana", "5", "4", "?", "1", "?"], ["Chloe", "?", "5", "4", "?", "2"]],
+)
+
+
+def lines(table, width):
+    return [line for text in table_view(table, width) for line in text.plain.split("\n")]
+
+
+def test_points_stand_below_one_another():
+    table = Table("", ["word", "by", "n"], [["a", 0.25, 4], ["b", -1.0, 16], ["c", 0.5714, 256]])
+    assert lines(table, 80) == [
+        "word       by    n",
+        "a      0.2500    4",
+        "b     −1        16",
+        "c      0.5714  256",
+    ]
+
+
+@pytest.mark.parametrize(("width", "parts"), [(80, 1), (60, 1), (40, 2), (30, 2), (20, 4)])
+def test_no_word_is_cut_and_no_line_is_too_wide(width, parts):
+    found = lines(RATINGS, width)
+    assert max(map(len, found)) <= width
+    words = {word for text in RATINGS.columns for word in text.split()}
+    assert words <= {word for line in found for word in line.split()}
+    assert sum(line.startswith("Chloe") for line in found) == parts
+
+
+def test_words_fold_before_a_table_comes_in_parts():
+    table = Table("", ["way", "moved"], [["add −1e9, in float32", 1.0], ["replace it", 2.0]])
+    assert lines(table, 20) == [
+        "way            moved",
+        "add −1e9, in       1",
+        "float32",
+        "replace it         2",
+    ]
+
+
+def test_a_word_wider_than_the_terminal_is_cut():
+    table = Table("", ["way", "moved"], [["incomprehensibilities", 1.0]])
+    assert max(map(len, lines(table, 16))) == 16
+    assert "".join(line.split()[0] for line in lines(table, 16)[1:]) == "incomprehensibilities"
+
+
+@pytest.mark.parametrize("args", [(), ("--list",)])
+def test_the_outline_of_a_narrow_terminal_keeps_its_words(qkv, monkeypatch, args):
+    monkeypatch.setenv("COLUMNS", "40")
+    progress.remember("masks")
+    lines = qkv("teach", *args).stdout.splitlines()
+    assert max(map(len, lines)) <= 40
+    said = " ".join(" ".join(lines).split())
+    for line in outline():
+        goal = f"{line.goal} " if args else ""
+        notes = f"({line.minutes} min, done)" if line.name == "masks" else f"({line.minutes} min)"
+        assert f"{line.number} {line.name}: {line.title} {goal}{notes}" in said
+    assert sum(bool(re.match(r"[ \d]\d  ", line)) for line in lines) == len(LESSONS)
+    assert all(re.match(r"[ \d]\d  |    \S|\S", line) for line in lines if line)
+
+
+@pytest.mark.parametrize("args", [("--list",), ("softmax",), ("recommender", "--no-quiz")])
+def test_in_chinese_no_space_follows_a_full_stop_and_brackets_are_wide(qkv, args):
+    progress.remember("masks")
+    said = qkv("teach", *args, "--lang", "zh").stdout
+    assert "。" in said
+    assert not re.search(r"。 |分钟\)|\(\d+ 分钟|[\u4e00-\u9fff] \(", said)
+    assert ("（8 分钟，已学完）" in said) == (args == ("--list",))
