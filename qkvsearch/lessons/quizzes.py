@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from string import ascii_lowercase
 from typing import Any
 
 import numpy as np
@@ -74,8 +75,8 @@ class Quiz:
         given, texts = given.casefold(), [narrow(choice).casefold() for choice in self.choices]
         if given in texts:  # which may end in what follows a number or a letter: 2) or b.
             return texts.index(given)
-        for place, text in enumerate(texts):
-            if given.rstrip(").") in (str(place + 1), "abcdefgh"[place], text):
+        for place, (letter, text) in enumerate(zip(ascii_lowercase, texts, strict=False)):
+            if given.rstrip(").") in (str(place + 1), letter, text):
                 return place
         return None
 

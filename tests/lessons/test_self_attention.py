@@ -169,7 +169,13 @@ def test_a_single_input_is_enough():
     own = lesson("self-attention", Given(inputs=X[:1]))
     np.testing.assert_array_equal(own.steps[7].found["outputs"], X[:1] @ W_VALUE)
     assert own.quizzes[0].answer == own.steps[3].found["scores"][0, 0]
-    assert own.quizzes[1].answer == 1
+    assert own.quizzes[1].is_right("a")
+
+
+def test_as_many_inputs_as_there_are_letters_can_be_asked_about():
+    rng = np.random.default_rng(0)
+    asked = lesson("self-attention", Given(inputs=rng.normal(size=(26, 4)))).quizzes[1]
+    assert [choice for choice in asked.choices if asked.is_right(choice)] == [asked.solution]
 
 
 def parts(step, kind):

@@ -22,9 +22,9 @@ def a_score(steps: Trace, i: int, j: int) -> Quiz:
     return Quiz(
         "self-attention.1",
         say(
-            "Query {i} is {query}, key {j} is {key}. What is the score?",
-            i=i + 1,
-            j=j + 1,
+            "The query of {a} is {query}, the key of {b} is {key}. What is the score?",
+            a=steps["queries"].rows[i],
+            b=steps["keys"].rows[j],
             query=query,
             key=key,
         ),
@@ -38,18 +38,19 @@ def a_score(steps: Trace, i: int, j: int) -> Quiz:
 
 
 def most_of(steps: Trace, i: int) -> Quiz:
-    weights = steps["weights"].array[i]
-    most = int(weights.argmax()) + 1
+    weights, names = steps["weights"].array[i], steps["weights"].columns
+    most = int(weights.argmax())
     return Quiz(
         "self-attention.2",
-        say("Which input does output {i} take most from? (1 to {n})", i=i + 1, n=len(weights)),
+        say("Which input does the output of {a} take most from?", a=names[i]),
         float(most),
         say(
-            "Row {i} of the weights is {row}: the largest is number {most}.",
-            i=i + 1,
+            "Row {a} of the weights is {row}: the largest is the one for {most}.",
+            a=names[i],
             row=weights,
-            most=most,
+            most=names[most],
         ),
+        choices=tuple(names),
     )
 
 
