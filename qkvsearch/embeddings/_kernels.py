@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.compiled import compiled
+from qkvsearch.compiled import compiled, prefetch
 
 Array = np.ndarray[Any, Any]
 Width = tuple[int, ...]
@@ -20,8 +20,13 @@ ZERO = np.float32(0)
 LANES = 16
 # Above so many components, blocks of them are solved one after another.
 WIDEST_BLOCK = 128
-# Rows of a history that are gathered at a time; a multiple of the four taken at once.
-MOST_GATHERED = 12288
+# Rows of a history that are multiplied at once; the other two are multiples of it.
+AT_ONCE = 4
+# A history of more rows is gathered anew for every step, piece by piece.
+MOST_KEPT = 8192
+PIECE = 64
+# An embedding is asked for so many rows before its turn, since memory takes about so long.
+AHEAD = 8
 # A squared residual this small is float32 noise: dividing by it would only spread it.
 CONVERGED = np.float32(1e-20)
 
@@ -45,24 +50,110 @@ def dot(a: Array, b: Array, width: Width) -> np.float32:
 
 
 @compiled
-def add_gram(gram: Array, vector: Array, first: int, start: int, out: Array, width: Width) -> None:
-    """out += gram[first:first + len(vector), start:start + b]ᵀ vector, b being the width."""
-    b = LANES * len(width)
-    # Four rows at a time, so that one load and one store of `out` serve four products.
-    for k in range(0, vector.shape[0], 4):
-        row = first + k
-        g0, g1 = gram[row, start : start + b], gram[row + 1, start : start + b]
-        g2, g3 = gram[row + 2, start : start + b], gram[row + 3, start : start + b]
-        v0, v1, v2, v3 = vector[k], vector[k + 1], vector[k + 2], vector[k + 3]
+def rounded(n: int) -> int:
+    """The next number of rows, n or above, that can be taken AT_ONCE."""
+    return -(-n // AT_ONCE) * AT_ONCE
+
+
+@compiled
+def ask_ahead(others: Array, columns: Array, k: int, start: int, stop: int) -> None:
+    ahead = columns[min(k + AHEAD, columns.shape[0] - 1)]
+    for j in range(start, stop, LANES):
+        prefetch(others, ahead, j)
+
+
+@compiled
+def root(confidences: Array, k: int) -> np.float32:
+    """√c of a row's pair k; `confidences` hold a single one where all are equal."""
+    return np.sqrt(confidences[min(k, confidences.shape[0] - 1)])
+
+
+@compiled
+def clear(history: Array, n: int, width: Width) -> None:
+    """Zeros after the n rows of a history, so that they can be taken AT_ONCE."""
+    for k in range(n, rounded(n)):
+        for j in range(LANES * len(width)):
+            history[k, j] = ZERO
+
+
+@compiled
+def begin(
+    others: Array, columns: Array, confidences: Array, x: Array, errors: Array, width: Width
+) -> None:
+    """errors[k] = √c·(1 − y·x), without the first block's part of the product."""
+    first, d = LANES * len(width), x.shape[0]
+    later = x[first:]
+    for k in range(columns.shape[0]):
+        ask_ahead(others, columns, k, first, d)
+        y = others[columns[k], first:]
+        rest = ZERO
+        for j in range(later.shape[0]):
+            rest += y[j] * later[j]
+        errors[k] = root(confidences, k) * (np.float32(1) - rest)
+
+
+@compiled
+def gather(
+    others: Array,
+    columns: Array,
+    confidences: Array,
+    first: int,
+    start: int,
+    x: Array,
+    history: Array,
+    errors: Array,
+    out: Array,
+    squares: Array,
+    width: Width,
+) -> None:
+    """The pairs from `first` on, as many as there is room for: history[k] = √c·y[start:start + b];
+    out += historyᵀ errors; squares += the history's squares. The first block, at 0, takes its own
+    part from the errors.
+    """
+    b, last = LANES * len(width), min(columns.shape[0], first + history.shape[0])
+    for k in range(first, last):
+        ask_ahead(others, columns, k, start, start + b)
+        y, row = others[columns[k], start : start + b], history[k - first]
+        weight, score = root(confidences, k), ZERO
         for j in range(b):
-            out[j] += v0 * g0[j] + v1 * g1[j] + v2 * g2[j] + v3 * g3[j]
+            row[j] = weight * y[j]
+            score += row[j] * x[j]
+            squares[j] += row[j] * row[j]
+        if start == 0:
+            errors[k] -= score
+        error = errors[k]
+        for j in range(b):
+            out[j] += error * row[j]
+    clear(history, last - first, width)
+
+
+@compiled
+def kept(
+    others: Array,
+    columns: Array,
+    confidences: Array,
+    first: int,
+    start: int,
+    history: Array,
+    width: Width,
+) -> Array:
+    """The history from `first` on, as much as there is room for: gathered again unless all is."""
+    b, last = LANES * len(width), min(columns.shape[0], first + history.shape[0])
+    if columns.shape[0] > history.shape[0]:
+        for k in range(first, last):
+            ask_ahead(others, columns, k, start, start + b)
+            y, weight = others[columns[k], start : start + b], root(confidences, k)
+            for j in range(b):
+                history[k - first, j] = weight * y[j]
+        clear(history, last - first, width)
+    return history[: rounded(last - first)]
 
 
 @compiled
 def add_history(history: Array, vector: Array, out: Array, width: Width) -> None:
     """out += historyᵀ (history vector), for a history (h, b), in one pass over it."""
-    h, b = history.shape[0], LANES * len(width)
-    for k in range(0, h - 3, 4):
+    b = LANES * len(width)
+    for k in range(0, history.shape[0], AT_ONCE):
         y0, y1, y2, y3 = history[k], history[k + 1], history[k + 2], history[k + 3]
         s0 = s1 = s2 = s3 = ZERO
         for j in range(b):
@@ -72,82 +163,6 @@ def add_history(history: Array, vector: Array, out: Array, width: Width) -> None
             s3 += y3[j] * vector[j]
         for j in range(b):
             out[j] += s0 * y0[j] + s1 * y1[j] + s2 * y2[j] + s3 * y3[j]
-    for k in range(h - h % 4, h):
-        s = dot(history[k], vector, width)
-        for j in range(b):
-            out[j] += s * history[k, j]
-
-
-@compiled
-def begin(
-    others: Array, columns: Array, confidences: Array, x: Array, errors: Array, width: Width
-) -> None:
-    """errors[k] = √c·(1 − y·x), without the first block's part of the product."""
-    later = x[LANES * len(width) :]
-    for k in range(columns.shape[0]):
-        y = others[columns[k], LANES * len(width) :]
-        rest = ZERO
-        for j in range(later.shape[0]):
-            rest += y[j] * later[j]
-        errors[k] = np.sqrt(confidences[min(k, confidences.shape[0] - 1)]) * (np.float32(1) - rest)
-
-
-@compiled
-def gather(
-    others: Array,
-    columns: Array,
-    confidences: Array,
-    start: int,
-    x: Array,
-    history: Array,
-    errors: Array,
-    out: Array,
-    width: Width,
-) -> None:
-    """history[k] = √c·y[start:start + b]; out += historyᵀ errors. The first block, at 0, takes its
-    own part from the errors.
-    """
-    for k in range(columns.shape[0]):
-        y = others[columns[k], start : start + LANES * len(width)]
-        row = history[k]
-        root = np.sqrt(confidences[min(k, confidences.shape[0] - 1)])
-        score = ZERO
-        for j in range(LANES * len(width)):
-            row[j] = root * y[j]
-            score += row[j] * x[j]
-        if start == 0:
-            errors[k] -= score
-        error = errors[k]
-        for j in range(LANES * len(width)):
-            out[j] += error * row[j]
-
-
-@compiled
-def multiply_history(
-    others: Array,
-    columns: Array,
-    confidences: Array,
-    start: int,
-    history: Array,
-    vector: Array,
-    out: Array,
-    width: Width,
-) -> None:
-    """out += historyᵀ (history vector). A history longer than its place is gathered again, part
-    by part.
-    """
-    n, at_once = len(columns), len(history)
-    if n <= at_once:
-        add_history(history[:n], vector, out, width)
-        return
-    for first in range(0, n, at_once):
-        met = columns[first : first + at_once]
-        for k in range(len(met)):
-            y = others[met[k], start : start + LANES * len(width)]
-            root = np.sqrt(confidences[min(first + k, confidences.shape[0] - 1)])
-            for j in range(LANES * len(width)):
-                history[k, j] = root * y[j]
-        add_history(history[: len(met)], vector, out, width)
 
 
 @compiled
@@ -155,55 +170,54 @@ def solve_block(
     others: Array,
     columns: Array,
     confidences: Array,
-    gram: Array,
+    spectrum: Array,
     ridge: np.float32,
     start: int,
-    embedding: Array,
+    x: Array,
     errors: Array,
     history: Array,
     work: Array,
     steps: int,
     width: Width,
 ) -> None:
-    """Conjugate gradient on one block of one row's embedding, in place; `errors` follow it."""
-    b, n, at_once = LANES * len(width), len(columns), len(history)
-    x = embedding[start : start + b]
-    residual, direction, product, moved = work[0], work[1], work[2], work[3]
+    """Preconditioned conjugate gradient on one block x of a row, in place; `errors` follow it."""
+    b, n, room = LANES * len(width), len(columns), len(history)
+    residual, direction, product = work[0], work[1], work[2]
+    moved, penalty, diagonal = work[3], work[4], work[5]
     # Number by number, here and below: assigning slices would double the time to compile.
     for j in range(b):
-        product[j] = ridge * x[j]
-        residual[j] = moved[j] = ZERO
-    add_gram(gram, embedding, 0, start, product, width)
-    for first in range(0, n, at_once):
-        last = min(n, first + at_once)
-        own = confidences[min(first, confidences.shape[0] - 1) : last]
-        part = columns[first:last], own, start, x, history, errors[first:last]
-        gather(others, *part, residual, width)
-    for j in range(b):
-        residual[j] -= product[j]
-        direction[j] = residual[j]
-    squared = dot(residual, residual, width)
+        penalty[j] = diagonal[j] = spectrum[j] + ridge
+        residual[j] = -penalty[j] * x[j]
+        moved[j] = direction[j] = ZERO
+    for first in range(0, n, room):
+        gather(
+            others, columns, confidences, first, start, x, history, errors, residual, diagonal,
+            width,
+        )  # fmt: skip
+    before = np.float32(np.inf)
     for _ in range(steps):
+        squared = ZERO
+        for j in range(b):
+            squared += residual[j] * residual[j] / diagonal[j]
         if squared < CONVERGED:
             break
         for j in range(b):
-            product[j] = ridge * direction[j]
-        add_gram(gram, direction, start, start, product, width)
-        multiply_history(others, columns, confidences, start, history, direction, product, width)
-        step = squared / dot(direction, product, width)
+            direction[j] = residual[j] / diagonal[j] + squared / before * direction[j]
+            product[j] = penalty[j] * direction[j]
+        for first in range(0, n, room):
+            part = kept(others, columns, confidences, first, start, history, width)
+            add_history(part, direction, product, width)
+        step, before = squared / dot(direction, product, width), squared
         for j in range(b):
             moved[j] += step * direction[j]
             residual[j] -= step * product[j]
-        before, squared = squared, dot(residual, residual, width)
-        for j in range(b):
-            direction[j] = residual[j] + squared / before * direction[j]
     for j in range(b):
         x[j] += moved[j]
-    if start + b < embedding.shape[0]:
-        for k in range(n):
-            y = others[columns[k], start : start + b]
-            root = np.sqrt(confidences[min(k, confidences.shape[0] - 1)])
-            errors[k] -= root * dot(y, moved, width)
+    if start + b < others.shape[1]:
+        for first in range(0, n, room):
+            part = kept(others, columns, confidences, first, start, history, width)
+            for k in range(min(room, n - first)):
+                errors[first + k] -= dot(part[k], moved, width)
 
 
 @compiled
@@ -212,7 +226,7 @@ def solve_rows(
     indptr: Array,
     columns: Array,
     confidences: Array,
-    gram: Array,
+    spectrum: Array,
     ridges: Array,
     others: Array,
     solved: Array,
@@ -221,26 +235,27 @@ def solve_rows(
 ) -> None:
     """Conjugate gradient on each row x of `solved`, in place, from where it stands.
 
-    Solves (gram + Σ c·y yᵀ + ridge·I) x = Σ c·y, the sums over the row's pairs: `columns` name the
-    rows y of `others`, `confidences` are c (one for all where there is only one). Block by block of
-    components, the others held fixed: `errors` are √c·(1 − y·x) as x stands. The √c·y of a block
-    are gathered once into `history`, small and contiguous, which every step reads again; what is
-    longer than MOST_GATHERED is gathered part by part, since it would not stay near the processor.
+    Solves (diag(spectrum) + Σ c·y yᵀ + ridge·I) x = Σ c·y, the sums over the row's pairs: `columns`
+    name the rows y of `others`, `confidences` are c (one for all where there is only one). Block by
+    block of components, the others held fixed: `errors` are √c·(1 − y·x) as x stands. The matrix's
+    diagonal is the preconditioner (Jacobi). The √c·y of a block are gathered once into `history`,
+    small and contiguous, which every step reads again; what is longer than MOST_KEPT is gathered
+    again instead, since it would not stay near the processor.
     """
-    d, b = others.shape[1], LANES * len(width)
-    longest = 0
+    b, longest = LANES * len(width), 0
     for row in rows:
         longest = max(longest, indptr[row + 1] - indptr[row])
-    history = np.empty((min(longest, MOST_GATHERED), b), np.float32)
-    all_errors, work = np.empty(longest, np.float32), np.empty((4, b), np.float32)
+    history = np.empty((min(rounded(longest), MOST_KEPT), b), np.float32)
+    all_errors, work = np.empty(longest, np.float32), np.empty((6, b), np.float32)
     for row in rows:
         met = columns[indptr[row] : indptr[row + 1]]
         last = min(indptr[row + 1], confidences.shape[0])
         own = confidences[min(indptr[row], last - 1) : last]
-        errors, embedding = all_errors[: len(met)], solved[row]
-        begin(others, met, own, embedding, errors, width)
-        for start in range(0, d, b):
+        place = history[: PIECE if len(met) > len(history) else len(history)]
+        errors = all_errors[: len(met)]
+        begin(others, met, own, solved[row], errors, width)
+        for start in range(0, others.shape[1], b):
             solve_block(
-                others, met, own, gram, ridges[row], start, embedding, errors, history, work,
-                steps, width,
+                others, met, own, spectrum[start : start + b], ridges[row], start,
+                solved[row, start : start + b], errors, place, work, steps, width,
             )  # fmt: skip

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -23,17 +22,14 @@ from qkvsearch.embeddings._base import (
     random_generator,
     require,
 )
-from qkvsearch.embeddings._kernels import LANES, blocks, solve_rows
+from qkvsearch.embeddings._kernels import blocks, solve_rows
+from qkvsearch.embeddings._sides import Side, by_user_and_by_item, principal_axes
 from qkvsearch.embeddings.factors import ImplicitFactors
 from qkvsearch.errors import DataError
 
 AUTO_ALPHA0 = 10.0
 AUTO_REG = 0.2
 HIGHEST_ALPHA0 = 1.0
-CHUNKS_PER_THREAD = 8
-
-# indptr (n_rows + 1,), columns (n_pairs,), confidences (n_pairs,) or (1,)
-Pairs = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class ImplicitALS(CollaborativeModel):
@@ -45,11 +41,12 @@ class ImplicitALS(CollaborativeModel):
         Σ_observed c·(1 − s)² + α₀ Σ_all s² + Σ_users reg·(n_u + α₀·n_items)^nu·|u|²
                                             + Σ_items reg·(n_i + α₀·n_users)^nu·|y|²
 
-    with n_u, n_i the lengths of their histories. It alternates between the users and the items,
-    a few warm-started conjugate gradient steps each. Those without a history are outside the sums
-    (n_users and n_items do not count them) and get a zero embedding. Above 128 components it takes
-    them in blocks, one after the other with the rest held fixed (Rendle, Krichene, Zhang and Koren
-    2021, "iALS++: Speeding up Matrix Factorization with Subspace Optimization", arXiv 2110.14044).
+    with n_u, n_i the lengths of their histories. Those without one are outside the sums (n_users
+    and n_items do not count them) and get a zero embedding. It alternates between the users and
+    the items, a few warm-started conjugate gradient steps each, preconditioned by the diagonal in
+    the principal axes of the side held fixed. Above 128 components it takes them in blocks, one
+    after the other (Rendle, Krichene, Zhang and Koren 2021, "iALS++: Speeding up Matrix
+    Factorization with Subspace Optimization", arXiv 2110.14044).
 
     "auto" follows the data, with n̄ the mean length of the users' histories and c̄ the mean
     confidence of their pairs:
@@ -88,7 +85,7 @@ class ImplicitALS(CollaborativeModel):
         alpha0: float | Literal["auto"] = "auto",
         reg: float | Literal["auto"] = "auto",
         nu: float = 1.0,
-        cg_steps: int = 3,
+        cg_steps: int = 2,
         init_scale: float = 0.1,
         n_threads: int | None = None,
         random_state: Any = None,
@@ -184,7 +181,7 @@ class ImplicitALS(CollaborativeModel):
         n_threads = self.n_threads or available_cores()
         rng = random_generator(self.random_state)
         users, items = (
-            _Side.start(*pairs, self.n_components, self.init_scale, rng, n_threads)
+            Side.start(*pairs, self.n_components, self.init_scale, rng, n_threads)
             for pairs in by_user_and_by_item(observed)
         )
         length, confidence = observed.nnz / users.n_active, observed.data.mean(dtype=np.float64)
@@ -194,32 +191,46 @@ class ImplicitALS(CollaborativeModel):
             chosen if value == "auto" else float(value)
             for value, chosen in zip(given, auto, strict=True)
         )
+        d, turns = self.n_components, np.eye(self.n_components)
         # One BLAS thread: the products here are small, and their sums must not depend on it.
         with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads) as pool:
             for iteration in range(1, self.max_iter + 1):
-                self._improve(users, items, pool)
-                self._improve(items, users, pool)
+                turns = turns @ self._improve(users, items, pool)
+                turns = turns @ self._improve(items, users, pool)
                 if self.callback is not None:
                     self.callback(iteration, self.max_iter)
-        d = self.n_components
+            # Back to where they began, so that a small change of the data makes a small change.
+            for side in (users, items):
+                side.turn(turns.T, pool)
         found = (np.ascontiguousarray(side.embeddings[:, :d]) for side in (users, items))
         self.user_embeddings_, self.item_embeddings_ = found
         return items.n_active
 
-    def _improve(self, side: _Side, others: _Side, pool: Executor) -> None:
-        """A few conjugate gradient steps for every row of one side, shared among the threads."""
-        width = blocks(self.n_components)[1]
-        gram = np.float32(self.alpha0_) * (others.embeddings.T @ others.embeddings)
+    def _improve(self, side: Side, others: Side, pool: Executor) -> np.ndarray:
+        """A few conjugate gradient steps for every row of one side, shared among the threads.
+
+        The embeddings of both sides are turned to the principal axes of the others; returns those
+        axes (d, d). No dot product changes by that, but the weight of all pairs becomes one number
+        a component instead of a matrix, and a history, drawn from the same embeddings, has nearly
+        the same axes: with its diagonal as preconditioner, the first step goes most of the way.
+        """
+        d, width = self.n_components, blocks(self.n_components)[1]
+        values, axes = principal_axes(others.embeddings[:, :d])
+        side.turn(axes, pool)
+        others.turn(axes, pool)
+        spectrum = np.zeros(others.embeddings.shape[1], np.float32)
+        spectrum[:d] = self.alpha0_ * values
         strength = side.lengths + self.alpha0_ * others.n_active
         ridges = (self.reg_ * strength**self.nu).astype(np.float32)
 
         def solve(rows: np.ndarray) -> None:
             solve_rows(
-                rows, side.indptr, side.columns, side.confidences, gram, ridges,
+                rows, side.indptr, side.columns, side.confidences, spectrum, ridges,
                 others.embeddings, side.embeddings, self.cg_steps, width,
             )  # fmt: skip
 
         list(pool.map(solve, side.chunks))
+        return axes
 
 
 def auto_strengths(mean_length: float, mean_confidence: float, n_items: int) -> tuple[float, float]:
@@ -229,70 +240,3 @@ def auto_strengths(mean_length: float, mean_confidence: float, n_items: int) -> 
     # A mean user's penalty, reg·(n̄ + α₀·n_items), is reg·n̄·(1 + m·c̄): made (1 + m)·c̄ instead.
     in_proportion = (1 + m) * mean_confidence / (1 + m * mean_confidence)
     return alpha0, AUTO_REG / max(mean_length, 10.0) ** (2 / 3) * in_proportion
-
-
-def by_user_and_by_item(observed: csr_matrix) -> tuple[Pairs, Pairs]:
-    """Where the confidences are, as the indptr and the columns of compressed rows, and what they
-    are: a single one if all are equal, which saves a third of the memory.
-    """
-    first = observed.data[:1]
-    by_user = observed.indptr, observed.indices
-    if observed.data.min() < observed.data.max():
-        by_item = observed.T.tocsr()
-        return (*by_user, observed.data), (by_item.indptr, by_item.indices, by_item.data)
-    marks = np.ones(observed.nnz, np.bool_)
-    by_item = csr_matrix((marks, *by_user[::-1]), shape=observed.shape).T.tocsr()
-    return (*by_user, first), (by_item.indptr, by_item.indices, first)
-
-
-@dataclass(frozen=True)
-class _Side:
-    """Users or items: the histories as compressed rows, and the embeddings being solved.
-
-    confidences: one for each pair, or a single one where all are equal. embeddings (n, d), d being
-    n_components or a little more, as the kernel wants it; those above stay zero.
-    """
-
-    indptr: np.ndarray
-    columns: np.ndarray
-    confidences: np.ndarray
-    lengths: np.ndarray
-    chunks: list[np.ndarray]
-    embeddings: np.ndarray
-
-    @classmethod
-    def start(
-        cls,
-        indptr: np.ndarray,
-        columns: np.ndarray,
-        confidences: np.ndarray,
-        n_components: int,
-        scale: float,
-        rng: np.random.Generator,
-        n_threads: int,
-    ) -> _Side:
-        """Random embeddings for the rows with a history, zero for the others."""
-        lengths = np.diff(indptr)
-        embeddings = rng.standard_normal((len(lengths), n_components), dtype=np.float32)
-        embeddings *= np.float32(scale / np.sqrt(n_components))
-        n_blocks, width = blocks(n_components)
-        if padding := n_blocks * LANES * len(width) - n_components:
-            embeddings = np.pad(embeddings, ((0, 0), (0, padding)))
-        embeddings[lengths == 0] = 0
-        # Dealt out from the longest history to the shortest, so that all chunks take as long.
-        order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
-        n_chunks = CHUNKS_PER_THREAD * n_threads
-        return cls(
-            # One integer type each, so that the kernel is compiled once.
-            indptr=indptr.astype(np.int64),
-            columns=columns.astype(np.int32, copy=False),
-            confidences=confidences,
-            lengths=lengths,
-            chunks=[np.ascontiguousarray(order[first::n_chunks]) for first in range(n_chunks)],
-            embeddings=embeddings,
-        )
-
-    @property
-    def n_active(self) -> int:
-        """How many have a history."""
-        return sum(map(len, self.chunks))

@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import coo_matrix, csr_matrix
 
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.embeddings._kernels import MOST_GATHERED
+from qkvsearch.embeddings._kernels import MOST_KEPT
 from qkvsearch.embeddings.factors import ImplicitFactors
 from qkvsearch.embeddings.feedback import confidences, rating_scale
 from qkvsearch.embeddings.implicit import ImplicitALS
@@ -44,7 +44,7 @@ def best_user(model: ImplicitALS, c: np.ndarray) -> np.ndarray:
 def much_met() -> csr_matrix:
     """Confidences of people, their number odd, who all met the first of four items."""
     rng = np.random.default_rng(0)
-    met = (rng.random((MOST_GATHERED + 7, 4)) < 0.4).astype(float)
+    met = (rng.random((MOST_KEPT + 7, 4)) < 0.4).astype(float)
     met[:, 0] = rng.uniform(0.5, 2, len(met))
     return csr_matrix(met)
 
