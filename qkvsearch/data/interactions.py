@@ -49,9 +49,9 @@ class Interactions:
         """From columns of equal length, in the owner's ids.
 
         Of repeated pairs the latest stays, by time, then by place in the file, and one with a
-        rating before one without. Rows without a user or an item, or with an item that is not in
-        `item_ids` (default: all that occur), are left out; callers that must report them compare
-        ids beforehand.
+        rating before one without; the time is the latest of all. Rows without a user or an item, or
+        with an item that is not in `item_ids` (default: all that occur), are left out; callers that
+        must report them compare ids beforehand.
         """
         user_codes, user_ids = factorize(users)
         item_codes, seen_ids = factorize(items)
@@ -68,15 +68,19 @@ class Interactions:
             is_rated = np.isfinite(values[order])
             order = np.concatenate([order[~is_rated], order[is_rated]])
         pair = user_codes[order].astype(np.int64) * max(len(item_ids), 1) + item_codes[order]
-        _, last = np.unique(pair[::-1], return_index=True)
+        _, last, of_pair = np.unique(pair[::-1], return_index=True, return_inverse=True)
         chosen = order[len(order) - 1 - last]
+        latest = None
+        if stamps is not None:
+            latest = stamps[chosen]
+            np.maximum.at(latest, of_pair, stamps[order[::-1]])
         return cls(
             users=user_codes[chosen],
             items=item_codes[chosen],
             user_ids=user_ids,
             item_ids=item_ids,
             ratings=None if values is None else values[chosen],
-            times=None if stamps is None else stamps[chosen],
+            times=latest,
             times_comparable=times_comparable,
         )
 

@@ -34,6 +34,13 @@ def test_of_many_equal_times_the_last_row_stays():
     assert log.ratings.tolist() == [998]
 
 
+def test_a_later_row_without_a_rating_brings_its_time_and_leaves_the_rating():
+    log = Interactions.from_columns(
+        ["a", "b", "a", "a"], [1, 1, 1, 1], ratings=[5, 3, None, 2], times=[7, 8, 9, 6]
+    )
+    assert (log.ratings.tolist(), log.times.tolist()) == ([5, 3], [9, 8])
+
+
 def test_items_outside_the_given_ids_are_left_out_and_theirs_is_the_numbering():
     log = Interactions.from_columns(["a", "a", "b"], [30, 7, 4], item_ids=Ids(["4", "5", "30"]))
     assert log.items.tolist() == [2, 0]
