@@ -21,6 +21,7 @@ from qkvsearch.embeddings.encoders import (
     LEARNED,
     Encoder,
     fitted_encoder,
+    learned_encoder,
     pretrained_encoder,
     prior_weights,
 )
@@ -132,11 +133,14 @@ def _add_text(
     counted = count_terms(texts, Analyzer().key_terms)
     store_lexical(contents, *counted)
     encoders: dict[str, Encoder] = {}
+    epochs: dict[str, int | None] = {}
     keys: dict[str, np.ndarray] = {}
     for name in list(prior)[1:]:
         if name in LEARNED:
             report("reading texts", learned.index(name) + 1, len(learned) + 1)
-        encoders[name] = fitted_encoder(name, fields, pretrained=pretrained.get(name))
+            encoders[name], epochs[name] = learned_encoder(name, fields)
+        else:
+            encoders[name] = fitted_encoder(name, fields, pretrained=pretrained.get(name))
         keys[name], cut = encode_items(name, encoders[name], fields, report)
         store_encoder(contents, name, encoders[name], keys[name], cut)
     report("reading texts", len(learned) + 1, len(learned) + 1)
@@ -147,7 +151,7 @@ def _add_text(
     report("weighing the heads", 0, 1)
     if questions is None:
         weights = learn_head_weights(
-            fields, encoders, prior, progress=partial(report, "weighing the heads")
+            fields, encoders, prior, epochs, progress=partial(report, "weighing the heads")
         )
     else:
         lexical = LexicalKeys.from_counts(*counted)

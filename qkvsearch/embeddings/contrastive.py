@@ -34,8 +34,8 @@ INITS = {"lsa": CorpusEncoder, "ppmi": CooccurrenceEncoder}
 # How much of what the words see each kind of attention adds to them at the start.
 OUTPUTS = {"free": 1.0, "trained": 0.0}
 ATTENTIONS = ("none", *OUTPUTS)
-# So many of the items are held out to tell how long to train; of fewer it would be chance.
-HELD_OUT, MOST_HELD_OUT, FEWEST_HELD_OUT = 0.2, 500, 10
+# At most and at least so many items are held out to tell how long to train; fewer would be chance.
+MOST_HELD_OUT, FEWEST_HELD_OUT = 500, 10
 # Epochs without a better one after which the search for the best ends.
 PATIENCE = 3
 # The attention's learning rate by that of words: each of its weights moves every word at once.
@@ -53,10 +53,11 @@ class ContrastiveEncoder(TransformerMixin, BaseEstimator):
     al. 2018, section 2.3). An item with one text is cut into two halves. `attention`: "none";
     "free", words look at one another as they are; "trained", by weights that at first add nothing.
 
-    How long to train is measured without a fifth of the items, by how well each of their columns
-    finds the item by its other columns. If no epoch, of at most `epochs`, finds them better than
-    the start does, or the items are too few to tell, vectors and weights stay those of `init`. Of
-    a larger catalogue, `max_items` drawn by chance are trained on, and the words that they have.
+    How long to train is measured without a share `held_out` of the items, by how well each of their
+    columns finds the item by its other columns. If no epoch, of at most `epochs`, finds them better
+    than the start does, or the items are too few to tell, vectors and weights stay those of `init`.
+    Where nothing is held out, all `epochs` are trained. Of a larger catalogue, `max_items` drawn by
+    chance are trained on, and the words that they have.
 
     Fitted: `encoder_`, a `TokenEncoder`, with attention a `ContextualEncoder`; `embeddings_`
     (n_items, d) float32, rows of length 1; `n_epochs_`, the epochs chosen; `reciprocal_ranks_`
@@ -80,6 +81,7 @@ class ContrastiveEncoder(TransformerMixin, BaseEstimator):
         batch_size: int = 128,
         learning_rate: float = 3e-3,
         dropout: float = 0.2,
+        held_out: float = 0.2,
         max_items: int = 5000,
         random_state: int | None = 0,
     ) -> None:
@@ -91,6 +93,7 @@ class ContrastiveEncoder(TransformerMixin, BaseEstimator):
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.dropout = dropout
+        self.held_out = held_out
         self.max_items = max_items
         self.random_state = random_state
 
@@ -136,9 +139,12 @@ class ContrastiveEncoder(TransformerMixin, BaseEstimator):
     def _choose_epochs(self, columns: Columns, items: list[Item], whole: TokenEncoder) -> None:
         """Train without some items for as long as that helps to find them."""
         self.n_epochs_, self.reciprocal_ranks_ = 0, np.zeros(0)
+        if not self.held_out:
+            self.n_epochs_ = self.epochs
+            return
         rng = np.random.default_rng(self.random_state)
         order = rng.permutation(len(items))
-        n_held_out = min(int(HELD_OUT * len(items)), MOST_HELD_OUT)
+        n_held_out = min(int(self.held_out * len(items)), MOST_HELD_OUT)
         if not self.epochs or n_held_out < FEWEST_HELD_OUT:
             return
         rest = order[n_held_out:]
@@ -187,8 +193,10 @@ class ContrastiveEncoder(TransformerMixin, BaseEstimator):
         for name, known in ("init", tuple(INITS)), ("attention", ATTENTIONS):
             value = getattr(self, name)
             require(value in known, name, value, f"one of {', '.join(known)}")
-        valid = is_finite(self.dropout) and 0 <= self.dropout < 1
-        require(valid, "dropout", self.dropout, "a number from 0 to below 1")
+        for name in ("dropout", "held_out"):
+            share = getattr(self, name)
+            valid = is_finite(share) and 0 <= share < 1
+            require(valid, name, share, "a number from 0 to below 1")
 
 
 def as_columns(fields: Columns | Sequence[str]) -> list[list[str]]:

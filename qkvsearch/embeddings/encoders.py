@@ -70,17 +70,30 @@ def fitted_encoder(
     """The encoder of a dense head: learned from these columns of texts, weighted by them, or the
     pretrained one that was chosen, which is read unless it is given.
     """
-    if head == "contrastive":
-        from qkvsearch.embeddings.contrastive import ContrastiveEncoder
-
-        return ContrastiveEncoder().fit(fields).encoder_
+    if head in LEARNED:
+        return learned_encoder(head, fields)[0]
     texts = ["\n".join(columns) for columns in zip(*fields, strict=True)]
+    encoder: Any = pretrained or pretrained_encoder(head, choice)
+    return encoder.weighted(np.sqrt(encoder.idf(texts))) if head == "static" else encoder
+
+
+def learned_encoder(
+    head: str, fields: Sequence[Sequence[str]], epochs: int | None = None
+) -> tuple[Encoder, int | None]:
+    """The encoder of a head that is learned from the catalogue, and for how many epochs it was
+    trained, None where it is not trained by epochs. `epochs`: as many, without measuring how many
+    are best.
+    """
     if head == "lsa":
         from qkvsearch.embeddings.corpus import CorpusEncoder
 
-        return CorpusEncoder().fit(texts).encoder_
-    encoder: Any = pretrained or pretrained_encoder(head, choice)
-    return encoder.weighted(np.sqrt(encoder.idf(texts))) if head == "static" else encoder
+        texts = ["\n".join(columns) for columns in zip(*fields, strict=True)]
+        return CorpusEncoder().fit(texts).encoder_, None
+    from qkvsearch.embeddings.contrastive import ContrastiveEncoder
+
+    settings: dict[str, Any] = {} if epochs is None else {"epochs": epochs, "held_out": 0}
+    model = ContrastiveEncoder(**settings).fit(fields)
+    return model.encoder_, model.n_epochs_
 
 
 def pretrained_encoder(head: str, choice: str) -> Any:

@@ -19,6 +19,7 @@ MARKS = (
     "\u0900-\u0963\u0966-\u0dff\u0e31-\u0e3a\u0e47-\u0e4e"
 )
 RUNS = re.compile(rf"[{CJK}]+|(?:(?![{CJK}_])[\w{MARKS}])+(?:'(?:(?![{CJK}_])[\w{MARKS}])+)*")
+IS_CJK = re.compile(f"[{CJK}]").match
 ACCENTS = re.compile("[\u0300-\u036f]")
 MAX_TERM = 32
 # The vowels and finals of Korean syllables that are written letter by letter.
@@ -117,7 +118,7 @@ class Analyzer:
         """
         folded, places = _fold_placed(text)
         for run in RUNS.finditer(folded):
-            is_cjk = re.match(f"[{CJK}]", run[0])
+            is_cjk = IS_CJK(run[0])
             for i, token in enumerate(self._split(run[0])):
                 first, last = run.start() + i, run.start() + i + len(token.text) - 1
                 if singles and is_cjk and last > first:
@@ -126,13 +127,11 @@ class Analyzer:
             if singles and is_cjk and len(run[0]) > 1:
                 yield places[run.end() - 1], folded[run.end() - 1]
 
-    def _split(self, run: str) -> Iterator[Token]:
-        if re.match(f"[{CJK}]", run):
-            for pair in [run[i : i + 2] for i in range(len(run) - 1)] or [run]:
-                yield Token(pair, pair)
-        else:
-            term = stem(run) if self.stem else run
-            yield Token(run, term[:MAX_TERM], run in self.stop_words)
+    def _split(self, run: str) -> list[Token]:
+        if not IS_CJK(run):
+            return [_word(run, self)]
+        pairs = [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+        return [Token(pair, pair) for pair in pairs]
 
 
 def _merged(spans: list[Span]) -> list[Span]:
@@ -184,7 +183,13 @@ def _fold_piece(piece: str) -> str:
     return fold(piece)
 
 
+# Texts repeat their words, and an encoder that is being trained reads each text many times.
 @lru_cache(maxsize=1 << 17)
+def _word(run: str, analyzer: Analyzer) -> Token:
+    term = stem(run) if analyzer.stem else run
+    return Token(run, term[:MAX_TERM], run in analyzer.stop_words)
+
+
 def stem(word: str) -> str:
     """Snowball's English stem; words in other scripts come back as they are."""
     return _stemmer().stemWord(word) if word.isascii() else word

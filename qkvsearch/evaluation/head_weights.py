@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
+from types import MappingProxyType
 
 import numpy as np
 
-from qkvsearch.embeddings.encoders import LEARNED, Encoder, fitted_encoder, item_keys
+from qkvsearch.embeddings.encoders import LEARNED, Encoder, item_keys, learned_encoder
 from qkvsearch.embeddings.text import Analyzer
 from qkvsearch.embeddings.vocabulary import count_terms
 from qkvsearch.evaluation.conditional_logit import (
@@ -37,6 +38,7 @@ def learn_head_weights(
     fields: Columns,
     encoders: Mapping[str, Encoder],
     prior: Mapping[str, float],
+    epochs: Mapping[str, int | None] = MappingProxyType({}),
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, float]:
@@ -44,14 +46,15 @@ def learn_head_weights(
     no column can be asked for.
 
     fields: the text columns, each with one text an item. encoders: the dense heads' encoders.
-    prior: a weight for every head, "lexical" included, which add up to 1. progress: called with
-    the columns done and the columns in all.
+    prior: a weight for every head, "lexical" included, which add up to 1. epochs: for how many the
+    encoders learned from the catalogue were trained, where that is known; those learned anew are
+    trained for as many. progress: called with the columns done and the columns in all.
     """
     rng = np.random.default_rng(seed)
     heads = list(prior)
     sets = []
     for column in range(len(fields)):
-        scores = made_scores(fields, column, encoders, heads, rng)
+        scores = made_scores(fields, column, encoders, heads, rng, epochs)
         if scores is not None:
             sets.append(scores)
         if progress is not None:
@@ -68,6 +71,7 @@ def made_scores(
     encoders: Mapping[str, Encoder],
     heads: Sequence[str],
     rng: np.random.Generator,
+    epochs: Mapping[str, int | None] = MappingProxyType({}),
 ) -> Scores | None:
     """Every head's scores of sampled items, for a passage of each one's `column`, by what its other
     columns say; None where the column cannot be asked for.
@@ -98,7 +102,9 @@ def made_scores(
     def scores(head: str) -> np.ndarray:
         if head == "lexical":
             return lexical_scores(lexical_keys(keys), queries)
-        encoder = fitted_encoder(head, rest) if head in LEARNED else encoders[head]
+        encoder = encoders[head]
+        if head in LEARNED:
+            encoder, _ = learned_encoder(head, rest, epochs.get(head))
         return encoder.encode_many(queries) @ item_keys(encoder.encode_many, keys).T
 
     return np.stack([standardised(scores(head)) for head in heads])

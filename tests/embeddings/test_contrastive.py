@@ -142,6 +142,16 @@ def test_the_search_for_the_best_epoch_ends_and_keeps_it():
     assert ((ranks > 0) & (ranks <= 1)).all()
 
 
+def test_as_many_epochs_as_asked_where_nothing_is_held_out():
+    """The same bits as after a search that found that many."""
+    found = ContrastiveEncoder(8, **QUICK).fit(synonyms())
+    again = ContrastiveEncoder(8, **QUICK | {"epochs": found.n_epochs_}, held_out=0)
+    again.fit(synonyms())
+    assert again.n_epochs_ == found.n_epochs_
+    assert np.array_equal(again.embeddings_, found.embeddings_)
+    assert not len(again.reciprocal_ranks_)
+
+
 def test_what_does_not_help_leaves_the_encoder_as_it_was():
     """Every title is the tag itself: the start finds all, and nothing finds more."""
     words = [f"word{i}" for i in range(60)]
@@ -332,6 +342,7 @@ def test_columns_of_different_lengths_are_refused():
         ("batch_size", 0),
         ("learning_rate", -1.0),
         ("dropout", 1.0),
+        ("held_out", -0.1),
     ],
 )
 def test_a_parameter_that_cannot_work_is_named(name, value):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qkvsearch.embeddings.encoders import fitted_encoder, prior_weights
+from qkvsearch.embeddings.encoders import fitted_encoder, learned_encoder, prior_weights
 from qkvsearch.evaluation.conditional_logit import (
     Alternatives,
     conditional_logit,
@@ -92,15 +92,16 @@ def test_made_queries_are_answered_by_their_own_items(lsa):
 def test_encoders_are_learned_anew_without_the_items_asked_for(lsa, monkeypatch):
     from qkvsearch.evaluation import head_weights
 
-    learned_from: list[list[str]] = []
+    learned_from: list[tuple[int, int | None]] = []
 
-    def spy(name, fields):
-        learned_from.append(list(fields[0]))
-        return fitted_encoder(name, fields)
+    def spy(name, fields, epochs):
+        learned_from.append((len(fields[0]), epochs))
+        return learned_encoder(name, fields, epochs)
 
-    monkeypatch.setattr(head_weights, "fitted_encoder", spy)
-    made_scores(catalogue(), 0, lsa, list(PRIOR), np.random.default_rng(0))
-    assert len(learned_from[0]) == 480
+    monkeypatch.setattr(head_weights, "learned_encoder", spy)
+    for epochs in ({}, {"lsa": 3}):
+        made_scores(catalogue(), 0, lsa, list(PRIOR), np.random.default_rng(0), epochs)
+    assert learned_from == [(480, None), (480, 3)]
 
 
 def test_a_passage_is_words_in_a_row():
