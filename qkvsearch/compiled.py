@@ -25,11 +25,14 @@ def compiled_for_any(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _compiled(function: Callable[..., Any], fastmath: Any) -> Callable[..., Any]:
-    """Kept on disk for the next process where a place allows it."""
+    """Kept on disk for the next process where a place allows it. Divides as NumPy does: a check of
+    every divisor would keep a loop from taking several at once.
+    """
+    options = {"nogil": True, "fastmath": fastmath, "error_model": "numpy"}
     try:
-        return njit(nogil=True, fastmath=fastmath, cache=True)(function)
+        return njit(cache=True, **options)(function)
     except RuntimeError:  # A read-only install and home, as in a container: compile every time.
-        return njit(nogil=True, fastmath=fastmath)(function)
+        return njit(**options)(function)
 
 
 def _prefetch(_typing: Any, array: Any, row: Any, column: Any) -> Any:

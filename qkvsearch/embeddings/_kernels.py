@@ -15,19 +15,18 @@ from qkvsearch.compiled import compiled, prefetch
 Array = np.ndarray[Any, Any]
 Width = tuple[int, ...]
 
-ZERO = np.float32(0)
+ZERO, ONE = np.float32(0), np.float32(1)
 # Embeddings are padded with zeros to a multiple of what a processor multiplies at once.
 LANES = 16
 # Above so many components, blocks of them are solved one after another.
 WIDEST_BLOCK = 128
-# Rows of a history that are multiplied at once; the other two are multiples of it.
+# Rows of a history that are multiplied at once.
 AT_ONCE = 4
-# A history of more rows is gathered anew for every step, piece by piece.
-MOST_KEPT = 8192
-PIECE = 64
+# A history of more rows is gathered anew for every step, piece by piece; multiples of AT_ONCE.
+MOST_KEPT, PIECE = 8192, 64
 # An embedding is asked for so many rows before its turn, since memory takes about so long.
 AHEAD = 8
-# A squared residual this small is float32 noise: dividing by it would only spread it.
+# So little of the objective left to gain is float32 noise: dividing by it would only spread it.
 CONVERGED = np.float32(1e-20)
 
 
@@ -89,7 +88,7 @@ def begin(
         rest = ZERO
         for j in range(later.shape[0]):
             rest += y[j] * later[j]
-        errors[k] = root(confidences, k) * (np.float32(1) - rest)
+        errors[k] = root(confidences, k) * (ONE - rest)
 
 
 @compiled
@@ -183,26 +182,28 @@ def solve_block(
     """Preconditioned conjugate gradient on one block x of a row, in place; `errors` follow it."""
     b, n, room = LANES * len(width), len(columns), len(history)
     residual, direction, product = work[0], work[1], work[2]
-    moved, penalty, diagonal = work[3], work[4], work[5]
+    moved, penalty, inverse = work[3], work[4], work[5]
     # Number by number, here and below: assigning slices would double the time to compile.
     for j in range(b):
-        penalty[j] = diagonal[j] = spectrum[j] + ridge
+        penalty[j] = inverse[j] = spectrum[j] + ridge
         residual[j] = -penalty[j] * x[j]
         moved[j] = direction[j] = ZERO
     for first in range(0, n, room):
         gather(
-            others, columns, confidences, first, start, x, history, errors, residual, diagonal,
-            width,
-        )  # fmt: skip
-    before = np.float32(np.inf)
+            others, columns, confidences, first, start, x, history, errors, residual, inverse, width
+        )
+    for j in range(b):
+        inverse[j] = ONE / inverse[j]
+    before = ONE  # of no account: there is no direction yet
     for _ in range(steps):
         squared = ZERO
         for j in range(b):
-            squared += residual[j] * residual[j] / diagonal[j]
+            squared += residual[j] * residual[j] * inverse[j]
         if squared < CONVERGED:
             break
+        turn = squared / before
         for j in range(b):
-            direction[j] = residual[j] / diagonal[j] + squared / before * direction[j]
+            direction[j] = residual[j] * inverse[j] + turn * direction[j]
             product[j] = penalty[j] * direction[j]
         for first in range(0, n, room):
             part = kept(others, columns, confidences, first, start, history, width)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from qkvsearch.embeddings._kernels import LANES, blocks
+from qkvsearch.errors import DataError
 
 CHUNKS_PER_THREAD = 8
 # Rows that are turned at a time: few enough that their copy is small.
@@ -96,6 +97,21 @@ class Side:
 
 
 def principal_axes(embeddings: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The eigenvalues (d,), 0 or above, and the eigenvectors (d, d) of YᵀY, for Y (n, d)."""
-    values, vectors = np.linalg.eigh((embeddings.T @ embeddings).astype(np.float64))
+    """The eigenvalues (d,), 0 or above, and the eigenvectors (d, d) of YᵀY, for Y (n, d).
+
+    Raises `DataError` where embeddings have grown beyond float32.
+    """
+    values, vectors = np.linalg.eigh(finite_gram(embeddings).astype(np.float64))
     return values.clip(min=0), vectors
+
+
+def finite_gram(embeddings: np.ndarray) -> np.ndarray:
+    """YᵀY (d, d) of Y (n, d). Raises `DataError` where it is not finite."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        gram: np.ndarray = embeddings.T @ embeddings
+    if not np.isfinite(gram).all():
+        raise DataError(
+            "the embeddings have grown beyond what 32 bits hold: use smaller confidences, or less "
+            "extreme settings of alpha0, reg, nu and init_scale"
+        )
+    return gram

@@ -23,7 +23,7 @@ from qkvsearch.embeddings._base import (
     require,
 )
 from qkvsearch.embeddings._kernels import blocks, solve_rows
-from qkvsearch.embeddings._sides import Side, by_user_and_by_item, principal_axes
+from qkvsearch.embeddings._sides import Side, by_user_and_by_item, finite_gram, principal_axes
 from qkvsearch.embeddings.factors import ImplicitFactors
 from qkvsearch.errors import DataError
 
@@ -122,8 +122,7 @@ class ImplicitALS(CollaborativeModel):
         if not observed.nnz:
             raise DataError("there is nothing to learn from: no user has met an item")
         n_active = self._alternate(observed)
-        exact = self.item_embeddings_.astype(np.float64)
-        gram = exact.T @ exact
+        gram = finite_gram(self.item_embeddings_.astype(np.float64))
         self.factors_ = ImplicitFactors(
             self.item_embeddings_, gram, self.alpha0_, self.reg_, self.nu, n_active
         )

@@ -125,6 +125,16 @@ class TestImplicitALS:
         assert np.array_equal(one.user_embeddings_, two.user_embeddings_)
         assert np.array_equal(one.item_embeddings_, two.item_embeddings_)
 
+    @pytest.mark.parametrize(
+        ("settings", "weight"),
+        [({}, 1e30), ({"alpha0": 1e30}, 1), ({"nu": 20}, 1), ({"init_scale": 1e25}, 1)],
+    )
+    def test_numbers_too_large_for_32_bits_are_refused_and_not_returned_as_nan(
+        self, scattered, settings, weight
+    ):
+        with pytest.raises(DataError, match="smaller confidences"):
+            ImplicitALS(8, random_state=0, **settings).fit(scattered * np.float32(weight))
+
     def test_equal_confidences_are_kept_once_and_count_the_same(self, scattered):
         """One confidence for all pairs, or one for each where a single one differs by a hair."""
         equal = scattered.sign() * np.float32(0.5)
