@@ -44,15 +44,13 @@ class Settings:
 
     def open(self, sample: str) -> Engine:
         """The named workspace, or else the bundled sample, which is built on its first use."""
-        from qkvsearch.engine import Engine
-
         path = self.named_workspace()
         if path is None:
             self.say(f"No workspace here: using the bundled {sample} (-w DIR names another).")
             return self.open_sample(sample)
         if self.verbose:
             self.say(f"Workspace: {path}")
-        return Engine(path)
+        return _opened(path)
 
     def open_sample(self, name: str) -> Engine:
         """A bundled sample, built on its first use, and when it changed or is damaged, or other
@@ -61,7 +59,6 @@ class Settings:
         from qkvsearch import __version__
         from qkvsearch.data.samples import sample
         from qkvsearch.embeddings.choice import installed
-        from qkvsearch.engine import Engine
         from qkvsearch.workspace import FORMAT_VERSION
 
         fingerprint = sample(name).fingerprint()
@@ -69,14 +66,14 @@ class Settings:
         folder = "-".join([name, __version__, str(FORMAT_VERSION), fingerprint, *encoders])
         path = Path(click.get_app_dir("qkvsearch"), "samples", folder)
         with suppress(WorkspaceError):
-            return Engine(path)
+            return _opened(path)
         try:
             self._build_sample(name, path)
         except WorkspaceError:  # a home that cannot be written to, as services have
             path = Path(tempfile.mkdtemp(prefix="qkvsearch-"))
             atexit.register(shutil.rmtree, path, ignore_errors=True)
             self._build_sample(name, path)
-        return Engine(path)
+        return _opened(path)
 
     def _build_sample(self, name: str, path: Path) -> None:
         from qkvsearch.builder import build_workspace
@@ -104,6 +101,15 @@ class Settings:
                 bar.update(tasks[stage], completed=done, total=total)  # type: ignore[arg-type]
 
             yield report
+
+
+def _opened(path: Path) -> Engine:
+    """An engine that is closed when the command ends, so that nothing waits for its database."""
+    from qkvsearch.engine import Engine
+
+    engine = Engine(path)
+    click.get_current_context().call_on_close(engine.close)
+    return engine
 
 
 def settings() -> Settings:

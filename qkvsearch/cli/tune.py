@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,7 +95,8 @@ def _search(run: Settings, **asked: Any) -> Tuning:
     from qkvsearch.evaluation.tuning import tune
     from qkvsearch.stored.kinds import TUNED
 
-    with closing(run.open(sample="movies")) as engine, _told(run) as told:
+    engine = run.open(sample="movies")
+    with _told(run) as told:
         log = engine.models.log()
         if log is None:
             raise WorkspaceError(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import os
 import shutil
 from pathlib import Path
 
@@ -30,6 +32,18 @@ def test_a_sample_whose_first_build_was_interrupted_is_built_again(qkv, samples)
     (folder / "workspace.db").write_bytes(b"")
     shutil.rmtree(folder / "builds")
     assert qkv("search", "bread").code == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are listed by Linux")
+def test_a_command_lets_go_of_its_workspace_when_it_ends(qkv, samples):
+    """And does not leave that to the garbage collector: a later build would wait a minute."""
+    gc.disable()
+    try:
+        assert qkv("search", "bread").code == 0
+        held = [Path(os.path.realpath(file)) for file in Path("/proc/self/fd").iterdir()]
+    finally:
+        gc.enable()
+    assert not [path for path in held if samples in path.parents]
 
 
 def test_samples_answer_where_no_home_can_be_written_to(qkv, monkeypatch, tmp_path):
