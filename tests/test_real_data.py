@@ -10,6 +10,8 @@ import pytest
 
 import qkvsearch
 from qkvsearch.data.columns import Columns
+from qkvsearch.data.judgements import read_judgements, read_queries
+from qkvsearch.evaluation.search import evaluate_search
 
 DATA = os.environ.get("QKVSEARCH_DATA")
 pytestmark = [
@@ -101,3 +103,14 @@ def test_a_title_typed_in_full_finds_its_talk_first(talks):
     sampled = rows("ted", "talks.csv")[::50]
     found = [talks.search(row["title"], k=1)[0].id == row["id"] for row in sampled]
     assert sum(found) >= 0.95 * len(sampled)
+
+
+def test_talks_are_found_by_their_words(talks):
+    found = evaluate_search(
+        lambda text, k: [hit.id for hit in talks.search(text, k=k, heads="lexical")],
+        read_queries(Path(DATA, "ted", "queries_dev.tsv")),
+        read_judgements(Path(DATA, "ted", "qrels_dev.tsv")),
+        catalog=talks.tables.ids("items"),
+    )
+    assert found.facts["items_not_in_catalog"] == []
+    assert found.metrics["mrr@10"] >= 0.36

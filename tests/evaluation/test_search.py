@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 
-import qkvsearch
-from qkvsearch.data.columns import Columns
 from qkvsearch.data.ids import Ids
-from qkvsearch.data.judgements import read_judgements, read_queries
 from qkvsearch.errors import DataError
 from qkvsearch.evaluation.search import evaluate_search
 
@@ -70,20 +64,3 @@ def test_every_search_is_asked_for_100_hits_and_progress_is_told():
     )
     assert set(asked) == {100}
     assert told[-1] == ("asking qkvsearch", 3, 3)
-
-
-@pytest.mark.skipif(
-    not os.environ.get("QKVSEARCH_DATA"), reason="QKVSEARCH_DATA names no folder with ted"
-)
-def test_real_talks_are_found_by_their_words(tmp_path):
-    folder = Path(os.environ["QKVSEARCH_DATA"], "ted")
-    columns = Columns(id="id", title="title", text=["title", "tags"])
-    engine = qkvsearch.build(tmp_path / "ws", items=folder / "talks.csv", columns=columns)
-    found = evaluate_search(
-        lambda text, k: [hit.id for hit in engine.search(text, k=k, heads="lexical")],
-        read_queries(folder / "queries_dev.tsv"),
-        read_judgements(folder / "qrels_dev.tsv"),
-        catalog=engine.tables.ids("items"),
-    )
-    assert found.facts["items_not_in_catalog"] == []
-    assert found.metrics["mrr@10"] >= 0.36
