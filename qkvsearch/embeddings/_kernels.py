@@ -165,6 +165,25 @@ def add_history(history: Array, vector: Array, out: Array, width: Width) -> None
 
 
 @compiled
+def follow(
+    others: Array,
+    columns: Array,
+    confidences: Array,
+    start: int,
+    moved: Array,
+    history: Array,
+    errors: Array,
+    width: Width,
+) -> None:
+    """errors −= history moved, for the blocks that come after this one."""
+    n, room = len(columns), len(history)
+    for first in range(0, n, room):
+        part = kept(others, columns, confidences, first, start, history, width)
+        for k in range(min(room, n - first)):
+            errors[first + k] -= dot(part[k], moved, width)
+
+
+@compiled
 def solve_block(
     others: Array,
     columns: Array,
@@ -215,10 +234,7 @@ def solve_block(
     for j in range(b):
         x[j] += moved[j]
     if start + b < others.shape[1]:
-        for first in range(0, n, room):
-            part = kept(others, columns, confidences, first, start, history, width)
-            for k in range(min(room, n - first)):
-                errors[first + k] -= dot(part[k], moved, width)
+        follow(others, columns, confidences, start, moved, history, errors, width)
 
 
 @compiled
