@@ -86,14 +86,11 @@ def movielens(wide: bool = False) -> list[Row]:
             *irspack("tuned for this set", d, **TUNED_IRSPACK),
         ]
 
-    rows = compare(task.format(64), systems(64), [train] * TURNS, "NDCG@20", judge)
+    beside = baselines() if wide else []
+    rows = compare(task.format(64), [*systems(64), *beside], [train] * TURNS, "NDCG@20", judge)
     if wide:
-        ours, *others = compare(
-            task.format(64), [als("defaults", 64), *baselines()], [train], "NDCG@20", judge
-        )
-        rows += others
+        note_better(rows)
         rows += compare(task.format(256), systems(256), [train] * 2, "NDCG@20", judge)
-        note_better([ours, *others])
     return rows
 
 

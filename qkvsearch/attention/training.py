@@ -58,7 +58,7 @@ class Adam:
         mean, square, n = self._averages.get(name, new)
         n += 1
         self._averages[name] = mean, square, n
-        change = gradient - mean
+        change = np.asarray(gradient - mean)
         change *= 1 - self.beta_1
         mean += change
         np.square(gradient, out=change)
@@ -71,7 +71,8 @@ class Adam:
         change += self.epsilon
         np.divide(mean, change, out=change)
         change *= self.learning_rate / (1 - self.beta_1**n)
-        weight *= 1 - self.learning_rate * self.weight_decay
+        if self.weight_decay:
+            change += self.learning_rate * self.weight_decay * weight
         weight -= change
 
 

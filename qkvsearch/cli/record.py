@@ -33,6 +33,7 @@ def command(user: str, item: str, rating: float | None) -> None:
         raise click.UsageError(
             "name a workspace to record in, such as: qkvsearch -w films build sample:movies"
         )
-    id_, title = Engine(path).record(user, item, rating)
+    with Engine(path) as engine:
+        id_, title = engine.record(user, item, rating)
     stars = "" if rating is None else f", rated {rating:g}"
     run.say(f"Recorded: user {user}, {title} ({id_}){stars}.")

@@ -95,8 +95,7 @@ def _search(run: Settings, **asked: Any) -> Tuning:
     from qkvsearch.evaluation.tuning import tune
     from qkvsearch.stored.kinds import TUNED
 
-    engine = run.open(sample="movies")
-    with _told(run) as told:
+    with run.open(sample="movies") as engine, _told(run) as told:
         log = engine.models.log()
         if log is None:
             raise WorkspaceError(

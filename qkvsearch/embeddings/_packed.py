@@ -59,8 +59,7 @@ def add_gelu(x: Array, bias: Array) -> None:
             s = t * t
             p = P0 + s * (P1 + s * (P2 + s * (P3 + s * (P4 + s * (P5 + s * P6)))))
             q = Q0 + s * (Q1 + s * (Q2 + s * (Q3 + s * Q4)))
-            # `/` would check for zero, and the loop would not be vectorised.
-            x[i, j] = HALF * value * (ONE + t * np.divide(p, q))
+            x[i, j] = HALF * value * (ONE + t * (p / q))
 
 
 @compiled

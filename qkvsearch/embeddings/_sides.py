@@ -99,7 +99,7 @@ class Side:
 def principal_axes(embeddings: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The eigenvalues (d,), 0 or above, and the eigenvectors (d, d) of YᵀY, for Y (n, d).
 
-    Raises `DataError` where embeddings have grown beyond float32.
+    Raises `DataError` where YᵀY is not finite.
     """
     values, vectors = np.linalg.eigh(finite_gram(embeddings).astype(np.float64))
     return values.clip(min=0), vectors
@@ -109,9 +109,14 @@ def finite_gram(embeddings: np.ndarray) -> np.ndarray:
     """YᵀY (d, d) of Y (n, d). Raises `DataError` where it is not finite."""
     with np.errstate(over="ignore", invalid="ignore"):
         gram: np.ndarray = embeddings.T @ embeddings
-    if not np.isfinite(gram).all():
+    require_finite(gram)
+    return gram
+
+
+def require_finite(numbers: np.ndarray) -> None:
+    """Raises `DataError` where they are not."""
+    if not np.isfinite(numbers).all():
         raise DataError(
-            "the embeddings have grown beyond what 32 bits hold: use smaller confidences, or less "
+            "the embeddings cannot be solved for in 32 bits: use smaller confidences, or less "
             "extreme settings of alpha0, reg, nu and init_scale"
         )
-    return gram

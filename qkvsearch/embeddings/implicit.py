@@ -23,7 +23,13 @@ from qkvsearch.embeddings._base import (
     require,
 )
 from qkvsearch.embeddings._kernels import blocks, solve_rows
-from qkvsearch.embeddings._sides import Side, by_user_and_by_item, finite_gram, principal_axes
+from qkvsearch.embeddings._sides import (
+    Side,
+    by_user_and_by_item,
+    finite_gram,
+    principal_axes,
+    require_finite,
+)
 from qkvsearch.embeddings.factors import ImplicitFactors
 from qkvsearch.errors import DataError
 
@@ -218,9 +224,12 @@ class ImplicitALS(CollaborativeModel):
         side.turn(axes, pool)
         others.turn(axes, pool)
         spectrum = np.zeros(others.embeddings.shape[1], np.float32)
-        spectrum[:d] = self.alpha0_ * values
-        strength = side.lengths + self.alpha0_ * others.n_active
-        ridges = (self.reg_ * strength**self.nu).astype(np.float32)
+        with np.errstate(over="ignore"):
+            spectrum[:d] = self.alpha0_ * values
+            strength = side.lengths + self.alpha0_ * others.n_active
+            ridges = (self.reg_ * strength**self.nu).astype(np.float32)
+        require_finite(spectrum)
+        require_finite(ridges)
 
         def solve(rows: np.ndarray) -> None:
             solve_rows(

@@ -65,6 +65,10 @@ class Analyzer:
     stop_words: frozenset[str] = STOP_WORDS
     stem: bool = True
 
+    def __post_init__(self) -> None:
+        # Any set of words is taken; one that cannot change is what words are cached by.
+        object.__setattr__(self, "stop_words", frozenset(self.stop_words))
+
     def tokens(self, text: str) -> list[Token]:
         """All words in order. A lone CJK character is a word; a longer run is its pairs."""
         return [token for run in RUNS.findall(fold(text)) for token in self._split(run)]

@@ -128,6 +128,24 @@ def test_the_first_step_has_the_learning_rates_length(size: float) -> None:
     np.testing.assert_allclose(weights["w"], [-0.1, 0.1])
 
 
+def test_a_single_number_takes_a_step_too() -> None:
+    weights = {"w": np.zeros(())}
+    Adam(learning_rate=0.1, epsilon=0).step(weights, {"w": np.array(5.0)})
+    assert weights["w"] == pytest.approx(-0.1)
+
+
+def test_a_decay_too_small_for_a_factor_of_32_bits_shrinks_all_the_same() -> None:
+    """1 − 10⁻⁸ is 1 in float32. Of many weights as many are rounded down as the decay asks for."""
+    rng = np.random.default_rng(0)
+    start, gradient = rng.random((2, 100_000), dtype=np.float32)
+    ends = []
+    for decay in (0.0, 1e-4):
+        weights = {"w": start.copy()}
+        Adam(1e-4, epsilon=1, weight_decay=decay).step(weights, {"w": gradient})
+        ends.append(weights["w"].mean(dtype=np.float64))
+    assert ends[0] - ends[1] == pytest.approx(1e-8 * start.mean(dtype=np.float64), rel=0.2)
+
+
 def test_a_weight_without_a_gradient_stays() -> None:
     weights = {"w": np.ones(2), "frozen": np.ones(2)}
     Adam(weight_decay=0.5).step(weights, {"w": np.ones(2)})

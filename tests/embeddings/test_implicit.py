@@ -127,7 +127,13 @@ class TestImplicitALS:
 
     @pytest.mark.parametrize(
         ("settings", "weight"),
-        [({}, 1e30), ({"alpha0": 1e30}, 1), ({"nu": 20}, 1), ({"init_scale": 1e25}, 1)],
+        [
+            ({}, 1e30),
+            ({"alpha0": 1e30}, 1),
+            ({"nu": 20}, 1),
+            ({"nu": 400}, 1),
+            ({"init_scale": 1e25}, 1),
+        ],
     )
     def test_numbers_too_large_for_32_bits_are_refused_and_not_returned_as_nan(
         self, scattered, settings, weight
