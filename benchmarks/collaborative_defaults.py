@@ -121,12 +121,14 @@ def try_implicit(sets: dict[str, Split], settings: list[tuple]) -> None:
     for row, (c, k, highest) in enumerate(settings):
         # The constants themselves are replaced, so that what is tried is the formula in use.
         implicit.AUTO_ALPHA0, implicit.AUTO_REG, implicit.HIGHEST_ALPHA0 = c, k, highest
-        for column, (train, valid) in enumerate(sets.values()):
-            model = ImplicitALS(random_state=0).fit(train)
-            score = ndcg(model.user_embeddings_, model.item_embeddings_, train, valid)
-            figures[row, column] = score
+        figures[row] = [fitted_ndcg(*parts) for parts in sets.values()]
     share = (figures / figures.max(axis=0)).mean(axis=1)
     show(["α₀ constant", "reg constant", "highest α₀"], settings, list(sets), figures, share)
+
+
+def fitted_ndcg(train: csr_matrix, valid: csr_matrix, **settings: int) -> float:
+    model = ImplicitALS(**settings, random_state=0).fit(train)
+    return ndcg(model.user_embeddings_, model.item_embeddings_, train, valid)
 
 
 def choose_steps() -> None:
@@ -137,12 +139,12 @@ def choose_steps() -> None:
     """
     sets = implicit_sets()
     settings = [(d, steps) for d in (64, 256) for steps in (1, 2, 3)]
-    figures = np.empty((len(settings), len(sets)))
-    for row, (d, steps) in enumerate(settings):
-        for column, (train, valid) in enumerate(sets.values()):
-            model = ImplicitALS(d, cg_steps=steps, random_state=0).fit(train)
-            score = ndcg(model.user_embeddings_, model.item_embeddings_, train, valid)
-            figures[row, column] = score
+    figures = np.array(
+        [
+            [fitted_ndcg(*parts, n_components=d, cg_steps=steps) for parts in sets.values()]
+            for d, steps in settings
+        ]
+    )
     share = (figures / figures.max(axis=0)).mean(axis=1)
     show(["n_components", "steps"], settings, list(sets), figures, share)
 

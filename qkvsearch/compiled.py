@@ -38,8 +38,8 @@ def _compiled(function: Callable[..., Any], fastmath: Any) -> Callable[..., Any]
 def _prefetch(_typing: Any, array: Any, row: Any, column: Any) -> Any:
     """Ask memory for array[row, column] before it is needed; to compiled functions only.
 
-    Changes nothing, and what a processor can do with it is up to the processor. Embeddings met in
-    no order take most of a solver's time to arrive; asked for a few rows ahead, half of that.
+    Changes nothing, and what a processor can do with it is up to the processor. It pays where rows
+    are met in no order, which a processor cannot foresee.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:

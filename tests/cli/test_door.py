@@ -36,7 +36,7 @@ def test_a_sample_whose_first_build_was_interrupted_is_built_again(qkv, samples)
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are listed by Linux")
 def test_a_command_lets_go_of_its_workspace_when_it_ends(qkv, movies_path, tmp_path):
-    """And does not leave that to the garbage collector: a later build would wait a minute."""
+    """And does not leave that to the garbage collector: SQLite waits up to a minute for a lock."""
     path = shutil.copytree(movies_path, tmp_path / "films")
     gc.disable()
     try:
