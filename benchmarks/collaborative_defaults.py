@@ -134,8 +134,7 @@ def fitted_ndcg(train: csr_matrix, valid: csr_matrix, **settings: int) -> float:
 def choose_steps() -> None:
     """NDCG@20 by conjugate gradient steps per half iteration, the best mean share first.
 
-    Two were taken: a third changes nothing, and one is enough on these sets but leaves nothing for
-    others.
+    Two were taken: a third gains nothing, and with one a set or two lose a percent.
     """
     sets = implicit_sets()
     settings = [(d, steps) for d in (64, 256) for steps in (1, 2, 3)]
