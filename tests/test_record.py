@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sqlite3
 from contextlib import closing
+from functools import partial
 
 import numpy as np
 import pytest
@@ -239,9 +240,11 @@ def rated_of(engine, user, item):
     return ratings[engine.tables.item_position(item)]
 
 
-def test_a_locked_workspace_says_so_and_not_that_the_user_is_unknown(tmp_path):
+def test_a_locked_workspace_says_so_and_not_that_the_user_is_unknown(tmp_path, monkeypatch):
     engine = rated_log(tmp_path, 1000)
     engine.close()
+    impatient = partial(sqlite3.connect, timeout=0.1)  # instead of SQLite's five seconds
+    monkeypatch.setattr(sqlite3, "connect", impatient)
     database = tmp_path / "rated" / "workspace.db"
     with closing(sqlite3.connect(database, isolation_level=None)) as db:
         db.execute("PRAGMA locking_mode=EXCLUSIVE")

@@ -117,7 +117,7 @@ def frame(items: dict) -> pd.DataFrame:
 @given(rows, rows, st.sets(st.integers(0, 9).map(str), max_size=4))
 def test_catalogue_and_words_are_those_of_a_fresh_build(tmp_path_factory, first, more, leaving):
     folder = tmp_path_factory.mktemp("any")
-    qkv.build(folder / "ws", items=frame(first)).close()
+    qkv.build(folder / "ws", items=frame(first), encoder="corpus").close()
     add_items(folder / "ws", frame(more))
     everyone = {str(id_): fields for id_, fields in (first | more).items()}
     leaving &= set(everyone)
@@ -125,7 +125,7 @@ def test_catalogue_and_words_are_those_of_a_fresh_build(tmp_path_factory, first,
         remove_items(folder / "ws", leaving)
         everyone = {id_: fields for id_, fields in everyone.items() if id_ not in leaving}
     with (
-        qkv.build(folder / "fresh", items=frame(everyone)) as fresh,
+        qkv.build(folder / "fresh", items=frame(everyone), encoder="corpus") as fresh,
         Engine(folder / "ws") as revised,
     ):
         assert revised.tables.cells() == fresh.tables.cells()

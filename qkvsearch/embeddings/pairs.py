@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -75,13 +76,14 @@ class Training:
 
 def items_of(encoder: TokenEncoder, columns: Sequence[Sequence[str]]) -> list[Item]:
     """Every item's texts as the encoder's terms."""
-    return [[_view(encoder, text) for text in texts] for texts in zip(*columns, strict=True)]
+    views = [_views(encoder, texts) for texts in columns]
+    return [list(item) for item in zip(*views, strict=True)]
 
 
-def _view(encoder: TokenEncoder, text: str) -> View:
-    rows = encoder.vocabulary.rows(encoder.analyzer.terms(text))
-    rows, counts = np.unique(rows[rows >= 0], return_counts=True)
-    return rows, (1 + np.log(counts)).astype(np.float32)
+def _views(encoder: TokenEncoder, texts: Sequence[str]) -> list[View]:
+    counts = encoder.vocabulary.counts(map(encoder.analyzer.terms, texts))
+    shares = (1 + np.log(counts.data.astype(np.float64))).astype(np.float32)
+    return [(counts.indices[a:b].astype(np.int64), shares[a:b]) for a, b in pairwise(counts.indptr)]
 
 
 def translated(items: Sequence[Item], rows_of: Array) -> list[Item]:

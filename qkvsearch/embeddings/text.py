@@ -24,6 +24,8 @@ ACCENTS = re.compile("[\u0300-\u036f]")
 MAX_TERM = 32
 # The vowels and finals of Korean syllables that are written letter by letter.
 JAMO = re.compile("[\u1160-\u11ff]")
+# The words of texts up to so many characters are kept, of as many texts as take some 20 MB.
+SHORT = 200
 # Where in a text: (start, end).
 Span = tuple[int, int]
 
@@ -71,7 +73,7 @@ class Analyzer:
 
     def tokens(self, text: str) -> list[Token]:
         """All words in order. A lone CJK character is a word; a longer run is its pairs."""
-        return [token for run in RUNS.findall(fold(text)) for token in self._split(run)]
+        return list(_kept(text, self)) if len(text) <= SHORT else self._read(text)
 
     def query_tokens(self, text: str) -> list[Token]:
         """What a query is matched by: its words but the stop words, unless it has no others.
@@ -131,6 +133,9 @@ class Analyzer:
             if singles and is_cjk and len(run[0]) > 1:
                 yield places[run.end() - 1], folded[run.end() - 1]
 
+    def _read(self, text: str) -> list[Token]:
+        return [token for run in RUNS.findall(fold(text)) for token in self._split(run)]
+
     def _split(self, run: str) -> list[Token]:
         if not IS_CJK(run):
             return [_word(run, self)]
@@ -187,7 +192,13 @@ def _fold_piece(piece: str) -> str:
     return fold(piece)
 
 
-# Texts repeat their words, and an encoder that is being trained reads each text many times.
+# A build reads each text many times.
+@lru_cache(maxsize=1 << 15)
+def _kept(text: str, analyzer: Analyzer) -> tuple[Token, ...]:
+    return tuple(analyzer._read(text))
+
+
+# Texts repeat their words.
 @lru_cache(maxsize=1 << 17)
 def _word(run: str, analyzer: Analyzer) -> Token:
     term = stem(run) if analyzer.stem else run

@@ -55,16 +55,7 @@ class TokenEncoder:
 
     def encode_many(self, texts: Sequence[str]) -> np.ndarray:
         """What `encode` makes of each text, added up: float32 (n, d), zeros for unknown words."""
-        from scipy.sparse import csr_matrix
-
-        rows = [self.vocabulary.rows(self.analyzer.terms(text)) for text in texts]
-        known = [found[found >= 0] for found in rows]
-        lengths = [len(found) for found in known]
-        shape = len(texts), len(self.vocabulary)
-        terms = np.concatenate([np.zeros(0, np.int64), *known])
-        places = np.repeat(np.arange(len(texts)), lengths), terms
-        counts = csr_matrix((np.ones(len(terms), np.float32), places), shape=shape)
-        counts.sum_duplicates()
+        counts = self.vocabulary.counts(map(self.analyzer.terms, texts))
         counts.data = (1 + np.log(counts.data)) * self.weights[counts.indices]
         embeddings = np.asarray(counts @ self.vectors, dtype=np.float32)
         norms = np.linalg.norm(embeddings, axis=1, keepdims=True)

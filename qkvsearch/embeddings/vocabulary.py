@@ -37,6 +37,24 @@ class Vocabulary:
         found = self.terms[np.minimum(rows, len(self) - 1)] == wanted
         return np.where(found & (wanted != b""), rows, -1)
 
+    def counts(self, texts: Iterable[Iterable[str]]) -> csr_matrix:
+        """How often each text, given as its terms, has each term that is here: float32
+        (n_texts, n_terms), a text's terms ascending.
+
+        >>> Vocabulary.of(["cat", "dog"]).counts([["dog", "cow", "dog"], []]).toarray().tolist()
+        [[0.0, 2.0], [0.0, 0.0]]
+        """
+        from scipy.sparse import csr_matrix
+
+        numbers: dict[str, int] = {}
+        met = [[numbers.setdefault(term, len(numbers)) for term in terms] for terms in texts]
+        each = np.fromiter((number for text in met for number in text), np.int64)
+        rows = self.rows(numbers)[each]
+        of = np.repeat(np.arange(len(met)), [len(text) for text in met])[rows >= 0]
+        rows = rows[rows >= 0]
+        shape = len(met), len(self)
+        return csr_matrix((np.ones(len(rows), np.float32), (of, rows)), shape=shape)
+
 
 def count_terms(
     texts: Iterable[str], terms_of: Callable[[str], list[str]]

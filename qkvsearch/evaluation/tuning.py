@@ -154,9 +154,10 @@ def _panels(log: Interactions, protocol: str, random_state: int) -> tuple[Panel,
 def draw(rng: np.random.Generator, default: Settings, mean_length: float, n_items: int) -> Settings:
     """Random settings around `default`, whose strengths are numbers.
 
-    n_components, max_iter, alpha0 and reg are log-uniform within a factor of 4, 2, 8 and 8 of the
-    default, nu is uniform between 0.5 and 1. The penalty of a user with a history of mean length,
-    reg·(n̄ + α₀·n_items)^nu, is held while nu changes.
+    n_components is the default times 1/4, 1/2, 1, 2 or 4: of few widths, since the solver is
+    compiled anew for each. max_iter, alpha0 and reg are log-uniform within a factor of 2, 8 and 8
+    of the default, nu is uniform between 0.5 and 1. The penalty of a user with a history of mean
+    length, reg·(n̄ + α₀·n_items)^nu, is held while nu changes.
     """
 
     def around(value: float, factor: float) -> float:
@@ -166,7 +167,7 @@ def draw(rng: np.random.Generator, default: Settings, mean_length: float, n_item
     nu = round(float(rng.uniform(0.5, 1)), 2)
     strength = mean_length + alpha0 * n_items
     return {
-        "n_components": max(1, round(around(default["n_components"], 4))),
+        "n_components": max(1, round(default["n_components"] * 2.0 ** rng.integers(-2, 3))),
         "max_iter": max(1, round(around(default["max_iter"], 2))),
         "alpha0": alpha0,
         "reg": around(default["reg"] * strength ** (default["nu"] - nu), 8),

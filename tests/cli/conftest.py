@@ -4,7 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from qkvsearch.data.samples import SAMPLES, Sample
+
 
 @pytest.fixture(autouse=True)
 def in_an_empty_folder(surroundings) -> None:
     pass
+
+
+@pytest.fixture
+def small_sample(shop_items, shop_log, monkeypatch, tmp_path_factory):
+    """The shop in place of the bundled videos: what is asked is when a sample is built."""
+    folder = tmp_path_factory.mktemp("datasets")
+    shop_items.to_csv(folder / "items.csv", index=False)
+    shop_log.to_csv(folder / "log.csv", index=False)
+    monkeypatch.setattr(Sample, "path", lambda self, name: folder / name)
+    monkeypatch.setitem(SAMPLES, "videos", Sample("a shop", "items.csv", "log.csv"))

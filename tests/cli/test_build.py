@@ -51,11 +51,13 @@ def test_queries_without_judgements_are_wrong_usage(qkv, tmp_path, given):
     assert not (tmp_path / "ws").exists()
 
 
-def test_a_sample_is_built_anew_where_another_encoder_is_installed(qkv, tmp_path, monkeypatch):
+def test_a_sample_is_built_anew_where_another_encoder_is_installed(
+    qkv, tmp_path, monkeypatch, small_sample
+):
     for name in ("HOME", "XDG_CONFIG_HOME", "APPDATA"):
         monkeypatch.setenv(name, str(tmp_path / "home"))
     monkeypatch.setattr(choice, "installed", lambda: ())
-    question = ["search", "river bank", "--format", "json"]
+    question = ["search", "red apple", "--format", "json"]
     before = json.loads(qkv(*question).stdout)
     assert set(before[0]["heads"]) == {"lexical", "lsa", "contrastive"}
     # As if a package were there that reads nothing better: a build of its own all the same.

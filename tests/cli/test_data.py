@@ -26,7 +26,7 @@ def tiny(tmp_path, monkeypatch):
     handler = partial(http.server.SimpleHTTPRequestHandler, directory=served)
     monkeypatch.setattr(http.server.SimpleHTTPRequestHandler, "log_message", lambda *a: None)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
         md5 = hashlib.md5((served / "tiny.zip").read_bytes()).hexdigest()
         address = f"http://127.0.0.1:{server.server_port}/tiny.zip"
         monkeypatch.setitem(

@@ -16,6 +16,7 @@ from qkvsearch.embeddings.attention_maps import Comparison
 from qkvsearch.embeddings.context import AttentionMap
 
 TEXT = "guitar bass fishing"
+TITLE = "costs $5 or $6 注意"
 NASTY = ["<b>", "$x_1$", "注意", "a&\"'", "\x1b[31m"]
 VOID = {"meta"}
 
@@ -132,14 +133,17 @@ class TestPictures:
         pytest.importorskip("matplotlib", reason="drawing needs the extra [plot]")
 
     @pytest.mark.parametrize("tokens", [[], ["one"], NASTY, ["x"] * 60], ids=len)
-    def test_any_text_is_drawn_and_twice_the_same(self, tmp_path, name, begins, tokens):
+    def test_any_text_is_drawn(self, tmp_path, name, begins, tokens):
         for maps in ([a_map(tokens, 0, 1)], [a_map(tokens, i, j) for i in (0, 1) for j in (0, 1)]):
-            written = []
-            for _ in range(2):
-                write_maps(tmp_path / name, maps, "costs $5 or $6 注意")
-                written.append((tmp_path / name).read_bytes())
-            assert written[0].startswith(begins)
-            assert written[0] == written[1]
+            write_maps(tmp_path / name, maps, TITLE)
+            assert (tmp_path / name).read_bytes().startswith(begins)
+
+    def test_a_picture_is_the_same_twice(self, tmp_path, name, begins):
+        written = []
+        for _ in range(2):
+            write_maps(tmp_path / name, [a_map(NASTY, i, i) for i in (0, 1)], TITLE)
+            written.append((tmp_path / name).read_bytes())
+        assert written[0] == written[1]
 
     def test_a_comparison_is_drawn(self, tmp_path, name, begins):
         found = Comparison(["$bank_", "注"], np.array([[1, 1], [0.5, 0.9]]))

@@ -124,7 +124,7 @@ class TestEveryEstimator:
     def test_the_bits_do_not_depend_on_the_number_of_threads(self, estimator, data):
         results = []
         for n_threads in (1, 2, 3):
-            one = clone(estimator).set_params(n_components=32)
+            one = clone(estimator).set_params(n_components=64)
             if "n_threads" in one.get_params():
                 one.set_params(n_threads=n_threads)
             with threadpool_limits(n_threads):

@@ -52,7 +52,7 @@ class Handler(BaseHTTPRequestHandler):
 def server():
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.files, server.cut = {"/tiny.zip": GOOD}, set()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=[0.01], daemon=True)
     thread.start()
     yield server
     server.shutdown()

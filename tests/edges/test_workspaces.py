@@ -116,10 +116,12 @@ def test_a_read_only_folder_answers_and_cannot_be_built_or_recorded_into(
     qkv, shop_path, shop_items, without_privileges
 ):
     questions = [args for args in QUESTIONS if args[0] != "record"]
-    expected = [qkv("-w", shop_path, *args) for args in questions]  # all is imported now
+    expected = [qkv("-w", shop_path, *args) for args in questions]
     with TemporaryDirectory() as name:  # not tmp_path, whose parents are its owner's alone
         workspace = Path(shutil.copytree(shop_path, Path(name) / "ws"))
         shop_items.to_csv(Path(name) / "items.csv", index=False)
+        # All is imported now: what belongs to the owner alone is out of reach below.
+        assert qkv("-w", Path(name) / "other", "build", f"{name}/items.csv").code == 0
         everything = [Path(name), *Path(name).rglob("*")]
         for path in everything:
             path.chmod(0o555 if path.is_dir() else 0o444)
@@ -141,30 +143,36 @@ def test_a_read_only_folder_answers_and_cannot_be_built_or_recorded_into(
                 path.chmod(0o755)
 
 
+# One build after the other: the limit of the first argument on a file's size, then those of the
+# next; what is said of each ends with its exit code.
 LIMITED = """
 import resource, sys
 from qkvsearch.cli import main
-limit = int(sys.argv.pop(1))
-resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-main()
+for limit in sys.argv.pop(1).split(","):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
+    try:
+        main()
+    except SystemExit as stopped:
+        print("==", stopped.code, file=sys.stderr)
 """
 
 
 @posix
-@pytest.mark.parametrize("limit", [100, 40_000, 200_000])
-def test_a_disk_that_is_full_ends_the_build_and_keeps_the_former(
-    qkv_process, shop_copy, tmp_path, limit
-):
-    """No file may grow beyond `limit`: arrays first, then the database, refuse to be written."""
+def test_a_disk_that_is_full_ends_the_build_and_keeps_the_former(qkv_process, shop_copy, tmp_path):
+    """No file may grow beyond a limit: arrays first, then the database, refuse to be written."""
+    limits = [100, 40_000, 200_000]
     items = pd.DataFrame({"id": range(60), "title": [f"tool {i}" for i in range(60)]})
     items.assign(note="x" * 5000).to_csv(tmp_path / "items.csv", index=False)
     before = build_of(shop_copy)
     build = ("-w", shop_copy, "build", tmp_path / "items.csv", "--text-columns", "title")
-    answer = qkv_process(limit, *build, code=LIMITED)
-    assert (answer.code, answer.stdout) == (1, "")
-    assert f"Error: {shop_copy}: cannot write the build: " in answer.stderr
-    assert "full" in answer.stderr
+    answer = qkv_process(",".join(map(str, limits)), *build, code=LIMITED)
+    assert answer.stdout == ""
     assert "Traceback" not in answer.stderr
+    *said, rest = answer.stderr.split("== 1\n")
+    assert (len(said), rest) == (len(limits), "")
+    for text in said:
+        assert f"Error: {shop_copy}: cannot write the build: " in text
+        assert "full" in text
     assert build_of(shop_copy) == before
     assert Workspace(shop_copy).open().damaged_files() == []
 
@@ -184,7 +192,8 @@ def test_a_result_that_does_not_fit_on_the_disk_is_an_error(shop_path, surroundi
     assert done.stderr == "Error: No space left on device\n"
 
 
-# Waits inside one step of a build until it is interrupted, and says when it got there.
+# One build after the other, each of which waits inside one of the steps until it is interrupted,
+# says when it got there, and ends what it says with its exit code.
 WAITING = """
 import signal, sys, time
 import qkvsearch.builder, qkvsearch.workspace.arrays as arrays, qkvsearch.workspace.store as store
@@ -194,37 +203,43 @@ from qkvsearch.embeddings.implicit import ImplicitALS
 # What runs in the background inherits that Ctrl-C is ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 place = {"fit": ImplicitALS, "save": arrays.np, "fsync": arrays.os, "write_tables": store}
-name = sys.argv.pop(1)
 
 def wait(*args, **kwargs):
     print("here", flush=True)
     time.sleep(60)
 
-setattr(place[name], name, wait)
-main()
+for name in sys.argv.pop(1).split(","):
+    original = getattr(place[name], name)
+    setattr(place[name], name, wait)
+    try:
+        main()
+    except SystemExit as stopped:
+        print("==", stopped.code, file=sys.stderr)
+    setattr(place[name], name, original)
 """
 
 
 @posix
-@pytest.mark.parametrize("step", ["fit", "save", "fsync", "write_tables"])
 def test_ctrl_c_during_a_build_exits_130_and_keeps_the_former(
-    shop_copy, shop_items, shop_log, surroundings, step
+    shop_copy, shop_items, shop_log, surroundings
 ):
+    steps = ["fit", "save", "fsync", "write_tables"]
     before = build_of(shop_copy)
     shop_items.to_csv("items.csv", index=False)
     shop_log.to_csv("log.csv", index=False)
     files = ("--items", "items.csv", "--interactions", "log.csv")
     process = subprocess.Popen(
-        [sys.executable, "-c", WAITING, step, "-w", str(shop_copy), "build", *files],
+        [sys.executable, "-c", WAITING, ",".join(steps), "-w", str(shop_copy), "build", *files],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
     )
-    assert process.stdout.readline() == "here\n"
-    process.send_signal(signal.SIGINT)
+    for step in steps:
+        assert process.stdout.readline() == "here\n", step
+        process.send_signal(signal.SIGINT)
     _, said = process.communicate()
-    assert process.returncode == 130, said
-    assert said.endswith("Stopped.\n")
     assert "Traceback" not in said
+    assert [text.endswith("Stopped.\n") for text in said.split("== 130\n")] == [True] * 4 + [False]
+    assert said.endswith("== 130\n")
     assert build_of(shop_copy) == before
     assert Workspace(shop_copy).open().folder == before

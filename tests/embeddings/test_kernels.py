@@ -21,10 +21,8 @@ except RuntimeError:
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from qkvsearch.embeddings.implicit import ImplicitALS
 from qkvsearch.embeddings.explicit import BiasedMF
-for model in (ImplicitALS, BiasedMF):
-    print(np.isfinite(model(2).fit(csr_matrix(np.eye(3))).user_embeddings_).all())
+print(np.isfinite(BiasedMF(2).fit(csr_matrix(np.eye(3))).user_embeddings_).all())
 """
 
 
@@ -32,4 +30,4 @@ def test_a_read_only_install_compiles_without_keeping_the_code():
     """Guards against `RuntimeError: cannot cache function`, as in a container without a home."""
     command = [sys.executable, "-c", FIT_WITHOUT_A_PLACE]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout.split("\n") == ["no place", "True", "True", ""], done.stderr
+    assert done.stdout.split("\n") == ["no place", "True", ""], done.stderr
