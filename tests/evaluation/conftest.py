@@ -12,6 +12,8 @@ from qkvsearch.embeddings.next_item import NextItem
 from qkvsearch.evaluation import next_items
 
 N_USERS, N_ITEMS, N_TASTES = 90, 60, 3
+# A model of what comes next.
+SMALL = {"n_components": 16, "n_positions": 10, "batch_size": 8, "learning_rate": 0.01}
 
 
 @pytest.fixture(scope="session")
@@ -59,6 +61,11 @@ def keys():
 
 @pytest.fixture
 def quick(monkeypatch):
-    """A model of what comes next that is small, and learns in a second."""
-    small = {"n_components": 16, "n_positions": 10, "batch_size": 8, "learning_rate": 0.01}
-    monkeypatch.setattr(next_items, "NextItem", partial(NextItem, **small, max_iter=40))
+    """A small model of what comes next, that learns in some seconds."""
+    monkeypatch.setattr(next_items, "NextItem", partial(NextItem, **SMALL, max_iter=40))
+
+
+@pytest.fixture
+def hasty(monkeypatch):
+    """A model of what comes next that has learned next to nothing, at once."""
+    monkeypatch.setattr(next_items, "NextItem", partial(NextItem, **SMALL, max_iter=1))

@@ -116,7 +116,7 @@ def test_texts_are_learned_from_by_the_train_part_alone(log_with_new_items, keys
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="training needs torch")
 @pytest.mark.parametrize("protocol", ["leave-last-out", "time"])
-def test_what_comes_next_is_judged_by_histories_in_their_order(log, protocol, learnt, quick):
+def test_what_comes_next_is_judged_by_histories_in_their_order(log, protocol, learnt, hasty):
     evaluate_recommend(log, protocol, next_item=True)
     parts = split(log, protocol)
     assert learnt["NextItem"] == pairs(parts.train)
