@@ -90,7 +90,7 @@ def test_embeddings_are_the_same_in_one_thread_and_in_two(d, monkeypatch):
 
 def test_answers_are_the_same_in_one_thread_and_in_two(movies_path, tmp_path):
     path = shutil.copytree(movies_path, tmp_path / "films")
-    learn_tastes(path, {"settings": {"n_components": 250, "max_iter": 1}})
+    learn_tastes(path, {"settings": {"n_components": 160, "max_iter": 1}})
     found = []
     with qkv.open(path) as engine:
         for n_threads in (1, 2):

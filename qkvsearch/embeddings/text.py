@@ -20,11 +20,13 @@ MARKS = (
 )
 RUNS = re.compile(rf"[{CJK}]+|(?:(?![{CJK}_])[\w{MARKS}])+(?:'(?:(?![{CJK}_])[\w{MARKS}])+)*")
 IS_CJK = re.compile(f"[{CJK}]").match
+HAS_CJK = re.compile(f"[{CJK}]").search
 ACCENTS = re.compile("[\u0300-\u036f]")
 MAX_TERM = 32
 # The vowels and finals of Korean syllables that are written letter by letter.
 JAMO = re.compile("[\u1160-\u11ff]")
-# The words of texts up to so many characters are kept, of as many texts as take some 20 MB.
+# The words of texts up to so many characters are kept, of as many texts as take some 20 MB: texts
+# share their words. Character pairs are too many for that.
 SHORT = 200
 # Where in a text: (start, end).
 Span = tuple[int, int]
@@ -73,7 +75,9 @@ class Analyzer:
 
     def tokens(self, text: str) -> list[Token]:
         """All words in order. A lone CJK character is a word; a longer run is its pairs."""
-        return list(_kept(text, self)) if len(text) <= SHORT else self._read(text)
+        if len(text) > SHORT or HAS_CJK(text):
+            return self._read(text)
+        return list(_kept(text, self))
 
     def query_tokens(self, text: str) -> list[Token]:
         """What a query is matched by: its words but the stop words, unless it has no others.
@@ -192,7 +196,7 @@ def _fold_piece(piece: str) -> str:
     return fold(piece)
 
 
-# A build reads each text many times.
+# A build reads each text many times; of more texts than are kept, each is read anew.
 @lru_cache(maxsize=1 << 15)
 def _kept(text: str, analyzer: Analyzer) -> tuple[Token, ...]:
     return tuple(analyzer._read(text))

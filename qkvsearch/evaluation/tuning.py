@@ -155,9 +155,9 @@ def draw(rng: np.random.Generator, default: Settings, mean_length: float, n_item
     """Random settings around `default`, whose strengths are numbers.
 
     n_components is the default times 1/4, 1/2, 1, 2 or 4: of few widths, since the solver is
-    compiled anew for each. max_iter, alpha0 and reg are log-uniform within a factor of 2, 8 and 8
-    of the default, nu is uniform between 0.5 and 1. The penalty of a user with a history of mean
-    length, reg·(n̄ + α₀·n_items)^nu, is held while nu changes.
+    compiled for each width of a block. max_iter, alpha0 and reg are log-uniform within a factor of
+    2, 8 and 8 of the default, nu is uniform between 0.5 and 1. The penalty of a user with a history
+    of mean length, reg·(n̄ + α₀·n_items)^nu, is held while nu changes.
     """
 
     def around(value: float, factor: float) -> float:

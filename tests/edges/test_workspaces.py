@@ -148,8 +148,9 @@ def test_a_read_only_folder_answers_and_cannot_be_built_or_recorded_into(
 LIMITED = """
 import resource, sys
 from qkvsearch.cli import main
+_, highest = resource.getrlimit(resource.RLIMIT_FSIZE)
 for limit in sys.argv.pop(1).split(","):
-    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), highest))
     try:
         main()
     except SystemExit as stopped:
@@ -193,7 +194,7 @@ def test_a_result_that_does_not_fit_on_the_disk_is_an_error(shop_path, surroundi
 
 
 # One build after the other, each of which waits inside one of the steps until it is interrupted,
-# says when it got there, and ends what it says with its exit code.
+# says which when it got there, and ends what it says with its exit code.
 WAITING = """
 import signal, sys, time
 import qkvsearch.builder, qkvsearch.workspace.arrays as arrays, qkvsearch.workspace.store as store
@@ -205,7 +206,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 place = {"fit": ImplicitALS, "save": arrays.np, "fsync": arrays.os, "write_tables": store}
 
 def wait(*args, **kwargs):
-    print("here", flush=True)
+    print(name, flush=True)
     time.sleep(60)
 
 for name in sys.argv.pop(1).split(","):
@@ -234,10 +235,13 @@ def test_ctrl_c_during_a_build_exits_130_and_keeps_the_former(
         stderr=subprocess.PIPE,
         text=True,
     )
-    for step in steps:
-        assert process.stdout.readline() == "here\n", step
-        process.send_signal(signal.SIGINT)
-    _, said = process.communicate()
+    try:
+        for step in steps:
+            assert process.stdout.readline() == f"{step}\n"
+            process.send_signal(signal.SIGINT)
+        _, said = process.communicate()
+    finally:
+        process.kill()
     assert "Traceback" not in said
     assert [text.endswith("Stopped.\n") for text in said.split("== 130\n")] == [True] * 4 + [False]
     assert said.endswith("== 130\n")

@@ -19,6 +19,11 @@ try:
 except RuntimeError:
     print("no place")
 
+from importlib import import_module
+for room in ("attention", "retrieval", "embeddings"):
+    import_module(f"qkvsearch.{room}._kernels")
+import_module("qkvsearch.embeddings._packed")
+
 import numpy as np
 from scipy.sparse import csr_matrix
 from qkvsearch.embeddings.explicit import BiasedMF

@@ -204,6 +204,7 @@ def test_random_settings_are_near_the_default_and_valid():
         values = np.array([settings[name] for settings in drawn]) / default[name]
         assert 1 / factor * 0.9 <= values.min() < values.max() <= factor * 1.1
         assert np.log(values).mean() == pytest.approx(0, abs=0.25)
+    assert {settings["n_components"] for settings in drawn} == {16, 32, 64, 128, 256}
     penalties = [s["reg"] * (50 + s["alpha0"] * 1000) ** (s["nu"] - 1) for s in drawn]
     assert 0.01 / 8.1 <= min(penalties) < max(penalties) <= 0.01 * 8.1
     for settings in drawn[:3]:
