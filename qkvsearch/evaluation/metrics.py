@@ -7,13 +7,16 @@ is relevant, and what is not listed is not. All agree with trec_eval where it ha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_matrix
+from sklearn.preprocessing import normalize
 
+COSINES_AT_ONCE = 1 << 24
 Ranked = Sequence[Any]
 Grades = Mapping[Any, int]
 
@@ -115,18 +118,33 @@ def novelty(ranked: Ranked, shares: Mapping[Any, float] | Sequence[float], k: in
     return fmean(-math.log2(shares[item]) for item in ranked[:k]) if len(ranked) else 0.0
 
 
-def diversity(ranked: Ranked, similarity: Callable[[Any, Any], Any], k: int = 10) -> float:
-    """1 − the mean similarity of the pairs among the first k; 0 where there is no pair.
+def diversity(rankings: Sequence[Sequence[int]], vectors: csr_matrix, k: int = 10) -> np.ndarray:
+    """Of each ranking, 1 − the mean cosine of the pairs among its first k; 0 where there is no
+    pair: (n_rankings,).
 
-    Smyth and McClave 2001, "Similarity vs. diversity". `similarity` takes the two sides of all
-    pairs, each as an array in one order, and gives as many numbers.
+    Smyth and McClave 2001, "Similarity vs. diversity". Rankings of rows of `vectors` (n_items, d).
+    A row of zeros is like no other.
 
-    >>> diversity(["a", "b", "c"], lambda left, right: [1, 0, 0.5])
-    0.5
+    >>> diversity([[0, 1, 2]], csr_matrix([[1, 1, 0, 0], [1, 1, 1, 1], [0, 0, 1, 0]])).round(3)
+    array([0.598])
     """
-    first = np.asarray(ranked[:k])
-    left, right = np.triu_indices(len(first), 1)
-    return 1 - float(np.mean(similarity(first[left], first[right]))) if len(left) else 0.0
+    lists = [np.asarray(ranked[:k], dtype=np.int64) for ranked in rankings]
+    lengths = np.array([len(ranked) for ranked in lists], dtype=np.int64)
+    if not lengths.any():
+        return np.zeros(len(lists))
+    items, places = np.unique(np.concatenate(lists), return_inverse=True)
+    of = np.repeat(np.arange(len(lists)), lengths)
+    own = np.split(places, np.cumsum(lengths)[:-1])
+    unit = normalize(vectors[items].astype(np.float64))
+    sums = -np.asarray(unit.power(2).sum(axis=1)).ravel()[places]
+    # Of some of the items with all, as memory allows.
+    step = max(1, COSINES_AT_ONCE // len(items))
+    for start in range(0, len(items), step):
+        cosines = (unit[start : start + step] @ unit.T).toarray()
+        for i in np.flatnonzero((places >= start) & (places < start + step)):
+            sums[i] += cosines[places[i] - start, own[of[i]]].sum()
+    n_pairs = lengths * (lengths - 1)
+    return np.where(n_pairs > 0, 1 - np.bincount(of, sums, len(lists)) / np.maximum(n_pairs, 1), 0)
 
 
 def rmse(predicted: ArrayLike, actual: ArrayLike) -> float:

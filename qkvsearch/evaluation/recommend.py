@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.evaluation.audiences import AudienceSimilarity
 from qkvsearch.evaluation.baselines import BASELINES, System, TooLargeError
 from qkvsearch.evaluation.bootstrap import N_RESAMPLES, interval, resampled_means
 from qkvsearch.evaluation.metrics import (
@@ -143,9 +142,11 @@ def _judge(
     n_users = np.count_nonzero(panel.train.getnnz(axis=1))
     # What nobody met counts as met by one: else it would be infinitely novel.
     shares = (np.maximum(meetings, 1) / n_users).tolist()
-    alike = AudienceSimilarity(panel.train, rankings)
+    # Two items are as alike as their audiences, the users who met them.
+    audiences = panel.train.T.tocsr()
+    audiences.data = np.ones_like(audiences.data)
     figures[f"novelty@{k}"] = np.array([novelty(ranked, shares, k) for ranked in rankings])
-    figures[f"diversity@{k}"] = np.array([diversity(ranked, alike, k) for ranked in rankings])
+    figures[f"diversity@{k}"] = diversity(rankings, audiences, k)
     return figures, {f"coverage@{k}": coverage(rankings, n_items)}
 
 

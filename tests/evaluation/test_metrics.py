@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
 from sklearn.metrics import mean_absolute_error, mean_squared_error
+from sklearn.metrics.pairwise import cosine_similarity
 
+from qkvsearch.evaluation import metrics
 from qkvsearch.evaluation.metrics import (
     average_precision,
     coverage,
@@ -158,14 +161,26 @@ def test_novelty_is_in_bits_of_how_many_met_an_item():
     assert novelty([], shares) == 0
 
 
-def test_diversity_is_over_the_pairs_of_a_list():
-    def alike(left, right):
-        return [float(a[0] == b[0]) for a, b in zip(left, right, strict=True)]
+def test_diversity_of_lists_by_hand():
+    # Items 0 and 1 share both users, 2 has another; 3 nobody.
+    met_by = csr_matrix([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0]], dtype=bool)
+    lists = [[0, 1], [0, 2], [0, 1, 2], [3, 0], [2], []]
+    assert diversity(lists, met_by) == pytest.approx([0, 1, 2 / 3, 1, 0, 0])
+    assert diversity([[0, 1, 2]], met_by, k=2) == pytest.approx([0])
+    assert len(diversity([], met_by)) == 0
 
-    assert diversity(["a1", "a2", "b1"], alike) == pytest.approx(2 / 3)
-    assert diversity(["a1", "a2", "b1"], alike, k=2) == 0
-    assert diversity(["a1", "b1"], alike) == 1
-    assert diversity(["a1"], alike) == diversity([], alike) == 0
+
+@pytest.mark.parametrize("at_once", [1, 1 << 24])
+def test_diversity_is_by_the_cosines_of_the_pairs(scattered, monkeypatch, at_once):
+    monkeypatch.setattr(metrics, "COSINES_AT_ONCE", at_once)
+    rng = np.random.default_rng(4)
+    rankings = [rng.permutation(40)[: rng.integers(41)].tolist() for _ in range(30)]
+    alike = cosine_similarity(scattered.astype(np.float64))
+    found = diversity(rankings, scattered, k=25)
+    for ranked, value in zip(rankings, found, strict=True):
+        pairs = list(itertools.combinations(ranked[:25], 2))
+        expected = 1 - np.mean([alike[pair] for pair in pairs]) if pairs else 0
+        assert value == pytest.approx(expected, abs=1e-12)
 
 
 def test_errors_of_ratings_are_those_of_scikit_learn():

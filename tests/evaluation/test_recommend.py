@@ -13,8 +13,8 @@ from threadpoolctl import threadpool_limits
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError
-from qkvsearch.evaluation import baselines, panel
-from qkvsearch.evaluation.metrics import mae, ndcg, recall, reciprocal_rank, rmse
+from qkvsearch.evaluation import baselines, panel, recommend
+from qkvsearch.evaluation.metrics import diversity, mae, ndcg, recall, reciprocal_rank, rmse
 from qkvsearch.evaluation.ratings import rating_errors
 from qkvsearch.evaluation.recommend import evaluate_recommend
 from qkvsearch.evaluation.report import Difference, Evaluation
@@ -55,6 +55,23 @@ def test_a_pattern_is_found_that_popularity_cannot_see(log, protocol):
         assert found.metrics[name] > popular[name], name
     for name in ("rmse", "mae"):
         assert found.metrics[name] < biases[name], name
+
+
+def test_who_met_an_item_is_its_audience_whatever_they_thought_of_it(log, monkeypatch):
+    """Diversity is by the audiences; a bad rating weighs nothing in what is learned."""
+    train = split(log, "random").train
+    met = np.zeros(train.matrix().shape)
+    met[train.users, train.items] = 1
+    seen = []
+
+    def spied(rankings, audiences, k):
+        seen.append(audiences.toarray())
+        return diversity(rankings, audiences, k)
+
+    monkeypatch.setattr(recommend, "diversity", spied)
+    evaluate_recommend(log, "random")
+    assert seen
+    assert all(np.array_equal(audiences, met.T) for audiences in seen)
 
 
 def by_definition(scores, parts, k):
