@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import Any
@@ -60,7 +61,7 @@ def random_generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
 
 
-class CollaborativeModel(BaseEstimator):
+class CollaborativeModel(BaseEstimator, ABC):
     """Users and items in, by row number or by their owner's ids; a score for each pair out."""
 
     user_ids_: Ids | None
@@ -84,9 +85,9 @@ class CollaborativeModel(BaseEstimator):
         self.n_features_in_ = matrix.shape[1]
         return matrix
 
+    @abstractmethod
     def _values(self, interactions: Interactions) -> np.ndarray | None:
         """What each pair is worth to this model; None is 1."""
-        raise NotImplementedError
 
     def _refuse(self, matrix: csr_matrix, bad: np.ndarray, advice: str) -> None:
         """Raise `DataError` that names the first pair whose value is `bad` (bool, nnz)."""

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix
 from sklearn.preprocessing import normalize
 
+# 128 MB of them.
 COSINES_AT_ONCE = 1 << 24
 Ranked = Sequence[Any]
 Grades = Mapping[Any, int]
