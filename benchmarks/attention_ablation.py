@@ -22,10 +22,11 @@ from common import data_folder
 
 from qkvsearch.data.judgements import read_judgements, read_queries
 from qkvsearch.embeddings import ContrastiveEncoder, CooccurrenceEncoder, CorpusEncoder
-from qkvsearch.embeddings.encoders import Encoder, item_keys
-from qkvsearch.evaluation.conditional_logit import standardised
-from qkvsearch.evaluation.head_weights import lexical_keys
-from qkvsearch.evaluation.judged_weights import lexical_scores
+from qkvsearch.learning.conditional_logit import standardised
+from qkvsearch.learning.head_weights import lexical_keys
+from qkvsearch.learning.judged_weights import lexical_scores
+from qkvsearch.texts.encoders import Encoder
+from qkvsearch.texts.item_keys import item_keys
 
 SEEDS, K = (0, 1, 2), 10
 # What words count beside an encoder.

@@ -14,11 +14,12 @@ import numpy as np
 from common import data_folder
 from scipy.stats import rankdata
 
+from qkvsearch.collaborative.cold_start import fit_text_map, placed
+from qkvsearch.collaborative.feedback import confidences, rating_scale
 from qkvsearch.data.movielens import read_movielens
 from qkvsearch.embeddings import ImplicitALS
-from qkvsearch.embeddings.cold_start import fit_text_map, placed
-from qkvsearch.embeddings.encoders import fitted_encoder, item_keys
-from qkvsearch.embeddings.feedback import confidences, rating_scale
+from qkvsearch.texts.encoders import fitted_encoder
+from qkvsearch.texts.item_keys import item_keys
 
 K, HELD_OUT, LIKED = 10, 0.1, 4
 

@@ -15,10 +15,10 @@ import pandas as pd
 from common import data_folder, ndcg, read_positives, read_ratings
 from scipy.sparse import csr_matrix
 
-from qkvsearch.embeddings import implicit
-from qkvsearch.embeddings.explicit import BiasedMF
-from qkvsearch.embeddings.feedback import confidences, rating_scale
-from qkvsearch.embeddings.implicit import ImplicitALS
+from qkvsearch.collaborative import als as implicit
+from qkvsearch.collaborative.als import ImplicitALS
+from qkvsearch.collaborative.biased_mf import BiasedMF
+from qkvsearch.collaborative.feedback import confidences, rating_scale
 
 Split = tuple[csr_matrix, csr_matrix]
 

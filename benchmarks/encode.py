@@ -18,15 +18,15 @@ import pandas as pd
 from common import Row, System, compare, data_folder, installed, print_table
 from search import read_smart
 
-from qkvsearch.embeddings.encoders import transformer
-from qkvsearch.embeddings.models import find
-from qkvsearch.embeddings.static import StaticEncoder
+from qkvsearch.texts.encoders import transformer
+from qkvsearch.texts.pretrained.fetch import find
+from qkvsearch.texts.pretrained.static import StaticEncoder
 
 TURNS = 5
 PEER = "`sentence-transformers`"
 MILLION = 1_000_000
 OURS_STARTS = """
-from qkvsearch.embeddings.encoders import transformer
+from qkvsearch.texts.encoders import transformer
 transformer("minilm").encode("a query")
 """
 PEER_STARTS = """

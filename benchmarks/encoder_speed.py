@@ -1,4 +1,4 @@
-"""How fast the pretrained encoders read: the figures that `embeddings/choice.py` estimates by.
+"""How fast the pretrained encoders read: the figures that `texts/choice.py` estimates by.
 
 TED talks' titles and tags; the median of some turns, after one that compiles.
 
@@ -13,8 +13,8 @@ from statistics import median
 import pandas as pd
 from common import data_folder
 
-from qkvsearch.embeddings.encoders import fitted_encoder
-from qkvsearch.embeddings.models import find
+from qkvsearch.texts.encoders import fitted_encoder
+from qkvsearch.texts.pretrained.fetch import find
 
 TURNS = 5
 # Texts a turn: enough that starting counts for little, few enough to wait for.

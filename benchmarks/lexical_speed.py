@@ -17,10 +17,10 @@ import numpy as np
 from common import Row, System, compare, installed, print_table
 from scipy.sparse import csr_matrix
 
-from qkvsearch.embeddings.text import Token
-from qkvsearch.embeddings.vocabulary import Vocabulary
 from qkvsearch.retrieval import LexicalKeys, top_k
 from qkvsearch.retrieval.postings import search_postings
+from qkvsearch.texts.analysis import Token
+from qkvsearch.texts.vocabulary import Vocabulary
 
 N, WORDS, QUERIES, K, TURNS = 100_000, 50_000, 500, 10, 7
 

@@ -21,8 +21,8 @@ from scipy.sparse import csr_matrix
 
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings import ImplicitALS, NextItem
-from qkvsearch.embeddings._next_item_windows import Sequences
 from qkvsearch.evaluation.splits import split
+from qkvsearch.sequences.windows import Sequences
 
 K = 10
 # A history, from the oldest on, to the scores of all items.

@@ -27,10 +27,10 @@ import qkvsearch as qkv
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.ids import Id
 from qkvsearch.data.judgements import Judgements, Queries, read_judgements, read_queries
-from qkvsearch.embeddings.encoders import CHOICES
-from qkvsearch.embeddings.models import find
-from qkvsearch.embeddings.text import stem
 from qkvsearch.evaluation.metrics import ndcg, reciprocal_rank
+from qkvsearch.texts.analysis import stem
+from qkvsearch.texts.encoders import CHOICES
+from qkvsearch.texts.pretrained.fetch import find
 
 K, TURNS = 10, 3
 

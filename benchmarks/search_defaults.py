@@ -14,10 +14,10 @@ from common import data_folder
 import qkvsearch as qkv
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.judgements import read_judgements, read_queries
-from qkvsearch.embeddings.encoders import CHOICES, prior_weights
-from qkvsearch.embeddings.models import find
 from qkvsearch.evaluation.metrics import reciprocal_rank
 from qkvsearch.retrieval import fuse
+from qkvsearch.texts.encoders import CHOICES, prior_weights
+from qkvsearch.texts.pretrained.fetch import find
 
 K = 10
 

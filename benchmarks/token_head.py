@@ -19,8 +19,6 @@ import qkvsearch as qkv
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.ids import Id
 from qkvsearch.data.judgements import Judgements, read_judgements, read_queries
-from qkvsearch.embeddings.encoders import CHOICES
-from qkvsearch.embeddings.models import find
 from qkvsearch.engine import Engine
 from qkvsearch.evaluation.metrics import reciprocal_rank
 from qkvsearch.retrieval import Head, fuse_known, top_k
@@ -33,6 +31,8 @@ from qkvsearch.retrieval.late import (
     text_tokens,
     token_keys,
 )
+from qkvsearch.texts.encoders import CHOICES
+from qkvsearch.texts.pretrained.fetch import find
 
 K = 10
 # Whose tokens are compared, the last first of what a choice has.

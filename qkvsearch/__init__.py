@@ -31,14 +31,14 @@ __version__ = "0.1.0"
 _HOMES = {
     "build": "engine:build",
     "open": "engine:open_workspace",
-    "BiasedMF": "embeddings.explicit:BiasedMF",
+    "BiasedMF": "collaborative.biased_mf:BiasedMF",
     "Columns": "data.columns:Columns",
-    "ContrastiveEncoder": "embeddings.contrastive:ContrastiveEncoder",
-    "CooccurrenceEncoder": "embeddings.cooccurrence:CooccurrenceEncoder",
-    "CorpusEncoder": "embeddings.corpus:CorpusEncoder",
+    "ContrastiveEncoder": "texts.learned.contrastive:ContrastiveEncoder",
+    "CooccurrenceEncoder": "texts.learned.ppmi:CooccurrenceEncoder",
+    "CorpusEncoder": "texts.learned.lsa:CorpusEncoder",
     "Engine": "engine:Engine",
     "Hit": "retrieval:Hit",
-    "ImplicitALS": "embeddings.implicit:ImplicitALS",
+    "ImplicitALS": "collaborative.als:ImplicitALS",
     "Interactions": "data.interactions:Interactions",
     "QkvError": "errors:QkvError",
     "Ranking": "retrieval:Ranking",
@@ -66,3 +66,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, attribute = _HOMES[name].split(":")
     return getattr(import_module(f"{__name__}.{module}"), attribute)
+
+
+def __dir__() -> list[str]:
+    """For tab completion: the public names, also those that are not imported yet."""
+    return sorted([*__all__, "__version__"])

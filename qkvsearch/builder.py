@@ -11,26 +11,13 @@ from typing import Any
 import numpy as np
 
 from qkvsearch import __version__
+from qkvsearch.collaborative.feedback import confidences
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.judgements import Judgements, Queries
 from qkvsearch.data.readers import Dataset
-from qkvsearch.embeddings.choice import AUTO, Choice, choose
-from qkvsearch.embeddings.encoded import encode_items
-from qkvsearch.embeddings.encoders import (
-    CHOICES,
-    LEARNED,
-    Encoder,
-    fitted_encoder,
-    learned_encoder,
-    pretrained_encoder,
-    prior_weights,
-)
-from qkvsearch.embeddings.feedback import confidences
-from qkvsearch.embeddings.text import Analyzer
-from qkvsearch.embeddings.vocabulary import count_terms
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.evaluation.head_weights import learn_head_weights
-from qkvsearch.evaluation.judged_weights import Judged, judged_queries, learn_from_judgements
+from qkvsearch.learning.head_weights import learn_head_weights
+from qkvsearch.learning.judged_weights import JudgedQueries, judged_queries, learn_from_judgements
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.retrieval.late import WEIGHTS, item_tokens, table_of, token_keys
@@ -46,6 +33,19 @@ from qkvsearch.stored import (
     store_tokens,
 )
 from qkvsearch.stored.kinds import TUNED
+from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.choice import AUTO, Choice, choose
+from qkvsearch.texts.encoders import (
+    CHOICES,
+    LEARNED,
+    TextEncoder,
+    fitted_encoder,
+    learned_encoder,
+    pretrained_encoder,
+    prior_weights,
+)
+from qkvsearch.texts.item_keys import encode_items
+from qkvsearch.texts.vocabulary import count_terms
 from qkvsearch.workspace import BuildContents, Workspace
 
 
@@ -121,9 +121,9 @@ def _contents(dataset: Dataset, encoder: str, why: str) -> BuildContents:
 def _add_text(
     contents: BuildContents,
     fields: list[list[str]],
-    pretrained: Mapping[str, Encoder],
+    pretrained: Mapping[str, TextEncoder],
     prior: dict[str, float],
-    questions: Judged | None,
+    questions: JudgedQueries | None,
     report: Progress,
 ) -> None:
     """The lexical keys, each dense head's encoder and keys, and how much every head counts."""
@@ -132,7 +132,7 @@ def _add_text(
     report("reading texts", 0, len(learned) + 1)
     counted = count_terms(texts, Analyzer().key_terms)
     store_lexical(contents, *counted)
-    encoders: dict[str, Encoder] = {}
+    encoders: dict[str, TextEncoder] = {}
     epochs: dict[str, int | None] = {}
     keys: dict[str, np.ndarray] = {}
     for name in list(prior)[1:]:
@@ -164,7 +164,7 @@ def _add_text(
 def _add_tokens(
     contents: BuildContents,
     head: str,
-    encoders: Mapping[str, Encoder],
+    encoders: Mapping[str, TextEncoder],
     fields: list[list[str]],
     report: Progress,
 ) -> None:
@@ -181,8 +181,8 @@ def _add_tokens(
 
 def _add_interactions(contents: BuildContents, log: Interactions, report: Progress) -> None:
     """The log itself, embeddings to recommend by, and a model of ratings if there are any."""
-    from qkvsearch.embeddings.explicit import BiasedMF
-    from qkvsearch.embeddings.implicit import ImplicitALS
+    from qkvsearch.collaborative.als import ImplicitALS
+    from qkvsearch.collaborative.biased_mf import BiasedMF
 
     store_interactions(contents, log)
     weights = confidences(log.ratings, len(log), contents.facts.get("rating_scale"))
@@ -200,7 +200,7 @@ def _add_interactions(contents: BuildContents, log: Interactions, report: Progre
 
 def _check_next_item(log: Interactions | None) -> None:
     """Raise `QkvError` where what comes next cannot be learned."""
-    from qkvsearch.embeddings.next_item import NextItem
+    from qkvsearch.sequences.next_item import NextItem
 
     if log is None:
         raise QkvError("nothing comes next where nobody's interactions were given")
@@ -209,7 +209,7 @@ def _check_next_item(log: Interactions | None) -> None:
 
 def _add_next_item(contents: BuildContents, log: Interactions, report: Progress) -> None:
     """The model whose history attends to itself."""
-    from qkvsearch.embeddings.next_item import NextItem
+    from qkvsearch.sequences.next_item import NextItem
 
     model = NextItem(random_state=0, callback=lambda i, n: report("learning what comes next", i, n))
     store_next_item(contents, model.fit(log).model_)

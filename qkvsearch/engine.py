@@ -7,21 +7,21 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from qkvsearch.answers.batch import Batch
+from qkvsearch.answers.all_users import AllUsers, similar_users
+from qkvsearch.answers.batch import BatchRecommendations
 from qkvsearch.answers.candidates import as_list, candidates, ranked
 from qkvsearch.answers.control import pool_size
 from qkvsearch.answers.facts import build_facts
 from qkvsearch.answers.recommend import Recommender
 from qkvsearch.answers.search import TextSearch
 from qkvsearch.answers.similar import Neighbours
-from qkvsearch.answers.users import Everyone, similar_users
 from qkvsearch.data.ids import Id, id_text
-from qkvsearch.embeddings import reading
-from qkvsearch.embeddings.context import AttentionMap
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import Head, Ranking
 from qkvsearch.stored import StoredModels
+from qkvsearch.texts import encoded_text as reading
+from qkvsearch.texts.self_attention import AttentionMap
 from qkvsearch.workspace import Snapshot, Workspace
 
 if TYPE_CHECKING:
@@ -152,9 +152,9 @@ class Engine:
         """`recommend` for everyone, to a .parquet, .csv or .jsonl file. Returns how many users
         there are, and how many an interrupted run, which the same call goes on with, had done.
         """
-        everyone = Everyone(self._recommender())
+        everyone = AllUsers(self._recommender())
         mask = candidates(self.tables, self.n_items, where, only=only)
-        batch = Batch(everyone, k, mask, seen, recent, damping, model)
+        batch = BatchRecommendations(everyone, k, mask, seen, recent, damping, model)
         state = f"{self.snapshot.folder.name} {self.tables.n_recorded()}"
         return len(everyone), batch.write(Path(path), format, state, progress)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -94,3 +95,10 @@ def _blas_threads() -> int:
     """What the environment (OPENBLAS_NUM_THREADS and its like) and the machine grant BLAS."""
     libraries = _controller().select(user_api="blas").info()
     return max((library["num_threads"] for library in libraries), default=1)
+
+
+def available_cores() -> int:
+    """The cores that this process may use, which in a container are fewer than the machine's."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -18,7 +18,8 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.answers import batch, users
+from qkvsearch.answers import all_users as users
+from qkvsearch.answers import batch
 from qkvsearch.answers.export import Export
 from qkvsearch.errors import QkvError
 
@@ -114,9 +115,11 @@ def test_an_interrupted_run_goes_on_and_ends_with_the_same_file(
     assert not broken.exists()
     solved = []
     with pytest.MonkeyPatch.context() as patch:
-        best = batch.Batch.best
+        best = batch.BatchRecommendations.best
         patch.setattr(
-            batch.Batch, "best", lambda self, *span: solved.append(span) or best(self, *span)
+            batch.BatchRecommendations,
+            "best",
+            lambda self, *span: solved.append(span) or best(self, *span),
         )
         assert films.recommend_all(broken) == (400, 192)
     assert solved[0] == (192, 256)
@@ -214,7 +217,7 @@ def test_every_file_is_on_disk_before_it_has_its_name(films, tmp_path, small_blo
 KILLED = """
 import os, pathlib, signal, sys
 import qkvsearch as qkv
-from qkvsearch.answers import users
+from qkvsearch.answers import all_users as users
 
 users.BLOCK = 64
 path, file, fatal = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3])
@@ -255,7 +258,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_file(
 def test_blocks_are_smaller_for_a_larger_k_and_those_of_others_are_not_used(
     films, tmp_path, monkeypatch
 ):
-    everyone = users.Everyone(films._recommender())
+    everyone = users.AllUsers(films._recommender())
     assert everyone.blocks(10) == [(0, 400)]
     assert max((stop - start) * 1000 for start, stop in everyone.blocks(1000)) <= users.ROWS
     assert everyone.blocks(10**9)[-1] == (399, 400)

@@ -12,10 +12,11 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.builder import build_workspace
 from qkvsearch.data.sources import read_source
-from qkvsearch.embeddings import choice, static
-from qkvsearch.embeddings.static import find_package
-from qkvsearch.embeddings.transformer import TransformerEncoder
 from qkvsearch.errors import DataError, QkvError, WorkspaceError
+from qkvsearch.texts import choice
+from qkvsearch.texts.pretrained import static
+from qkvsearch.texts.pretrained.static import find_package
+from qkvsearch.texts.pretrained.transformer import TransformerEncoder
 
 needs_static = pytest.mark.skipif(find_package() is None, reason="needs wordllama")
 ITEMS = pd.DataFrame(

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import qkvsearch
+from qkvsearch.collaborative.feedback import confidences
 from qkvsearch.data.ids import id_text
 from qkvsearch.data.sources import read_source
-from qkvsearch.embeddings.feedback import confidences
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError, UnknownIdError, WorkspaceError
 

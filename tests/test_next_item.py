@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.embeddings.next_item_model import NextItemModel
 from qkvsearch.errors import QkvError, WorkspaceError
+from qkvsearch.sequences.model import NextItemModel
 from qkvsearch.stored import store_next_item
 from qkvsearch.workspace import BuildContents, Workspace
 

@@ -13,15 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import qkvsearch as qkv
-from qkvsearch.embeddings.encoders import item_keys
-from qkvsearch.embeddings.factors import ImplicitFactors
-from qkvsearch.embeddings.static import find_package
-from qkvsearch.embeddings.tokens import TokenEncoder
+from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.engine import Engine
 from qkvsearch.errors import DataError, QkvError, UnknownIdError, WorkspaceError
 from qkvsearch.revision import add_items, remove_items
 from qkvsearch.revision import models as revision_models
 from qkvsearch.stored import array_kind
+from qkvsearch.texts.item_keys import item_keys
+from qkvsearch.texts.pretrained.static import find_package
+from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.workspace import BuildContents, Workspace, arrays, store
 
 MORE = pd.DataFrame(

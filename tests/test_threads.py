@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import qkvsearch as qkv
 from qkvsearch.attention import attention, dot_score
-from qkvsearch.embeddings import factors
+from qkvsearch.collaborative import factors
 from qkvsearch.revision.tastes import learn_tastes
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import numpy as np
 
+from qkvsearch.answers.all_users import AllUsers
 from qkvsearch.answers.control import log_popularity
 from qkvsearch.answers.export import Export, Table
 from qkvsearch.answers.next_item import in_order
 from qkvsearch.answers.recommend import TASTES, check_damping, check_model, check_recent
-from qkvsearch.answers.users import Everyone
-from qkvsearch.embeddings.history import NO_TIMES, History
+from qkvsearch.collaborative.history import NO_TIMES, History
 from qkvsearch.errors import QkvError
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval.topk import Score, search_blocks
@@ -24,13 +24,13 @@ from qkvsearch.workspace.records import TIMES
 
 
 @dataclass(frozen=True)
-class Batch:
+class BatchRecommendations:
     """What to recommend to everyone. mask: bool (n_items,), True = may be recommended.
 
     `seen` items may be recommended again; `recent`, `damping` and `model` are those of `recommend`.
     """
 
-    everyone: Everyone
+    everyone: AllUsers
     k: int
     mask: np.ndarray
     seen: bool = False

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from qkvsearch.embeddings.factors import directions
+from qkvsearch.collaborative.factors import unit_rows
 from qkvsearch.retrieval import Head, Ranking
 from qkvsearch.retrieval.heads import Part
 from qkvsearch.stored import StoredModels
@@ -124,7 +124,7 @@ class ItemSimilarity:
         """The items at `positions` (n,)."""
         keys = models.dense_keys(models.main_head).vectors
         vectors, texts = (np.asarray(each[positions], np.float64) for each in (embeddings, keys))
-        return cls(directions(vectors), directions(texts))
+        return cls(unit_rows(vectors), unit_rows(texts))
 
     def __call__(self, row: int) -> np.ndarray:
         """With all of the pool, (n,)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from qkvsearch.embeddings.text import Analyzer
+from qkvsearch.texts.analysis import Analyzer
 
 # Of each column that has any: its own words that match, as they are written there.
 Matches = dict[str, list[str]]

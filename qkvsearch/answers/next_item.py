@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from qkvsearch.collaborative.history import History
 from qkvsearch.data.ids import Id
-from qkvsearch.embeddings.history import History
 from qkvsearch.retrieval import Head
 from qkvsearch.retrieval.heads import Part
 
 if TYPE_CHECKING:
-    from qkvsearch.embeddings.next_item_model import NextItemModel
+    from qkvsearch.sequences.model import NextItemModel
 
 HEAD, CONSTANT = "next-item", "constant"
 
 
 @dataclass(frozen=True, eq=False)
-class Sequel:
+class SequenceScorer:
     """One history, oldest first: row numbers (h,), and the ids of the items."""
 
     model: NextItemModel

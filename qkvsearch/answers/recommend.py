@@ -9,19 +9,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch.answers.control import ItemSimilarity, damped, diversified, log_popularity
-from qkvsearch.answers.next_item import Sequel, in_order
+from qkvsearch.answers.next_item import SequenceScorer, in_order
+from qkvsearch.collaborative.factors import ImplicitFactors
+from qkvsearch.collaborative.history import NOW, History, Meeting
 from qkvsearch.data.ids import id_text
-from qkvsearch.embeddings.factors import ImplicitFactors
-from qkvsearch.embeddings.history import NOW, History, Meeting
-from qkvsearch.embeddings.labelled import LabelledVectors
 from qkvsearch.errors import QkvError, WorkspaceError, suggest
+from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval import DenseKeys, Head, Part, Ranking
 from qkvsearch.stored import StoredModels
 from qkvsearch.workspace import Tables
 from qkvsearch.workspace.records import is_recorded
 
 if TYPE_CHECKING:
-    from qkvsearch.embeddings.next_item_model import NextItemModel
+    from qkvsearch.sequences.model import NextItemModel
 
 HEAD = "collaborative"
 TASTES, NEXT_ITEM = MODELS = ("tastes", "next-item")
@@ -89,7 +89,7 @@ class Recommender:
         check_damping(damping)
         rows = in_order(history)
         ids, _ = self.tables.names(rows)
-        return self._damped(Sequel(self.next_item, rows, ids).head(), damping)
+        return self._damped(SequenceScorer(self.next_item, rows, ids).head(), damping)
 
     @property
     def next_item(self) -> NextItemModel:

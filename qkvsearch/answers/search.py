@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch.answers.matches import Matches, matching_words
-from qkvsearch.embeddings.encoders import item_pieces
-from qkvsearch.embeddings.labelled import LabelledVectors
-from qkvsearch.embeddings.text import Analyzer, Token
 from qkvsearch.errors import QkvError, suggest
+from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval import Head, fuse, fuse_ranks
 from qkvsearch.retrieval.late import NAME as TOKENS
 from qkvsearch.retrieval.late import (
@@ -26,10 +24,12 @@ from qkvsearch.retrieval.late import (
     text_tokens,
 )
 from qkvsearch.stored import StoredModels
+from qkvsearch.texts.analysis import Analyzer, Token
+from qkvsearch.texts.item_keys import item_pieces
 from qkvsearch.workspace import Tables
 
 if TYPE_CHECKING:
-    from qkvsearch.embeddings.transformer import Reading
+    from qkvsearch.texts.pretrained.transformer import EncodedQuery
 
 # How heads that measure in units of their own become one.
 FUSIONS: Mapping[str, Callable[..., Head]] = {"scores": fuse, "ranks": fuse_ranks}
@@ -52,7 +52,7 @@ class Query:
         return Analyzer().query_tokens(self.text)
 
     @cached_property
-    def reading(self) -> Reading | None:
+    def reading(self) -> EncodedQuery | None:
         """What a transformer, as the main head's encoder, makes of the text in one pass; None where
         the encoder is another.
         """

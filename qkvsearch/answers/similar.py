@@ -9,7 +9,7 @@ from functools import cache, partial
 import numpy as np
 
 from qkvsearch.answers.search import TextSearch
-from qkvsearch.embeddings.labelled import LabelledVectors
+from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval import DenseKeys, Head, Part, fuse_known
 
 # By eye, on neighbours of well-known films: no judged set of neighbours was at hand.

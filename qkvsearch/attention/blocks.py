@@ -16,7 +16,7 @@ from qkvsearch.attention._arguments import Inputs, checked
 from qkvsearch.attention.arrays import Array, cast, is_numpy
 from qkvsearch.attention.masks import window_span
 from qkvsearch.attention.online import TERMS, Partial
-from qkvsearch.attention.rule import Rule, block_of
+from qkvsearch.attention.options import Rule, block_of
 from qkvsearch.attention.weights import EMPTY_ROWS, mix
 from qkvsearch.threads import run_in_threads
 

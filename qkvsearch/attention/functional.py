@@ -20,7 +20,7 @@ import numpy.typing as npt
 from qkvsearch.attention import blocks, fused
 from qkvsearch.attention._arguments import Inputs, checked
 from qkvsearch.attention.arrays import Array, cast, is_numpy, namespace
-from qkvsearch.attention.rule import Rule
+from qkvsearch.attention.options import Rule
 from qkvsearch.attention.scores import Score
 from qkvsearch.attention.weights import mix
 

@@ -7,7 +7,7 @@ import sys
 
 from qkvsearch.attention._arguments import Inputs
 from qkvsearch.attention.arrays import Array, cast, namespace
-from qkvsearch.attention.rule import Rule
+from qkvsearch.attention.options import Rule
 
 
 def agrees(given: Inputs, rule: Rule) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.attention.arrays import Array
-from qkvsearch.attention.rule import Rule
+from qkvsearch.attention.options import Rule
 from qkvsearch.attention.weights import EMPTY_ROWS
 
 # How firmly a text holds together: what is looser than its place asks for gets parentheses.

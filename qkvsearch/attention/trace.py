@@ -17,7 +17,7 @@ import numpy.typing as npt
 from qkvsearch.attention._arguments import checked, named
 from qkvsearch.attention.arrays import Array, answer_dtype, cast
 from qkvsearch.attention.functional import attend
-from qkvsearch.attention.rule import Rule
+from qkvsearch.attention.options import Rule
 from qkvsearch.attention.symbols import (
     distinct,
     filled,
@@ -36,7 +36,7 @@ Labels = tuple[str, ...]
 
 
 @dataclass(frozen=True, eq=False)
-class Step:
+class TraceStep:
     """One array on the way, with a label for each row and column.
 
     name, formula, array (rows, columns), or (rows, columns, dv) for the weighted values.
@@ -71,13 +71,13 @@ class Step:
 class Trace:
     """Steps in order; `trace["scores"]` is one of them. Raises ValueError for an unknown name."""
 
-    steps: tuple[Step, ...]
+    steps: tuple[TraceStep, ...]
 
-    def __getitem__(self, name: str) -> Step:
-        found: Step = named("a step", name, {step.name: step for step in self.steps})
+    def __getitem__(self, name: str) -> TraceStep:
+        found: TraceStep = named("a step", name, {step.name: step for step in self.steps})
         return found
 
-    def __iter__(self) -> Iterator[Step]:
+    def __iter__(self) -> Iterator[TraceStep]:
         return iter(self.steps)
 
 
@@ -172,13 +172,13 @@ def project(x: Array, weight: Array, bias: Array | None = None) -> Array:
 # --- what is given, and its projections ---
 
 
-def _given(name: str, formula: str, array: Array, rows: Labels, names: Labels) -> Step:
+def _given(name: str, formula: str, array: Array, rows: Labels, names: Labels) -> TraceStep:
     """An array to start from, whose symbols are its rows' names, numbered by column."""
     columns = numbered(array.shape[1])
-    return Step(name, formula, array, rows, columns, lambda: matrix_symbols(names, array))
+    return TraceStep(name, formula, array, rows, columns, lambda: matrix_symbols(names, array))
 
 
-def _weight_step(name: str, weight: Array, inputs: Step) -> Step:
+def _weight_step(name: str, weight: Array, inputs: TraceStep) -> TraceStep:
     d_in = len(weight)
     if d_in != len(inputs.columns):
         raise ValueError(
@@ -189,7 +189,7 @@ def _weight_step(name: str, weight: Array, inputs: Step) -> Step:
     return _given(name, f"W_{name[2]}", weight, rows, tuple(name[2] + row for row in rows))
 
 
-def _bias_step(name: str, bias: npt.ArrayLike, weight: Step) -> Step:
+def _bias_step(name: str, bias: npt.ArrayLike, weight: TraceStep) -> TraceStep:
     array, letter = np.asarray(bias), name[2]
     if array.shape != (len(weight.columns),):
         raise ValueError(
@@ -200,7 +200,9 @@ def _bias_step(name: str, bias: npt.ArrayLike, weight: Step) -> Step:
     return _given(name, f"b_{letter}", row, (f"b_{letter}",), (f"b{letter}",))
 
 
-def _projection_step(name: str, inputs: Step, weight: Step, bias: Step | None) -> Step:
+def _projection_step(
+    name: str, inputs: TraceStep, weight: TraceStep, bias: TraceStep | None
+) -> TraceStep:
     parts = [inputs, weight] if bias is None else [inputs, weight, bias]
     formula = " + ".join(
         [f"{name[0].upper()} = X·{weight.formula}", *(b.formula for b in parts[2:])]
@@ -211,7 +213,7 @@ def _projection_step(name: str, inputs: Step, weight: Step, bias: Step | None) -
     def write() -> Array:
         return project(*(part.symbols for part in parts))
 
-    return Step(plural, formula, array, inputs.rows, weight.columns, write)
+    return TraceStep(plural, formula, array, inputs.rows, weight.columns, write)
 
 
 # --- attention ---
@@ -220,14 +222,14 @@ def _projection_step(name: str, inputs: Step, weight: Step, bias: Step | None) -
 # As in `attention`, infinities are ordinary here.
 @np.errstate(all="ignore")
 def _attention_steps(
-    queries: Step,
-    keys: Step,
-    values: Step,
+    queries: TraceStep,
+    keys: TraceStep,
+    values: TraceStep,
     *,
     mask: npt.ArrayLike | None = None,
     bias: npt.ArrayLike | None = None,
     **options: Any,
-) -> tuple[Step, ...]:
+) -> tuple[TraceStep, ...]:
     """What `attend` computes, and before it the scores without their scale."""
     given = checked(queries.array, keys.array, values.array, mask, bias)
     if len(given.shape) != 2:
@@ -245,8 +247,8 @@ def _attention_steps(
     )
     how = formulas(rule, query.shape[-1])
 
-    def step(name: str, array: Array, write: Callable[[], Array], columns: Labels) -> Step:
-        return Step(name, how[name], cast(array, given.dtype), queries.rows, columns, write)
+    def step(name: str, array: Array, write: Callable[[], Array], columns: Labels) -> TraceStep:
+        return TraceStep(name, how[name], cast(array, given.dtype), queries.rows, columns, write)
 
     to_keys = partial(step, columns=keys.rows)
     scores = to_keys("scores", unscaled.scores(query, key), lambda: score_symbols(unscaled, Q, K))
@@ -266,7 +268,7 @@ def _entries(tokens: Labels, letter: str) -> Labels:
     return tuple(f"{token}_{letter}" for token in distinct(tokens))
 
 
-def _pairs(weights: Step) -> Array:
+def _pairs(weights: TraceStep) -> Array:
     """The weights by name, S_ab: how much query a takes of b."""
     rows, columns = distinct(weights.rows), distinct(weights.columns)
     names = [f"S_{a}{',' * (len(a + b) > 2)}{b}" for a in rows for b in columns]

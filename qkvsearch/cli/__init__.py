@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from qkvsearch import __version__
-from qkvsearch.cli.context import Settings
+from qkvsearch.cli.context import CommandContext
 from qkvsearch.errors import QkvError, suggest
 
 # In the order in which a newcomer meets them.
@@ -71,7 +71,7 @@ class LazyGroup(click.Group):
 @click.pass_context
 def group(ctx: click.Context, workspace: Path | None, quiet: bool, verbose: bool) -> None:
     """Search and recommend with reasons: softmax(QKᵀ/√d + mask)·V, over your own files."""
-    ctx.obj = run = Settings(workspace, quiet, verbose)
+    ctx.obj = run = CommandContext(workspace, quiet, verbose)
     if verbose:
         began = time.perf_counter()
         ctx.call_on_close(lambda: run.say(f"Took {time.perf_counter() - began:.2f} s."))

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import Settings, settings
+from qkvsearch.cli.context import CommandContext, settings
 from qkvsearch.cli.heatmap import cosine_table, focus_table, heat_map, small_multiples
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.errors import QkvError
 
 if TYPE_CHECKING:
-    from qkvsearch.embeddings.reading import Reading
+    from qkvsearch.texts.encoded_text import EncodedText
 
 FIELDS = ("query_position", "query", "key_position", "key", "weight", "visible")
 PLACE = ("layer", "head")
@@ -117,7 +117,7 @@ def command(
       qkvsearch attend "the dog ran as it was late" --encoder minilm --focus it
       qkvsearch attend "river bank" --encoder minilm --against "bank loan"
     """
-    from qkvsearch.embeddings.reading import read
+    from qkvsearch.texts.encoded_text import read
 
     if plot is not None and plot.suffix.lower() not in PLOTTED:
         raise click.BadParameter(f"a plot is {', '.join(PLOTTED)}", param_hint="--plot")
@@ -139,9 +139,9 @@ def command(
         run.say(f"Wrote {plot}.")
 
 
-def _encoder(run: Settings, name: str | None) -> Any:
+def _encoder(run: CommandContext, name: str | None) -> Any:
     """The one asked for, or the workspace's own."""
-    from qkvsearch.embeddings.reading import pretrained
+    from qkvsearch.texts.encoded_text import pretrained
 
     if name is not None:
         return pretrained(name)
@@ -149,7 +149,7 @@ def _encoder(run: Settings, name: str | None) -> Any:
     return models.encoder(models.main_head)
 
 
-def _say_what_is_missing(run: Settings, reading: Reading) -> None:
+def _say_what_is_missing(run: CommandContext, reading: EncodedText) -> None:
     if not reading.tokens and reading.encoder == "corpus":
         run.say("Nothing to attend to: none of these words is in the catalogue.")
     elif not reading.tokens:
@@ -160,7 +160,7 @@ def _say_what_is_missing(run: Settings, reading: Reading) -> None:
 
 
 def _write_maps(
-    reading: Reading, question: Question, output: Output, plot: Path | None, sentence: str
+    reading: EncodedText, question: Question, output: Output, plot: Path | None, sentence: str
 ) -> None:
     is_all = question.head == ALL
     maps = (
@@ -181,8 +181,10 @@ def _write_maps(
     output.write(records, lambda: small_multiples(maps) if is_all else heat_map(maps[0]), fields)
 
 
-def _write_focus(reading: Reading, question: Question, output: Output, plot: Path | None) -> None:
-    from qkvsearch.embeddings.attention_maps import focus
+def _write_focus(
+    reading: EncodedText, question: Question, output: Output, plot: Path | None
+) -> None:
+    from qkvsearch.texts.focus import focus
 
     assert question.focus is not None
     found = focus(reading, question.focus, question.at, question.layer, question.one_head)
@@ -195,14 +197,14 @@ def _write_focus(reading: Reading, question: Question, output: Output, plot: Pat
 
 
 def _write_comparison(
-    reading: Reading,
-    other: Reading,
+    reading: EncodedText,
+    other: EncodedText,
     question: Question,
     output: Output,
     plot: Path | None,
     both: str,
 ) -> None:
-    from qkvsearch.embeddings.attention_maps import compare
+    from qkvsearch.texts.focus import compare
 
     found = compare(reading, other, question.focus)
     if plot is not None:

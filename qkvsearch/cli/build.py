@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import DEFAULT_WORKSPACE, Settings, settings
+from qkvsearch.cli.context import DEFAULT_WORKSPACE, CommandContext, settings
 
 if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
@@ -120,7 +120,7 @@ def _counted(dataset: Dataset) -> str:
     return counted
 
 
-def _say_models(run: Settings, facts: Mapping[str, Any], former: Mapping[str, Any]) -> None:
+def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[str, Any]) -> None:
     """What the models of a build were made with, and what the former build had and it has not."""
     from qkvsearch.stored.kinds import TUNED
 

@@ -24,7 +24,7 @@ DEFAULT_WORKSPACE = Path(".qkvsearch")
 
 
 @dataclass
-class Settings:
+class CommandContext:
     """The options before the command."""
 
     workspace: Path | None
@@ -58,7 +58,7 @@ class Settings:
         """
         from qkvsearch import __version__
         from qkvsearch.data.samples import sample
-        from qkvsearch.embeddings.choice import installed
+        from qkvsearch.texts.choice import installed
         from qkvsearch.workspace import FORMAT_VERSION
 
         fingerprint = sample(name).fingerprint()
@@ -112,9 +112,9 @@ def _opened(path: Path) -> Engine:
     return engine
 
 
-def settings() -> Settings:
+def settings() -> CommandContext:
     """The options of the command that is running."""
-    found = click.get_current_context().find_object(Settings)
+    found = click.get_current_context().find_object(CommandContext)
     if found is None:
         raise QkvError("this command runs as a part of qkvsearch")
     return found

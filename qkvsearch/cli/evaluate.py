@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qkvsearch.cli.context import Settings, settings
+from qkvsearch.cli.context import CommandContext, settings
 from qkvsearch.cli.render import Output, output_options, to_table
 from qkvsearch.errors import WorkspaceError
 
@@ -162,7 +162,7 @@ def recommend(protocol: str, k: int, seed: int, next_item: bool, output: Output)
     output.write_one(found.to_dict(), found.to_records(), lambda: _recommend_tables(found))
 
 
-def _say_left_out(run: Settings, found: Evaluation) -> None:
+def _say_left_out(run: CommandContext, found: Evaluation) -> None:
     facts = found.facts
     if facts["users_without_history"]:
         run.say(f"Left out: {facts['users_without_history']:,} users without a history to go by.")
@@ -170,7 +170,7 @@ def _say_left_out(run: Settings, found: Evaluation) -> None:
         run.say(f"Left out: {name}; {reason}.")
 
 
-def _say_names(run: Settings, found: Evaluation, fact: str, fate: str) -> None:
+def _say_names(run: CommandContext, found: Evaluation, fact: str, fate: str) -> None:
     """Mention on stderr what the figures leave out."""
     names = found.facts[fact]
     if names:

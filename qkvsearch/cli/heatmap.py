@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from qkvsearch.cli.render import printable, terminal_width, to_table
 
 if TYPE_CHECKING:
-    from qkvsearch.embeddings.attention_maps import Comparison, Focus
-    from qkvsearch.embeddings.context import AttentionMap
+    from qkvsearch.texts.focus import Comparison, Focus
+    from qkvsearch.texts.self_attention import AttentionMap
 
 # Darkness by symbol, so that the map reads without colour too; each step is a fifth.
 SHADES = " ░▒▓█"

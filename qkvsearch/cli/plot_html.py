@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from qkvsearch.cli.render import printable
 
 if TYPE_CHECKING:
-    from qkvsearch.embeddings.attention_maps import Comparison
-    from qkvsearch.embeddings.context import AttentionMap
+    from qkvsearch.texts.focus import Comparison
+    from qkvsearch.texts.self_attention import AttentionMap
 
 PAGE = """<!doctype html>
 <html lang="en">

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import Settings, settings
+from qkvsearch.cli.context import CommandContext, settings
 from qkvsearch.cli.hits import ranking_options, write_ranking
 from qkvsearch.cli.render import Output
 
@@ -95,7 +95,7 @@ def command(all_users: bool, only: Path | None, output: Output, **options: Any) 
     write_ranking(ranking, output, options["explain"])
 
 
-def _recommend_all(run: Settings, engine: Engine, output: Output, **options: Any) -> None:
+def _recommend_all(run: CommandContext, engine: Engine, output: Output, **options: Any) -> None:
     assert output.path is not None
     with run.progress() as progress:
         users, done = engine.recommend_all(
@@ -112,7 +112,7 @@ def _ids(path: Path) -> list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
-def _say_unknown(run: Settings, engine: Engine, only: list[str]) -> None:
+def _say_unknown(run: CommandContext, engine: Engine, only: list[str]) -> None:
     known = engine.tables.ids("items") if only else ()
     unknown = [id_ for id_ in only if id_ not in known]
     if len(unknown) < len(only) and unknown:

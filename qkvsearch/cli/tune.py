@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import Settings, settings
+from qkvsearch.cli.context import CommandContext, settings
 from qkvsearch.cli.render import Output, output_options, to_table
 from qkvsearch.errors import WorkspaceError
 
@@ -90,7 +90,7 @@ def command(
     output.write_one(found.to_dict(), found.to_records(), lambda: _table(found))
 
 
-def _search(run: Settings, **asked: Any) -> Tuning:
+def _search(run: CommandContext, **asked: Any) -> Tuning:
     """For settings better than those in use."""
     from qkvsearch.evaluation.tuning import tune
     from qkvsearch.stored.kinds import TUNED
@@ -107,7 +107,7 @@ def _search(run: Settings, **asked: Any) -> Tuning:
         return tune(log, keys=keys, in_use=in_use, told=told, **asked)
 
 
-def _learn(run: Settings, path: Path, tuned: dict[str, Any] | None) -> None:
+def _learn(run: CommandContext, path: Path, tuned: dict[str, Any] | None) -> None:
     """Tastes anew from the whole log, with what was found or the default settings."""
     from qkvsearch.revision.tastes import learn_tastes
 
@@ -116,7 +116,7 @@ def _learn(run: Settings, path: Path, tuned: dict[str, Any] | None) -> None:
 
 
 @contextmanager
-def _told(run: Settings) -> Iterator[Callable[[list[Trial]], None]]:
+def _told(run: CommandContext) -> Iterator[Callable[[list[Trial]], None]]:
     """Trials as a live table on stderr where that is a terminal, otherwise a line each."""
     if run.quiet or not sys.stderr.isatty():
         yield lambda trials: run.say(_line(trials[-1]))

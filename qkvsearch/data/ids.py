@@ -113,3 +113,29 @@ def factorize(values: Any) -> tuple[np.ndarray, Ids]:
     ids = Ids.sorted({text for text in texts if text})
     to_position = np.array([ids._position.get(text, -1) for text in texts] + [-1], dtype=np.int32)
     return to_position[codes], ids
+
+
+def row_numbers(names: Any, ids: Ids | None, count: int, kind: str) -> np.ndarray:
+    """Row numbers (n,) of ids, or of row numbers themselves where the model knows no ids.
+
+    >>> row_numbers([2, 0], None, 3, "item").tolist()
+    [2, 0]
+    >>> row_numbers("b", Ids("abc"), 3, "item").tolist()
+    [1]
+    """
+    names = [names] if np.ndim(names) == 0 else names
+    if ids is not None:
+        return ids.positions(names, kind)
+    rows = np.asarray(names)
+    if rows.size and rows.dtype.kind not in "iu":
+        raise UnknownIdError(
+            f"no {kind} {names[0]!r}: the model was fitted on a matrix and knows row numbers only; "
+            f"fit it on Interactions to use your own ids"
+        )
+    outside = (rows < 0) | (rows >= count)
+    if outside.any():
+        raise UnknownIdError(
+            f"no {kind} in row {rows[outside][0]}: the model was fitted on {count} {kind}s, "
+            f"rows 0 to {count - 1}"
+        )
+    return rows.astype(np.int64)

@@ -10,8 +10,8 @@ from scipy.sparse import csr_matrix
 
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.embeddings.next_item import NextItem
 from qkvsearch.errors import QkvError
+from qkvsearch.sequences.next_item import NextItem
 
 NEXT_ITEM = "next-item"
 # Under the others what is held out comes before what is known.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from qkvsearch.collaborative.biased_mf import BiasedMF
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.embeddings.explicit import BiasedMF
 from qkvsearch.evaluation.report import OURS
 from qkvsearch.evaluation.splits import Split
 from qkvsearch.progress import Progress

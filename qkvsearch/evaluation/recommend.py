@@ -11,6 +11,7 @@ import numpy as np
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.evaluation.baselines import BASELINES, System, TooLargeError
 from qkvsearch.evaluation.bootstrap import N_RESAMPLES, interval, resampled_means
+from qkvsearch.evaluation.held_out import HeldOutUsers, Tastes, scale_of
 from qkvsearch.evaluation.metrics import (
     average_precision,
     coverage,
@@ -23,7 +24,6 @@ from qkvsearch.evaluation.metrics import (
     reciprocal_rank,
 )
 from qkvsearch.evaluation.next_items import NEXT_ITEM, NextItems
-from qkvsearch.evaluation.panel import Panel, Tastes, scale_of
 from qkvsearch.evaluation.ratings import rating_errors
 from qkvsearch.evaluation.report import OURS, Difference, Evaluation, Metrics, best_of
 from qkvsearch.evaluation.splits import Split, split
@@ -78,7 +78,7 @@ def evaluate_recommend(
     if next_item:
         NextItems.check(log, protocol)
     parts = split(log, protocol, random_state)
-    panel = Panel.of(parts, scale_of(log))
+    panel = HeldOutUsers.of(parts, scale_of(log))
     told = partial(report, "learning tastes")
     ours = Tastes(keys, **dict(settings or {}), random_state=random_state, callback=told)
     systems: dict[str, System] = {OURS: ours} | {name: new() for name, new in BASELINES.items()}
@@ -95,7 +95,7 @@ def evaluate_recommend(
     return Evaluation(protocol, metrics, found.metrics, facts, found.intervals, found.differences)
 
 
-def _counts(panel: Panel, parts: Split) -> dict[str, int]:
+def _counts(panel: HeldOutUsers, parts: Split) -> dict[str, int]:
     """How much the figures rest on."""
     return {
         "resamples": N_RESAMPLES,
@@ -108,7 +108,7 @@ def _counts(panel: Panel, parts: Split) -> dict[str, int]:
 
 
 def _add_rankings(
-    found: _Comparison, judged: Mapping[str, tuple[System, Panel]], k: int, report: Progress
+    found: _Comparison, judged: Mapping[str, tuple[System, HeldOutUsers]], k: int, report: Progress
 ) -> dict[str, str]:
     """Figures of the rankings of each system on its panel; who was left out, and why."""
     figures: dict[str, Figures] = {}
@@ -126,7 +126,7 @@ def _add_rankings(
 
 
 def _judge(
-    system: System, panel: Panel, k: int, name: str, report: Progress
+    system: System, panel: HeldOutUsers, k: int, name: str, report: Progress
 ) -> tuple[Figures, Metrics]:
     """Each user's figures, and the one that only all rankings together have."""
     n = len(panel.users)

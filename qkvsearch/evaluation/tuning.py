@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch.collaborative.als import ImplicitALS
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.embeddings.implicit import ImplicitALS
 from qkvsearch.evaluation.bootstrap import interval, resampled_means
+from qkvsearch.evaluation.held_out import HeldOutUsers, Tastes, scale_of
 from qkvsearch.evaluation.metrics import ndcg
-from qkvsearch.evaluation.panel import Panel, Tastes, scale_of
 from qkvsearch.evaluation.splits import split
 from qkvsearch.progress import Progress
 
@@ -143,12 +143,14 @@ def tune(
     )
 
 
-def _panels(log: Interactions, protocol: str, random_state: int) -> tuple[Panel, Panel]:
+def _panels(
+    log: Interactions, protocol: str, random_state: int
+) -> tuple[HeldOutUsers, HeldOutUsers]:
     """By the validation part, of a log without the test part; and by the test part."""
     parts, scale = split(log, protocol, random_state), scale_of(log)
     # Another seed, so that what is held out the second time does not follow the first.
     inner = split(parts.train, protocol, random_state + 1)
-    return Panel.of(inner, scale), Panel.of(parts, scale)
+    return HeldOutUsers.of(inner, scale), HeldOutUsers.of(parts, scale)
 
 
 def draw(rng: np.random.Generator, default: Settings, mean_length: float, n_items: int) -> Settings:
@@ -184,19 +186,22 @@ class _Judge:
     random_state: int
 
     def fitted(
-        self, panel: Panel, settings: Settings, callback: Callable[[int, int], None] | None = None
+        self,
+        panel: HeldOutUsers,
+        settings: Settings,
+        callback: Callable[[int, int], None] | None = None,
     ) -> Tastes:
         tastes = Tastes(self.keys, **settings, random_state=self.random_state, callback=callback)
         return tastes.fit(panel.train)
 
-    def of_users(self, tastes: Tastes, panel: Panel) -> np.ndarray:
+    def of_users(self, tastes: Tastes, panel: HeldOutUsers) -> np.ndarray:
         """The figure of each user (n,)."""
         rankings = panel.rankings(tastes, self.k)
         pairs = zip(rankings, panel.relevant, strict=True)
         return np.array([ndcg(ranked, relevant, self.k) for ranked, relevant in pairs])
 
     def of_each(
-        self, finalists: dict[str, Trial], panel: Panel, report: Progress
+        self, finalists: dict[str, Trial], panel: HeldOutUsers, report: Progress
     ) -> dict[str, np.ndarray]:
         """The figures of each finalist by user; who is there twice learns once."""
         figures: dict[int, np.ndarray] = {}
@@ -217,7 +222,7 @@ class _Search:
 
     def __init__(
         self,
-        panel: Panel,
+        panel: HeldOutUsers,
         judge: _Judge,
         deadline: float,
         told: Callable[[list[Trial]], None],

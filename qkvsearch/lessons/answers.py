@@ -44,7 +44,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Judged:
+class GradedAnswer:
     """An answer beside the quiz that it belongs to."""
 
     answer: Answer
@@ -92,7 +92,7 @@ def read_answers(path: Path) -> list[Answer]:
 
 def judge(
     answers: Sequence[Answer], only: str | None = None, given: Given | None = None
-) -> list[Judged]:
+) -> list[GradedAnswer]:
     """Each answer beside its quiz, in the order of the answers. Computes the lessons asked about.
 
     only: the name of a lesson; answers to others' quizzes are left out. given: as for `lesson`.
@@ -111,10 +111,10 @@ def judge(
         if answer.quiz not in known:
             there = suggest(answer.quiz, list(known)) or "; they are called masks.1, masks.2, …"
             raise UnknownIdError(f"{answer.place}: no quiz {answer.quiz!r}{there}")
-    return [Judged(answer, known[answer.quiz]) for answer in answers]
+    return [GradedAnswer(answer, known[answer.quiz]) for answer in answers]
 
 
-def totals(judged: Iterable[Judged]) -> dict[str | None, tuple[int, int]]:
+def totals(judged: Iterable[GradedAnswer]) -> dict[str | None, tuple[int, int]]:
     """By student, how many answers are right, and of how many."""
     found: dict[str | None, tuple[int, int]] = {}
     for one in judged:

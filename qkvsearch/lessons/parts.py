@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from qkvsearch.attention.trace import Step as TraceStep
+from qkvsearch.attention.trace import TraceStep
 from qkvsearch.lessons.messages import say
 
 if TYPE_CHECKING:

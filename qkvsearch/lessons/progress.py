@@ -8,8 +8,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-from qkvsearch.embeddings.models import data_home
 from qkvsearch.lessons import LESSONS
+from qkvsearch.texts.pretrained.fetch import data_home
 
 FILE = "lessons.json"
 

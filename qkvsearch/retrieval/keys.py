@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qkvsearch.embeddings.labelled import LabelledVectors
-from qkvsearch.embeddings.text import Token
-from qkvsearch.embeddings.vocabulary import Vocabulary
+from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval.heads import Head, Part
+from qkvsearch.texts.analysis import Token
+from qkvsearch.texts.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -13,12 +13,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from qkvsearch.attention import hide, softmax
-from qkvsearch.embeddings.labelled import NEGLIGIBLE, LabelledVectors
-from qkvsearch.embeddings.text import Analyzer
+from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors
 from qkvsearch.retrieval.heads import Head, Part
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.retrieval.quantized import LEVELS
 from qkvsearch.retrieval.topk import top_k
+from qkvsearch.texts.analysis import Analyzer
 
 T = TypeVar("T")
 
@@ -245,7 +245,7 @@ def item_tokens(
         return None
     found = [np.zeros((0, encoder.n_components), dtype=np.int8)] * len(texts)
     for i, vectors in encoder.sequence_many(read, progress):
-        found[i] = directions(vectors[:LONGEST_ITEM])
+        found[i] = quantize_int8(vectors[:LONGEST_ITEM])
     return found
 
 
@@ -265,10 +265,10 @@ def table_of(encoder: Any) -> np.ndarray | None:
     return encoder.vectors if hasattr(encoder, "token_rows") else None
 
 
-def directions(vectors: np.ndarray) -> np.ndarray:
+def quantize_int8(vectors: np.ndarray) -> np.ndarray:
     """int8 (n, d): each row over its largest absolute number, times 127. Its length is lost.
 
-    >>> directions(np.array([[2.0, -1.0], [0.0, 0.0]]))
+    >>> quantize_int8(np.array([[2.0, -1.0], [0.0, 0.0]]))
     array([[127, -64],
            [  0,   0]], dtype=int8)
     """

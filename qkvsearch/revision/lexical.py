@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from qkvsearch.embeddings.text import Analyzer
-from qkvsearch.embeddings.vocabulary import Vocabulary
 from qkvsearch.revision.items import places, unmoved
 from qkvsearch.stored import store_lexical
+from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.vocabulary import Vocabulary
 from qkvsearch.workspace import BuildContents, Snapshot
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from itertools import compress
 
 import numpy as np
 
-from qkvsearch.embeddings.encoded import encode_items
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval.late import MOST_TOKENS, item_tokens
 from qkvsearch.revision.items import Change, places, unmoved
 from qkvsearch.revision.lexical import remake_lexical
 from qkvsearch.stored import StoredModels, array_kind, note_reading, store_interactions
+from qkvsearch.texts.item_keys import encode_items
 from qkvsearch.workspace import BuildContents, Snapshot
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.embeddings.feedback import confidences
+from qkvsearch.collaborative.feedback import confidences
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.progress import Progress
 from qkvsearch.revision.items import without_items
@@ -35,7 +35,7 @@ def learn_tastes(
 def _with_tastes(
     build: Snapshot, tuned: Mapping[str, Any] | None, report: Progress
 ) -> BuildContents:
-    from qkvsearch.embeddings.implicit import ImplicitALS
+    from qkvsearch.collaborative.als import ImplicitALS
 
     log = StoredModels(build).log()
     if log is None:

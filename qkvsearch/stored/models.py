@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from qkvsearch.collaborative.cold_start import placed
+from qkvsearch.collaborative.factors import ImplicitFactors, RatingFactors
+from qkvsearch.collaborative.feedback import confidences
+from qkvsearch.collaborative.history import UNKNOWN_TIME, History
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.embeddings.cold_start import placed
-from qkvsearch.embeddings.encoders import Encoder, pretrained_encoder
-from qkvsearch.embeddings.factors import ImplicitFactors, RatingFactors
-from qkvsearch.embeddings.feedback import confidences
-from qkvsearch.embeddings.history import UNKNOWN_TIME, History
-from qkvsearch.embeddings.tokens import TokenEncoder
-from qkvsearch.embeddings.vocabulary import Vocabulary
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.evaluation.chance import random_strings
+from qkvsearch.learning.noise_threshold import random_strings
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
 from qkvsearch.retrieval.late import TokenKeys, table_of
 from qkvsearch.stored.kinds import main_head
+from qkvsearch.texts.encoders import TextEncoder, pretrained_encoder
+from qkvsearch.texts.token_encoder import TokenEncoder
+from qkvsearch.texts.vocabulary import Vocabulary
 from qkvsearch.workspace import Snapshot
 
 if TYPE_CHECKING:
-    from qkvsearch.embeddings.next_item_model import NextItemModel
+    from qkvsearch.sequences.model import NextItemModel
 
 IMPLICIT_ARRAYS = ("item_embeddings", "gram")
 RATING_ARRAYS = ("item_biases", "item_embeddings")
@@ -40,7 +40,7 @@ class StoredModels:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self.n_items: int = snapshot.facts["n_items"]
-        self._encoders: dict[str, Encoder] = {}
+        self._encoders: dict[str, TextEncoder] = {}
 
     @cached_property
     def lexical_keys(self) -> LexicalKeys:
@@ -58,7 +58,7 @@ class StoredModels:
     def main_head(self) -> str:
         return main_head(self.snapshot.facts)
 
-    def encoder(self, head: str) -> Encoder:
+    def encoder(self, head: str) -> TextEncoder:
         """What a dense head turns texts into vectors by. Raises `WorkspaceError` where it is gone,
         or another than the one that made the keys.
         """
@@ -66,7 +66,7 @@ class StoredModels:
             self._encoders[head] = self._read_encoder(head)
         return self._encoders[head]
 
-    def _read_encoder(self, head: str) -> Encoder:
+    def _read_encoder(self, head: str) -> TextEncoder:
         array = self.snapshot.array
         if f"{head}.terms" in self.snapshot:
             terms = Vocabulary(array(f"{head}.terms"))
@@ -83,7 +83,7 @@ class StoredModels:
             ) from None
         return encoder
 
-    def _check_same(self, head: str, encoder: Encoder) -> None:
+    def _check_same(self, head: str, encoder: TextEncoder) -> None:
         """Raises `WorkspaceError` where the encoder is not the one that made the keys."""
         there = encoder.encode(random_strings(1)[0]).total
         made = self.snapshot.array(f"{head}.probes")[0]
@@ -148,7 +148,7 @@ class StoredModels:
         """None where the build was not asked for it."""
         if "next_item" not in self.snapshot.facts:
             return None
-        from qkvsearch.embeddings.next_item_model import NextItemModel
+        from qkvsearch.sequences.model import NextItemModel
 
         arrays = {name: self.snapshot.array(f"next_item.{name}") for name in NEXT_ITEM_ARRAYS}
         return NextItemModel.from_state(arrays, self.snapshot.facts["next_item"])

@@ -6,24 +6,24 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from qkvsearch.collaborative.cold_start import fit_text_map
+from qkvsearch.collaborative.factors import ImplicitFactors, RatingFactors, unit_rows
+from qkvsearch.collaborative.feedback import rating_scale
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.embeddings.cold_start import fit_text_map
-from qkvsearch.embeddings.encoders import Encoder
-from qkvsearch.embeddings.factors import ImplicitFactors, RatingFactors, directions
-from qkvsearch.embeddings.feedback import rating_scale
-from qkvsearch.embeddings.static import StaticEncoder
-from qkvsearch.embeddings.tokens import TokenEncoder
-from qkvsearch.embeddings.vocabulary import Vocabulary
-from qkvsearch.evaluation.chance import chance_level, random_strings
+from qkvsearch.learning.noise_threshold import chance_level, random_strings
 from qkvsearch.retrieval import LexicalKeys
 from qkvsearch.retrieval.late import TokenKeys
 from qkvsearch.stored.kinds import main_head
+from qkvsearch.texts.encoders import TextEncoder
+from qkvsearch.texts.pretrained.static import StaticEncoder
+from qkvsearch.texts.token_encoder import TokenEncoder
+from qkvsearch.texts.vocabulary import Vocabulary
 from qkvsearch.workspace import BuildContents
 
 if TYPE_CHECKING:
     from scipy.sparse import csc_matrix, csr_matrix
 
-    from qkvsearch.embeddings.next_item_model import NextItemModel
+    from qkvsearch.sequences.model import NextItemModel
 
 
 def store_lexical(
@@ -48,7 +48,7 @@ def store_lexical(
 def store_encoder(
     contents: BuildContents,
     name: str,
-    encoder: Encoder,
+    encoder: TextEncoder,
     keys: np.ndarray,
     cut: np.ndarray | None = None,
 ) -> None:
@@ -120,7 +120,7 @@ def store_implicit(contents: BuildContents, factors: ImplicitFactors) -> None:
     """
     arrays, contents.facts["implicit"] = factors.state()
     contents.arrays |= {f"implicit.{name}": array for name, array in arrays.items()}
-    contents.arrays["implicit.item_directions"] = directions(factors.item_embeddings)
+    contents.arrays["implicit.item_directions"] = unit_rows(factors.item_embeddings)
     keys = _array(contents, f"{main_head(contents.facts)}.keys")
     text_map = fit_text_map(keys, factors.item_embeddings)
     contents.shared.discard("implicit.text_map")

@@ -12,7 +12,7 @@ from qkvsearch.attention._arguments import checked
 from qkvsearch.attention.arrays import Array, cast
 from qkvsearch.attention.functional import attend
 from qkvsearch.attention.masks import window_mask
-from qkvsearch.attention.rule import Rule
+from qkvsearch.attention.options import Rule
 
 # The step that a qk_matmul_output_mode shows, by its number.
 STEPS = ("scores", "capped", "masked", "weights")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from qkvsearch.attention import AdditiveScore, attention, dot_score
 from qkvsearch.attention.symbols import Expression
-from qkvsearch.attention.trace import Step, Trace, trace, trace_self_attention
+from qkvsearch.attention.trace import Trace, TraceStep, trace, trace_self_attention
 
 X = np.array([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]])
 W_KEY = [[0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0]]
@@ -28,7 +28,7 @@ def eight_steps(**options: Any) -> Trace:
     return trace_self_attention(X, W_QUERY, W_KEY, W_VALUE, **options)
 
 
-def written(step: Step) -> list[Any]:
+def written(step: TraceStep) -> list[Any]:
     return [str(entry) for entry in step.symbols.flat]
 
 

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from qkvsearch.embeddings.reading import pretrained, read
+from qkvsearch.texts.encoded_text import pretrained, read
 
 TEXT = "deep season didn't redder sea"
 TOKENS = ["[CLS]", "deep", "sea", "##son", "didn", "'", "t", "red", "##der", "sea", "[SEP]"]

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from qkvsearch.embeddings import choice
+from qkvsearch.texts import choice
 
 ITEMS = "id,title,tags\n1,deep sea,water\n2,red season,colour\n3,the sea,boat\n"
 

@@ -11,9 +11,9 @@ from importlib.util import find_spec
 import pytest
 
 from qkvsearch.cli.evaluate import recommend
-from qkvsearch.embeddings.next_item import NextItem
 from qkvsearch.evaluation import baselines, next_items
 from qkvsearch.evaluation.splits import PROTOCOLS
+from qkvsearch.sequences.next_item import NextItem
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from qkvsearch.cli import group
-from qkvsearch.embeddings import models
 from qkvsearch.errors import QkvError
+from qkvsearch.texts.pretrained import fetch as models
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from qkvsearch.cli.plot import write_comparison, write_maps
-from qkvsearch.embeddings.attention_maps import Comparison
-from qkvsearch.embeddings.context import AttentionMap
+from qkvsearch.texts.focus import Comparison
+from qkvsearch.texts.self_attention import AttentionMap
 
 TEXT = "guitar bass fishing"
 TITLE = "costs $5 or $6 注意"

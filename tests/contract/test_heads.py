@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from qkvsearch.answers.similar import WEIGHTS as SIMILAR_WEIGHTS
-from qkvsearch.embeddings.labelled import LabelledVectors
 from qkvsearch.engine import Engine
+from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval import DenseKeys, Head, fuse, rank
 
 UNKNOWN = "zzqx wvvk"

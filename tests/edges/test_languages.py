@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import qkvsearch
-from qkvsearch.embeddings.choice import installed
 from qkvsearch.errors import QkvError
+from qkvsearch.texts.choice import installed
 
 TITLES = [
     "注意力机制入门",

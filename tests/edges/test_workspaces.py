@@ -199,7 +199,7 @@ WAITING = """
 import signal, sys, time
 import qkvsearch.builder, qkvsearch.workspace.arrays as arrays, qkvsearch.workspace.store as store
 from qkvsearch.cli import main
-from qkvsearch.embeddings.implicit import ImplicitALS
+from qkvsearch.collaborative.als import ImplicitALS
 
 # What runs in the background inherits that Ctrl-C is ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)

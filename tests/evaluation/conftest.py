@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.embeddings.next_item import NextItem
 from qkvsearch.evaluation import next_items
+from qkvsearch.sequences.next_item import NextItem
 
 N_USERS, N_ITEMS, N_TASTES = 90, 60, 3
 # A model of what comes next.

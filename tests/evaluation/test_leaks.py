@@ -7,15 +7,15 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from qkvsearch.collaborative.factors import ImplicitFactors, RatingFactors
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings import BiasedMF, ImplicitALS
-from qkvsearch.embeddings.factors import ImplicitFactors, RatingFactors
-from qkvsearch.embeddings.next_item import NextItem
-from qkvsearch.embeddings.next_item_model import NextItemModel
-from qkvsearch.evaluation import panel
+from qkvsearch.evaluation import test_users as panel
 from qkvsearch.evaluation.baselines import BASELINES
 from qkvsearch.evaluation.recommend import evaluate_recommend
 from qkvsearch.evaluation.splits import PROTOCOLS, split
+from qkvsearch.sequences.model import NextItemModel
+from qkvsearch.sequences.next_item import NextItem
 
 MODELS = [ImplicitALS, BiasedMF, NextItem, *BASELINES.values()]
 protocols = pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -8,8 +8,7 @@ import pytest
 from qkvsearch.attention import AdditiveScore, attention
 from qkvsearch.errors import DataError, QkvError
 from qkvsearch.lessons import Given, lesson
-from qkvsearch.lessons.course import context_layers, context_outputs
-from qkvsearch.lessons.course.context import Twice, told_apart
+from qkvsearch.lessons.course.context import Twice, layers, outputs, told_apart
 from qkvsearch.lessons.parts import Table
 from qkvsearch.lessons.workbench import Workbench
 
@@ -97,8 +96,8 @@ def test_a_single_vector_has_weight_1(course):
 @pytest.mark.point(21)
 def test_this_is_good_is_positive(course):
     assert course.showing(21).found["sentence"] == "a positive judgement"
-    bad = np.array(list(context_outputs.GOOD.values()), dtype=float) * [1, 1, 1, -1]
-    assert context_outputs.labels(bad).found["sentence"] == "a negative judgement"
+    bad = np.array(list(outputs.GOOD.values()), dtype=float) * [1, 1, 1, -1]
+    assert outputs.labels(bad).found["sentence"] == "a negative judgement"
 
 
 @pytest.mark.point(22)
@@ -106,8 +105,8 @@ def test_each_of_n_vectors_gets_a_label(course):
     found = course.showing(22).found
     assert found["said"] == ["pronoun", "verb", "adjective"]  # 代词, 动词, 形容词
     assert found["labels"].shape == (3, 3)
-    words = np.array(list(context_outputs.GOOD.values()), dtype=float)
-    turned = context_outputs.labels(words[[2, 0, 1, 0]]).found
+    words = np.array(list(outputs.GOOD.values()), dtype=float)
+    turned = outputs.labels(words[[2, 0, 1, 0]]).found
     assert turned["said"] == ["adjective", "pronoun", "verb", "pronoun"]
 
 
@@ -119,7 +118,7 @@ def test_patches_and_frames_are_sequences_too(course):
         found["weights"] > 0.25, [[1, 0, 0, 1], [0, 1, 1, 0], [0, 1, 1, 0], [1, 0, 0, 1]]
     )
     np.testing.assert_array_equal(found["sound"] > 0.25, [[1, 0, 1, 0], [0, 1, 0, 1]] * 2)
-    stripes = context_outputs.patches(np.array([[1.0, 1, -1, -1]] * 4)).found["weights"]
+    stripes = outputs.patches(np.array([[1.0, 1, -1, -1]] * 4)).found["weights"]
     np.testing.assert_array_equal(stripes > 0.25, [[1, 0, 1, 0], [0, 1, 0, 1]] * 2)
 
 
@@ -128,11 +127,11 @@ def test_it_comes_nearer_to_the_animal(course):
     found = course.showing(15).found
     assert found["after"] > found["before"] + 0.05
     # Without an animal to look at there is nothing to take from it.
-    x = context_outputs.meanings()
+    x = outputs.meanings()
     away = x.copy()
-    away[context_outputs.ANIMAL.index("animal")] = context_outputs.SMALL_WORD
-    there = context_outputs.ANIMAL.index("it")
-    moved = context_outputs.it(away).found["mixed"][there] - found["mixed"][there]
+    away[outputs.ANIMAL.index("animal")] = outputs.SMALL_WORD
+    there = outputs.ANIMAL.index("it")
+    moved = outputs.it(away).found["mixed"][there] - found["mixed"][there]
     assert np.abs(moved).max() > 0.1
 
 
@@ -153,7 +152,7 @@ def test_a_layer_moves_one_row_and_attention_all(course):
     np.testing.assert_array_equal(layer > 0, [False, False, True, False])
     assert (mixed > 1e-3).all()
     assert (again > 1e-3).all()
-    nothing = context_layers.turns(change=np.zeros((4, 1))).found["moved"]
+    nothing = layers.turns(change=np.zeros((4, 1))).found["moved"]
     np.testing.assert_array_equal(nothing, np.zeros((3, 4)))
 
 
@@ -168,7 +167,7 @@ def test_every_output_has_every_input_in_its_jacobian(course):
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_the_jacobian_is_that_of_finite_differences(is_causal):
     x = np.random.default_rng(5).normal(size=(4, 4))
-    found, step = context_layers.jacobian(x, is_causal), 1e-6
+    found, step = layers.jacobian(x, is_causal), 1e-6
     for place in np.ndindex(4, 4):
         up, down = x.copy(), x.copy()
         up[place] += step
@@ -183,7 +182,7 @@ def test_each_layer_brings_a_change_one_token_further(course):
     moved = course.showing(18).found["moved"]
     for n_layers, row in enumerate(moved, start=1):
         np.testing.assert_array_equal(row > 0, np.arange(6) <= n_layers)
-    wide = context_layers.layers(n_layers=2, side=2).found["moved"]
+    wide = layers.layers(n_layers=2, side=2).found["moved"]
     np.testing.assert_array_equal(wide > 0, [[1, 1, 1, 0, 0, 0], [1, 1, 1, 1, 1, 0]])
 
 
@@ -206,10 +205,8 @@ def test_additive_scores_are_single_numbers_one_by_one_or_all_at_once_and_bounde
     score = AdditiveScore(rng.normal(size=(3, 5)), rng.normal(size=(4, 5)), rng.normal(size=5))
     queries, keys = 100 * rng.normal(size=(4, 3)), 100 * rng.normal(size=(6, 4))
     with pytest.raises(ValueError, match="width"):  # the dot product needs equal widths
-        context_layers.additive(queries, keys, score)
-    large = context_layers.additive(
-        queries, queries, AdditiveScore(score.w_query, score.w_query, score.w)
-    )
+        layers.additive(queries, keys, score)
+    large = layers.additive(queries, queries, AdditiveScore(score.w_query, score.w_query, score.w))
     np.testing.assert_allclose(large.found["scores"], large.found["loop"], atol=1e-12)
     assert np.abs(large.found["scores"]).max() <= large.found["bound"]
 

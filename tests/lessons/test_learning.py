@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention import attention
-from qkvsearch.embeddings import models
 from qkvsearch.errors import DataError, QkvError
 from qkvsearch.lessons import Given, lesson
-from qkvsearch.lessons.course import learning, learning_at_work
-from qkvsearch.lessons.course.context_outputs import ANIMAL, meanings
+from qkvsearch.lessons.course import learning
+from qkvsearch.lessons.course.context.outputs import ANIMAL, meanings
+from qkvsearch.lessons.course.learning import at_work
 from qkvsearch.lessons.parts import Curve, Text
 from qkvsearch.lessons.workbench import Workbench
+from qkvsearch.texts.pretrained import fetch as models
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +23,7 @@ def course():
 
 @pytest.fixture
 def nothing_installed(monkeypatch):
-    monkeypatch.setattr(learning_at_work, "find", lambda name: None)
+    monkeypatch.setattr(at_work, "find", lambda name: None)
 
 
 def test_it_has_its_points_a_workbench_and_quizzes(course):
@@ -115,7 +116,7 @@ def test_by_hand_it_looks_at_itself_the_animal_and_the_street(course):
     assert course.showing(14).found["top"][:3] == ["it", "animal", "street"]
     wide = meanings()
     wide[ANIMAL.index("street")] *= 2
-    assert learning_at_work.by_hand(wide).found["top"][:1] == ["street"]
+    assert at_work.by_hand(wide).found["top"][:1] == ["street"]
 
 
 # --- what is installed ---
@@ -131,8 +132,8 @@ def test_a_model_that_cannot_be_read_is_named(nothing_installed, monkeypatch):
     def refuse(name):
         raise QkvError("no package 'tokenizers' here")
 
-    monkeypatch.setattr(learning_at_work, "find", lambda name: name)
-    monkeypatch.setattr(learning_at_work, "pretrained", refuse)
+    monkeypatch.setattr(at_work, "find", lambda name: name)
+    monkeypatch.setattr(at_work, "pretrained", refuse)
     parts = lesson("learning").steps[-1].parts
     assert "cannot be read: no package 'tokenizers' here" in parts[1].text
     with pytest.raises(QkvError, match="no package 'tokenizers'"):  # asked for, it is an error

@@ -7,8 +7,9 @@ import pytest
 
 from qkvsearch.errors import DataError
 from qkvsearch.lessons import Given, lesson
-from qkvsearch.lessons.course import masks, masks_layers, masks_one_layer
-from qkvsearch.lessons.course.masks_both_sides import a_finite_number, both_sides
+from qkvsearch.lessons.course import masks
+from qkvsearch.lessons.course.masks import layers, one_layer
+from qkvsearch.lessons.course.masks.both_sides import a_finite_number, both_sides
 from qkvsearch.lessons.parts import Matrix, Table, Text
 from qkvsearch.lessons.workbench import Workbench
 
@@ -71,7 +72,7 @@ def test_without_a_mask_every_token_moves_every_output(found):
     assert (found(52)["weights"] > 0).all()
     assert (found(52)["influence"] > 0.1).all()
     for token in range(4):
-        after = masks_one_layer.no_mask(with_token(token)).found["outputs"]
+        after = one_layer.no_mask(with_token(token)).found["outputs"]
         assert all(rows_changed(found(52)["outputs"], after))
 
 
@@ -100,14 +101,14 @@ def test_the_paddings_column_is_0_and_its_row_still_sums_to_1(found):
 
 @pytest.mark.point(54)
 def test_whatever_the_padding_is_the_words_stay(found):
-    after = masks_one_layer.padding(with_token(3)).found["outputs"]
+    after = one_layer.padding(with_token(3)).found["outputs"]
     assert rows_changed(found(54)["outputs"], after) == [False, False, False, True]
 
 
 @pytest.mark.point(54)
 def test_row_d_holds_no_value_of_d_and_only_its_query_speaks_for_it():
     """T4, its last slip."""
-    step = masks_one_layer.paddings_own_row(bench())
+    step = one_layer.paddings_own_row(bench())
     assert str(step.found["symbols"][3]) == "S_Da·a_V + S_Db·b_V + S_Dc·c_V"
     moved = step.found["moved"]
     np.testing.assert_array_equal(moved["key"], np.zeros(4))
@@ -174,7 +175,7 @@ def test_the_look_ahead_mask_is_a_triangle(found):
 
 @pytest.mark.point(57)
 def test_a_later_token_moves_no_earlier_output(found):
-    after = masks_one_layer.look_ahead(with_token(2)).found["outputs"]
+    after = one_layer.look_ahead(with_token(2)).found["outputs"]
     assert rows_changed(found(57)["outputs"], after) == [False, False, True, True]
 
 
@@ -220,7 +221,7 @@ def test_padding_must_be_hidden_in_every_layer(found):
 @pytest.mark.parametrize("change", [-2.0, 5.0])
 def test_the_leak_is_there_whatever_the_padding_is(change):
     own = bench(inputs=masks.X + change * np.array([[0], [0], [0], [1.0]]))
-    moved = masks_layers.every_layer(own).found["moved"]
+    moved = layers.every_layer(own).found["moved"]
     np.testing.assert_array_equal(moved["both"], [0, 0, 0])
     assert moved["first"].max() > 1e-4
     assert moved["none"].mean() > moved["first"].mean()

@@ -16,7 +16,7 @@ from qkvsearch.lessons.course.softmax import (
     temperatures,
     workbench,
 )
-from qkvsearch.lessons.course.softmax_widths import slopes, variances
+from qkvsearch.lessons.course.softmax.widths import slopes, variances
 
 
 @pytest.fixture(scope="module")

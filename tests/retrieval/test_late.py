@@ -10,17 +10,17 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from qkvsearch.attention import attention
-from qkvsearch.embeddings.corpus import CorpusEncoder
-from qkvsearch.embeddings.labelled import LabelledVectors
-from qkvsearch.embeddings.static import StaticEncoder
-from qkvsearch.embeddings.text import Analyzer
-from qkvsearch.embeddings.transformer import TransformerEncoder
-from qkvsearch.embeddings.vocabulary import Vocabulary, count_terms
+from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval import late
 from qkvsearch.retrieval.heads import Head, Part, fuse
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.retrieval.late import LateAttention, TokenKeys, rerank
 from qkvsearch.retrieval.topk import top_k
+from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.learned.lsa import CorpusEncoder
+from qkvsearch.texts.pretrained.static import StaticEncoder
+from qkvsearch.texts.pretrained.transformer import TransformerEncoder
+from qkvsearch.texts.vocabulary import Vocabulary, count_terms
 
 N_ITEMS, D = 60, 8
 EMPTY = 7
@@ -94,7 +94,7 @@ def test_parts_are_word_by_word_and_add_up(second, assert_adds_up):
 def test_directions_in_int8_are_near_the_vectors(rng):
     """Half a level an entry at most: an error of ½ √d · max|v| / 127 beside a length of 1."""
     vectors = unit(rng.normal(size=(200, 384)))
-    codes = late.directions(5 * vectors)
+    codes = late.quantize_int8(5 * vectors)
     keys = TokenKeys(np.array([0, 200]), codes)
     similar, lengths = keys.similarities(vectors, np.array([0]))
     assert lengths.tolist() == [200]
@@ -105,7 +105,7 @@ def test_directions_in_int8_are_near_the_vectors(rng):
 
 
 def test_equal_items_tie_to_the_bit(rng):
-    tokens = late.directions(rng.normal(size=(5, 96)))
+    tokens = late.quantize_int8(rng.normal(size=(5, 96)))
     keys = late.token_keys([tokens] * 33)
     query = LabelledVectors(["a", "b"], unit(rng.normal(size=(2, 96))).astype(np.float32))
     scores = LateAttention(query, np.array([0.6, 0.4]), keys, lambda _: "abcde").scores(ALL[:33])
@@ -316,7 +316,7 @@ def test_too_many_tokens_are_noticed_before_all_is_read_and_any_is_encoded(encod
 
 
 def test_many_texts_read_at_once_have_the_rows_of_each(monkeypatch):
-    from qkvsearch.embeddings import static
+    from qkvsearch.texts.pretrained import static
 
     monkeypatch.setattr(static, "BATCH", 4)
     encoder, steps = static_encoder(), []

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from qkvsearch.embeddings.text import Token
-from qkvsearch.embeddings.vocabulary import Vocabulary
 from qkvsearch.retrieval import LexicalKeys, top_k
 from qkvsearch.retrieval.postings import search_postings
+from qkvsearch.texts.analysis import Token
+from qkvsearch.texts.vocabulary import Vocabulary
 
 
 @pytest.mark.parametrize("k", [0, 1, 10, 9999])

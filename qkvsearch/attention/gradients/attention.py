@@ -23,7 +23,7 @@ from qkvsearch.attention.gradients.functions import (
     weighted,
 )
 from qkvsearch.attention.layers.initializers import Array
-from qkvsearch.attention.rule import Rule
+from qkvsearch.attention.options import Rule
 from qkvsearch.attention.scores import AdditiveScore
 
 

@@ -15,7 +15,7 @@ from qkvsearch.lessons.quizzes import Quiz
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from qkvsearch.lessons.answers import Judged
+    from qkvsearch.lessons.answers import GradedAnswer
 
 INDENT = 3
 
@@ -76,7 +76,7 @@ def _heading(text: str) -> str:
 # --- a file of answers ---
 
 
-def judged_text(judged: Sequence[Judged]) -> str:
+def judged_text(judged: Sequence[GradedAnswer]) -> str:
     """A line an answer; below, the steps that lead to the answers that someone missed."""
     has_names = any(one.answer.student is not None for one in judged)
     columns = [(say("student"), "wrap")] if has_names else []

@@ -1,0 +1,243 @@
+"""Embeddings from who met what: implicit alternating least squares."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor, ThreadPoolExecutor
+from typing import Any, Literal, Self
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from qkvsearch.collaborative.base import CollaborativeModel, one_entry_per_pair
+from qkvsearch.collaborative.factors import ImplicitFactors
+from qkvsearch.collaborative.sides import (
+    Side,
+    by_user_and_by_item,
+    finite_gram,
+    principal_axes,
+    require_finite,
+)
+from qkvsearch.collaborative.solver import blocks, solve_rows
+from qkvsearch.data.interactions import Interactions
+from qkvsearch.errors import DataError
+from qkvsearch.parameters import check_positive, check_whole, is_finite, random_generator, require
+from qkvsearch.progress import Callback
+from qkvsearch.threads import available_cores
+
+AUTO_ALPHA0 = 10.0
+AUTO_REG = 0.2
+HIGHEST_ALPHA0 = 1.0
+
+
+class ImplicitALS(CollaborativeModel):
+    """Users and items as vectors whose dot product says how likely they meet.
+
+    Minimises, with score s = u·y (Rendle, Krichene, Zhang and Koren 2022, "Revisiting the
+    Performance of iALS on Item Recommendation Benchmarks", section 3, arXiv 2110.14037):
+
+        Σ_observed c·(1 − s)² + α₀ Σ_all s² + Σ_users reg·(n_u + α₀·n_items)^nu·|u|²
+                                            + Σ_items reg·(n_i + α₀·n_users)^nu·|y|²
+
+    with n_u, n_i the lengths of their histories. Those without one are outside the sums (n_users
+    and n_items do not count them) and get a zero embedding. It alternates between the users and
+    the items, a few warm-started conjugate gradient steps each, preconditioned by the diagonal in
+    the principal axes of the side held fixed. Above 128 components it takes them in blocks, one
+    after the other (Rendle, Krichene, Zhang and Koren 2021, "iALS++: Speeding up Matrix
+    Factorization with Subspace Optimization", arXiv 2110.14044).
+
+    "auto" follows the data, with n̄ the mean length of the users' histories and c̄ the mean
+    confidence of their pairs:
+
+        α₀ = m·c̄·n̄ / n_items     reg = 0.2 / max(n̄, 10)^⅔ · (1 + m)·c̄ / (1 + m·c̄)
+        m = min(10, n_items / n̄)
+
+    A fixed α₀ that suits a dense set collapses on a sparse one: the pairs not observed count m
+    times as much as the observed ones together, but none of them more than an observed one does.
+    Short histories overfit under the reg that suits long ones; below 10 it would shrink every
+    embedding to nothing. The last factor, 1 for c̄ = 1, keeps the penalty in proportion to the
+    confidences whatever their scale. `benchmarks/collaborative_defaults.py` chose the constants.
+
+    Parameters: n_components, the embedding size d; max_iter; alpha0 > 0, the weight of the pairs
+    not observed; reg > 0; nu ≥ 0; cg_steps per half iteration; init_scale, the norm that embeddings
+    start with; n_threads, one per core by default; random_state; callback(iteration, max_iter),
+    called after each. The result is the same bit for bit whatever n_threads.
+
+    Fitted: user_embeddings_ (n_users, d) and item_embeddings_ (n_items, d), float32; alpha0_ and
+    reg_ as used; user_ids_ and item_ids_, None after a matrix; factors_, all that answering needs.
+
+    >>> watched = csr_matrix([[1, 0, 1, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 1, 0, 0]])
+    >>> model = ImplicitALS(n_components=2, random_state=0).fit(watched)
+    >>> scores = model.predict([3, 3], [3, 2])
+    >>> bool(scores[0] > scores[1])
+    True
+    >>> model.fold_in([1]).shape
+    (2,)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 64,
+        *,
+        max_iter: int = 10,
+        alpha0: float | Literal["auto"] = "auto",
+        reg: float | Literal["auto"] = "auto",
+        nu: float = 1.0,
+        cg_steps: int = 2,
+        init_scale: float = 0.1,
+        n_threads: int | None = None,
+        random_state: Any = None,
+        callback: Callback | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.max_iter = max_iter
+        self.alpha0 = alpha0
+        self.reg = reg
+        self.nu = nu
+        self.cg_steps = cg_steps
+        self.init_scale = init_scale
+        self.n_threads = n_threads
+        self.random_state = random_state
+        self.callback = callback
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Learn from a sparse matrix (n_users, n_items) or from `Interactions`.
+
+        A matrix holds confidences c, 1 for a plain positive; stored zeros are no interaction. The
+        pairs of `Interactions` are plain positives. Raises `DataError` for a confidence that is
+        negative or not finite, naming its place.
+        """
+        self._check_parameters()
+        observed = self._read(X)
+        self._refuse(
+            observed,
+            ~(np.isfinite(observed.data) & (observed.data >= 0)),
+            "is no confidence: use a finite number, 0 or more",
+        )
+        if not observed.data.all():
+            observed = observed.copy()
+            observed.eliminate_zeros()
+        if not observed.nnz:
+            raise DataError("there is nothing to learn from: no user has met an item")
+        n_active = self._alternate(observed)
+        gram = finite_gram(self.item_embeddings_.astype(np.float64))
+        self.factors_ = ImplicitFactors(
+            self.item_embeddings_, gram, self.alpha0_, self.reg_, self.nu, n_active
+        )
+        return self
+
+    def predict(self, users: Any, items: Any) -> np.ndarray:
+        """Scores (n,) of the pairs users (n,), items (n,); one of them may be single.
+
+        Row numbers after `fit(matrix)`, own ids after `fit(Interactions)`; others raise
+        `UnknownIdError`.
+        """
+        check_is_fitted(self)
+        u, i = self._pairs(users, items)
+        return np.einsum("nd,nd->n", self.user_embeddings_[u], self.item_embeddings_[i])
+
+    def fold_in(self, history: Any, confidences: Any = None) -> np.ndarray:
+        """The embedding (d,) of someone who was not there at training, solved exactly.
+
+        history: the items they met, named as in `predict`. A sparse matrix (n, n_items) of
+        confidences holds n people and gives (n, d).
+        """
+        check_is_fitted(self)
+        if not issparse(history):
+            positions = self._item_positions(history)
+            return self.factors_.fold_in(positions, confidences).astype(np.float32)
+        if confidences is not None:
+            raise DataError("a sparse history holds its confidences itself: pass no others")
+        people = one_entry_per_pair(history)
+        if people.shape[1] != len(self.item_embeddings_):
+            raise DataError(
+                f"histories have {people.shape[1]} columns, the model {len(self.item_embeddings_)}"
+                " items: give one column per item"
+            )
+        return self.factors_.fold_in_many(people).astype(np.float32)
+
+    def _values(self, interactions: Interactions) -> None:
+        return None
+
+    def _check_parameters(self) -> None:
+        for name in ("n_components", "max_iter", "cg_steps"):
+            check_whole(name, getattr(self, name))
+        if self.n_threads is not None:
+            check_whole("n_threads", self.n_threads)
+        check_positive("alpha0", self.alpha0, "auto")
+        check_positive("reg", self.reg, "auto")
+        check_positive("init_scale", self.init_scale)
+        nu_valid = is_finite(self.nu) and self.nu >= 0
+        require(nu_valid, "nu", self.nu, "a finite number, 0 or above")
+
+    def _alternate(self, observed: csr_matrix) -> int:
+        """Solve for the users with the items held fixed, then the other way round, and again.
+
+        Returns how many items have a history.
+        """
+        n_threads = self.n_threads or available_cores()
+        rng = random_generator(self.random_state)
+        users, items = (
+            Side.start(*pairs, self.n_components, self.init_scale, rng, n_threads)
+            for pairs in by_user_and_by_item(observed)
+        )
+        length, confidence = observed.nnz / users.n_active, observed.data.mean(dtype=np.float64)
+        auto = auto_strengths(length, float(confidence), items.n_active)
+        given = (self.alpha0, self.reg)
+        self.alpha0_, self.reg_ = (
+            chosen if value == "auto" else float(value)
+            for value, chosen in zip(given, auto, strict=True)
+        )
+        d, turns = self.n_components, np.eye(self.n_components)
+        # One BLAS thread: the products here are small, and their sums must not depend on it.
+        with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads) as pool:
+            for iteration in range(1, self.max_iter + 1):
+                turns = turns @ self._improve(users, items, pool)
+                turns = turns @ self._improve(items, users, pool)
+                if self.callback is not None:
+                    self.callback(iteration, self.max_iter)
+            # Back to where they began, so that a small change of the data makes a small change.
+            for side in (users, items):
+                side.turn(turns.T, pool)
+        found = (np.ascontiguousarray(side.embeddings[:, :d]) for side in (users, items))
+        self.user_embeddings_, self.item_embeddings_ = found
+        return items.n_active
+
+    def _improve(self, side: Side, others: Side, pool: Executor) -> np.ndarray:
+        """A few conjugate gradient steps for every row of one side, shared among the threads.
+
+        The embeddings of both sides are turned to the principal axes of the others; returns those
+        axes (d, d). No dot product changes by that, but the weight of all pairs becomes one number
+        a component instead of a matrix, and a history, drawn from the same embeddings, has nearly
+        the same axes: with its diagonal as preconditioner, the first step goes most of the way.
+        """
+        d, width = self.n_components, blocks(self.n_components)[1]
+        values, axes = principal_axes(others.embeddings[:, :d])
+        side.turn(axes, pool)
+        others.turn(axes, pool)
+        spectrum = np.zeros(others.embeddings.shape[1], np.float32)
+        with np.errstate(over="ignore"):
+            spectrum[:d] = self.alpha0_ * values
+            strength = side.lengths + self.alpha0_ * others.n_active
+            ridges = (self.reg_ * strength**self.nu).astype(np.float32)
+        require_finite(spectrum)
+        require_finite(ridges)
+
+        def solve(rows: np.ndarray) -> None:
+            solve_rows(
+                rows, side.indptr, side.columns, side.confidences, spectrum, ridges,
+                others.embeddings, side.embeddings, self.cg_steps, width,
+            )  # fmt: skip
+
+        list(pool.map(solve, side.chunks))
+        return axes
+
+
+def auto_strengths(mean_length: float, mean_confidence: float, n_items: int) -> tuple[float, float]:
+    """α₀ and reg by the formulas of `ImplicitALS`."""
+    m = min(AUTO_ALPHA0, HIGHEST_ALPHA0 * n_items / mean_length)
+    alpha0 = m * mean_confidence * mean_length / n_items
+    # A mean user's penalty, reg·(n̄ + α₀·n_items), is reg·n̄·(1 + m·c̄): made (1 + m)·c̄ instead.
+    in_proportion = (1 + m) * mean_confidence / (1 + m * mean_confidence)
+    return alpha0, AUTO_REG / max(mean_length, 10.0) ** (2 / 3) * in_proportion

@@ -1,0 +1,76 @@
+"""What the collaborative models share: reading interactions, naming rows."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+from sklearn.base import BaseEstimator
+
+from qkvsearch.data.ids import Ids, row_numbers
+from qkvsearch.data.interactions import Interactions
+from qkvsearch.errors import DataError
+
+
+class CollaborativeModel(BaseEstimator, ABC):
+    """Users and items in, by row number or by their owner's ids; a score for each pair out."""
+
+    user_ids_: Ids | None
+    item_ids_: Ids | None
+    user_embeddings_: np.ndarray
+    item_embeddings_: np.ndarray
+
+    def _read(self, X: Any) -> csr_matrix:
+        """Users × items, float32, one entry a pair; remembers the ids. Never writes to X."""
+        if isinstance(X, Interactions):
+            self.user_ids_, self.item_ids_ = X.user_ids, X.item_ids
+            matrix = X.matrix(self._values(X))
+        elif issparse(X):
+            self.user_ids_ = self.item_ids_ = None
+            matrix = one_entry_per_pair(X)
+        else:
+            raise DataError(
+                f"fit takes a scipy sparse matrix (users × items) or Interactions, "
+                f"not {type(X).__name__}; for an array, pass scipy.sparse.csr_matrix(array)"
+            )
+        self.n_features_in_ = matrix.shape[1]
+        return matrix
+
+    @abstractmethod
+    def _values(self, interactions: Interactions) -> np.ndarray | None:
+        """What each pair is worth to this model; None is 1."""
+
+    def _refuse(self, matrix: csr_matrix, bad: np.ndarray, advice: str) -> None:
+        """Raise `DataError` that names the first pair whose value is `bad` (bool, nnz)."""
+        if not bad.any():
+            return
+        place = int(np.flatnonzero(bad)[0])
+        row = int(np.searchsorted(matrix.indptr, place, side="right")) - 1
+        column = int(matrix.indices[place])
+        where = f"row {row}, column {column}"
+        if self.user_ids_ is not None and self.item_ids_ is not None:
+            where = f"user {self.user_ids_[row]!r}, item {self.item_ids_[column]!r}"
+        raise DataError(f"{where}: {matrix.data[place]} {advice}")
+
+    def _pairs(self, users: Any, items: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Row numbers of users and of items, brought to one length."""
+        u = row_numbers(users, self.user_ids_, len(self.user_embeddings_), "user")
+        i = row_numbers(items, self.item_ids_, len(self.item_embeddings_), "item")
+        if len(u) != len(i) and 1 not in (len(u), len(i)):
+            raise DataError(f"predict scores pairs: got {len(u)} users and {len(i)} items")
+        u, i = np.broadcast_arrays(u, i)
+        return u, i
+
+    def _item_positions(self, items: Any) -> np.ndarray:
+        return row_numbers(items, self.item_ids_, len(self.item_embeddings_), "item")
+
+
+def one_entry_per_pair(X: Any) -> csr_matrix:
+    """Any sparse matrix as compressed rows of float32, repeated pairs summed; X stays as it is."""
+    matrix = csr_matrix(X, dtype=np.float32)
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    return matrix

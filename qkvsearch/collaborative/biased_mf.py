@@ -1,0 +1,227 @@
+"""Embeddings from ratings: matrix factorisation with biases."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from sklearn.utils.validation import check_is_fitted
+
+from qkvsearch.collaborative.base import CollaborativeModel
+from qkvsearch.collaborative.factors import RatingFactors
+from qkvsearch.collaborative.feedback import rating_scale
+from qkvsearch.collaborative.sgd import Grid, Learnt, Penalties, group_count
+from qkvsearch.data.interactions import Interactions
+from qkvsearch.errors import DataError
+from qkvsearch.parameters import check_positive, check_whole, random_generator
+from qkvsearch.progress import Callback
+from qkvsearch.threads import available_cores
+
+# In standard deviations. A one among fives lies within; the top of a heavy tail does not, and
+# would pull everything towards itself.
+FURTHEST_TARGET = 10.0
+DIVERGED = 100.0
+# From a learning rate of 1 down to one that suits most data.
+MAX_RESTARTS = 6
+
+
+class BiasedMF(CollaborativeModel):
+    """Ratings as r̂ = μ + b_u + b_i + p_u·q_i: a mean, two biases, and a meeting of tastes.
+
+    Minimises, with r in standard deviations from the mean (Koren, Bell and Volinsky 2009, "Matrix
+    Factorization Techniques for Recommender Systems", equations 4 and 5):
+
+        Σ_observed (r − r̂)² + Σ_users reg·(n_u + damping)·|p_u|² + bias_reg·b_u²
+                            + Σ_items reg·(n_i + damping)·|q_i|² + bias_reg·b_i²
+
+    with n_u, n_i how many ratings they have. The part that grows with n keeps those with many from
+    fitting the errors of the others; the part that does not, those with few from fitting their own;
+    a bias needs the second part only.
+
+    Stochastic gradient descent, by blocks of users and items that threads share. The learning rate
+    falls linearly to zero over the epochs, which settles the embeddings without a held-out part to
+    stop by. The result is the same bit for bit whatever n_threads.
+
+    Ratings far outside the others (`feedback.rating_scale`) count as the end of the scale, and none
+    counts as more than 10 deviations from the mean. A descent that diverges all the same starts
+    again with half the learning rate, up to six times; then `fit` raises `DataError`.
+
+    Parameters: n_components, the embedding size d; max_iter, the epochs; learning_rate of the
+    first; reg, damping and bias_reg > 0; init_scale, the standard deviation that embeddings start
+    with; n_threads, one per core by default; random_state; callback(iteration, max_iter), called
+    after each epoch, from 1 again after a restart. `benchmarks/collaborative_defaults.py` chose the
+    defaults.
+
+    Fitted: mean_; user_biases_ (n_users,), item_biases_ (n_items,); user_embeddings_ (n_users, d),
+    item_embeddings_ (n_items, d), float32, zero for who has no ratings; rating_range_, the scale
+    that predictions stay within; learning_rate_ as used; user_ids_ and item_ids_, None after a
+    matrix; factors_, all that answering needs.
+
+    >>> ratings = csr_matrix([[5, 5, 1], [4, 5, 2], [1, 2, 5]])
+    >>> model = BiasedMF(n_components=2, random_state=0).fit(ratings)
+    >>> bool(model.predict(0, 0)[0] > model.predict(0, 2)[0])
+    True
+    """
+
+    def __init__(
+        self,
+        n_components: int = 64,
+        *,
+        max_iter: int = 20,
+        learning_rate: float = 0.045,
+        reg: float = 0.04,
+        damping: float = 50.0,
+        bias_reg: float = 3.0,
+        init_scale: float = 0.01,
+        n_threads: int | None = None,
+        random_state: Any = None,
+        callback: Callback | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.max_iter = max_iter
+        self.learning_rate = learning_rate
+        self.reg = reg
+        self.damping = damping
+        self.bias_reg = bias_reg
+        self.init_scale = init_scale
+        self.n_threads = n_threads
+        self.random_state = random_state
+        self.callback = callback
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Learn from a sparse matrix (n_users, n_items) of ratings or from rated `Interactions`.
+
+        Every stored value is a rating, a stored zero too; pairs of `Interactions` that met without
+        a rating (NaN) are left out. Raises `DataError` for ratings that are not finite, NaN in a
+        matrix too, naming the pair, and for `Interactions` without ratings.
+        """
+        self._check_parameters()
+        ratings = self._read(_rated(X) if isinstance(X, Interactions) else X)
+        if not ratings.nnz:
+            raise DataError("there is nothing to learn from: no user has rated an item")
+        bad = ~np.isfinite(ratings.data)
+        self._refuse(ratings, bad, "is no rating: leave the pair out or use a finite number")
+        self._learn(ratings)
+        return self
+
+    def predict(self, users: Any, items: Any) -> np.ndarray:
+        """Ratings (n,) of the pairs users (n,), items (n,), within the scale seen in training.
+
+        Row numbers after `fit(matrix)`, own ids after `fit(Interactions)`; others raise
+        `UnknownIdError`. One of the two may be single.
+        """
+        check_is_fitted(self)
+        u, i = self._pairs(users, items)
+        return self.factors_.predict(self.user_embeddings_[u], self.user_biases_[u], i)
+
+    def fold_in(self, items: Any, ratings: Any) -> tuple[float, np.ndarray]:
+        """The bias and the embedding (d,) of someone who rated these items (h,), solved exactly.
+
+        Items are named as in `predict`. `factors_.predict` turns the two into ratings.
+        """
+        check_is_fitted(self)
+        bias, embedding = self.factors_.fold_in(self._item_positions(items), ratings)
+        return bias, embedding.astype(np.float32)
+
+    def _values(self, interactions: Interactions) -> np.ndarray:
+        if interactions.ratings is None:
+            raise DataError(
+                "BiasedMF learns from ratings and these interactions have none: "
+                "name their rating column, or use ImplicitALS, which needs none"
+            )
+        return interactions.ratings
+
+    def _check_parameters(self) -> None:
+        for name in ("n_components", "max_iter"):
+            check_whole(name, getattr(self, name))
+        if self.n_threads is not None:
+            check_whole("n_threads", self.n_threads)
+        for name in ("learning_rate", "reg", "damping", "bias_reg", "init_scale"):
+            check_positive(name, getattr(self, name))
+
+    def _learn(self, ratings: csr_matrix) -> None:
+        scale = rating_scale(ratings.data)
+        assert scale is not None, "all ratings are finite here"
+        values = np.clip(ratings.data.astype(np.float64), *scale)
+        mean, deviation = values.mean(), values.std() or 1.0
+        # In standard deviations, so that one learning rate serves stars and percentages.
+        targets = np.clip((values - mean) / deviation, -FURTHEST_TARGET, FURTHEST_TARGET)
+        standard = csr_matrix(
+            (targets.astype(np.float32), ratings.indices, ratings.indptr), shape=ratings.shape
+        )
+        user_biases, item_biases, users, items = self._descend_or_restart(standard)
+        self.mean_ = float(mean)
+        self.rating_range_ = scale
+        unit = np.float32(deviation)
+        self.user_biases_, self.item_biases_ = user_biases * unit, item_biases * unit
+        self.user_embeddings_, self.item_embeddings_ = users * unit, items
+        self.factors_ = RatingFactors(
+            self.item_biases_,
+            items,
+            self.mean_,
+            *self.rating_range_,
+            reg=float(self.reg),
+            damping=float(self.damping),
+            bias_reg=float(self.bias_reg),
+        )
+
+    def _descend_or_restart(self, ratings: csr_matrix) -> Learnt:
+        """The descent at the first of the rates, each half of the one before, that converges."""
+        rng = random_generator(self.random_state)
+        penalties = Penalties(self.reg, self.damping, self.bias_reg)
+        grid = Grid.of(ratings, penalties, group_count(ratings.nnz))
+        self.learning_rate_ = float(self.learning_rate)
+        with ThreadPoolExecutor(self.n_threads or available_cores()) as pool:
+            for _ in range(1 + MAX_RESTARTS):
+                learnt = self._start(ratings, rng)
+                if self._descend(learnt, grid, rng, pool):
+                    return learnt
+                self.learning_rate_ /= 2
+        raise DataError(
+            f"the descent diverges, at a learning_rate of {2 * self.learning_rate_:g} too: lower "
+            f"learning_rate (here {self.learning_rate!r}) or init_scale ({self.init_scale!r})"
+        )
+
+    def _descend(
+        self, learnt: Learnt, grid: Grid, rng: np.random.Generator, pool: Executor
+    ) -> bool:
+        """All epochs over standardised ratings; False as soon as they diverge."""
+        for iteration in range(1, self.max_iter + 1):
+            rate = self.learning_rate_ * (1 - (iteration - 1) / self.max_iter)
+            grid.descend(learnt, rate, rng, pool)
+            # Written so that NaN, which compares as neither, counts as diverged.
+            if not all(np.abs(part).max() < DIVERGED for part in learnt):
+                return False
+            if self.callback is not None:
+                self.callback(iteration, self.max_iter)
+        return True
+
+    def _start(self, ratings: csr_matrix, rng: np.random.Generator) -> Learnt:
+        """No biases, and random embeddings for who has ratings."""
+        counts = ratings.getnnz(axis=1), ratings.getnnz(axis=0)
+        user_biases, item_biases = (np.zeros(len(side), np.float32) for side in counts)
+        users, items = (
+            rng.standard_normal((len(side), self.n_components), dtype=np.float32)
+            * np.float32(self.init_scale)
+            for side in counts
+        )
+        users[counts[0] == 0] = 0
+        items[counts[1] == 0] = 0
+        return user_biases, item_biases, users, items
+
+
+def _rated(log: Interactions) -> Interactions:
+    """The log without the pairs that met but were not rated; users and items keep their rows."""
+    if log.ratings is None or not np.isnan(log.ratings).any():
+        return log
+    rated = ~np.isnan(log.ratings)
+    return replace(
+        log,
+        users=log.users[rated],
+        items=log.items[rated],
+        ratings=log.ratings[rated],
+        times=None if log.times is None else log.times[rated],
+    )

@@ -1,0 +1,48 @@
+"""The estimators under one name: collaborative filtering, sequences and encoders of texts.
+
+Imported on first use: they need scikit-learn and numba, which answering does not.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from qkvsearch.collaborative.als import ImplicitALS
+    from qkvsearch.collaborative.biased_mf import BiasedMF
+    from qkvsearch.sequences.next_item import NextItem
+    from qkvsearch.texts.analysis import Analyzer
+    from qkvsearch.texts.learned.contrastive import ContrastiveEncoder
+    from qkvsearch.texts.learned.lsa import CorpusEncoder
+    from qkvsearch.texts.learned.ppmi import CooccurrenceEncoder
+
+__all__ = [
+    "Analyzer",
+    "BiasedMF",
+    "ContrastiveEncoder",
+    "CooccurrenceEncoder",
+    "CorpusEncoder",
+    "ImplicitALS",
+    "NextItem",
+]
+
+_HOMES = {
+    "Analyzer": "texts.analysis",
+    "BiasedMF": "collaborative.biased_mf",
+    "ContrastiveEncoder": "texts.learned.contrastive",
+    "CooccurrenceEncoder": "texts.learned.ppmi",
+    "CorpusEncoder": "texts.learned.lsa",
+    "ImplicitALS": "collaborative.als",
+    "NextItem": "sequences.next_item",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"qkvsearch.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,144 @@
+"""The users who are judged: what they are known by, what they turn out to like, and what anyone
+who learnt from the train part recommends to them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from threading import Lock
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from qkvsearch.collaborative.als import ImplicitALS
+from qkvsearch.collaborative.cold_start import fit_text_map, placed
+from qkvsearch.collaborative.feedback import confidences, rating_scale
+from qkvsearch.data.interactions import Interactions
+from qkvsearch.errors import DataError
+from qkvsearch.evaluation.baselines import System
+from qkvsearch.evaluation.splits import Split, places
+from qkvsearch.retrieval import top_k
+from qkvsearch.threads import run_in_threads
+
+Scale = tuple[float, float] | None
+
+# Users are ranked for in blocks of so many scores, 16 MB.
+SCORES_AT_ONCE = 1 << 22
+
+
+class Tastes:
+    """`ImplicitALS` with any settings, asked as `recommend` asks it: by the exact solve on a
+    user's history, whether or not training saw them, with items that nobody met in their place by
+    text vectors `keys` (n_items, t), where there are any.
+    """
+
+    def __init__(self, keys: np.ndarray | None = None, **settings: Any) -> None:
+        self.keys = keys
+        self.model = ImplicitALS(**settings)
+
+    def fit(self, X: csr_matrix) -> Self:
+        self.factors_ = self.model.fit(X).factors_
+        items = self.model.item_embeddings_
+        text_map = None if self.keys is None else fit_text_map(self.keys, items)
+        if self.keys is not None and text_map is not None:
+            items = placed(items, self.keys, text_map, X.getnnz(axis=0) == 0)
+            self.factors_ = replace(self.factors_, item_embeddings=items)
+        return self
+
+    def scores(self, histories: csr_matrix) -> np.ndarray:
+        embeddings = self.factors_.fold_in_many(histories).astype(np.float32)
+        scores: np.ndarray = embeddings @ self.factors_.item_embeddings.T
+        scores[~embeddings.any(axis=1)] = -np.inf
+        return scores
+
+
+@dataclass(frozen=True)
+class HeldOutUsers:
+    """users: rows (n,) of those judged. relevant: for each, the held-out items that count as a
+    hit, of grade 1. train: confidences (n_users, n_items) to learn from. liked, met: the users'
+    histories (n, n_items), by confidence and as ones.
+    """
+
+    users: np.ndarray
+    relevant: list[dict[int, int]]
+    train: csr_matrix
+    liked: csr_matrix
+    met: csr_matrix
+
+    @classmethod
+    def of(cls, parts: Split, scale: Scale) -> Self:
+        """scale: of the whole log's ratings, whose upper half is relevant. Confidences are made as
+        a build makes them, from the train part alone. Raises `DataError` where nobody is left.
+        """
+        relevant = relevant_items(parts.test, scale)
+        if not relevant:
+            raise DataError(
+                "nothing to judge by: no rating held out is in the upper half of the scale"
+            )
+        users = np.array([*relevant])
+        known = scale_of(parts.train)
+        train = _confidences(parts.train, known)
+        history = train if parts.history is parts.train else _confidences(parts.history, known)
+        met = parts.history.matrix()[users]
+        return cls(users, list(relevant.values()), train, history[users], met)
+
+    def in_order(self, parts: Split) -> HeldOutUsers:
+        """The same users, with the places in time of what each met, from 1 on, instead of
+        confidences.
+        """
+        train = _order(parts.train)
+        history = train if parts.history is parts.train else _order(parts.history)
+        return replace(self, train=train, liked=history[self.users])
+
+    def rankings(
+        self, system: System, k: int, told: Callable[[int], None] = lambda n: None
+    ) -> list[list[int]]:
+        """Each user's k best items without their history, of the whole catalogue; ties go to the
+        smaller row number. `told` is called with the number of users done.
+        """
+        n, n_items = self.met.shape
+        # At least two blocks, so that BLAS has one thread in each case.
+        step = max(1, min(SCORES_AT_ONCE // n_items, -(-n // 2)))
+        found: list[list[int]] = [[] for _ in range(n)]
+        done, lock = 0, Lock()
+
+        def rank(start: int) -> None:
+            nonlocal done
+            span = slice(start, min(start + step, n))
+            scores = system.scores(self.liked[span])
+            scores[self.met[span].nonzero()] = -np.inf
+            for row, of_user in enumerate(scores, start):
+                found[row] = top_k(of_user, k, of_user > -np.inf).tolist()
+            with lock:
+                done += span.stop - start
+                told(done)
+
+        run_in_threads(lambda: rank, range(0, n, step))
+        return found
+
+
+def relevant_items(test: Interactions, scale: Scale) -> dict[int, dict[int, int]]:
+    """Users to the held-out items that count as a hit, each of grade 1."""
+    counts = np.ones(len(test), dtype=bool)
+    # One rating for everything cannot tell likes from dislikes.
+    if test.ratings is not None and scale is not None and scale[0] < scale[1]:
+        counts = ~(test.ratings <= sum(scale) / 2)  # what was met and not rated counts
+    relevant: dict[int, dict[int, int]] = {}
+    for user, item in zip(test.users[counts].tolist(), test.items[counts].tolist(), strict=True):
+        relevant.setdefault(user, {})[item] = 1
+    return relevant
+
+
+def scale_of(log: Interactions) -> Scale:
+    return None if log.ratings is None else rating_scale(log.ratings)
+
+
+def _order(log: Interactions) -> csr_matrix:
+    assert log.times is not None
+    return log.matrix(places(log, log.times)[0] + 1)
+
+
+def _confidences(log: Interactions, scale: Scale) -> csr_matrix:
+    return log.matrix(confidences(log.ratings, len(log), scale))

@@ -1,0 +1,174 @@
+"""Lesson 2: the dot product as an angle, as a match of a user and a film, and of all pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qkvsearch.attention import cosine_score, dot_score
+from qkvsearch.lessons.course.dot_product.questions import quizzes
+from qkvsearch.lessons.course.embeddings import FILMS, film_names, genres
+from qkvsearch.lessons.messages import mark, say
+from qkvsearch.lessons.own_numbers import refuse
+from qkvsearch.lessons.parts import Formula, Given, Lesson, Matrix, Step, Table, tell
+from qkvsearch.lessons.workbench import Workbench
+
+TITLE = mark("The dot product: how well two rows match")
+GOAL = mark("Read a dot product as an angle and as a match, for one pair and for all.")
+MINUTES = 5
+
+ARROW = np.array([2.0, 0.0])
+# The same length or another, from the same direction to the opposite one.
+OTHERS = np.array([[3.0, 0.0], [2.0, 2.0], [0.0, 3.0], [-1.0, 1.0], [-2.0, 0.0]])
+
+USER_NAMES = (mark("Ana"), mark("Ben"), mark("Chloe"))
+# How much they like each genre of `FILMS`; below 0 is dislike.
+USERS = np.array(
+    [
+        [0.9, -0.3, 0.1, 0.6],
+        [-0.5, 0.9, 0.4, 0.0],
+        [0.2, 0.1, 0.8, -0.4],
+    ]
+)
+
+
+def lesson(given: Given) -> Lesson:
+    refuse(given, "dot-product")
+    turned, first, everyone = angles(), one_user(), all_pairs()
+    return Lesson(
+        name="dot-product",
+        number=2,
+        title=say(TITLE),
+        goal=say(GOAL),
+        minutes=MINUTES,
+        steps=[turned, first, everyone],
+        quizzes=quizzes(turned, everyone, film_names(), user_names()),
+    )
+
+
+def user_names() -> list[str]:
+    return [say(name) for name in USER_NAMES]
+
+
+def angles(arrow: np.ndarray = ARROW, others: np.ndarray = OTHERS) -> Step:
+    """Arrows in the plane against one of them."""
+    products = dot_score(arrow[None], others, scale=1)[0]
+    cosines = cosine_score(arrow[None], others)[0]
+    degrees = np.degrees(np.arccos(np.clip(cosines, -1, 1)))
+    names = [f"b{i + 1}" for i in range(len(others))]
+    table: list[list[str | float]] = [
+        [name, float(degree), float(product)]
+        for name, degree, product in zip(names, degrees, products, strict=True)
+    ]
+    return Step(
+        say("Two arrows and the angle between them"),
+        [
+            tell(
+                "A row of two numbers is an arrow on paper: so far to the right, so far up. Our "
+                "arrow is a = {arrow}. Here are others, turning away from it.",
+                arrow=arrow,
+            ),
+            Matrix(say("arrows b"), others, names, [say("to the right"), say("up")], "key"),
+            Formula(f"a·b = |a|·|b|·cos({say('angle')})"),
+            tell(
+                "The dot product adds the products of the numbers. It is also both lengths, |a| "
+                "and |b|, times the cosine of the angle between the arrows. So it is positive for "
+                "a small angle, 0 for a right angle (90°), and negative beyond."
+            ),
+            Table(
+                say("Angles and dot products with a"),
+                [say("arrow"), say("angle in degrees"), say("a·b")],
+                table,
+            ),
+        ],
+        points=(4,),
+        found={"arrow": arrow, "degrees": degrees, "products": products},
+        code=f"import numpy as np\na = np.array({arrow.tolist()})\n"
+        f"b = np.array({others.tolist()})\nb @ a",
+        result="products",
+    )
+
+
+def one_user(user: np.ndarray = USERS[0], films: np.ndarray = FILMS) -> Step:
+    """Films in the order in which they match a user."""
+    scores = dot_score(user[None], films, scale=1)
+    order = np.argsort(-scores[0], kind="stable")
+    names = film_names()
+    first = films[order[0]]
+    return Step(
+        say("A user and the films"),
+        [
+            tell(
+                "{name} loves action, likes thrills and avoids romance. Written in the same four "
+                "columns as the films, that is a row of numbers, too; below 0 is dislike.",
+                name=user_names()[0],
+            ),
+            Matrix(say("user u"), user[None], [user_names()[0]], genres(), "query"),
+            Matrix(say("films M"), films, names, genres(), "key"),
+            tell(
+                "The dot product of the user and a film is a *score*: what the film has, times how "
+                "much it is liked, added up. For {film} these are {products}, together {score}. It "
+                "comes first, and {last} comes last.",
+                film=names[order[0]],
+                products=user * first,
+                score=scores[0, order[0]],
+                last=names[order[-1]],
+            ),
+            Matrix(say("scores of user u"), scores, [user_names()[0]], names, "score"),
+        ],
+        points=(5,),
+        found={"user": user, "films": films, "scores": scores, "order": order.tolist()},
+        code=f"user = np.array([{user.tolist()}])\nfilms = np.array({films.tolist()})\n"
+        "user @ films.T",
+        result="scores",
+    )
+
+
+def all_pairs(users: np.ndarray = USERS, films: np.ndarray = FILMS) -> Step:
+    """One product of matrices beside two loops."""
+    bench = Workbench(
+        name="match",
+        caption=say("Change what somebody likes, or what a film is, and see who should watch it."),
+        matrices={"queries": users, "keys": films},
+        rows=user_names(),
+        columns=film_names(),
+        widths={"queries": genres(), "keys": genres()},
+        scale=1.0,
+        normalize="none",
+    )
+    scores = bench.steps()["scores"]
+    loops = one_by_one(users, films)
+    return Step(
+        say("All users and all films at once"),
+        [
+            tell(
+                "Put the users in a matrix U, a row each, and the films in a matrix M. Mᵀ is M "
+                "turned on its side, columns for rows. The product U·Mᵀ then has a row for each "
+                "user and a column for each film, and in each cell the dot product of the two."
+            ),
+            Formula("U·Mᵀ"),
+            Matrix(say("users U"), users, user_names(), genres(), "query"),
+            Matrix(say("scores U·Mᵀ"), scores, user_names(), film_names(), "score"),
+            tell(
+                "Going through all pairs one by one gives the same: the largest difference is "
+                "{difference}, which is rounding. (An ending such as e-05 says: move the point "
+                "five places to the left.) In the words of this course, a user asks, so the user's "
+                "row is a *query*; a film can be found by its row, which is a *key*.",
+                difference=np.abs(scores - loops).max(),
+            ),
+            bench,
+        ],
+        points=(6, 5),
+        found={"users": users, "films": films, "scores": scores, "loops": loops},
+        code=f"users = np.array({users.tolist()})\nusers @ films.T",
+        result="scores",
+    )
+
+
+def one_by_one(users: np.ndarray, films: np.ndarray) -> np.ndarray:
+    """Every pair's dot product, number by number: (n_users, n_films)."""
+    scores = np.zeros((len(users), len(films)))
+    for i, user in enumerate(users):
+        for j, film in enumerate(films):
+            for liked, has in zip(user, film, strict=True):
+                scores[i, j] += liked * has
+    return scores

@@ -1,0 +1,238 @@
+"""Lesson 1: one-hot and embedding, a film as four numbers, and arithmetic with words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qkvsearch.attention import cosine_score, dot_score
+from qkvsearch.lessons.course.embeddings.questions import quizzes
+from qkvsearch.lessons.messages import mark, say
+from qkvsearch.lessons.own_numbers import refuse
+from qkvsearch.lessons.parts import Formula, Given, Lesson, Matrix, Step, Table, tell
+from qkvsearch.lessons.workbench import Workbench
+
+TITLE = mark("Embeddings: things as rows of numbers")
+GOAL = mark("Describe a film or a word by a few numbers, so that alike things look alike.")
+MINUTES = 5
+
+GENRES = (mark("action"), mark("romance"), mark("drama"), mark("thrilling"))
+# The first is the film "Spider-Man: No Way Home".
+FILM_NAMES = (mark("Spider-Man"), mark("Car chase"), mark("Love story"), mark("Family"))
+FILMS = np.array(
+    [
+        [0.5, 0.3, 0.15, 0.05],
+        [0.7, 0.0, 0.1, 0.2],
+        [0.05, 0.8, 0.15, 0.0],
+        [0.0, 0.3, 0.7, 0.0],
+    ]
+)
+FILM = FILMS[0]
+
+QUALITIES = (mark("royal"), mark("female"), mark("young"), mark("edible"))
+WORDS = (
+    mark("king"),
+    mark("queen"),
+    mark("man"),
+    mark("woman"),
+    mark("prince"),
+    mark("princess"),
+    mark("boy"),
+    mark("girl"),
+    mark("apple"),
+)
+VECTORS = np.array(
+    [
+        [0.9, 0.1, 0.2, 0.0],
+        [0.85, 0.9, 0.25, 0.05],
+        [0.1, 0.1, 0.3, 0.1],
+        [0.1, 0.85, 0.3, 0.1],
+        [0.8, 0.1, 0.9, 0.0],
+        [0.85, 0.9, 0.9, 0.05],
+        [0.05, 0.1, 0.9, 0.1],
+        [0.1, 0.95, 0.85, 0.1],
+        [0.0, 0.2, 0.1, 1.0],
+    ]
+)
+SHOWN = 5
+
+
+def lesson(given: Given) -> Lesson:
+    refuse(given, "embeddings")
+    hot, one, several = one_hots(), film(), alike()
+    return Lesson(
+        name="embeddings",
+        number=1,
+        title=say(TITLE),
+        goal=say(GOAL),
+        minutes=MINUTES,
+        steps=[hot, one, several, arithmetic()],
+        quizzes=quizzes(hot, one, several, arithmetic("prince", "boy", "girl")),
+    )
+
+
+def words() -> list[str]:
+    return [say(word) for word in WORDS]
+
+
+def genres() -> list[str]:
+    return [say(genre) for genre in GENRES]
+
+
+def film_names() -> list[str]:
+    return [say(name) for name in FILM_NAMES]
+
+
+def one_hots(n: int = len(FILM_NAMES)) -> Step:
+    """n films, each a place of its own."""
+    names = film_names() if n == len(FILM_NAMES) else [str(i + 1) for i in range(n)]
+    one_hot = np.eye(n)
+    products = dot_score(one_hot, one_hot, scale=1)
+    return Step(
+        say("A place in a list: one-hot"),
+        [
+            tell(
+                "A computer compares numbers, so a film has to become numbers. The simplest way "
+                "is a list of all films: a film is a row with a 1 at its own place and 0 "
+                "everywhere else. Such a row is called *one-hot*."
+            ),
+            Matrix(say("one-hot rows"), one_hot, names, names, "input"),
+            tell(
+                "To compare two rows, multiply them number by number and add up the results: that "
+                "is their *dot product*. Here it is for every pair of films. For two different "
+                "films it is always {zero}: to this list, any two films are equally unlike.",
+                zero=products[0, -1],
+            ),
+            Matrix(say("dot products of one-hot rows"), products, names, names, "score"),
+        ],
+        points=(1,),
+        found={"one_hot": one_hot, "products": products},
+        code=f"import numpy as np\none_hot = np.eye({n})\none_hot @ one_hot.T",
+        result="products",
+    )
+
+
+def film(numbers: np.ndarray = FILM) -> Step:
+    """One film's numbers: their sum, the dot product with itself, and the length."""
+    squares, itself = numbers * numbers, float(numbers @ numbers)
+    length = itself**0.5
+    rows: list[list[str | float]] = [
+        [name, float(x), float(square)]
+        for name, x, square in zip(genres(), numbers, squares, strict=True)
+    ]
+    return Step(
+        say("A film as four numbers"),
+        [
+            tell(
+                "Now say what the film is *like*. The film “Spider-Man: No Way Home” is so much "
+                "action, so much romance, and so on: {film}. Such a row is an *embedding*. These "
+                "four numbers are shares of the whole, so they add up to {total}.",
+                film=numbers,
+                total=numbers.sum(),
+            ),
+            Table(
+                say("The film, and the dot product with itself"),
+                [say("genre"), say("number"), say("number × number")],
+                [*rows, [say("together"), float(numbers.sum()), itself]],
+            ),
+            tell(
+                "The dot product of the film with itself is {itself}. Its square root, {length}, "
+                "is the *length* of the row, if you think of it as an arrow.",
+                itself=itself,
+                length=length,
+            ),
+        ],
+        points=(2,),
+        found={
+            "film": numbers,
+            "sum": float(numbers.sum()),
+            "self_product": itself,
+            "length": length,
+        },
+        code=f"film = np.array({numbers.tolist()})\nfilm @ film",
+        result="self_product",
+    )
+
+
+def alike() -> Step:
+    """What one-hot rows could not say."""
+    bench = Workbench(
+        name="films",
+        caption=say("Change a film's numbers and see which films it becomes more like."),
+        matrices={"queries": FILMS, "keys": FILMS},
+        rows=film_names(),
+        columns=film_names(),
+        widths={"queries": genres(), "keys": genres()},
+        scale=1.0,
+        normalize="none",
+    )
+    products = bench.steps()["scores"]
+    return Step(
+        say("Embeddings know what is alike"),
+        [
+            tell(
+                "Four films, each as four numbers. Compare them as before, by dot products: what "
+                "was zero for every two films now says how much they have in common. The first "
+                "film shares {near} with the second, and {far} with the fourth. Large numbers make "
+                "large products, so a film may match another more than itself; the next step takes "
+                "the lengths out.",
+                near=products[0, 1],
+                far=products[0, 3],
+            ),
+            Matrix(say("films M"), FILMS, film_names(), genres(), "input"),
+            Matrix(
+                say("dot products of embeddings"), products, film_names(), film_names(), "score"
+            ),
+            bench,
+        ],
+        points=(1, 2),
+        found={"films": FILMS, "products": products},
+        code=f"films = np.array({FILMS.tolist()})\nfilms @ films.T",
+        result="products",
+    )
+
+
+def arithmetic(
+    a: str = "king", b: str = "man", c: str = "woman", vectors: np.ndarray = VECTORS
+) -> Step:
+    """a − b + c, and which words point the same way."""
+    places = [WORDS.index(word) for word in (a, b, c)]
+    target = vectors[places[0]] - vectors[places[1]] + vectors[places[2]]
+    cosines = cosine_score(target[None], vectors)[0]
+    order = [int(i) for i in np.argsort(-cosines, kind="stable") if i not in places]
+    named, sum_of = words(), " − ".join(say(word) for word in (a, b)) + " + " + say(c)
+    return Step(
+        say("Arithmetic with words"),
+        [
+            tell(
+                "Words can have embeddings, too. These were written by hand so that the columns "
+                "have names; a computer learns them from text, and its columns have none. The "
+                "*cosine* of two rows is their dot product divided by both lengths: it compares "
+                "directions, and is at most 1."
+            ),
+            Matrix(say("words"), vectors, named, [say(q) for q in QUALITIES], "input"),
+            Formula(f"{sum_of} = ?"),
+            tell(
+                "Take the first word, subtract the second, add the third: {target}. Of the other "
+                "words, *{nearest}* points most nearly the same way.",
+                target=target,
+                nearest=named[order[0]],
+            ),
+            Table(
+                say("Nearest to the result"),
+                [say("word"), say("cosine")],
+                [[named[i], float(cosines[i])] for i in order[:SHOWN]],
+            ),
+        ],
+        points=(3,),
+        found={
+            "target": target,
+            "cosines": cosines,
+            "neighbours": [WORDS[i] for i in order],
+            "cosine": float(cosines[order[0]]),
+        },
+        code="from qkvsearch.attention import cosine_score\n"
+        f"words = np.array({vectors.tolist()})\n"
+        f"target = words[{places[0]}] - words[{places[1]}] + words[{places[2]}]\n"
+        "cosine_score(target[None], words)[0]",
+        result="cosines",
+    )

@@ -1,0 +1,294 @@
+"""Lesson 10: attention without weights, with weights, how they are learned, and a real model."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qkvsearch.attention import attention, dot_score, softmax
+from qkvsearch.attention.gradients import attention_vjp, mean_squared_error
+from qkvsearch.attention.layers import Linear, gaussian
+from qkvsearch.attention.symbols import numbered
+from qkvsearch.attention.trace import trace, trace_self_attention
+from qkvsearch.attention.training import Adam
+from qkvsearch.lessons.course.learning import at_work
+from qkvsearch.lessons.course.learning.questions import quizzes
+from qkvsearch.lessons.course.self_attention import W_KEY, W_QUERY, W_VALUE, X
+from qkvsearch.lessons.messages import mark, say
+from qkvsearch.lessons.own_numbers import refuse
+from qkvsearch.lessons.parts import Curve, Formula, Given, Lesson, Matrix, Step, Table, tell
+from qkvsearch.lessons.workbench import Workbench
+
+TITLE = mark("Learning, and a real transformer")
+GOAL = mark("See where the weight matrices come from, and what a trained model does with them.")
+MINUTES = 5
+
+# Their scores are not symmetric, so that a row can be told from a column.
+FEW = np.array([[1, 0], [0, 2], [1, 1]], dtype=float)
+FEW_QUERY = np.array([[1, 2], [0, 1]], dtype=float)
+FEW_KEY = np.array([[1, 0], [1, 1]], dtype=float)
+FEW_VALUE = np.array([[2, 0], [1, 1]], dtype=float)
+
+# The task: sequences of TOKENS vectors, WIDTH numbers each and then where the token stands.
+SEQUENCES, TOKENS, WIDTH = 32, 4, 2
+ROUNDS, LEARNING_RATE, DEVIATION = 150, 0.1, 0.1
+
+
+def lesson(given: Given) -> Lesson:
+    refuse(given, "learning", "sentence", "encoder")
+    steps = [no_weights(), still_x(), columns(), learned()]
+    return Lesson(
+        name="learning",
+        number=10,
+        title=say(TITLE),
+        goal=say(GOAL),
+        minutes=MINUTES,
+        steps=[*steps, at_work.by_hand(), at_work.real(given)],
+        quizzes=quizzes(*(step.found for step in steps)),
+    )
+
+
+def no_weights(x: np.ndarray = X) -> Step:
+    """softmax(XXᵀ/√d)X, and the same with three identity matrices, on a workbench."""
+    identity, letters = np.eye(x.shape[1]), "abcdefgh"[: len(x)]
+    bench = Workbench(
+        name="identity",
+        caption=say("The matrices do nothing yet. Change one, and watch what is looked at."),
+        matrices={"inputs": x, "w_query": identity, "w_key": identity, "w_value": identity},
+        rows=letters,
+        columns=letters,
+    )
+    steps, outputs = trace(x, x, x), bench.steps()["outputs"]
+    apart = float(np.abs(outputs - steps["outputs"].array).max())
+    return Step(
+        say("Attention without anything to learn"),
+        [
+            tell(
+                "Attention works without any weight matrices. The inputs X themselves are queries, "
+                "keys and values; d, their width, is {d}.",
+                d=x.shape[1],
+            ),
+            Formula("softmax(X·Xᵀ/√d)·X"),
+            Matrix(say("inputs X"), x, letters, numbered(x.shape[1]), "input"),
+            Matrix.of(steps["weights"], say("weights")),
+            Matrix.of(steps["outputs"], say("outputs")),
+            tell(
+                "An *identity* matrix, 1 on the diagonal and 0 elsewhere, changes no vector. With "
+                "identities for W_Q, W_K and W_V the outputs differ by {apart}.",
+                apart=apart,
+            ),
+            bench,
+        ],
+        points=(16,),
+        found={"outputs": steps["outputs"].array, "projected": outputs, "apart": apart},
+        code="import numpy as np\nfrom qkvsearch.attention import attention, softmax\n"
+        f"X = np.array({x.tolist()})\nattention(X, X, X)\n"
+        "softmax(X @ X.T / np.sqrt(X.shape[1])) @ X",
+        result="outputs",
+    )
+
+
+def still_x(
+    x: np.ndarray = X,
+    w_query: np.ndarray = W_QUERY,
+    w_key: np.ndarray = W_KEY,
+    w_value: np.ndarray = W_VALUE,
+) -> Step:
+    """Three `Linear` layers on one X; what they make is still a row for each token."""
+    queries, keys, values = (Linear(w.T)(x) for w in (w_query, w_key, w_value))
+    outputs = attention(queries, keys, values)
+    arrays = {"X": x, "W_Q": w_query, "W_K": w_key, "W_V": w_value, "Q": queries, "K": keys}
+    shapes = {name: a.shape for name, a in {**arrays, "V": values, "outputs": outputs}.items()}
+    names = {**{name: name for name in shapes}, "outputs": say("outputs")}
+    return Step(
+        say("Three layers, and still X"),
+        [
+            tell(
+                "Without weight matrices a word can only ask for what it is itself. Three *linear "
+                "layers*, one product of matrices each, make queries, keys and values of the same "
+                "X. Each is still X, seen for a purpose: a row a token, in the same order."
+            ),
+            Formula("Q = X·W_Q    K = X·W_K    V = X·W_V"),
+            Table(
+                say("Shapes"),
+                [say("matrix"), say("rows"), say("columns")],
+                [[names[name], *shape] for name, shape in shapes.items()],
+            ),
+            Matrix(
+                say("outputs"),
+                outputs,
+                list("abcdefgh")[: len(x)],
+                numbered(outputs.shape[1]),
+                "output",
+            ),
+        ],
+        points=(17,),
+        found={"shapes": shapes, "outputs": outputs},
+        code=f"W_Q = np.array({w_query.tolist()})\nW_K = np.array({w_key.tolist()})\n"
+        f"W_V = np.array({w_value.tolist()})\nattention(X @ W_Q, X @ W_K, X @ W_V)",
+        result="outputs",
+    )
+
+
+def turned(
+    i: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A = KᵀQ, its softmax by column A′, and O = VA′.
+
+    i (d_in, n), an input a column; w_query, w_key (d, d_in), w_value (dv, d_in) -> (n, n), (n, n),
+    (dv, n).
+    """
+    q, k, v = (w @ i for w in (w_query, w_key, w_value))
+    scores = dot_score(k.T, q.T, scale=1)
+    weights = softmax(scores, axis=0)
+    return scores, weights, v @ weights
+
+
+def columns(
+    x: np.ndarray = FEW,
+    w_query: np.ndarray = FEW_QUERY,
+    w_key: np.ndarray = FEW_KEY,
+    w_value: np.ndarray = FEW_VALUE,
+) -> Step:
+    """The formula with one input a column, beside the row form's trace."""
+    steps = trace_self_attention(x, w_query, w_key, w_value, scale=1)
+    scores, weights, outputs = turned(x.T, *(w.T for w in (w_query, w_key, w_value)))
+    rows = {name: steps[name].array for name in ("scores", "weights", "outputs")}
+    pairs = zip((scores, weights, outputs), rows.values(), strict=True)
+    apart = max(float(np.abs(column.T - row).max()) for column, row in pairs)
+    n = range(1, len(x) + 1)
+    names = np.array([[f"α{column},{row}" for column in n] for row in n])
+    tokens = steps["inputs"].rows
+    keys, queries = [f"k {token}" for token in tokens], [f"q {token}" for token in tokens]
+    return Step(
+        say("The same in columns"),
+        [
+            tell(
+                "Some books write an input as a *column*: I is X turned on its side, and a matrix "
+                "stands before it. W^q, W^k and W^v are our W_Q, W_K and W_V, turned. To keep the "
+                "matrices small, the numbers are others than in the step before."
+            ),
+            Formula("Q = W^q·I    K = W^k·I    V = W^v·I    A = Kᵀ·Q    O = V·A′"),
+            tell(
+                "A′ is the softmax of A, column by column; √d is left out here. α1,2 is the score "
+                "of the first query for the second key. In A it stands in row 2, column 1: a "
+                "*column* of A is a query. Turned back, A, A′ and O differ from the scores, "
+                "weights and outputs of the rows' form by {apart} at most.",
+                apart=apart,
+            ),
+            Matrix("I", x.T, numbered(x.shape[1]), tokens, "input"),
+            Matrix("W^q", w_query.T, numbered(w_query.shape[1]), numbered(x.shape[1]), "weight"),
+            Matrix("W^k", w_key.T, numbered(w_key.shape[1]), numbered(x.shape[1]), "weight"),
+            Matrix("A", scores, keys, queries, "score", symbols=names),
+            Matrix("A′", weights, keys, queries, "weights"),
+            Matrix("O", outputs, numbered(len(outputs)), list(tokens), "output"),
+        ],
+        points=(31, 32),
+        found={
+            "A": scores,
+            "names": names,
+            "weights": weights,
+            "O": outputs,
+            "rows": rows,
+            "apart": apart,
+        },
+        code=f"I = np.array({x.T.tolist()})\nQ = np.array({w_query.T.tolist()}) @ I\n"
+        f"K = np.array({w_key.T.tolist()}) @ I\nV = np.array({w_value.T.tolist()}) @ I\n"
+        "A = K.T @ Q\nV @ softmax(A, axis=0)",
+        result="O",
+    )
+
+
+# --- learning ---
+
+
+def task(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Inputs (SEQUENCES, TOKENS, WIDTH + TOKENS), and what to give back: the numbers of the token
+    before, (SEQUENCES, TOKENS, WIDTH); the first token's is the last.
+    """
+    content = np.random.default_rng(seed).normal(size=(SEQUENCES, TOKENS, WIDTH))
+    places = np.broadcast_to(np.eye(TOKENS), (SEQUENCES, TOKENS, TOKENS))
+    return np.concatenate([content, places], axis=2), np.roll(content, 1, axis=1)
+
+
+def train(
+    x: np.ndarray, target: np.ndarray, rounds: int = ROUNDS
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], list[float]]:
+    """The three matrices as they were drawn, as they were learned, and the loss of each round."""
+    rng = np.random.default_rng(1)
+    widths = {"query": TOKENS, "key": TOKENS, "value": WIDTH}
+    w = {name: gaussian((x.shape[-1], d), rng, DEVIATION) for name, d in widths.items()}
+    drawn = {name: array.copy() for name, array in w.items()}
+    optimizer, losses = Adam(LEARNING_RATE), []
+    for _ in range(rounds):
+        outputs, pull = attention_vjp(x @ w["query"], x @ w["key"], x @ w["value"])
+        loss, gradient = mean_squared_error(outputs, target)
+        by, inputs = pull(gradient), x.reshape(-1, x.shape[-1]).T
+        optimizer.step(
+            w, {name: inputs @ getattr(by, name).reshape(-1, d) for name, d in widths.items()}
+        )
+        losses.append(loss)
+    return drawn, w, losses
+
+
+TRAINING = f"""\
+from qkvsearch.attention.gradients import attention_vjp, mean_squared_error
+from qkvsearch.attention.training import Adam
+rng = np.random.default_rng(0)
+content = rng.normal(size=({SEQUENCES}, {TOKENS}, {WIDTH}))
+places = np.broadcast_to(np.eye({TOKENS}), ({SEQUENCES}, {TOKENS}, {TOKENS}))
+x, target = np.concatenate([content, places], axis=2), np.roll(content, 1, axis=1)
+rng, widths = np.random.default_rng(1), {{"query": {TOKENS}, "key": {TOKENS}, "value": {WIDTH}}}
+w = {{name: rng.normal(0, {DEVIATION}, ({WIDTH + TOKENS}, d)) for name, d in widths.items()}}
+optimizer, losses = Adam({LEARNING_RATE}), []
+for _ in range({ROUNDS}):
+    outputs, pull = attention_vjp(x @ w["query"], x @ w["key"], x @ w["value"])
+    loss, gradient = mean_squared_error(outputs, target)
+    by = pull(gradient)
+    steps = {{name: np.einsum("sni,snj->ij", x, getattr(by, name)) for name in w}}
+    optimizer.step(w, steps)
+    losses.append(loss)
+attention(*(x[0] @ w[name] for name in w), return_weights=True)[1]"""
+
+
+def learned() -> Step:
+    """Weights before and after learning; `losses` tells how wrong it was on the way."""
+    x, target = task()
+    drawn, w, losses = train(x, target)
+    before, after = (
+        attention(*(x[0] @ part for part in matrices.values()), return_weights=True)[1]
+        for matrices in (drawn, w)
+    )
+    tokens = numbered(TOKENS)
+    return Step(
+        say("The matrices are learned"),
+        [
+            tell(
+                "Nobody writes W_Q, W_K and W_V by hand. They start as small random numbers. The "
+                "task here: give back the {width} numbers of the token *before*; the first token "
+                "gives those of the last. An input is its own numbers and where it stands.",
+                width=WIDTH,
+            ),
+            tell(
+                "The *loss* is the mean square of what is wrong. Its gradient says, for every "
+                "number of the three matrices, which way makes the loss larger; each is moved a "
+                "little the other way. In {rounds} rounds it falls from {first} to {last}.",
+                rounds=len(losses),
+                first=losses[0],
+                last=losses[-1],
+            ),
+            Curve(say("loss"), say("rounds"), np.array(losses)),
+            Matrix(say("weights at the start"), before, tokens, tokens, "weights"),
+            Matrix(say("weights, learned"), after, tokens, tokens, "weights"),
+            Matrix(
+                say("W_V, learned"), w["value"], numbered(len(w["value"])), ("1", "2"), "weight"
+            ),
+            tell(
+                "Nobody said so, but every token has learned to look at the one before, and W_V "
+                "has learned to hand on a token's own numbers and to leave out its place."
+            ),
+        ],
+        points=(33,),
+        found={"losses": losses, "drawn": drawn, "w": w, "before": before, "weights": after},
+        code=TRAINING,
+        result="weights",
+    )

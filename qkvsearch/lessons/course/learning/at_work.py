@@ -1,0 +1,217 @@
+"""Lesson 10, attention at work: "it" in a sentence, by vectors made by hand and by a real model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from qkvsearch.attention import attention
+from qkvsearch.errors import QkvError
+from qkvsearch.lessons.course.context.outputs import ANIMAL, meanings
+from qkvsearch.lessons.messages import say
+from qkvsearch.lessons.parts import Given, Step, Table, Text, tell
+from qkvsearch.texts.analysis import STOP_WORDS, fold
+from qkvsearch.texts.encoded_text import EncodedText, pretrained, read
+from qkvsearch.texts.focus import focus, is_word
+from qkvsearch.texts.pretrained.fetch import find
+
+SENTENCE = " ".join(ANIMAL)
+WORD, TARGET = "it", "animal"
+# The strongest looks that are listed.
+MOST = 6
+
+
+def by_hand(x: np.ndarray | None = None) -> Step:
+    """Where *it* looks, by the vectors made by hand of the lesson before."""
+    x = meanings() if x is None else x
+    weights = attention(x, x, x, return_weights=True)[1][ANIMAL.index(WORD)]
+    order = np.argsort(-weights, kind="stable")
+    top = [ANIMAL[j] for j in order]
+    return Step(
+        say("What does it look at?"),
+        [
+            tell(
+                'Take "{sentence}". What is "it"? By the vectors that were made by hand, "it" '
+                'looks most at "{first}", "{second}" and "{third}": at itself and at the two '
+                "things that it could be.",
+                sentence=SENTENCE,
+                first=top[0],
+                second=top[1],
+                third=top[2],
+            ),
+            Table(
+                say('Weights of "it", made by hand'),
+                [say("word"), say("weight")],
+                [[top[k], float(weights[order[k]])] for k in range(MOST)],
+            ),
+        ],
+        points=(14,),
+        found={"top": top, "weights": weights},
+        code=f"words = {SENTENCE!r}.split()\nX = np.array({x.tolist()})\n"
+        "weights = attention(X, X, X, return_weights=True)[1]\n"
+        f"weights[words.index({WORD!r})]",
+        result="weights",
+    )
+
+
+# --- what is installed ---
+
+
+def real(given: Given) -> Step:
+    """The same question to an encoder: the one that is given, or the best that is installed."""
+    name, encoder, problem = encoder_for(given.encoder)
+    if encoder is None:
+        return _nothing_here(problem)
+    sentence = SENTENCE if given.sentence is None else given.sentence
+    reading = read(encoder, sentence)
+    word = looking(reading)
+    target = TARGET if given.sentence is None else None
+    at = focus(reading, word, target)
+    i, j = reading.position(word), reading.position(at.shown.key)
+    vectors = reading.word_vectors()[:, [i, j]]
+    lengths = np.linalg.norm(vectors, axis=2).prod(axis=1)
+    cosines = vectors.prod(axis=1).sum(axis=1) / np.where(lengths > 0, lengths, 1)
+    found = {
+        "encoder": name,
+        "word": word,
+        "target": at.shown.key,
+        "heads": reading.word_weights()[:, :, i, j],
+        "cosines": cosines,
+        "row": at.row,
+        "words": at.words,
+        "layer": at.shown.layer,
+        "head": at.shown.head,
+        "weight": at.shown.weight,
+    }
+    told = _of_layers(found) if reading.has_layers else _of_the_table(found, problem)
+    return Step(
+        say("A real transformer at work"),
+        [
+            tell('What does "{word}" look at in "{sentence}"?', word=word, sentence=sentence),
+            *told,
+            _looks(found),
+        ],
+        points=(14,),
+        found=found,
+        code="from qkvsearch.texts.encoded_text import pretrained, read\n"
+        f"reading = read(pretrained({name!r}), {sentence!r})\n"
+        f"i, j = reading.position({word!r}), reading.position({at.shown.key!r})\n"
+        "reading.word_weights()[:, :, i, j]",
+        result="heads",
+    )
+
+
+def encoder_for(name: str | None) -> tuple[str, Any, str]:
+    """A name, its encoder or None for nothing installed, and why a better one is not used.
+
+    Raises `QkvError` where the encoder asked for is not installed; one that was not asked for and
+    cannot be read is passed over.
+    """
+    if name is not None:
+        return name, pretrained(name), ""
+    problem = ""
+    for choice in ("minilm", "static"):
+        if find(choice) is None:
+            continue
+        try:
+            return choice, pretrained(choice), problem
+        except QkvError as error:
+            problem = str(error)
+    return "", None, problem
+
+
+def looking(reading: EncodedText) -> str:
+    """The word to ask about: *it* where it stands there, else the last that says something."""
+    words = [word for word in reading.words if is_word(word)]
+    if not words:
+        raise QkvError("--sentence has no words to look at one another: give it two or more")
+    if WORD in map(fold, words):
+        return words[[fold(word) for word in words].index(WORD)]
+    return ([word for word in words if fold(word) not in STOP_WORDS] or words)[-1]
+
+
+def _nothing_here(problem: str) -> Step:
+    return Step(
+        say("A real transformer at work"),
+        [
+            tell(
+                "No pretrained model is installed here, so this lesson ends with the vectors made "
+                "by hand. `qkvsearch model fetch minilm` brings a transformer of six layers, and "
+                "`pip install 'qkvsearch[encoders]'` what reads it, with a table of word vectors."
+            ),
+            *_reason(problem),
+        ],
+        points=(14,),
+        found={"encoder": ""},
+    )
+
+
+def _reason(problem: str) -> list[Text]:
+    return [tell("One is here but cannot be read: {problem}", problem=problem)] if problem else []
+
+
+def _of_layers(found: dict[str, Any]) -> list[Text | Table]:
+    """The head of each layer that looks most from the word to the target, and their cosine."""
+    heads, cosines = found["heads"], found["cosines"]
+    rows = [[n, int(row.argmax()), float(row.max())] for n, row in enumerate(heads)]
+    return [
+        tell(
+            "This is {encoder}, a transformer of {n_layers} layers, in each {n_heads} *heads*: "
+            "attentions side by side, each with matrices of its own, learned from texts. They are "
+            "counted from 0. [CLS] and [SEP] are signs that it puts at both ends of a text.",
+            encoder=found["encoder"],
+            n_layers=len(heads),
+            n_heads=heads.shape[1],
+        ),
+        tell(
+            'Head {head} of layer {layer} looks most from "{word}" to "{target}", with weight '
+            "{weight}. The cosine of the two words' vectors was {before} before any layer, and is "
+            "{after} after the last: so far do the layers move a vector by its context.",
+            word=found["word"],
+            target=found["target"],
+            head=found["head"],
+            layer=found["layer"],
+            weight=found["weight"],
+            before=cosines[0],
+            after=cosines[-1],
+        ),
+        Table(
+            say(
+                'From "{word}" to "{target}", the head that looks most',
+                word=found["word"],
+                target=found["target"],
+            ),
+            [say("layer"), say("head"), say("weight"), say("cosine after")],
+            [[*row, float(cosine)] for row, cosine in zip(rows, cosines[1:], strict=True)],
+        ),
+    ]
+
+
+def _of_the_table(found: dict[str, Any], problem: str) -> list[Text | Table]:
+    """What attention without weights makes of vectors that know no sentence."""
+    return [
+        *_reason(problem),
+        tell(
+            "This is no transformer but the *static* table: one vector a word, learned from texts, "
+            "the same in every sentence. Attention over it has no weight matrices of its own, so "
+            'words look at words of like meaning. The weight from "{word}" to "{target}" is '
+            "{weight}.",
+            word=found["word"],
+            target=found["target"],
+            weight=found["weight"],
+        ),
+        tell(
+            "`qkvsearch model fetch minilm` brings a transformer, whose layers and heads were "
+            "learned; then this step shows what they look at."
+        ),
+    ]
+
+
+def _looks(found: dict[str, Any]) -> Table:
+    order = np.argsort(-found["row"], kind="stable")[:MOST]
+    return Table(
+        say('Where "{word}" looks most', word=found["word"]),
+        [say("word"), say("weight")],
+        [[found["words"][j], float(found["row"][j])] for j in order],
+    )

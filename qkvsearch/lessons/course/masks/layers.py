@@ -1,0 +1,288 @@
+"""Lesson 8, beyond one layer and one sentence: batches, passes of a decoder, layers, the order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from qkvsearch.attention.functional import attention
+from qkvsearch.attention.layers.basic import FeedForward, LayerNorm, Linear
+from qkvsearch.attention.layers.transformer import Decoder, Encoder
+from qkvsearch.attention.masks import padding_mask
+from qkvsearch.lessons.course.masks.one_layer import raised, visible
+from qkvsearch.lessons.messages import say
+from qkvsearch.lessons.parts import Matrix, Step, Table, tell
+from qkvsearch.lessons.workbench import Workbench
+
+QUESTION, ANSWER, START = ("How", "are", "you"), ("cómo", "estás", "<end>"), "<start>"
+WIDTH, MOST = 4, 10
+
+
+def batches(bench: Workbench) -> Step:
+    """Sentences of unequal length, padded with the last token, beside each of them alone."""
+    q, k, v = (bench.steps()[name] for name in ("queries", "keys", "values"))
+    n = len(q) - 1
+    lengths = [n, 1, 2]
+    places = np.where(padding_mask(lengths), np.arange(n), n)
+    batch = q[places], k[places], v[places]
+    hidden = padding_mask(lengths)[:, None]
+    padded, unmasked = attention(*batch, mask=hidden), attention(*batch)
+    rows: list[list[str | float]] = []
+    differences = []
+    for i, length in enumerate(lengths):
+        alone = attention(q[:length], k[:length], v[:length])
+        off = [float(np.abs(a[i, :length] - alone).max()) for a in (padded, unmasked)]
+        differences.append(off)
+        words = [bench.rows[place] for place in places[i]]
+        rows.append([" ".join(words), float(length), *off])
+    return Step(
+        say("Why pad at all"),
+        [
+            tell(
+                "Computers are quick at one large product and slow at many small ones. So {n} "
+                "sentences of {lengths} tokens become one block, a *batch*, filled up with {pad}. "
+                "Does a sentence get the same outputs as it would alone?",
+                n=len(lengths),
+                lengths=lengths,
+                pad=bench.rows[-1],
+            ),
+            Table(
+                say("A batch: the largest difference to the sentence alone"),
+                [say("sentence"), say("tokens"), say("with the mask"), say("without it")],
+                rows,
+            ),
+            tell(
+                "With the mask, the padding is as good as absent: but for rounding, a sentence "
+                "comes out as it does alone. Without it, every sentence that was filled up comes "
+                "out differently."
+            ),
+        ],
+        points=(55,),
+        found={"padded": padded, "differences": np.array(differences)},
+        code=f"lengths = {lengths}\nplaces = np.where(padding_mask(lengths), "
+        "np.arange(len(X) - 1), len(X) - 1)\n"
+        "attention(Q[places], K[places], V[places], mask=padding_mask(lengths)[:, None])",
+        result="padded",
+    )
+
+
+# --- a decoder ---
+
+
+def written(
+    decoder: Decoder, source: np.ndarray, vectors: np.ndarray, last: Linear
+) -> tuple[list[str], np.ndarray]:
+    """The words that the decoder writes, and the row (words, d) that each was chosen by.
+
+    vectors (3, d): of <start> and of the words that may be written, without <end>.
+    """
+    given, rows = vectors[:1], []
+    words: list[str] = []
+    while words[-1:] != [ANSWER[-1]] and len(words) < MOST:
+        rows.append(decoder(given, source)[-1])
+        words.append(ANSWER[int(last(rows[-1]).argmax())])
+        given = np.concatenate([given, vectors[1 + ANSWER.index(words[-1]) :][:1]])
+    return words, np.array(rows)
+
+
+def passes() -> Step:
+    """Writing a sentence takes a pass a word, learning it one: the mask makes the rows equal."""
+    rng = np.random.default_rng(0)
+    source, vectors = rng.normal(size=(len(QUESTION), WIDTH)), rng.normal(size=(3, WIDTH))
+    decoder = Decoder.create(2, WIDTH, 2, 2 * WIDTH, rng=0, dtype=np.float64)
+    whole = decoder(vectors, source)
+    last = Linear(np.linalg.pinv(whole).T)  # fitted to this one sentence: a row a word
+    words, one_by_one = written(decoder, source, vectors, last)
+    seen = decoder(vectors, source, is_causal=False)
+    tokens, columns = (START, *ANSWER[:-1]), [str(j + 1) for j in range(WIDTH)]
+    return Step(
+        say("One pass instead of many"),
+        [
+            tell(
+                "“{question}” → {answer}. To *write* it, a decoder runs once a word, each time "
+                "on all that is written: {n} passes. {start} stands for nothing written yet, "
+                "{end} for the end. Its weights are random here; a last layer was fitted to choose "
+                "these words.",
+                question=" ".join(QUESTION),
+                answer=say(", ").join(words),
+                n=len(words),
+                start=START,
+                end=ANSWER[-1],
+            ),
+            Matrix(say("last row of each pass"), one_by_one, tokens, columns, "output"),
+            Matrix(say("one pass with the look-ahead mask"), whole, tokens, columns, "output"),
+            tell(
+                "To *learn* it, the whole answer is known. One pass over it gives all the rows at "
+                "once (largest difference {same}), because under the mask a row sees just what was "
+                "written before. Without the mask it would see the answer (difference {seen}).",
+                same=np.abs(one_by_one - whole).max(),
+                seen=np.abs(seen - whole).max(),
+            ),
+        ],
+        points=(58,),
+        found={
+            "words": words,
+            "passes": len(one_by_one),
+            "rows": one_by_one,
+            "whole": whole,
+            "without": seen,
+        },
+        code="from qkvsearch.attention.layers.transformer import Decoder, Encoder\n"
+        "rng = np.random.default_rng(0)\n"
+        f"source, target = rng.normal(size=(3, {WIDTH})), rng.normal(size=(3, {WIDTH}))\n"
+        f"decoder = Decoder.create(2, {WIDTH}, 2, {2 * WIDTH}, rng=0, dtype=np.float64)\n"
+        "np.array([decoder(target[:n], source)[-1] for n in (1, 2, 3)])",
+        result="rows",
+    )
+
+
+# --- layers ---
+
+
+def encoder(width: int) -> Encoder:
+    """Two layers with random weights, the same every time."""
+    return Encoder.create(2, width, 1, 2 * width, rng=0, dtype=np.float64)
+
+
+def through(tokens: np.ndarray, seen: np.ndarray, masked: int) -> np.ndarray:
+    """The outputs of both layers, where so many of them, from the first, have the mask `seen`."""
+    for i, layer in enumerate(encoder(tokens.shape[1]).layers):
+        tokens = layer(tokens, mask=seen if i < masked else None)
+    return tokens
+
+
+def every_layer(bench: Workbench) -> Step:
+    """How far the words move with the padding, as it is hidden in two layers, in one, in none."""
+    x = bench.matrices["inputs"]
+    seen = visible(bench, "padding")
+    moved = {}
+    for name, masked in (("both", 2), ("first", 1), ("none", 0)):
+        before, after = (through(tokens, seen, masked) for tokens in (x, raised(x, len(x) - 1)))
+        moved[name] = np.abs(after - before).max(axis=1)[:-1]
+    titles = {
+        "both": say("in both layers"),
+        "first": say("in the first only"),
+        "none": say("in none"),
+    }
+    return Step(
+        say("In every layer"),
+        [
+            tell(
+                "Two layers of a transformer's encoder, the second on the outputs of the first, "
+                "with random weights. 1 is added to the first number of {last}, the padding. How "
+                "far do the words move?",
+                last=bench.rows[-1],
+            ),
+            Table(
+                say("where padding is hidden, and how far the outputs move"),
+                [say("padding hidden"), *bench.rows[:-1]],
+                [[titles[name], *map(float, far)] for name, far in moved.items()],
+            ),
+            tell(
+                "After the first layer, row {last} is still the padding's: its query made it. "
+                "Unless the second layer hides it again, the words read it there. On average they "
+                "move by {first} with one mask, by {none} with none, by {both} with both.",
+                last=bench.rows[-1],
+                first=moved["first"].mean(),
+                none=moved["none"].mean(),
+                both=moved["both"].mean(),
+            ),
+        ],
+        points=(60,),
+        found={"moved": moved, "first": moved["first"]},
+        code="layers = Encoder.create(2, X.shape[1], 1, 2 * X.shape[1], rng=0, dtype=np.float64)"
+        ".layers\nchanged = X.copy()\nchanged[-1, 0] += 1\n"
+        "before, after = (layers[1](layers[0](x, mask=keep)) for x in (X, changed))\n"
+        "np.abs(after - before).max(axis=1)[:-1]",
+        result="first",
+    )
+
+
+def order_stays(bench: Workbench) -> Step:
+    """Every layer gives row i for row i: what was last stays last."""
+    x = bench.matrices["inputs"].astype(float)
+    n, d = x.shape
+    hidden = visible(bench, "padding")
+    layers: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+        say("self-attention"): lambda x: bench.steps({"inputs": x}, mask="padding")["outputs"],
+        say("encoder"): lambda x: np.asarray(encoder(d)(x, mask=hidden)),
+        say("linear layer"): Linear.create(d, d, rng=0, dtype=np.float64),
+        say("norm layer"): LayerNorm.create(d, dtype=np.float64),
+        say("feed forward"): FeedForward.create(d, 2 * d, rng=0, dtype=np.float64),
+    }
+    rows = {
+        name: np.abs(layer(raised(x, n - 1)) - layer(x)).max(axis=1)
+        for name, layer in layers.items()
+    }
+    return Step(
+        say("The order stays"),
+        [
+            tell(
+                "How does the second layer know which row to hide? Layers never move a row: row "
+                "number {n} of the outputs belongs to token number {n}, however often. Now only "
+                "{last} is changed, and the padding is hidden:",
+                n=n,
+                last=bench.rows[-1],
+            ),
+            Table(
+                say("how far each row of the outputs moves"),
+                [say("layer"), *bench.rows],
+                [[name, *map(float, far)] for name, far in rows.items()],
+            ),
+            tell(
+                "Only its own row moves, the last one. A *linear layer* multiplies by a matrix, a "
+                "*norm layer* brings the numbers of a row to one scale, *feed forward* is two "
+                "linear layers; all of them take a row at a time. So one mask serves every layer."
+            ),
+        ],
+        points=(61,),
+        found={"moved": np.array(list(rows.values())), "attention": next(iter(rows.values()))},
+        code="np.abs(outputs(changed, keep) - outputs(X, keep)).max(axis=1)",
+        result="attention",
+    )
+
+
+def no_mixing(bench: Workbench) -> Step:
+    """The weights meet one row at a time; attention in another order gives another order."""
+    x = bench.matrices["inputs"]
+    names = ("queries", "keys", "values")
+    before, after = bench.steps(mask="none"), bench.steps({"inputs": raised(x, 1)}, mask="none")
+    moved = {name: np.abs(after[name] - before[name]).max(axis=1) for name in names}
+    titles = (say("queries Q"), say("keys K"), say("values V"))
+    order = [*range(1, len(x)), 0]
+    turned = bench.steps({"inputs": x[order]}, mask="none")["outputs"]
+    difference = float(np.abs(turned - before["outputs"][order]).max())
+    return Step(
+        say("The weights never mix tokens"),
+        [
+            tell(
+                "Each row is multiplied by the weight matrices on its own. Add 1 to the first "
+                "number of {second}, and of Q, K and V only its rows move:",
+                second=bench.rows[1],
+            ),
+            Table(
+                say("how far each row moves"),
+                ["", *bench.rows],
+                [[t, *map(float, moved[name])] for t, name in zip(titles, names, strict=True)],
+            ),
+            tell(
+                "Tokens meet in one place only, in the scores. With no mask, even there the order "
+                "does not matter: put the tokens in the order {order}, and the same outputs come "
+                "in that order (difference {difference}).",
+                order=say(", ").join(bench.rows[place] for place in order),
+                difference=difference,
+            ),
+            Matrix(
+                say("outputs in the new order"),
+                turned,
+                [bench.rows[place] for place in order],
+                [str(j + 1) for j in range(turned.shape[1])],
+                "output",
+            ),
+        ],
+        points=(48,),
+        found={"moved": moved, "difference": difference, "turned": turned, "order": order},
+        code="order = [*range(1, len(X)), 0]\noutputs(X[order])",
+        result="turned",
+    )

@@ -1,0 +1,294 @@
+"""Lesson 3: a recommender that learns its embeddings from ratings, and the one you used."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qkvsearch.lessons.course.recommender.fitting import (
+    HISTORY_CODE,
+    LOSS_CODE,
+    MIDDLE,
+    PENALTY,
+    RATE,
+    RATINGS,
+    WIDTH,
+    Fit,
+    by_history,
+    by_nudging,
+    fit,
+    loss_and_gradients,
+    predicted_by_product,
+    settings,
+    start,
+)
+from qkvsearch.lessons.course.recommender.questions import quizzes
+from qkvsearch.lessons.messages import mark, say
+from qkvsearch.lessons.own_numbers import refuse
+from qkvsearch.lessons.parts import Curve, Formula, Given, Lesson, Matrix, Step, Table, tell
+from qkvsearch.lessons.workbench import Workbench
+
+TITLE = mark("A recommender that learns")
+GOAL = mark("Learn embeddings of users and films from ratings, and fill the gaps.")
+MINUTES = 6
+
+USER_NAMES = (mark("Ana"), mark("Ben"), mark("Chloe"), mark("Dan"), mark("Eve"))
+FILM_NAMES = (
+    mark("Car chase"),
+    mark("Spider-Man"),
+    mark("Space race"),
+    mark("Love story"),
+    mark("Wedding"),
+)
+
+
+def lesson(given: Given) -> Lesson:
+    refuse(given, "recommender")
+    fitted = fit()
+    steps = [ratings(), slope(), downhill(fitted), predicted(fitted), product(), reasons()]
+    return Lesson(
+        name="recommender",
+        number=3,
+        title=say(TITLE),
+        goal=say(GOAL),
+        minutes=MINUTES,
+        steps=steps,
+        quizzes=quizzes(steps[3], steps[5], film_names(), user_names()),
+    )
+
+
+def user_names() -> list[str]:
+    return [say(name) for name in USER_NAMES]
+
+
+def film_names() -> list[str]:
+    return [say(name) for name in FILM_NAMES]
+
+
+def ratings(table: np.ndarray = RATINGS) -> Step:
+    known = ~np.isnan(table)
+    cells: list[list[str | float]] = [
+        [name, *(float(rating) if is_known else "?" for rating, is_known in zip(*row, strict=True))]
+        for name, *row in zip(user_names(), table, known, strict=True)
+    ]
+    return Step(
+        say("Ratings with gaps"),
+        [
+            tell(
+                "{n} people rated films from one star to five. Nobody has seen everything: "
+                "{gaps} cells are empty. What would they say of the films they have not seen?",
+                n=len(table),
+                gaps=int((~known).sum()),
+            ),
+            Table(say("Ratings; ? is a gap"), [say("user"), *film_names()], cells),
+            tell(
+                "Until now the numbers of films and users were given. Nobody writes them down for "
+                "thousands of films. So let a computer find them: {width} numbers for each user "
+                "and film, such that their dot products come near the ratings that are known. "
+                "What the columns mean is then up to the computer.",
+                width=WIDTH,
+            ),
+        ],
+        points=(7,),
+        found={"ratings": table, "known": known},
+        code=f"import numpy as np\nnan = np.nan\nratings = np.array({table.tolist()})\n"
+        "known = ~np.isnan(ratings)\nknown",
+        result="known",
+    )
+
+
+def slope(table: np.ndarray = RATINGS) -> Step:
+    """The first guess, its loss, and the gradient by rule and by trial."""
+    users, films = start()
+    loss, by_users, by_films = loss_and_gradients(users, films, table)
+    nudged_users, nudged_films = by_nudging(users, films, table)
+    gradient, nudged = np.vstack([by_users, by_films]), np.vstack([nudged_users, nudged_films])
+    return Step(
+        say("Guess, and measure how wrong it is"),
+        [
+            tell(
+                "Begin with random numbers. A prediction is the middle of the scale, {middle}, "
+                "plus the dot product of user and film. The *loss* says how wrong the predictions "
+                "are: the mean of the squared errors over the known ratings, plus a little for "
+                "large numbers, which keeps guesses modest. At first it is {loss}.",
+                middle=MIDDLE,
+                loss=loss,
+            ),
+            Formula(f"loss = mean(({MIDDLE:g} + u·m − r)²) + {PENALTY:g}·(Σu² + Σm²)"),
+            Matrix(say("users U, random"), users, user_names(), "12", "query"),
+            tell(
+                "(u is a user's row, m a film's, r the rating; Σ says: add up.) For each number of "
+                "U and M, ask: if it grows a little, how fast does the loss change? That is the "
+                "*gradient*. Calculus gives it by a rule. To check the rule, nudge each "
+                "number and measure again: the two differ by {difference} at most.",
+                difference=np.abs(gradient - nudged).max(),
+            ),
+            Matrix(say("gradient of the users, by rule"), by_users, user_names(), "12", "query"),
+            Matrix(say("the same by nudging"), nudged_users, user_names(), "12", "query"),
+        ],
+        points=(7,),
+        found={"loss": loss, "gradient": gradient, "nudged": nudged},
+        code=LOSS_CODE,
+        result="gradient",
+    )
+
+
+def downhill(fitted: Fit) -> Step:
+    losses = fitted.losses
+    return Step(
+        say("Walk downhill"),
+        [
+            tell(
+                "The gradient points uphill, to a larger loss. So move every number a little the "
+                "other way, then compute the gradient anew, and repeat. The *rate* says how large "
+                "each move is. This is *gradient descent*; what networks learn, they learn by it. "
+                "(← means: becomes.)"
+            ),
+            Formula("u ← u − rate · gradient"),
+            Curve(say("loss"), say("steps"), losses),
+            tell(
+                "After {steps} steps the loss has fallen from {first} to {last}.",
+                steps=len(losses) - 1,
+                first=losses[0],
+                last=losses[-1],
+            ),
+        ],
+        points=(7,),
+        found={"losses": losses},
+        code=f"""losses = [loss]
+for _ in range({len(losses) - 1}):
+    _, by_users, by_films = loss_and_gradients(users, films)
+    users, films = users - {RATE} * by_users, films - {RATE} * by_films
+    losses.append(loss_and_gradients(users, films)[0])
+losses""",
+        result="losses",
+    )
+
+
+def predicted(fitted: Fit, table: np.ndarray = RATINGS) -> Step:
+    """What the learned embeddings say of every pair, gaps included."""
+    bench = Workbench(
+        name="taste",
+        caption=say("Change an embedding that was learned and see whose scores move."),
+        matrices={"queries": fitted.users, "keys": fitted.films},
+        rows=user_names(),
+        columns=film_names(),
+        scale=1.0,
+        normalize="none",
+    )
+    predictions = MIDDLE + bench.steps()["scores"]
+    gaps = np.isnan(table)
+    tips = np.where(gaps, predictions, -np.inf).argmax(axis=1)
+    names = user_names()
+    return Step(
+        say("Fill the gaps"),
+        [
+            tell(
+                "Users are the queries, films the keys, as in the lesson before: U·Mᵀ has a score "
+                "for every pair, also where there was a gap. Add the middle of the scale and it "
+                "is a predicted rating. Known ratings are off by {error} on average.",
+                error=np.abs(predictions - table)[~gaps].mean(),
+            ),
+            Matrix(say("predicted ratings"), predictions, names, film_names(), "score"),
+            Table(
+                say("The best film that somebody has not rated"),
+                [say("user"), say("film"), say("predicted rating")],
+                [
+                    [name, film_names()[tip], float(predictions[i, tip])]
+                    for i, (name, tip) in enumerate(zip(names, tips, strict=True))
+                ],
+            ),
+            bench,
+        ],
+        points=(7, 5, 6),
+        found={
+            "predictions": predictions,
+            "tips": tips.tolist(),
+            "gaps": gaps,
+            "users": fitted.users,
+            "films": fitted.films,
+        },
+        code=f"predictions = {MIDDLE} + users @ films.T\npredictions",
+        result="predictions",
+    )
+
+
+def product(table: np.ndarray = RATINGS) -> Step:
+    """The package's model of ratings on the same table."""
+    predictions, mean = predicted_by_product(table)
+    return Step(
+        say("The ratings that this program predicts"),
+        [
+            tell(
+                "`qkvsearch` predicts ratings in the same way. Its model, `BiasedMF`, also learns "
+                "who is generous and which film everybody likes, and keeps predictions on the "
+                "scale. Fitted to the same table, it says:"
+            ),
+            Formula("r̂ = μ + bᵤ + bₘ + u·m"),
+            tell(
+                "Here r̂ is the predicted rating and μ the mean of all ratings, {mean}; bᵤ and bₘ "
+                "say how far a user and a film are from it; the rest is the dot product that you "
+                "know.",
+                mean=mean,
+            ),
+            Matrix(say("ratings by BiasedMF"), predictions, user_names(), film_names(), "score"),
+        ],
+        points=(7,),
+        found={"predictions": predictions, "mean": mean},
+        code=f"""from scipy.sparse import csr_matrix
+from qkvsearch import BiasedMF
+table = csr_matrix((ratings[known], known.nonzero()), shape=ratings.shape)
+model = BiasedMF(**{settings()}, random_state=0).fit(table)
+u, m = np.indices(ratings.shape)
+model.predict(u.ravel(), m.ravel()).reshape(ratings.shape)""",
+        result="predictions",
+    )
+
+
+def reasons(user: int = 0, table: np.ndarray = RATINGS) -> Step:
+    """The package's recommendations, and what of a user's history each score is the sum of."""
+    history, contributions, scores = by_history(user, table)
+    films = film_names()
+    best = int(np.where(np.isnan(table[user]), scores, -np.inf).argmax())
+    return Step(
+        say("The recommendations, and the reason for each"),
+        [
+            tell(
+                "To recommend, it looks only at what people liked, here the ratings above "
+                "{middle}, and learns by `ImplicitALS`, which also counts what was *not* watched. "
+                "{name} liked the films in the rows below.",
+                middle=MIDDLE,
+                name=user_names()[user],
+            ),
+            Matrix(
+                say("what each liked film adds"),
+                contributions,
+                [films[i] for i in history],
+                films,
+                "weighted",
+            ),
+            Matrix(
+                say("scores: the sum of each column"),
+                scores[None],
+                [user_names()[user]],
+                films,
+                "score",
+            ),
+            tell(
+                "A user's embedding is a sum over the films of their history, so a score is one, "
+                "too. That is the reason given with every recommendation, and it is exact. Among "
+                "films not yet rated, {film} comes first, with a score of {score}: "
+                "`qkvsearch recommend --explain` shows such sums.",
+                film=films[best],
+                score=scores[best],
+            ),
+        ],
+        points=(7, 5),
+        found={
+            "history": history,
+            "contributions": contributions,
+            "scores": scores,
+            "best": best,
+        },
+        code=HISTORY_CODE.format(user=user),
+        result="contributions",
+    )

@@ -1,0 +1,279 @@
+"""Lesson 7: self-attention in eight steps, from three inputs to three outputs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from qkvsearch.attention.trace import Trace
+from qkvsearch.lessons.course.self_attention.checks import (
+    attended_singly,
+    biased,
+    projected_singly,
+    spreads,
+    wider,
+)
+from qkvsearch.lessons.course.self_attention.mask import hiding, hiding_code
+from qkvsearch.lessons.course.self_attention.questions import quizzes
+from qkvsearch.lessons.course.self_attention.text import with_the_text
+from qkvsearch.lessons.messages import mark, say
+from qkvsearch.lessons.own_numbers import refuse, with_own
+from qkvsearch.lessons.parts import Formula, Given, Lesson, Matrix, Step, Table, tell
+from qkvsearch.lessons.workbench import MASKS, PROJECTED, Workbench
+
+TITLE = mark("Self-attention in eight steps")
+GOAL = mark("Compute a self-attention layer by hand, from inputs to outputs.")
+MINUTES = 8
+
+X = np.array([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]], dtype=float)
+W_KEY = np.array([[0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0]], dtype=float)
+W_QUERY = np.array([[1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]], dtype=float)
+W_VALUE = np.array([[0, 2, 0], [0, 3, 0], [1, 0, 3], [1, 1, 0]], dtype=float)
+MATRICES = {"inputs": X, "w_query": W_QUERY, "w_key": W_KEY, "w_value": W_VALUE}
+
+
+@np.errstate(all="ignore")  # the reader's numbers may be too large for exp
+def lesson(given: Given) -> Lesson:
+    refuse(given, "self-attention", *PROJECTED, "mask")
+    bench = workbench(given)
+    steps = bench.trace(bench.matrices)
+    before = [inputs(steps), weights(steps), projections(steps), scores(steps)]
+    after = [softmax(bench, steps), weighted(steps), first_output(steps), all_outputs(bench, steps)]
+    return Lesson(
+        name="self-attention",
+        number=7,
+        title=say(TITLE),
+        goal=say(GOAL),
+        minutes=MINUTES,
+        steps=[*before, *(with_the_text(after, steps) if is_the_texts(bench) else after)],
+        quizzes=quizzes(steps, is_masked=bench.visible is not None),
+    )
+
+
+def workbench(given: Given) -> Workbench:
+    """The eight steps' numbers, or the reader's."""
+    own = Workbench(
+        name="layer",
+        caption=say("Change an input or a weight, or hide keys, and follow it to the outputs."),
+        matrices=MATRICES,
+        rows="abc",
+        columns="abc",
+        masks=MASKS,
+        padded=1,
+        scale=1.0,
+    )
+    return with_own(own, given)
+
+
+def is_the_texts(bench: Workbench) -> bool:
+    """Whether it holds the numbers of the well-known text: the lesson's own, and no mask."""
+    return bench.visible is None and all(
+        np.array_equal(bench.matrices[name], own) for name, own in MATRICES.items()
+    )
+
+
+# --- the eight steps ---
+
+
+def inputs(steps: Trace) -> Step:
+    x = steps["inputs"].array
+    return Step(
+        say("Prepare the inputs"),
+        [
+            tell(
+                "Self-attention takes a row of numbers for each of {n} inputs and gives as many "
+                "outputs, each a mix of all inputs. In a text, an input is the vector of a word. "
+                "Throughout the course a matrix is marked by what it is, in colour and in words: "
+                "input, query, key, value, score, weights, weighted value, output.",
+                n=len(x),
+            ),
+            Matrix.of(steps["inputs"], say("inputs X")),
+        ],
+        points=(35, 36, 46),
+        found={"inputs": x},
+        code=f"import numpy as np\nX = np.array({x.tolist()})\nX",
+        result="inputs",
+    )
+
+
+def weights(steps: Trace) -> Step:
+    """Weights are given here; in life they start at random, at a scale that keeps signals alive."""
+    shape = steps["w_key"].array.shape
+    variances = spreads((shape[1], shape[0]))
+    names = {"w_key": "W_K", "w_query": "W_Q", "w_value": "W_V"}
+    arrays = {name: steps[name].array for name in names}
+    return Step(
+        say("Take three weight matrices"),
+        [
+            tell(
+                "One matrix makes keys, one makes queries, one makes values. Each has as many "
+                "rows as an input has numbers, {d_in}, and as many columns as its result. They are "
+                "given here; a network starts with small random numbers and learns. How small "
+                "is a choice, and the variance of the draws tells the choices apart:",
+                d_in=shape[0],
+            ),
+            Table(
+                say("Ways to start a matrix of this size"),
+                [say("way"), say("variance wanted"), say("variance drawn")],
+                [[name, wanted, drawn] for name, wanted, drawn in variances],
+            ),
+            *(Matrix.of(steps[name], letter) for name, letter in names.items()),
+        ],
+        points=(35, 36, 37, 38),
+        found={**arrays, "variances": {name: drawn for name, _, drawn in variances}},
+        code="\n".join(f"{names[name]} = np.array({a.tolist()})" for name, a in arrays.items())
+        + "\nW_V",
+        result="w_value",
+    )
+
+
+def projections(steps: Trace) -> Step:
+    """K, Q and V; again input by input; with a bias; and values that are five wide."""
+    found = {name: steps[name].array for name in ("keys", "queries", "values")}
+    x, w_value = steps["inputs"].array, steps["w_value"].array
+    singly, wide = projected_singly(x, w_value), x @ wider(w_value)
+    zeros, ones = (biased(x, w_value, bias) for bias in (0.0, 1.0))
+    apart, moved = (float(np.abs(a - found["values"]).max().round(12)) for a in (zeros, ones))
+    return Step(
+        say("Derive key, query and value"),
+        [
+            tell(
+                "Every input is multiplied by the three matrices: all inputs at once, or one by "
+                "one, which gives the same. A layer may add a *bias* to every row, a number for "
+                "each column. A bias of zeros changes V by {apart}, one of ones by {moved}.",
+                apart=apart,
+                moved=moved,
+            ),
+            tell(
+                "Values may be wider or narrower than keys, and outputs are as wide as values. If "
+                "W_V had {d_v} columns, so would V.",
+                d_v=wide.shape[1],
+            ),
+            Formula("K = X·W_K    Q = X·W_Q    V = X·W_V"),
+            Formula("X·W + b"),
+            Matrix.of(steps["keys"], say("keys K"), symbols=True),
+            Matrix.of(steps["queries"], say("queries Q"), symbols=True),
+            Matrix.of(steps["values"], say("values V"), symbols=True),
+        ],
+        points=(35, 36, 37, 39, 40, 41),
+        found={**found, "singly": singly, "no_bias": zeros, "biased": ones, "wide": wide},
+        code="K, Q, V = X @ W_K, X @ W_Q, X @ W_V\nV",
+        result="values",
+    )
+
+
+def scores(steps: Trace) -> Step:
+    array = steps["scores"].array
+    return Step(
+        say("Score every query against every key"),
+        [
+            tell(
+                "A score is the dot product of a query and a key: how well the key answers. The "
+                "first query against the keys gives {row}. These eight steps leave scores "
+                "unscaled; a transformer divides them by the root of the keys' width.",
+                row=array[0],
+            ),
+            Formula("Q·Kᵀ"),
+            Matrix.of(steps["scores"], say("scores"), symbols=True),
+        ],
+        points=(35, 39, 41),
+        found={"scores": array},
+        code="scores = Q @ K.T\nscores",
+        result="scores",
+    )
+
+
+def softmax(bench: Workbench, steps: Trace) -> Step:
+    array = steps["weights"].array
+    masked = "scores" if bench.visible is None else "masked"
+    return Step(
+        say("Turn scores into weights by softmax"),
+        [
+            *hiding(bench, steps),
+            tell(
+                "Softmax makes each row positive and lets it add up to 1: exp of each score, over "
+                "the sum of its row. Row by row, the sums are {sums}.",
+                sums=array.sum(axis=1),
+            ),
+            Formula("softmax(s)ᵢ = exp(sᵢ) / Σⱼ exp(sⱼ)"),
+            Matrix.of(steps["weights"], say("weights"), visible=bench.visible),
+        ],
+        points=(35, 42),
+        found={"weights": array, "masked": steps["masked"].array},
+        code=f"{hiding_code(bench)}from qkvsearch.attention import softmax\n"
+        f"weights = softmax({masked})\nweights",
+        result="weights",
+    )
+
+
+def weighted(steps: Trace) -> Step:
+    labels = steps["values"]
+    return Step(
+        say("Multiply each value by its weight"),
+        [
+            tell("For the first output, each value times the first row's weight for it:"),
+            Matrix(
+                say("weighted values, exact"),
+                steps["weighted"].array[0],
+                labels.rows,
+                labels.columns,
+                "weighted",
+            ),
+        ],
+        points=(35, 43),
+        found={"weighted": steps["weighted"].array[0]},
+        code="weighted = weights[0][:, None] * V\nweighted",
+        result="weighted",
+    )
+
+
+def first_output(steps: Trace) -> Step:
+    exact = steps["outputs"].array[:1]
+    row, columns = steps["outputs"].rows[:1], steps["outputs"].columns
+    return Step(
+        say("Add them up: the first output"),
+        [
+            tell(
+                "The first output is the sum of the weighted values. It came from the first "
+                "input's query, but holds something of every input that has a weight in its row."
+            ),
+            Matrix(say("output 1, exact"), exact, row, columns, "output"),
+        ],
+        points=(35, 44),
+        found={"output": exact[0]},
+        code="weighted.sum(axis=0)",
+        result="output",
+    )
+
+
+def all_outputs(bench: Workbench, steps: Trace) -> Step:
+    """The other inputs, all at once and singly; scaled; wider; then the reader's turn."""
+    outputs = steps["outputs"].array
+    d = steps["queries"].array.shape[1]
+    scaled = bench.steps(scale=d**-0.5)["outputs"]
+    singly = attended_singly(steps, bench.scale)
+    wide = bench.steps({"w_value": wider(steps["w_value"].array)})["outputs"]
+    return Step(
+        say("Repeat for every input"),
+        [
+            tell(
+                "The other queries go the same way, and one product of matrices does all of them "
+                "at once. One by one the outputs are the same: they differ by {apart}. With a W_V "
+                "of {d_v} columns, each output would have {d_v} numbers.",
+                apart=float(np.abs(singly - outputs).max().round(12)),
+                d_v=wide.shape[1],
+            ),
+            Formula("softmax(Q·Kᵀ)·V" if bench.visible is None else "softmax(Q·Kᵀ + M)·V"),
+            Matrix.of(steps["outputs"], say("outputs"), symbols=True),
+            tell(
+                "Divided by √{d}, as in a transformer, the scores are closer together, and the "
+                "first output is {scaled}.",
+                d=d,
+                scaled=scaled[0],
+            ),
+            bench,
+        ],
+        points=(35, 37, 39, 45),
+        found={"outputs": outputs, "singly": singly, "wide": wide, "scaled": scaled},
+        code="weights @ V",
+        result="outputs",
+    )

@@ -1,0 +1,268 @@
+"""Lesson 6: translation, where the sentence being written asks the sentence being read."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from qkvsearch.attention.layers.multi_head import MultiHeadAttention
+from qkvsearch.attention.trace import Trace
+from qkvsearch.lessons.course.translation.questions import quizzes
+from qkvsearch.lessons.course.translation.words import length, next_word, predicted
+from qkvsearch.lessons.messages import mark, say
+from qkvsearch.lessons.own_numbers import refuse
+from qkvsearch.lessons.parts import Formula, Given, Lesson, Matrix, Step, Table, tell
+from qkvsearch.lessons.workbench import Workbench
+
+TITLE = mark("Translation, one sentence asking another")
+GOAL = mark("Say where the query, the keys and the values of a translation come from.")
+MINUTES = 5
+
+CHINESE = "潮水退了，才知道谁没穿裤子"
+ENGLISH = "When the tide goes out, we know who is not wearing pants."
+TARGET, SOURCE = ("When", "the", "tide"), tuple("潮水退了")
+# Made by hand, to be followed by hand: how much sea, water, motion and completion is in each.
+Q = np.array([[2, 2, 0, 0], [4, 1, 0, 0], [0, 0, 4, 1]], dtype=float)
+K = np.array([[2, 1, 0, 0], [1, 2, 0, 0], [0, 0, 2, 1], [0, 0, 1, 2]], dtype=float)
+V = np.array([[3, 1, 0, 0], [1, 3, 0, 0], [0, 0, 3, 1], [0, 0, 1, 3]], dtype=float)
+
+
+def lesson(given: Given) -> Lesson:
+    refuse(given, "translation")
+    bench = workbench()
+    found = bench.trace(bench.matrices)
+    steps = [
+        vectors(found),
+        alignment(found),
+        beside_a_person(found),
+        second_output(found),
+        next_word(found),
+        one_sentence(),
+        length(),
+        by_hand(bench, found),
+    ]
+    return Lesson(
+        name="translation",
+        number=6,
+        title=say(TITLE),
+        goal=say(GOAL),
+        minutes=MINUTES,
+        steps=steps,
+        quizzes=quizzes(found),
+    )
+
+
+def workbench(queries: Any = Q, keys: Any = K, values: Any = V) -> Workbench:
+    """Three words written so far, four characters read."""
+    return Workbench(
+        name="translation",
+        caption=say("Let a word ask for something else, and see where it looks."),
+        matrices={"queries": queries, "keys": keys, "values": values},
+        rows=TARGET,
+        columns=SOURCE,
+        widths=dict.fromkeys(("queries", "keys", "values"), meanings()),
+    )
+
+
+def meanings() -> list[str]:
+    return [say("sea"), say("water"), say("motion"), say("completion")]
+
+
+def labelled(found: Trace, name: str, title: str) -> Matrix:
+    """A step of the trace, with its columns called by what they mean."""
+    return replace(Matrix.of(found[name], title), columns=meanings())
+
+
+# --- where the three come from ---
+
+
+def vectors(found: Trace) -> Step:
+    arrays = {name: found[name].array for name in ("queries", "keys", "values")}
+    return Step(
+        say("One sentence is read, the other is written"),
+        [
+            tell(
+                "We translate {chinese} into “{english}” One half of the network, the *encoder*, "
+                "reads the Chinese; the other, the *decoder*, writes the English, a word at a "
+                "time. It has written “{written}” and must go on.",
+                chinese=CHINESE,
+                english=ENGLISH,
+                written=" ".join(TARGET),
+            ),
+            tell(
+                "The *queries* come from the decoder: after each word, what it needs to know for "
+                "the next one. (Some texts slip here and take them from the encoder.) *Keys* and "
+                "*values* come from the encoder, one of each for every character. The numbers are "
+                "made by hand; a network learns them."
+            ),
+            labelled(found, "queries", say("queries Q, from the decoder")),
+            labelled(found, "keys", say("keys K, from the encoder")),
+            labelled(found, "values", say("values V, from the encoder")),
+        ],
+        points=(10, 13),
+        found=arrays,
+        code="import numpy as np\n"
+        + "\n".join(f"{name[0].upper()} = np.array({a.tolist()})" for name, a in arrays.items())
+        + "\nV",
+        result="values",
+    )
+
+
+def alignment(found: Trace) -> Step:
+    weights = found["weights"].array
+    most = [SOURCE[place] for place in weights.argmax(axis=1)]
+    return Step(
+        say("Every word looks at every character"),
+        [
+            tell(
+                "Each query is scored against each key, the scores are divided by √d, where d is "
+                "how many numbers a key has, here {d}, and softmax turns each row into weights. "
+                "{L} words by {S} characters are {count} weights. A sentence of another length "
+                "would be no trouble: it would only make the rows longer.",
+                d=found["keys"].array.shape[1],
+                L=len(weights),
+                S=weights.shape[1],
+                count=weights.size,
+            ),
+            Formula("softmax(Q·Kᵀ/√d)"),
+            Matrix.of(found["scores"], say("scores")),
+            Matrix.of(found["weights"], say("weights")),
+            tell(
+                "Read a row as: having written this word, where do I look for what comes next? "
+                "After “{word}” the decoder looks most at {most}.",
+                word=TARGET[-1],
+                most=most[-1],
+            ),
+        ],
+        points=(10,),
+        found={"weights": weights, "scores": found["scores"].array, "most": most},
+        code="from qkvsearch.attention import softmax\n"
+        "weights = softmax(Q @ K.T / np.sqrt(K.shape[1]))\nweights",
+        result="weights",
+    )
+
+
+def beside_a_person(found: Trace) -> Step:
+    """A translator's three steps for the last word, each beside the vectors' step."""
+    query, weights, output = (found[name].array[-1] for name in ("queries", "weights", "outputs"))
+    order = np.argsort(-weights)
+    word, written = predicted(output), " ".join(TARGET)
+    rows = [
+        [
+            say("I have written “{written}”. What do I need now?", written=written),
+            say("the last query: {query}", query=query),
+        ],
+        [
+            say(
+                "I look for it in the Chinese: {first}, and a little {second}.",
+                first=SOURCE[order[0]],
+                second=SOURCE[order[1]],
+            ),
+            say("query · keys, then softmax: {weights}", weights=weights),
+        ],
+        [
+            say("I put together what they mean, and write “{word}”.", word=word),
+            say("weights × values, added up: {output}", output=output),
+        ],
+    ]
+    return Step(
+        say("Three steps of a person, three steps of vectors"),
+        [
+            tell("What the formula does is what a translator does, only in numbers."),
+            Table(
+                say("A translator and a network at the same sentence"),
+                [say("a person"), say("vectors")],
+                rows,
+            ),
+        ],
+        points=(11,),
+        found={"query": query, "weights": weights, "output": output, "rows": rows, "word": word},
+        code="weights[-1] @ V",
+        result="output",
+    )
+
+
+def second_output(found: Trace) -> Step:
+    """b² takes the weights of the second query: some texts print the first index wrong."""
+    first, second = found["outputs"].array[:2]
+    weighted = found["weighted"]
+    return Step(
+        say("The second output"),
+        [
+            tell(
+                "Take the second word, “{word}”. Its output, b², adds up the values v¹, v², …, "
+                "each times a weight α′₂ᵢ. The first index is the query's, 2; the second, i, runs "
+                "over the characters. The mark ′ says: after softmax.",
+                word=TARGET[1],
+            ),
+            Formula("b² = α′₂₁·v¹ + α′₂₂·v² + α′₂₃·v³ + α′₂₄·v⁴ = Σᵢ α′₂ᵢ·vⁱ"),
+            Matrix(
+                say("weighted values of the second query"),
+                weighted.array[1],
+                SOURCE,
+                meanings(),
+                "weighted",
+            ),
+            tell(
+                "Added up by column: b² = {second}. Texts that slip and keep the first query's "
+                "weights, α′₁ᵢ, would get {first}, which is b¹ once more.",
+                second=second,
+                first=first,
+            ),
+        ],
+        points=(10,),
+        found={"b2": second, "b1": first, "weighted": weighted.array[1]},
+        code="sum(weights[1, i] * V[i] for i in range(len(V)))",
+        result="b2",
+    )
+
+
+# --- towards the next lesson ---
+
+
+def one_sentence(target: np.ndarray = Q, source: np.ndarray = K) -> Step:
+    """Source and target the same: nothing is left of the difference to self-attention."""
+    layer = MultiHeadAttention.create(target.shape[1], n_heads=1, rng=0, dtype=np.float64)
+    across, own = layer(target, memory=source), layer(target, memory=target)
+    itself = layer(target)
+    difference = float(np.abs(own - itself).max())
+    columns = [str(j + 1) for j in range(own.shape[1])]
+    return Step(
+        say("When a sentence asks itself"),
+        [
+            tell(
+                "In a network, a layer first multiplies the vectors of a sentence by a matrix each "
+                "for queries, keys and values; the next lesson shows it slowly. Here it has random "
+                "weights. The decoder's vectors make Q, the encoder's make K and V:"
+            ),
+            Matrix(say("outputs, decoder asks encoder"), across, TARGET, columns, "output"),
+            tell(
+                "Now let the source be the target: all three come from the English. That is "
+                "*self-attention*; the largest difference to it is {difference}.",
+                difference=difference,
+            ),
+            Matrix(say("outputs, source = target"), own, TARGET, columns, "output"),
+        ],
+        points=(13,),
+        found={"across": across, "own": own, "self": itself, "difference": difference},
+        code="from qkvsearch.attention.layers.multi_head import MultiHeadAttention\n"
+        "layer = MultiHeadAttention.create(4, n_heads=1, rng=0, dtype=np.float64)\n"
+        "target = source = Q\nlayer(target, memory=source)",
+        result="own",
+    )
+
+
+def by_hand(bench: Workbench, found: Trace) -> Step:
+    return Step(
+        say("Your turn"),
+        [
+            tell("Change a query and predict, before you look, which character it will ask most."),
+            labelled(found, "outputs", say("outputs")),
+            bench,
+        ],
+        found={"outputs": found["outputs"].array},
+        code="weights @ V",
+        result="outputs",
+    )

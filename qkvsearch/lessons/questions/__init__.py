@@ -1,1 +1,0 @@
-"""The quizzes of the ten lessons, a file each; answers come from the lesson's own steps."""

@@ -1,0 +1,45 @@
+"""Checks of a model's parameters, and the generator that its `random_state` stands for."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from qkvsearch.errors import DataError
+
+
+def require(valid: bool, name: str, value: object, wanted: str) -> None:
+    """Raise `DataError` for a parameter that cannot work."""
+    if not valid:
+        raise DataError(f"{name} must be {wanted}, got {value!r}")
+
+
+def is_finite(value: object) -> bool:
+    """True for a number that is finite, also in the float32 that the models compute in."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    return abs(float(value)) <= float(np.finfo(np.float32).max)
+
+
+def check_positive(name: str, value: Any, or_word: str = "") -> None:
+    """Raise `DataError` unless `value` is a finite number above 0, or the word `or_word`."""
+    if not (or_word and isinstance(value, str) and value == or_word):
+        # Below the smallest float32, the number would be computed with as 0.
+        valid = is_finite(value) and value >= float(np.finfo(np.float32).tiny)
+        require(valid, name, value, f"{or_word!r} or " * bool(or_word) + "a finite number above 0")
+
+
+def check_whole(name: str, value: Any) -> None:
+    """Raise `DataError` unless `value` is a whole number from 1 up, which True is not."""
+    valid = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
+    require(valid, name, value, "a whole number, at least 1")
+
+
+def random_generator(random_state: Any) -> np.random.Generator:
+    """A NumPy generator from what scikit-learn takes as `random_state`."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))

@@ -1,0 +1,1 @@
+"""What comes next: self-attention over the order of a history."""

@@ -1,0 +1,261 @@
+"""Training of `NextItem` in PyTorch, which is imported here alone and inside functions."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qkvsearch.attention.layers import load, state
+from qkvsearch.errors import DataError
+from qkvsearch.progress import Callback
+from qkvsearch.sequences.losses import Proposal, full_softmax, sampled_softmax
+from qkvsearch.sequences.model import NextItemModel
+from qkvsearch.sequences.windows import Batch, Sequences, Windows
+from qkvsearch.threads import available_cores
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# Up to so many items every one is in the softmax; above, those sampled for each batch.
+FULL_SOFTMAX_ITEMS = 20_000
+# The share of training in which the learning rate rises; then it falls, as half a cosine.
+WARM_UP = 0.05
+BETAS = (0.9, 0.98)
+# Multiplications of a batch's scores below which threads wait longer than they work.
+FEW_PRODUCTS = 2**24
+# The share of the minutes in which nobody looks at the clock: who will be done in time is ahead of
+# it ever after, and no bit depends on it.
+UNTIMED = 0.1
+HISTORIES_AT_ONCE = 128
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to train; the parameters of `NextItem` of these names."""
+
+    dropout: float
+    learning_rate: float
+    max_iter: int
+    max_minutes: float | None
+    batch_size: int
+    callback: Callback | None
+
+
+def train(
+    model: NextItemModel,
+    sequences: Sequences,
+    held_out: np.ndarray,
+    settings: Settings,
+    rng: np.random.Generator,
+) -> NextItemModel:
+    """The model with the weights of the epoch that foresaw best the last items of `held_out`.
+
+    held_out: users (n,) with two items or more; their last items are never targets. Where there
+    are none, the weights of the last epoch. The same rng gives the same bits on one machine.
+    Raises `DataError` where they are not finite.
+    """
+    import torch
+
+    with _cores(model, settings), torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(rng.integers(2**31)))
+        training = _Training(model, sequences, held_out, settings, rng)
+        return load(model, training.run())
+
+
+@contextmanager
+def _cores(model: NextItemModel, settings: Settings) -> Iterator[None]:
+    """All cores of this process for PyTorch, or one for small batches, whatever it was told before.
+
+    So the bits of a result do not depend on what the caller set.
+    """
+    import torch
+
+    before = torch.get_num_threads()
+    products = settings.batch_size * len(model.positions.weight) * model.items.weight.size
+    torch.set_num_threads(1 if products < FEW_PRODUCTS else available_cores())
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+class _Training:
+    """The weights on their way, and the clock."""
+
+    def __init__(
+        self,
+        model: NextItemModel,
+        sequences: Sequences,
+        held_out: np.ndarray,
+        settings: Settings,
+        rng: np.random.Generator,
+    ) -> None:
+        import torch
+
+        # In PyTorch's own memory: where NumPy's begins differs from run to run, and so would bits.
+        self.weights: dict[str, Tensor] = {
+            name: torch.tensor(array, requires_grad=True) for name, array in state(model).items()
+        }
+        self.keys = self.weights["items.weight"]
+        self.n_heads = model.n_heads
+        self.settings = settings
+        size = len(model.positions.weight)
+        self.windows = Windows(sequences, size, settings.batch_size, held_out, rng)
+        self.proposal: Proposal | None = None
+        if len(self.keys) > FULL_SOFTMAX_ITEMS:
+            self.proposal = Proposal.of(sequences.items, len(self.keys), rng)
+        self.histories = sequences.histories(held_out, n_left_out=1)
+        self.targets = [history[-1] for history in sequences.histories(held_out)]
+        self.optimizer = torch.optim.AdamW(
+            self.weights.values(), lr=settings.learning_rate, betas=BETAS
+        )
+        self.began = time.monotonic()
+        self.n_steps = 0
+
+    def run(self) -> dict[str, np.ndarray]:
+        """Epoch after epoch until `max_iter` or `max_minutes`; the best weights. Raises `DataError`
+        where they are not finite.
+        """
+        best: dict[str, np.ndarray] = {}
+        best_quality = -1.0
+        for epoch in range(1, self.settings.max_iter + 1):
+            for batch in self.windows:
+                self._step(batch)
+                if self._progress() >= 1:
+                    break
+            quality = self._quality() if self.histories else float(epoch)
+            if quality >= best_quality:  # of equal ones the one that learned longer
+                best_quality = quality
+                best = {name: w.copy() for name, w in self._arrays().items()}
+            if self.settings.callback is not None:
+                self.settings.callback(epoch, self.settings.max_iter)
+            # From what is no number no step leads back.
+            if self._progress() >= 1 or not _are_finite(self._arrays()):
+                break
+        if not _are_finite(best):
+            rate = self.settings.learning_rate
+            raise DataError(f"learning what comes next diverged: lower learning_rate ({rate:g})")
+        return best
+
+    def _arrays(self) -> dict[str, np.ndarray]:
+        """The weights as they are now, in PyTorch's memory."""
+        return {name: weight.detach().numpy() for name, weight in self.weights.items()}
+
+    def _progress(self) -> float:
+        """How much of the training is done: by steps, unless the minutes will not do for all."""
+        done = self.n_steps / (self.settings.max_iter * len(self.windows))
+        if self.settings.max_minutes is None:
+            return done
+        elapsed = (time.monotonic() - self.began) / (60 * self.settings.max_minutes)
+        return max(done, (elapsed - UNTIMED) / (1 - UNTIMED))
+
+    def _learning_rate(self) -> float:
+        progress = min(self._progress(), 1.0)
+        warm = min(progress / WARM_UP, 1.0)
+        cooling = max(progress - WARM_UP, 0.0) / (1 - WARM_UP)
+        return self.settings.learning_rate * warm * (1 + math.cos(math.pi * cooling)) / 2
+
+    def _step(self, batch: Batch) -> None:
+        """One batch's gradients of the mean cross entropy, and one step against them."""
+        import torch
+
+        for group in self.optimizer.param_groups:
+            group["lr"] = self._learning_rate()
+        self.optimizer.zero_grad()
+        items, targets, counts = map(torch.from_numpy, batch)
+        found = states(self.weights, items, self.n_heads, self.settings.dropout)[counts]
+        wanted = targets[counts]
+        if self.proposal is None:
+            gradients = full_softmax(found.detach(), self.keys.detach(), wanted)
+            torch.autograd.backward([found, self.keys], list(gradients))
+        else:
+            sampled_softmax(found, self.keys, wanted, self.proposal).backward()
+        self.optimizer.step()
+        self.n_steps += 1
+
+    def _quality(self) -> float:
+        """Mean of 1 / log₂(rank + 1) of the items held out, among all that the user had not met; 0
+        where a score is no number.
+        """
+        total = 0.0
+        for first in range(0, len(self.histories), HISTORIES_AT_ONCE):
+            some = slice(first, first + HISTORIES_AT_ONCE)
+            histories, targets = self.histories[some], self.targets[some]
+            scores = self._scores(histories)
+            for row, met, target in zip(scores, histories, targets, strict=True):
+                if not np.isfinite(row).all():
+                    continue
+                row[met] = -np.inf
+                # Ties count against it: a model that tells nothing apart has foreseen nothing.
+                rank = np.count_nonzero(row >= row[target])
+                total += 1 / math.log2(rank + 1)
+        return total / len(self.histories)
+
+    def _scores(self, histories: list[np.ndarray]) -> np.ndarray:
+        """Of all items, after each history (n, n_items)."""
+        import torch
+
+        size = self.windows.size
+        recent = [history[-size:] for history in histories]
+        items = np.zeros((len(recent), max(map(len, recent))), np.int64)
+        for row, history in zip(items, recent, strict=True):
+            row[: len(history)] = history
+        with torch.no_grad():
+            found = states(self.weights, torch.from_numpy(items), self.n_heads)
+            last = found[torch.arange(len(recent)), [len(history) - 1 for history in recent]]
+            scores: np.ndarray = (last @ self.keys.T).numpy()
+        return scores
+
+
+def states(
+    weights: Mapping[str, Tensor], items: Tensor, n_heads: int, dropout: float = 0.0
+) -> Tensor:
+    """`NextItemModel.states` of windows side by side: items (B, L) -> (B, L, d).
+
+    weights: `layers.state` of a model. Windows end where they like: what stands after the end
+    is never looked at. dropout: of the embeddings and of what each sublayer adds, as in Vaswani et
+    al. 2017, section 5.4.
+    """
+    from torch.nn import functional as F
+
+    is_training, d = dropout > 0, weights["items.weight"].shape[1]
+
+    def drop(x: Tensor) -> Tensor:
+        return F.dropout(x, dropout) if is_training else x
+
+    def norm(x: Tensor, name: str) -> Tensor:
+        return F.layer_norm(x, (d,), weights[f"{name}.weight"], weights[f"{name}.bias"])
+
+    def linear(x: Tensor, name: str) -> Tensor:
+        return F.linear(x, weights[f"{name}.weight"], weights[f"{name}.bias"])
+
+    def attend(x: Tensor, name: str) -> Tensor:
+        projected = (linear(x, f"{name}.{part}") for part in ("query", "key", "value"))
+        query, key, value = (y.unflatten(-1, (n_heads, -1)).transpose(1, 2) for y in projected)
+        mixed = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+        return linear(mixed.transpose(1, 2).flatten(-2), f"{name}.output")
+
+    def feed_forward(x: Tensor, name: str) -> Tensor:
+        return linear(F.relu(linear(x, f"{name}.hidden")), f"{name}.output")
+
+    x = F.embedding(items, weights["items.weight"]) * math.sqrt(d)
+    x = drop(x + weights["positions.weight"][: items.shape[1]])
+    for number in range(_n_layers(weights)):
+        name = f"encoder.layers.{number}"
+        x = x + drop(attend(norm(x, f"{name}.attention_norm"), f"{name}.attention"))
+        x = x + drop(feed_forward(norm(x, f"{name}.feed_forward_norm"), f"{name}.feed_forward"))
+    return norm(x, "encoder.norm")
+
+
+def _are_finite(arrays: Mapping[str, np.ndarray]) -> bool:
+    return all(np.isfinite(array).all() for array in arrays.values())
+
+
+def _n_layers(weights: Mapping[str, Any]) -> int:
+    return sum(name.endswith("attention.query.weight") for name in weights)

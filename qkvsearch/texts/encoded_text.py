@@ -1,0 +1,189 @@
+"""What an encoder's attention makes of a text: every head's map, over tokens and over words."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qkvsearch.errors import QkvError, suggest
+from qkvsearch.labelled import LabelledVectors
+from qkvsearch.texts.analysis import fold
+from qkvsearch.texts.pretrained.subwords import join_pieces, sum_rows, whole
+from qkvsearch.texts.self_attention import AttentionMap, self_attend
+from qkvsearch.texts.token_encoder import PADDING
+
+# Weights of so many words are a quarter of a million numbers, more than anyone reads.
+MAX_ATTENDED = 512
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedText:
+    """What attention made of a text of n tokens that are pieces of m words.
+
+    tokens (n), words (m); owners int64 (n,), ascending, the word of each token. hidden
+    (n_layers + 1, n, d), before any layer and after each. weights (n_layers, n_heads, n, n), row =
+    the token that looks; mask bool (n, n), True = may attend. `encoder` is its kind. Without
+    `has_layers` the one layer and head are the attention without parameters.
+    """
+
+    tokens: list[str]
+    words: list[str]
+    owners: np.ndarray
+    hidden: np.ndarray
+    weights: np.ndarray
+    mask: np.ndarray
+    left_out: list[str]
+    encoder: str
+    has_layers: bool
+
+    def map(self, layer: int | None = None, head: int | None = None) -> AttentionMap:
+        """One head's map. Without `head` the mean over the layer's heads; without `layer` the last.
+
+        Raises `QkvError` for a layer or head that is not there, naming those that are.
+        """
+        self._check(layer, head)
+        n = len(self.weights) - 1 if layer is None else layer
+        heads = self.weights[n]
+        weights = heads.mean(axis=0) if head is None else heads[head]
+        found = AttentionMap(self.tokens, weights, self.hidden[n + 1], self.mask, self.left_out)
+        return replace(found, layer=n, head=head) if self.has_layers else found
+
+    def heads(self, layer: int | None = None) -> list[AttentionMap]:
+        """The map of every head of a layer; without one, of all layers. Raises `QkvError`."""
+        return [self.map(*place) for place in self.places(layer)]
+
+    def places(self, layer: int | None = None, head: int | None = None) -> list[tuple[int, int]]:
+        """(layer, head) of each head there is; of that layer, or that head of each layer. Raises
+        `QkvError` where there are no layers, or not these.
+        """
+        self._check(0 if layer is None else layer, head)
+        n_layers, n_heads = self.weights.shape[:2]
+        layers = range(n_layers) if layer is None else [layer]
+        heads = range(n_heads) if head is None else [head]
+        return [(i, j) for i in layers for j in heads]
+
+    def word_weights(self) -> np.ndarray:
+        """(n_layers, n_heads, m, m): from a word the mean of its pieces, to a word their sum, so
+        that rows still add up to 1. Clark et al. 2019 (What does BERT look at?), section 4.1.
+        """
+        starts = np.searchsorted(self.owners, np.arange(len(self.words)))
+        if not len(starts):
+            return self.weights
+        sums = np.add.reduceat(np.add.reduceat(self.weights, starts, axis=3), starts, axis=2)
+        means: np.ndarray = sums / np.bincount(self.owners)[:, None]
+        return means
+
+    def word_vectors(self) -> np.ndarray:
+        """(n_layers + 1, m, d): the mean of each word's pieces."""
+        sums = [sum_rows(vectors, self.owners, len(self.words)) for vectors in self.hidden]
+        return np.stack(sums) / np.maximum(np.bincount(self.owners), 1)[:, None]
+
+    def position(self, word: str) -> int:
+        """Which of the words it is first, whatever its case. Raises `QkvError` for none."""
+        folded = [fold(name) for name in self.words]
+        if fold(word) not in folded:
+            known = list(dict.fromkeys(self.words))
+            near = suggest(word, known) or f" (there are {', '.join(known[:12]) or 'none'})"
+            raise QkvError(f"no word {word!r} in the text{near}")
+        return folded.index(fold(word))
+
+    def _check(self, layer: int | None, head: int | None) -> None:
+        if not self.has_layers and (layer, head) != (None, None):
+            raise QkvError(
+                f"the encoder here is {self.encoder}, whose attention has no layers and heads to "
+                "choose from; add --encoder minilm, which has"
+            )
+        asked = zip(("layer", "head"), (layer, head), self.weights.shape[:2], strict=True)
+        for name, given, n in asked:
+            if given is not None and not 0 <= given < n:
+                raise QkvError(f"no {name} {given}: there are {name}s 0 to {n - 1}")
+
+
+def attend(
+    encoder: Any, text: str, mask: str = "none", layer: int | None = None, head: int | None = None
+) -> AttentionMap:
+    """A text's attention as one map: a transformer's layer (by default the last) and head (by
+    default the mean over all), else the attention of its word vectors without parameters.
+
+    mask: "none", "padding", "causal". Raises `QkvError` for another, for a layer or head that the
+    encoder does not have, for a text of more than `MAX_ATTENDED` words.
+    """
+    return read(encoder, text, mask).map(layer, head)
+
+
+def read(encoder: Any, text: str, mask: str = "none") -> EncodedText:
+    """Let an encoder read a text. Raises `QkvError` as `attend` does.
+
+    >>> from qkvsearch.texts.token_encoder import TokenEncoder
+    >>> from qkvsearch.texts.vocabulary import Vocabulary
+    >>> encoder = TokenEncoder(Vocabulary.of(["cat", "dog"]), np.eye(2), np.ones(2))
+    >>> read(encoder, "a dog, a cat").map().weights.round(3)
+    array([[0.881, 0.119],
+           [0.119, 0.881]])
+    """
+    if hasattr(encoder, "layers"):
+        return _read_layers(encoder, text, mask)
+    tokens: LabelledVectors = encoder.sequence(text)
+    _limit(len(tokens))
+    found = self_attend(tokens, mask, left_out=encoder.unknown(text))
+    return EncodedText(
+        tokens=found.tokens,
+        words=found.tokens,
+        owners=np.arange(len(tokens)),
+        hidden=np.stack([tokens.vectors, found.outputs]),
+        weights=found.weights[None, None],
+        mask=found.mask,
+        left_out=found.left_out,
+        encoder="static" if hasattr(encoder, "tokenizer") else "corpus",
+        has_layers=False,
+    )
+
+
+def _read_layers(encoder: Any, text: str, mask: str) -> EncodedText:
+    found = encoder.layers(text, mask=mask)
+    _limit(len(found.tokens))
+    # As the encoder reads it: what the spans are of.
+    text = whole(re.sub(PADDING, "[PAD]", text, flags=re.IGNORECASE))
+    words, owners = [], np.zeros(0, dtype=np.int64)
+    if found.tokens:
+        # A token that stands nowhere in the text, and padding, are words of their own.
+        alone = [
+            start == end or token == PADDING
+            for token, (start, end) in zip(found.tokens, found.spans, strict=True)
+        ]
+        placed = [span for span, is_alone in zip(found.spans, alone, strict=True) if not is_alone]
+        labels, homes = join_pieces(text, placed)
+        keys = np.empty(len(alone), dtype=np.int64)
+        keys[~np.array(alone)] = homes
+        keys[alone] = -1 - np.flatnonzero(alone)
+        is_first = np.diff(keys, prepend=len(alone)) != 0
+        firsts, owners = np.flatnonzero(is_first), np.cumsum(is_first) - 1
+        words = [labels[keys[i]] if keys[i] >= 0 else found.tokens[i] for i in firsts]
+    return EncodedText(
+        found.tokens, words, owners, found.hidden, found.weights, found.mask,
+        encoder.unknown(text), "a transformer", has_layers=True,
+    )  # fmt: skip
+
+
+def pretrained(name: str) -> Any:
+    """The encoder "minilm" or "static", or a transformer's folder. Raises `QkvError` where that is
+    not installed, or nothing of the kind.
+    """
+    from qkvsearch.texts.encoders import transformer
+    from qkvsearch.texts.pretrained.static import StaticEncoder
+
+    if name == "static":
+        return StaticEncoder.from_package()
+    if name != "minilm" and not Path(name).is_dir():
+        near = suggest(name, ["minilm", "static"])
+        raise QkvError(f"no encoder {name!r}{near} (minilm, static, or a model's folder)")
+    return transformer(name)
+
+
+def _limit(n: int) -> None:
+    if n > MAX_ATTENDED:
+        raise QkvError(f"{n:,} words are too many to show; {MAX_ATTENDED} at most")

@@ -1,0 +1,73 @@
+"""Items through an encoder: their keys, and how many of their texts were cut.
+
+An item's key is the sum of its columns' embeddings at length 1: a title of three words counts as
+much as a description of three hundred, and the key remains a sum of words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors
+from qkvsearch.progress import Progress
+from qkvsearch.texts.pretrained.static import StaticEncoder
+from qkvsearch.texts.pretrained.transformer import TransformerEncoder
+
+if TYPE_CHECKING:
+    from qkvsearch.texts.encoders import TextEncoder
+
+
+class EncodedItems(NamedTuple):
+    """keys: float32 (n_items, d). cut: uint16 (n_items,), how many of each one's texts were longer
+    than the model's limit, or None for an encoder without one.
+    """
+
+    keys: np.ndarray
+    cut: np.ndarray | None
+
+
+def encode_items(
+    name: str, encoder: TextEncoder, fields: Sequence[Sequence[str]], report: Progress
+) -> EncodedItems:
+    """Items given as columns of texts, by the encoder of the dense head `name`.
+
+    Of a pretrained one `report` is called as ("encoding with NAME", texts done, texts in all).
+    """
+    done, total = 0, sum(map(len, fields))
+    cut = np.zeros(len(fields[0]), dtype=np.uint16)
+
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        nonlocal done
+        start = done
+
+        def progress(_: str, n: int, __: int) -> None:
+            report(f"encoding with {name}", start + n, total)
+
+        done += len(texts)
+        if isinstance(encoder, TransformerEncoder):
+            encoded = encoder.encode_batch(texts, progress)
+            cut[encoded.cut] += 1
+            return encoded.embeddings
+        if isinstance(encoder, StaticEncoder):
+            return encoder.encode_many(texts, progress)
+        return encoder.encode_many(texts)
+
+    keys = item_keys(encode, fields)
+    return EncodedItems(keys, cut if isinstance(encoder, TransformerEncoder) else None)
+
+
+def item_keys(encode_many: Callable[[Sequence[str]], np.ndarray], fields: Iterable[Any]) -> Any:
+    """Keys (n_items, d) float32 of items given as columns of texts: each the sum of its columns'
+    embeddings at length 1; zeros where no column has a known word."""
+    total = sum(encode_many(column) for column in fields)
+    lengths = np.linalg.norm(total, axis=1, keepdims=True)
+    known = lengths > NEGLIGIBLE
+    return np.where(known, total / np.where(known, lengths, 1), 0).astype(np.float32)
+
+
+def item_pieces(encoder: TextEncoder, fields: Sequence[str]) -> LabelledVectors:
+    """One item's key as the labelled sum that it is."""
+    return LabelledVectors.joined([encoder.encode(field) for field in fields])

@@ -1,0 +1,1 @@
+"""Encoders learned from the catalogue's own texts."""

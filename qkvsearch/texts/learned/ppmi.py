@@ -1,0 +1,88 @@
+"""An encoder learned from which words the catalogue uses together: positive PMI and an SVD."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.preprocessing import normalize
+from sklearn.utils.extmath import randomized_svd
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.token_encoder import TokenEncoder
+from qkvsearch.texts.vocabulary import count_terms
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+class CooccurrenceEncoder(TransformerMixin, BaseEstimator):
+    """Term vectors from an SVD of the positive pointwise mutual information between terms, which
+    is how much more often two stand in one text than chance would have it.
+
+    A text counts 1/n for each pair of its n terms, so that long ones do not decide alone; context
+    frequencies are smoothed by the power .75 (Levy, Goldberg & Dagan 2015, sections 2.1 and 3.1).
+    Fitted: `encoder_`, a `TokenEncoder` whose weights are the roots of the inverse document
+    frequencies; `embeddings_` (n_texts, d) float32, rows of length 1.
+
+    >>> encoder = CooccurrenceEncoder(n_components=2, random_state=0)
+    >>> encoder.fit_transform(["deep sea", "sea water", "red car", "fast car"]).shape
+    (4, 2)
+    """
+
+    def __init__(
+        self, n_components: int = 128, smoothing: float = 0.75, random_state: int | None = 0
+    ) -> None:
+        self.n_components = n_components
+        self.smoothing = smoothing
+        self.random_state = random_state
+
+    def fit(self, texts: Iterable[str], y: Any = None) -> CooccurrenceEncoder:
+        texts = list(texts)
+        vocabulary, counts = count_terms(texts, Analyzer().terms)
+        n_texts, n_terms = counts.shape
+        information = _positive_information(counts, self.smoothing)
+        n_components = min(self.n_components, n_terms)
+        # One BLAS thread: the bits must not depend on how many there are.
+        with threadpool_limits(1, "blas"):
+            directions, strengths, _ = randomized_svd(
+                information, n_components, n_iter=4, random_state=self.random_state
+            )
+        document_frequency = np.bincount(counts.indices, minlength=n_terms)
+        idf = np.log((1 + n_texts) / (1 + document_frequency)) + 1
+        vectors = normalize(directions * strengths).astype(np.float32)
+        self.encoder_ = TokenEncoder(vocabulary, vectors, np.sqrt(idf).astype(np.float32))
+        self.embeddings_ = self.encoder_.encode_many(texts)
+        return self
+
+    def transform(self, texts: Iterable[str]) -> np.ndarray:
+        """Embeddings (n, d); a text of unknown words is all zeros."""
+        check_is_fitted(self)
+        return self.encoder_.encode_many(list(texts))
+
+    def fit_transform(self, texts: Iterable[str], y: Any = None) -> np.ndarray:
+        return self.fit(texts).embeddings_
+
+
+def _positive_information(counts: csr_matrix, smoothing: float) -> csr_matrix:
+    """max(0, ln p(t, c) / (p(t) p(c))) for every pair of terms that some text has, (n_terms,)²."""
+    from scipy.sparse import csr_matrix, diags
+
+    present = counts.copy()
+    present.data[:] = 1
+    n_terms_of = np.maximum(np.asarray(present.sum(axis=1)).ravel(), 1)
+    shared = diags(1 / np.sqrt(n_terms_of)) @ present
+    pairs = (shared.T @ shared).tocoo()
+    total = max(pairs.sum(), 1e-9)
+    frequency = np.asarray(pairs.sum(axis=1)).ravel()
+    context = frequency**smoothing
+    context /= max(context.sum(), 1e-9)
+    expected = frequency[pairs.row] / total * context[pairs.col]
+    information = np.log(np.maximum(pairs.data / total / np.maximum(expected, 1e-30), 1e-9))
+    kept = information > 0
+    data = information[kept].astype(np.float32)
+    return csr_matrix((data, (pairs.row[kept], pairs.col[kept])), shape=pairs.shape)

@@ -1,0 +1,1 @@
+"""Encoders trained elsewhere: a static table of subwords, BERT-type transformers."""

@@ -1,0 +1,232 @@
+"""A BERT-type sentence encoder from its folder, as this package's own layers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from qkvsearch.attention.layers.basic import Embedding, FeedForward, LayerNorm, Linear
+from qkvsearch.attention.layers.multi_head import MultiHeadAttention
+from qkvsearch.attention.layers.positions import LearnedPositions
+from qkvsearch.attention.layers.transformer import Encoder, EncoderLayer
+from qkvsearch.errors import QkvError
+from qkvsearch.texts.pretrained.subwords import need
+
+CONFIG = "config.json"
+TENSORS = "model.safetensors"
+TOKENIZER = "tokenizer.json"
+POOLING = "1_Pooling/config.json"
+LENGTH = "sentence_bert_config.json"
+
+# Their names in a Hugging Face configuration, and ours.
+ACTIVATIONS = {
+    "gelu": "gelu",
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "relu": "relu",
+}
+
+
+@dataclass(eq=False)
+class TokenEmbedding:
+    """Word + position + kind, normed: what the first layer reads.
+
+    words (n_words, d), positions (n_positions, d), kind (d,), the vector of a first sentence;
+    ids (..., L) -> (..., L, d).   Devlin et al. 2019 (BERT), section 3, figure 2.
+    """
+
+    words: Embedding
+    positions: LearnedPositions
+    kind: np.ndarray
+    norm: LayerNorm
+
+    def __call__(self, ids: npt.ArrayLike) -> np.ndarray:
+        return self.norm(self.positions(self.words(ids)) + self.kind)
+
+
+class Bert(NamedTuple):
+    """limit: the most tokens of a text, [CLS] and [SEP] included."""
+
+    tokenizer: Any
+    embedding: TokenEmbedding
+    encoder: Encoder
+    limit: int
+
+
+def read_bert(folder: Path) -> Bert:
+    """Config, tensors and tokenizer. Raises `QkvError` naming the file and what was found in it."""
+    config = Config(folder / CONFIG)
+    config.require("model_type", "bert")
+    config.require("position_embedding_type", "absolute", default="absolute")
+    _check_pooling(folder / POOLING)
+    with _open_tensors(folder / TENSORS) as file:
+        tensors = Tensors(folder / TENSORS, file)
+        embedding = _embedding(config, tensors)
+        layers = [_layer(config, tensors, i) for i in range(config.number("num_hidden_layers"))]
+    limit = _limit(folder / LENGTH, len(embedding.positions.weight))
+    tokenizer = _tokenizer(folder / TOKENIZER, limit, len(embedding.words.weight))
+    return Bert(tokenizer, embedding, Encoder(layers), limit)
+
+
+class Config:
+    """A JSON file of settings, read with errors that name it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self.settings = json.loads(path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise QkvError(f"{path}: no such file; an encoder's folder has one") from None
+        except OSError as error:
+            raise QkvError(f"{path}: cannot read: {error.strerror}") from None
+        except ValueError as error:
+            raise QkvError(f"{path}: not JSON: {error}") from None
+        if not isinstance(self.settings, dict):
+            raise QkvError(f"{path}: not a JSON object")
+
+    def require(self, name: str, wanted: str, default: str | None = None) -> None:
+        found = self.settings.get(name, default)
+        if found != wanted:
+            raise QkvError(f"{self.path}: {name} is {found!r}; only {wanted!r} can be read")
+
+    def number(self, name: str, default: int | None = None) -> int:
+        found = self.settings.get(name, default)
+        if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+            raise QkvError(f"{self.path}: {name} is {found!r}, not a number above 0")
+        return found
+
+    def epsilon(self) -> float:
+        found = self.settings.get("layer_norm_eps", 1e-12)
+        if not isinstance(found, int | float) or not 0 < found < 1:
+            raise QkvError(f"{self.path}: layer_norm_eps is {found!r}, not between 0 and 1")
+        return float(found)
+
+    def activation(self) -> str:
+        found = self.settings.get("hidden_act")
+        if not isinstance(found, str) or found not in ACTIVATIONS:
+            known = ", ".join(ACTIVATIONS)
+            raise QkvError(f"{self.path}: hidden_act is {found!r}; there are {known}")
+        return ACTIVATIONS[found]
+
+
+class Tensors:
+    """The arrays of a safetensors file, by name and of the shape expected, as float32."""
+
+    def __init__(self, path: Path, file: Any) -> None:
+        self.path, self.file = path, file
+        self.names = set(file.keys())
+        # A model saved with a head for another task has its encoder under a name of its own.
+        word_table = "bert.embeddings.word_embeddings.weight"
+        self.prefix = "bert." if word_table in self.names else ""
+
+    def __call__(self, name: str, *shape: int) -> np.ndarray:
+        name = self.prefix + name
+        if name not in self.names:
+            raise QkvError(f"{self.path}: no tensor {name!r}: not the weights of a BERT encoder")
+        entry = self.file.get_slice(name)
+        found, kind = tuple(entry.get_shape()), entry.get_dtype()
+        if found != shape:
+            raise QkvError(f"{self.path}: {name} is {found}, not {shape} as {CONFIG} has it")
+        if kind not in ("F16", "F32", "F64"):
+            raise QkvError(f"{self.path}: {name} holds {kind}; F16, F32 and F64 can be read")
+        return np.asarray(self.file.get_tensor(name), dtype=np.float32)
+
+    def linear(self, name: str, d_in: int, d_out: int) -> Linear:
+        return Linear(self(f"{name}.weight", d_out, d_in), self(f"{name}.bias", d_out))
+
+    def norm(self, name: str, d: int, epsilon: float) -> LayerNorm:
+        return LayerNorm(self(f"{name}.weight", d), self(f"{name}.bias", d), epsilon)
+
+
+def _embedding(config: Config, tensors: Tensors) -> TokenEmbedding:
+    d = config.number("hidden_size")
+    kinds = tensors(
+        "embeddings.token_type_embeddings.weight", config.number("type_vocab_size", 2), d
+    )
+    n_positions = config.number("max_position_embeddings")
+    n_words = config.number("vocab_size")
+    return TokenEmbedding(
+        Embedding(tensors("embeddings.word_embeddings.weight", n_words, d)),
+        LearnedPositions(tensors("embeddings.position_embeddings.weight", n_positions, d)),
+        kinds[0],
+        tensors.norm("embeddings.LayerNorm", d, config.epsilon()),
+    )
+
+
+def _layer(config: Config, tensors: Tensors, i: int) -> EncoderLayer:
+    d, d_hidden = config.number("hidden_size"), config.number("intermediate_size")
+    n_heads, name = config.number("num_attention_heads"), f"encoder.layer.{i}"
+    if d % n_heads:
+        raise QkvError(f"{config.path}: {d} dimensions do not divide into {n_heads} heads")
+    attention = MultiHeadAttention(
+        tensors.linear(f"{name}.attention.self.query", d, d),
+        tensors.linear(f"{name}.attention.self.key", d, d),
+        tensors.linear(f"{name}.attention.self.value", d, d),
+        tensors.linear(f"{name}.attention.output.dense", d, d),
+        n_heads,
+    )
+    return EncoderLayer(
+        attention,
+        tensors.norm(f"{name}.attention.output.LayerNorm", d, config.epsilon()),
+        FeedForward(
+            tensors.linear(f"{name}.intermediate.dense", d, d_hidden),
+            tensors.linear(f"{name}.output.dense", d_hidden, d),
+            config.activation(),
+        ),
+        tensors.norm(f"{name}.output.LayerNorm", d, config.epsilon()),
+    )
+
+
+def _open_tensors(path: Path) -> Any:
+    safetensors = need("safetensors")
+    if not path.is_file():
+        raise QkvError(f"{path}: no such file; an encoder's folder has one")
+    try:
+        return safetensors.safe_open(str(path), framework="numpy")
+    except (safetensors.SafetensorError, OSError) as error:
+        raise QkvError(f"{path}: not a safetensors file: {error}") from None
+
+
+def _check_pooling(path: Path) -> None:
+    """A text's vector must be the mean of its tokens', or it is no sum that reasons can open."""
+    if path.exists():
+        settings = Config(path).settings
+        chosen = [
+            name.removeprefix("pooling_mode_")
+            for name, is_on in settings.items()
+            if name.startswith("pooling_mode_") and is_on is True
+        ]
+        chosen += [settings["pooling_mode"]] if "pooling_mode" in settings else []
+        if chosen not in (["mean_tokens"], ["mean"]):
+            raise QkvError(f"{path}: pools by {chosen}; only the mean of all tokens can be read")
+
+
+def _limit(path: Path, n_positions: int) -> int:
+    if not path.exists():
+        return n_positions
+    config = Config(path)
+    if config.settings.get("max_seq_length") is None:
+        return n_positions
+    return min(config.number("max_seq_length"), n_positions)
+
+
+def _tokenizer(path: Path, limit: int, n_words: int) -> Any:
+    tokenizers = need("tokenizers")
+    if not path.is_file():
+        raise QkvError(f"{path}: no such file; an encoder's folder has one")
+    try:
+        tokenizer = tokenizers.Tokenizer.from_file(str(path))
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(limit)
+    except Exception as error:  # the library raises nothing narrower
+        raise QkvError(f"{path}: not a tokenizer: {error}") from None
+    if tokenizer.get_vocab_size() > n_words:
+        raise QkvError(
+            f"{path}: knows {tokenizer.get_vocab_size()} tokens, the model only {n_words}"
+        )
+    return tokenizer

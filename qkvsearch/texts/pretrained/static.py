@@ -1,0 +1,209 @@
+"""A static pretrained encoder: one vector a subword, from the table in the `wordllama` package."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qkvsearch.errors import QkvError
+from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors
+from qkvsearch.progress import Progress
+from qkvsearch.texts.pretrained.subwords import is_blank, join_pieces, need, sum_rows, whole
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+
+PACKAGE = "wordllama"
+TABLE = "weights/l2_supercat_256.safetensors"
+TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+TENSOR = "embedding.weight"
+# Texts that the tokenizer is given at a time, and that are held as tokens.
+BATCH = 16_384
+
+
+@dataclass(frozen=True, eq=False)
+class StaticEncoder:
+    """The weighted sum of a text's subword vectors, at length 1; no token sees another.
+
+    tokenizer: a `tokenizers.Tokenizer`. vectors: float32 (n_tokens, d). weights: float32
+    (n_tokens,), how much each token counts, or None for all alike, which is mean pooling.
+
+    >>> encoder = StaticEncoder.from_package()              # doctest: +SKIP
+    >>> encoder.encode("Deepest sea").labels                # doctest: +SKIP
+    ['Deepest', 'sea']
+    """
+
+    tokenizer: Any
+    vectors: np.ndarray
+    weights: np.ndarray | None = None
+
+    @classmethod
+    def from_package(cls) -> StaticEncoder:
+        """The table of 32,000 × 256 that `wordllama` carries, read without importing it.
+
+        Raises `QkvError` where the package, or a library to read it with, is not installed.
+        """
+        folder = find_package()
+        if folder is None:
+            raise QkvError(f"no package {PACKAGE!r} here: pip install 'qkvsearch[encoders]'")
+        return cls.from_files(folder / TABLE, folder / TOKENIZER)
+
+    @classmethod
+    def from_files(cls, table: str | Path, tokenizer: str | Path) -> StaticEncoder:
+        """A safetensors file with `embedding.weight` (n_tokens, d), and a tokenizer's JSON.
+
+        Raises `QkvError` naming the file that is missing, damaged, or of another kind.
+        """
+        return cls(read_tokenizer(Path(tokenizer)), read_table(Path(table)))
+
+    @property
+    def n_components(self) -> int:
+        """The size d of an embedding."""
+        return int(self.vectors.shape[1])
+
+    def weighted(self, weights: np.ndarray) -> StaticEncoder:
+        """The same encoder with other weights, float (n_tokens,). Raises `QkvError` for another
+        number of them.
+        """
+        if np.shape(weights) != (len(self.vectors),):
+            raise QkvError(f"weights are {np.shape(weights)}, not ({len(self.vectors)},)")
+        return replace(self, weights=np.asarray(weights, dtype=np.float32))
+
+    def encode(self, text: str) -> LabelledVectors:
+        """One labelled vector for each word, the sum of its pieces', adding up to length 1."""
+        labels, owners, ids = self._pieces(text)
+        shares = self.vectors[ids] * self._shares(ids)[:, None]
+        length = np.linalg.norm(shares.sum(axis=0))
+        if not len(ids) or length <= NEGLIGIBLE * np.linalg.norm(shares):
+            return LabelledVectors([], np.zeros((0, self.n_components), dtype=np.float32))
+        return LabelledVectors(labels, sum_rows(shares / length, owners, len(labels)))
+
+    def sequence(self, text: str) -> LabelledVectors:
+        """One vector for each word in reading order: the mean of its pieces', unweighted."""
+        labels, owners, ids = self._pieces(text)
+        sums = sum_rows(self.vectors[ids], owners, len(labels))
+        return LabelledVectors(labels, sums / np.bincount(owners)[: len(sums), None].astype("f4"))
+
+    def token_rows(self, text: str) -> tuple[list[str], np.ndarray]:
+        """Each piece's word, in reading order, and its row (int64) in `vectors`."""
+        labels, owners, ids = self._pieces(text)
+        return [labels[owner] for owner in owners], ids
+
+    def rows_many(
+        self, texts: Sequence[str], progress: Progress | None = None
+    ) -> Iterator[np.ndarray]:
+        """The rows of `token_rows` for many texts, int32 (n,) each, some texts read at a time.
+
+        `progress` is called as ("reading", texts done, texts in all).
+        """
+        done = 0
+        for batch in self._id_batches(texts):
+            yield from (np.array(ids, dtype=np.int32) for ids in batch)
+            done += len(batch)
+            if progress is not None:
+                progress("reading", done, len(texts))
+
+    def unknown(self, text: str) -> list[str]:
+        """No word is unknown: every one is made of pieces, of single bytes if need be."""
+        return []
+
+    def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """Embeddings float32 (n, d), rows of length 1; zeros for a text of nothing to see.
+
+        `progress` is called as ("encoding", texts done, texts in all).
+        """
+        embeddings = np.zeros((len(texts), self.n_components), dtype=np.float32)
+        done = 0
+        for counts in self._count_batches(texts):
+            counts.data = counts.data * self._shares(counts.indices)
+            rows = counts @ self.vectors
+            lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+            np.divide(rows, lengths, out=rows, where=lengths > NEGLIGIBLE)
+            embeddings[done : done + len(rows)] = np.where(lengths > NEGLIGIBLE, rows, 0)
+            done += len(rows)
+            if progress is not None:
+                progress("encoding", done, len(texts))
+        return embeddings
+
+    def idf(self, texts: Sequence[str]) -> np.ndarray:
+        """Weights from a catalogue, float32 (n_tokens,): ln((1 + N) / (1 + n)) + 1, with n of its N
+        texts having the token. Manning, Raghavan and Schütze 2008, section 6.2.1, smoothed.
+        """
+        having = np.zeros(len(self.vectors), dtype=np.int64)
+        for counts in self._count_batches(texts):
+            counts.sum_duplicates()
+            having += np.bincount(counts.indices, minlength=len(having))
+        return (np.log((1 + len(texts)) / (1 + having)) + 1).astype(np.float32)
+
+    def _shares(self, ids: np.ndarray) -> np.ndarray:
+        """How much each of these tokens counts, float32."""
+        return np.ones(len(ids), np.float32) if self.weights is None else self.weights[ids]
+
+    def _pieces(self, text: str) -> tuple[list[str], np.ndarray, np.ndarray]:
+        """The words of a text; of each piece the word it belongs to, and its row in the table."""
+        text = whole(text)
+        if is_blank(text):
+            return [], np.zeros(0, np.int64), np.zeros(0, np.int64)
+        found = self.tokenizer.encode(text, add_special_tokens=False)
+        labels, owners = join_pieces(text, found.offsets)
+        return labels, owners, np.array(found.ids, dtype=np.int64)
+
+    def _count_batches(self, texts: Sequence[str]) -> Iterator[csr_matrix]:
+        """How often each text has each token, sparse (n, n_tokens), some texts at a time."""
+        from scipy.sparse import csr_matrix
+
+        for ids in self._id_batches(texts):
+            indptr = np.cumsum([0, *map(len, ids)])
+            indices = np.fromiter((i for row in ids for i in row), np.int32, indptr[-1])
+            ones = np.ones(len(indices), dtype=np.float32)
+            yield csr_matrix((ones, indices, indptr), shape=(len(ids), len(self.vectors)))
+
+    def _id_batches(self, texts: Sequence[str]) -> Iterator[list[list[int]]]:
+        """The tokens of each text, some texts at a time."""
+        for start in range(0, len(texts), BATCH):
+            batch = [whole(text) for text in texts[start : start + BATCH]]
+            batch = ["" if is_blank(text) else text for text in batch]
+            found = self.tokenizer.encode_batch_fast(batch, add_special_tokens=False)
+            yield [encoding.ids for encoding in found]
+
+
+def find_package() -> Path | None:
+    """Where `wordllama` is installed, if it is; it is not imported."""
+    spec = find_spec(PACKAGE)
+    places = (
+        [] if spec is None else [Path(place) for place in spec.submodule_search_locations or []]
+    )
+    return next((place for place in places if (place / TABLE).is_file()), None)
+
+
+def read_table(path: Path) -> np.ndarray:
+    """The vectors (n_tokens, d) of a safetensors file, as float32."""
+    safetensors = need("safetensors")
+    try:
+        with safetensors.safe_open(str(path), framework="numpy") as file:
+            if TENSOR not in file.keys():  # noqa: SIM118  (the file is no dictionary)
+                raise QkvError(f"{path}: no tensor {TENSOR!r}; there are {', '.join(file.keys())}")
+            table = np.asarray(file.get_tensor(TENSOR), dtype=np.float32)
+    except (safetensors.SafetensorError, OSError) as error:
+        raise QkvError(f"{path}: not a safetensors file: {error}") from None
+    if table.ndim != 2:
+        raise QkvError(f"{path}: {TENSOR} is {table.shape}, not (n_tokens, d)")
+    return table
+
+
+def read_tokenizer(path: Path) -> Any:
+    """A `tokenizers.Tokenizer` that neither cuts nor pads."""
+    tokenizers = need("tokenizers")
+    try:
+        tokenizer = tokenizers.Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises nothing narrower
+        raise QkvError(f"{path}: not a tokenizer: {error}") from None
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer

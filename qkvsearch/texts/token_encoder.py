@@ -1,0 +1,99 @@
+"""A text encoder made of one vector and one weight a term: text to labelled vectors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors
+from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.vocabulary import Vocabulary
+
+PADDING = "<PAD>"
+
+
+@dataclass(frozen=True)
+class TokenEncoder:
+    """The weighted sum of a text's term vectors, at length 1.
+
+    vectors: float32 (n_terms, d). weights: float32 (n_terms,), the inverse document frequencies.
+    A term that occurs n times counts 1 + ln n times (Manning, Raghavan and Schütze 2008, 6.4.1).
+
+    >>> encoder = TokenEncoder(Vocabulary.of(["cat", "dog"]), np.eye(2), np.ones(2))
+    >>> encoder.encode("a dog, a cat").total.round(3)
+    array([0.707, 0.707], dtype=float32)
+    """
+
+    vocabulary: Vocabulary
+    vectors: np.ndarray
+    weights: np.ndarray
+    analyzer: Analyzer = field(default_factory=Analyzer)
+
+    def encode(self, text: str) -> LabelledVectors:
+        """One labelled vector for each known word, adding up to length 1; none for none."""
+        words: dict[str, tuple[str, int]] = {}
+        for token in self.analyzer.meaningful_tokens(text):
+            label, count = words.get(token.term, (token.text, 0))
+            words[token.term] = (label, count + 1)
+        rows = self.vocabulary.rows(words)
+        known = rows >= 0
+        labels = [
+            label for (label, _), is_known in zip(words.values(), known, strict=True) if is_known
+        ]
+        counts = np.array([count for _, count in words.values()], dtype=np.float32)[known]
+        vectors = self.vectors[rows[known]]
+        shares = self.weights[rows[known]] * (1 + np.log(counts))
+        vectors = vectors * shares[:, None]
+        length = np.linalg.norm(vectors.sum(axis=0))
+        # A term outside the catalogue's main directions has a zero vector.
+        if length <= NEGLIGIBLE * np.linalg.norm(shares):
+            return LabelledVectors([], vectors[:0])
+        return LabelledVectors(labels, (vectors / length).astype(np.float32))
+
+    def encode_many(self, texts: Sequence[str]) -> np.ndarray:
+        """What `encode` makes of each text, added up: float32 (n, d), zeros for unknown words."""
+        counts = self.vocabulary.counts(map(self.analyzer.terms, texts))
+        counts.data = (1 + np.log(counts.data)) * self.weights[counts.indices]
+        embeddings = np.asarray(counts @ self.vectors, dtype=np.float32)
+        norms = np.linalg.norm(embeddings, axis=1, keepdims=True)
+        # As in `encode`: of terms outside the catalogue's main directions only rounding is left.
+        shares = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)))
+        whole = norms > NEGLIGIBLE * shares
+        return np.where(whole, embeddings / np.where(whole, norms, 1), 0)
+
+    def sequence(self, text: str) -> LabelledVectors:
+        """One vector for each known word in reading order, repeats included, unweighted.
+
+        `<PAD>` in the text stands for itself, with a vector of zeros.
+        """
+        labels: list[str] = []
+        vectors = [np.zeros((0, self.vectors.shape[1]), dtype=self.vectors.dtype)]
+        for piece in re.split("(<PAD>)", text, flags=re.IGNORECASE):
+            if piece.upper() == PADDING:
+                labels.append(PADDING)
+                vectors.append(np.zeros_like(self.vectors[:1]))
+                continue
+            tokens = self.analyzer.meaningful_tokens(piece)
+            rows = self.vocabulary.rows(token.term for token in tokens)
+            labels += [token.text for token, row in zip(tokens, rows, strict=True) if row >= 0]
+            vectors.append(self.vectors[rows[rows >= 0]])
+        return LabelledVectors(labels, np.concatenate(vectors))
+
+    def token_rows(self, text: str) -> tuple[list[str], np.ndarray]:
+        """The known words in reading order, repeats included, and the row (int64) of each one's
+        term in `vectors`; terms with a vector of zeros are left out.
+        """
+        tokens = self.analyzer.meaningful_tokens(text)
+        rows = self.vocabulary.rows(token.term for token in tokens)
+        known = (rows >= 0) & self.vectors[rows].any(axis=1)
+        words = [token.text for token, is_known in zip(tokens, known, strict=True) if is_known]
+        return words, rows[known]
+
+    def unknown(self, text: str) -> list[str]:
+        """The words of a text that `sequence` leaves out: stop words, numbers, unknown terms."""
+        known = set(self.sequence(text).labels)
+        words = self.analyzer.tokens(re.sub(PADDING, " ", text, flags=re.IGNORECASE))
+        return [word for word in dict.fromkeys(token.text for token in words) if word not in known]

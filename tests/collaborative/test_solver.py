@@ -1,0 +1,38 @@
+"""The compiled kernels where numba finds no place to keep its machine code."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+FIT_WITHOUT_A_PLACE = """
+from numba.core import caching
+
+def read_only(locator):
+    raise PermissionError("read-only file system")
+
+caching._CacheLocator.ensure_cache_path = read_only
+
+import numba
+try:
+    numba.njit(cache=True)(lambda: 0)
+except RuntimeError:
+    print("no place")
+
+from importlib import import_module
+for module in ("attention._kernels", "retrieval._kernels", "collaborative.solver"):
+    import_module(f"qkvsearch.{module}")
+import_module("qkvsearch.attention.layers.packed")
+
+import numpy as np
+from scipy.sparse import csr_matrix
+from qkvsearch.collaborative.biased_mf import BiasedMF
+print(np.isfinite(BiasedMF(2).fit(csr_matrix(np.eye(3))).user_embeddings_).all())
+"""
+
+
+def test_a_read_only_install_compiles_without_keeping_the_code():
+    """Guards against `RuntimeError: cannot cache function`, as in a container without a home."""
+    command = [sys.executable, "-c", FIT_WITHOUT_A_PLACE]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.split("\n") == ["no place", "True", ""], done.stderr

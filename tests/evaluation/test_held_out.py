@@ -1,0 +1,68 @@
+"""Who is judged is answered as `recommend` answers them: the same scores, the same ranking."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from qkvsearch.collaborative.feedback import confidences
+from qkvsearch.embeddings import ImplicitALS
+from qkvsearch.evaluation.held_out import HeldOutUsers, Tastes
+from qkvsearch.evaluation.splits import Split, split
+
+
+def test_many_are_folded_in_as_each_alone(scattered):
+    factors = ImplicitALS(n_components=8, random_state=0).fit(scattered).factors_
+    together = factors.fold_in_many(scattered)
+    for user, embedding in enumerate(together):
+        span = slice(*scattered.indptr[user : user + 2])
+        alone = factors.fold_in(scattered.indices[span], scattered.data[span])
+        assert np.allclose(embedding, alone, rtol=1e-9, atol=1e-12)
+    assert not together[3].any()  # met nothing
+    assert factors.fold_in_many(scattered[:0]).shape == (0, 8)
+
+
+def test_rankings_are_those_of_the_engine(movies):
+    log = movies.models.log()
+    some = np.isin(log.users, [0, 7, 30])
+    panel = HeldOutUsers.of(Split(log, log, log.take(some)), movies.models.rating_scale)
+    keys = movies.models.dense_keys(movies.models.main_head).vectors
+    found = panel.rankings(Tastes(keys, random_state=0).fit(panel.train), k=10)
+    for user, ranked in zip(panel.users, found, strict=True):
+        answer = movies.recommend(user=log.user_ids[int(user)], k=10)
+        assert [log.item_ids[item] for item in ranked] == [hit.id for hit in answer]
+
+
+@pytest.mark.parametrize("protocol", ["random", "strong"])
+def test_confidences_are_by_the_scale_of_what_is_learnt_from(log, protocol):
+    parts = split(log, protocol)
+    panel = HeldOutUsers.of(parts, (1, 5))
+    weights = confidences(parts.train.ratings, len(parts.train), (1, 5))
+    assert (panel.train != parts.train.matrix(weights)).nnz == 0
+    assert (panel.met != parts.history.matrix()[panel.users]).nnz == 0
+    assert panel.liked.shape == panel.met.shape == (len(panel.users), 60)
+
+
+def test_progress_counts_everyone_once(log):
+    panel = HeldOutUsers.of(split(log, "random"), (1, 5))
+    done = []
+    panel.rankings(Tastes(random_state=0).fit(panel.train), 5, done.append)
+    assert done[-1] == len(panel.users)
+    assert done == sorted(done)
+
+
+def test_items_that_nobody_met_have_their_place_by_text(log):
+    train = log.take(log.items != 7)
+    panel = HeldOutUsers.of(Split(train, train, log.take(log.items == 7)), (1, 5))
+    keys = np.eye(3, dtype=np.float32)[np.arange(60) % 3]  # by taste
+    plain = Tastes(random_state=0).fit(panel.train)
+    with_texts = Tastes(keys, random_state=0).fit(panel.train)
+    assert not plain.scores(panel.liked)[:, 7].any()
+    cold = with_texts.scores(panel.liked)[:, 7]
+    of_their_taste = panel.users % 3 == 7 % 3
+    assert of_their_taste.any()
+    assert cold[of_their_taste].min() > cold[~of_their_taste].max(initial=-np.inf)
+    others = np.arange(60) != 7
+    assert np.array_equal(
+        plain.scores(panel.liked)[:, others], with_texts.scores(panel.liked)[:, others]
+    )

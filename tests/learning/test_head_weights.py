@@ -1,0 +1,135 @@
+"""Head weights: learned from a catalogue's own texts, halfway to what was given, or that alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from qkvsearch.learning.conditional_logit import (
+    Alternatives,
+    conditional_logit,
+    standardised,
+)
+from qkvsearch.learning.head_weights import learn_head_weights, made_scores, overlap, passage
+from qkvsearch.texts.encoders import fitted_encoder, learned_encoder, prior_weights
+
+PRIOR = {"lexical": 0.5, "lsa": 0.5}
+TOPICS = [
+    "sea water fish boat",
+    "car road wheel engine",
+    "bread flour oven yeast",
+    "star sky moon sun",
+]
+
+
+def catalogue(n: int = 600, seed: int = 0) -> list[list[str]]:
+    """Titles and tags of one topic an item, so that words of the one tell of the other."""
+    rng = np.random.default_rng(seed)
+    columns: list[list[str]] = [[], []]
+    for i in range(n):
+        words = TOPICS[i % 4].split()
+        columns[0].append(" ".join([*rng.permutation(words)[:3], f"name{i}"]))
+        columns[1].append(" ".join([*rng.permutation(words)[:3], f"tag{i}"]))
+    return columns
+
+
+@pytest.fixture(scope="module")
+def lsa():
+    return {"lsa": fitted_encoder("lsa", catalogue())}
+
+
+def test_the_head_that_finds_what_is_asked_for_gets_the_weight():
+    rng = np.random.default_rng(0)
+    right, noise = 4 * np.eye(30) + rng.normal(size=(30, 30)), rng.normal(size=(30, 30))
+    scores = np.stack([standardised(right), standardised(noise)])
+    weights = conditional_logit([Alternatives.each_its_own(scores)])
+    assert weights.sum() == pytest.approx(1)
+    assert weights[0] > 0.9
+
+
+def test_heads_that_find_nothing_share_the_weight():
+    worse = -np.stack([np.eye(8), np.eye(8)])
+    weights = conditional_logit([Alternatives.each_its_own(worse)])
+    np.testing.assert_allclose(weights, [0.5, 0.5])
+
+
+def test_learned_weights_are_halfway_and_add_up(lsa):
+    learned = learn_head_weights(catalogue(), lsa, PRIOR)
+    assert list(learned) == list(PRIOR)
+    assert sum(learned.values()) == pytest.approx(1)
+    assert all(weight >= 0.25 for weight in learned.values())
+    assert learned == learn_head_weights(catalogue(), lsa, PRIOR)
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [["only one column here"] * 600],
+        [["some few words"] * 400, ["words each item"] * 400],
+        [["the same words in both"] * 600, ["the same words in both"] * 600],
+        [[""] * 600, [""] * 600],
+    ],
+    ids=["one column", "too few items", "columns that repeat each other", "no words"],
+)
+def test_a_catalogue_that_cannot_be_asked_keeps_the_prior(fields):
+    assert learn_head_weights(fields, {}, PRIOR) == PRIOR
+
+
+def test_columns_are_counted_as_they_are_done(lsa):
+    steps = []
+    learn_head_weights(catalogue(), lsa, PRIOR, progress=lambda *step: steps.append(step))
+    assert steps == [(1, 2), (2, 2)]
+
+
+def test_made_queries_are_answered_by_their_own_items(lsa):
+    scores = made_scores(catalogue(), 0, lsa, list(PRIOR), np.random.default_rng(0))
+    assert scores.shape == (2, 120, 120)
+    np.testing.assert_allclose(scores.mean(axis=2), 0, atol=1e-6)
+    answers = np.diagonal(scores, axis1=1, axis2=2)
+    assert (answers.mean(axis=1) > 0.5).all()
+
+
+def test_encoders_are_learned_anew_without_the_items_asked_for(lsa, monkeypatch):
+    from qkvsearch.learning import head_weights
+
+    learned_from: list[tuple[int, int | None]] = []
+
+    def spy(name, fields, epochs):
+        learned_from.append((len(fields[0]), epochs))
+        return learned_encoder(name, fields, epochs)
+
+    monkeypatch.setattr(head_weights, "learned_encoder", spy)
+    for epochs in ({}, {"lsa": 3}):
+        made_scores(catalogue(), 0, lsa, list(PRIOR), np.random.default_rng(0), epochs)
+    assert learned_from == [(480, None), (480, 3)]
+
+
+def test_a_passage_is_words_in_a_row():
+    text = " ".join(f"w{i}" for i in range(100))
+    for seed in range(20):
+        asked = passage(text, np.random.default_rng(seed))
+        assert len(asked.split()) == 25
+        assert asked in text
+    assert passage("three short words", np.random.default_rng(0)) == "three short words"
+
+
+def test_a_text_without_spaces_has_words_too():
+    text = "".join(map(chr, range(0x4E00, 0x4E80)))
+    asked = passage(text, np.random.default_rng(0))
+    assert len(asked) == 26  # 25 pairs
+    assert asked in text
+    topics = ["深海鱼类游泳", "汽车公路轮胎", "面包酵母烤箱", "星空月亮太阳"]
+    fields = [[topics[i % 4] + chr(0x5000 + i) for i in range(600)] for _ in range(2)]
+    fields[1] = [text[2:4] + chr(0x6000 + i) for i, text in enumerate(fields[1])]
+    encoders = {"lsa": fitted_encoder("lsa", fields)}
+    assert made_scores(fields, 0, encoders, list(PRIOR), np.random.default_rng(0)) is not None
+
+
+def test_overlap_is_the_share_of_a_querys_terms_in_its_key():
+    assert overlap(["deep sea", "red car"], [["the sea", "a car"], ["blue", "red"]]) == 0.75
+    assert overlap([""], [["anything"]]) == 0
+
+
+def test_weights_of_every_choice_add_up():
+    for choice in ("corpus", "minilm"):
+        assert sum(prior_weights(choice).values()) == pytest.approx(1)

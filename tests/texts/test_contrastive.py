@@ -1,0 +1,350 @@
+"""Contrastive training: exact gradients, synonyms that only columns tell, sums of parts, edges."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from qkvsearch.attention.layers.basic import Embedding
+from qkvsearch.attention.layers.multi_head import MultiHeadAttention
+from qkvsearch.attention.layers.state import state
+from qkvsearch.embeddings import ContrastiveEncoder
+from qkvsearch.errors import DataError
+from qkvsearch.texts.item_keys import item_keys, item_pieces
+from qkvsearch.texts.learned.contrastive import ATTENTIONS
+from qkvsearch.texts.learned.pairs import (
+    Training,
+    batch_gradients,
+    encoded,
+    halves,
+    info_nce,
+    items_of,
+    mean_reciprocal_rank,
+    padded,
+    translated,
+)
+from qkvsearch.texts.learned.pooling import ContextualEncoder, Pooling, identity_attention
+from qkvsearch.texts.token_encoder import TokenEncoder
+from qkvsearch.texts.vocabulary import Vocabulary
+
+ROWS = np.array([[0, 2, 3], [1, 4, 0]])
+SHARES = np.array([[1.0, 2.0, 1.0], [1.0, 1.5, 0.0]])
+
+# Few items make few steps an epoch.
+QUICK = {"learning_rate": 0.02, "batch_size": 32}
+
+
+def random(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def pooling(with_attention: bool) -> Pooling:
+    attention = None
+    if with_attention:
+        attention = MultiHeadAttention.create(4, 1, rng=1, score="cosine", dtype=np.float64)
+    return Pooling(Embedding(random(6, 4)), random(6, seed=1) / 4, attention)
+
+
+def differences(loss, array: np.ndarray) -> np.ndarray:
+    """Central differences of `loss()`, by each number of the array."""
+    found, step = np.empty_like(array), 1e-6
+    for place in np.ndindex(array.shape):
+        was = array[place]
+        array[place] = was + step
+        above = loss()
+        array[place] = was - step
+        found[place] = (above - loss()) / (2 * step)
+        array[place] = was
+    return found
+
+
+def synonyms(n_items: int = 240, seed: int = 0) -> tuple[list[str], list[str]]:
+    """Titles and tags of items, item i on subject i % 4, which titles name by four words and tags
+    by four others. Three words more are of one of three styles, which says nothing of the item.
+    """
+    rng = np.random.default_rng(seed)
+
+    def text(column: str, subject: int) -> str:
+        styled = rng.choice(8, 3, replace=False) + 8 * rng.integers(3)
+        words = [f"{column}{subject}w{rng.integers(4)}", *(f"{column}style{i}" for i in styled)]
+        return " ".join(words)
+
+    titles, tags = ([text(column, i % 4) for i in range(n_items)] for column in ("title", "tag"))
+    return titles, tags
+
+
+def share_right(model: ContrastiveEncoder) -> float:
+    """How many new titles are nearest to new tags of their subject, which are a quarter."""
+    titles, tags = (model.transform(texts) for texts in synonyms(100, seed=1))
+    return float(np.mean((titles @ tags.T).argmax(axis=1) % 4 == np.arange(100) % 4))
+
+
+# --- gradients ---
+
+
+@pytest.mark.parametrize("with_attention", [False, True])
+def test_a_batchs_gradients_are_those_of_central_differences(with_attention):
+    model = pooling(with_attention)
+    queries = ROWS, SHARES
+    keys = np.array([[5, 0], [0, 1]]), np.array([[1.0, 0], [1, 1]])
+    gradients = batch_gradients(model, queries, keys, temperature=0.5)[1]
+    weights = state(model)
+    assert set(gradients) == set(weights)
+    assert ("attention.query.weight" in weights) == with_attention
+    for name, array in weights.items():
+        found = differences(lambda: batch_gradients(model, queries, keys, 0.5)[0], array)
+        np.testing.assert_allclose(gradients[name], found, atol=1e-6, err_msg=name)
+
+
+def test_the_loss_gives_gradients_to_both_sides():
+    queries, keys = random(3, 4), random(3, 4, seed=1)
+    _, by_queries, by_keys = info_nce(queries, keys, temperature=0.3)
+    for array, gradient in (queries, by_queries), (keys, by_keys):
+        found = differences(lambda: info_nce(queries, keys, 0.3)[0], array)
+        np.testing.assert_allclose(gradient, found, atol=1e-6)
+
+
+def test_the_loss_is_least_where_partners_alone_agree():
+    right, wrong = np.eye(3), np.roll(np.eye(3), 1, axis=0)
+    assert info_nce(right, right, 0.1)[0] < 1e-3 < 5 < info_nce(right, wrong, 0.1)[0]
+
+
+def test_padding_says_nothing():
+    for with_attention in (False, True):
+        model = pooling(with_attention)
+        alone = model(ROWS[1:, :2], SHARES[1:, :2])
+        np.testing.assert_allclose(model(ROWS, SHARES)[1:], alone, atol=1e-12)
+        # Whatever stands in the padded place.
+        other = np.where(SHARES > 0, ROWS, 5)
+        np.testing.assert_allclose(model(other, SHARES), model(ROWS, SHARES), atol=1e-12)
+
+
+# --- what is learned ---
+
+
+@pytest.mark.parametrize(
+    ("init", "attention"),
+    [("lsa", "none"), ("ppmi", "none"), ("ppmi", "free"), ("ppmi", "trained")],
+)
+def test_synonyms_that_meet_in_items_alone_are_learned(init, attention):
+    start = ContrastiveEncoder(8, init=init, attention=attention, epochs=0).fit(synonyms())
+    model = ContrastiveEncoder(8, init=init, attention=attention, **QUICK).fit(synonyms())
+    assert model.n_epochs_ > 0
+    assert share_right(model) > 0.9
+    assert share_right(model) > share_right(start) + 0.1
+
+
+def test_the_search_for_the_best_epoch_ends_and_keeps_it():
+    model = ContrastiveEncoder(8, **QUICK).fit(synonyms())
+    ranks = model.reciprocal_ranks_
+    assert model.n_epochs_ == ranks.argmax() > 0
+    assert len(ranks) <= model.epochs + 1
+    assert ((ranks > 0) & (ranks <= 1)).all()
+
+
+def test_as_many_epochs_as_asked_where_nothing_is_held_out():
+    """The same bits as after a search that found that many."""
+    found = ContrastiveEncoder(8, **QUICK).fit(synonyms())
+    again = ContrastiveEncoder(8, **QUICK | {"epochs": found.n_epochs_}, held_out=0)
+    again.fit(synonyms())
+    assert again.n_epochs_ == found.n_epochs_
+    assert np.array_equal(again.embeddings_, found.embeddings_)
+    assert not len(again.reciprocal_ranks_)
+
+
+def test_what_does_not_help_leaves_the_encoder_as_it_was():
+    """Every title is the tag itself: the start finds all, and nothing finds more."""
+    words = [f"word{i}" for i in range(60)]
+    model = ContrastiveEncoder(60, epochs=5).fit([words, words])
+    start = ContrastiveEncoder(60, epochs=0).fit([words, words])
+    assert len(model.reciprocal_ranks_) == 4
+    assert model.n_epochs_ == 0
+    for name in ("vectors", "weights"):
+        assert np.array_equal(getattr(model.encoder_, name), getattr(start.encoder_, name))
+
+
+def test_too_few_items_are_not_learned_from():
+    model = ContrastiveEncoder(2).fit([["deep sea", "red car"], ["water", "road"]])
+    assert model.n_epochs_ == len(model.reciprocal_ranks_) == 0
+    assert isinstance(model.encoder_, TokenEncoder)
+
+
+def test_held_out_items_are_found_by_their_other_columns():
+    """Two items, a term each in both columns: one is found first, one beside its twin last."""
+    model = Pooling(Embedding(np.eye(3)), np.zeros(3))
+    first, second = ((np.array([i]), np.ones(1)) for i in (0, 1))
+    nothing = np.zeros(0, np.int64), np.zeros(0)
+    assert mean_reciprocal_rank(model, [[first, first], [second, second]]) == 1
+    assert mean_reciprocal_rank(model, [[first, first], [first, first]]) == 0.5
+    assert mean_reciprocal_rank(model, [[first, second], [second, first]]) == 0.5
+    assert mean_reciprocal_rank(model, [[first, nothing], [nothing, second]]) == 0
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_one_seed_gives_the_same_bits(attention):
+    fields = synonyms(150)
+    one, same, other = (
+        ContrastiveEncoder(6, attention=attention, epochs=2, random_state=seed)
+        .fit(fields)
+        .embeddings_
+        for seed in (3, 3, 4)
+    )
+    assert one.tobytes() == same.tobytes() != other.tobytes()
+
+
+# --- sums of parts ---
+
+
+@pytest.mark.parametrize("attention", ["free", "trained"])
+def test_words_in_context_add_up_to_what_was_trained(attention):
+    fields = synonyms(120)
+    encoder = ContrastiveEncoder(6, attention=attention, epochs=2, **QUICK).fit(fields).encoder_
+    assert isinstance(encoder, ContextualEncoder)
+    texts = [*fields[0][:20], "", "unknown words", "title1w1, title1w1 TAG1w1 unknown"]
+    many = encoder.encode_many(texts)
+    assert many.dtype == np.float32
+    model = Pooling(
+        Embedding(encoder.tokens.vectors), np.log(encoder.tokens.weights), encoder.attention
+    )
+    views = [view for (view,) in items_of(encoder.tokens, [texts])]
+    np.testing.assert_allclose(encoded(model, views), many, atol=1e-5)
+    for text, row in zip(texts, many, strict=True):
+        np.testing.assert_allclose(encoder.encode(text).total, row, atol=1e-6)
+    assert encoder.encode(texts[-1]).labels == ["title1w1", "tag1w1"]
+    assert encoder.unknown(texts[-1]) == ["unknown"]
+    assert encoder.sequence(texts[-1]).labels == ["title1w1", "title1w1", "tag1w1"]
+
+
+def test_a_key_is_the_sum_of_its_pieces_in_context():
+    fields = synonyms(120)
+    model = ContrastiveEncoder(6, attention="free", epochs=1).fit(fields)
+    keys = item_keys(model.encoder_.encode_many, fields)
+    assert np.array_equal(keys, model.embeddings_)
+    pieces = item_pieces(model.encoder_, [column[7] for column in fields])
+    np.testing.assert_allclose(pieces.total, keys[7], atol=1e-6)
+    assert len(pieces) >= 6
+
+
+def test_attention_that_adds_nothing_is_none():
+    tokens = TokenEncoder(Vocabulary.of("abc"), random(3, 4), np.ones(3))
+    encoder = ContextualEncoder(tokens, identity_attention(4, output=0.0))
+    np.testing.assert_allclose(
+        encoder.encode("b c").vectors, tokens.encode("b c").vectors, atol=1e-6
+    )
+
+
+def test_words_that_cancel_out_leave_nothing():
+    tokens = TokenEncoder(
+        Vocabulary.of(["boat", "road"]), np.array([[1.0, 0], [-1, 0]]), np.ones(2)
+    )
+    encoder = ContextualEncoder(tokens, identity_attention(2))
+    assert len(encoder.encode("boat road")) == 0
+    assert len(encoder.encode("boat")) == 1
+
+
+# --- pairs ---
+
+
+def test_a_pair_is_of_two_columns_or_of_two_halves():
+    one, other = ((np.arange(a, a + 4), np.ones(4)) for a in (0, 10))
+    nothing = np.zeros(0, np.int64), np.zeros(0)
+    rng = np.random.default_rng(0)
+    training = Training(pooling(False), [], 0.1, 0.0, 8, {}, rng)
+    for _ in range(20):
+        tens = {tuple(rows // 10) for rows, _ in training.a_pair([one, other, nothing])}
+        assert tens == {(0,) * 4, (1,) * 4}
+        left, right = (set(rows) for rows, _ in training.a_pair([nothing, other]))
+        assert left | right == {10, 11, 12, 13}
+        assert len(left) == len(right) == 2
+
+
+def test_dropping_leaves_a_word_and_no_more_than_a_step_can_hold():
+    training = Training(pooling(False), [], 0.1, 0.999, 8, {}, np.random.default_rng(0))
+    texts = padded([(np.array([5]), np.ones(1)), (np.array([6, 7, 8]), np.ones(3))])
+    rows, shares = training.dropped(*texts)
+    assert (shares > 0).sum(axis=1).tolist() == [1, 1]
+    assert rows[0, 0] == 5
+    assert rows[1, 0] in (6, 7, 8)
+    training.dropout = 0.0
+    rows, shares = training.dropped(*padded([(np.arange(500), np.full(500, 2.0))]))
+    assert len(set(rows[0])) == 32
+    assert (shares == 2).all()
+    training.dropout = 0.25
+    rows, shares = training.dropped(*padded([(np.arange(20), np.ones(20))] * 200))
+    assert 0.72 < np.mean(shares > 0) < 0.78
+
+
+def test_items_in_another_vocabulary_lose_what_it_lacks():
+    item = [(np.array([0, 2]), np.array([1.0, 2.0])), (np.array([1]), np.ones(1))]
+    (((rows, shares), (none, _)),) = translated([item], np.array([4, -1, 3]))
+    assert rows.tolist() == [4, 3]
+    assert shares.tolist() == [1, 2]
+    assert len(none) == 0
+
+
+def test_halves_of_a_single_word_are_it_and_nothing():
+    parts = halves((np.array([5]), np.ones(1)), np.random.default_rng(0))
+    assert sorted(len(rows) for rows, _ in parts) == [0, 1]
+    assert padded(parts)[1].sum() == 1
+
+
+# --- edges ---
+
+
+def test_one_column_is_learned_from_by_halves():
+    """Each text has 4 of its subject's words; as a list of texts or as a list of one column."""
+    rng = np.random.default_rng(0)
+    texts = [
+        " ".join(f"s{i % 5}w{word}" for word in rng.choice(12, 4, replace=False))
+        for i in range(200)
+    ]
+    model = ContrastiveEncoder(5).fit(texts)
+    assert len(model.reciprocal_ranks_) > 1
+    assert np.array_equal(ContrastiveEncoder(5).fit([texts]).embeddings_, model.embeddings_)
+    cosines = model.embeddings_ @ model.embeddings_.T - 2 * np.eye(200)
+    assert np.mean(cosines.argmax(axis=1) % 5 == np.arange(200) % 5) > 0.95
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+@pytest.mark.parametrize(
+    "fields",
+    [
+        [[""] * 100, ["the of"] * 100],
+        [["sea"] * 100, [""] * 100],
+        [["sea"] * 100, ["water"] * 100],
+        [["sea"], ["water"]],
+        [["", "deep sea"] * 60, ["road", ""] * 60],
+        [""],
+    ],
+    ids=["no vocabulary", "one word", "two words", "one item", "empty texts", "nothing"],
+)
+def test_texts_that_say_little(fields, attention):
+    model = ContrastiveEncoder(4, attention=attention, epochs=3).fit(fields)
+    assert len(model.embeddings_) == len(fields if isinstance(fields[0], str) else fields[0])
+    assert np.isfinite(model.embeddings_).all()
+    assert np.isfinite(model.transform(["sea water", "", "nobody"])).all()
+    assert not model.transform(["", "nobody"]).any()
+
+
+def test_columns_of_different_lengths_are_refused():
+    with pytest.raises(DataError, match=r"one text an item, got lengths \[2, 1\]"):
+        ContrastiveEncoder().fit([["a", "b"], ["c"]])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_components", 0),
+        ("init", "bert"),
+        ("attention", "self"),
+        ("temperature", 0),
+        ("epochs", -1),
+        ("batch_size", 0),
+        ("learning_rate", -1.0),
+        ("dropout", 1.0),
+        ("held_out", -0.1),
+    ],
+)
+def test_a_parameter_that_cannot_work_is_named(name, value):
+    with pytest.raises(DataError, match=name):
+        ContrastiveEncoder(**{name: value}).fit([["sea"]])

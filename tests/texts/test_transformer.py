@@ -1,0 +1,300 @@
+"""The transformer encoder: exact sums, the same by one and by many, the peer's own numbers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qkvsearch.attention.masks import look_ahead_mask
+from qkvsearch.errors import QkvError
+from qkvsearch.texts.pretrained.transformer import TransformerEncoder
+
+tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers: qkvsearch[encoders]")
+numpy_files = pytest.importorskip(
+    "safetensors.numpy", reason="needs safetensors: qkvsearch[encoders]"
+)
+
+D, D_HIDDEN, HEADS, LAYERS, POSITIONS, LIMIT = 24, 40, 3, 2, 16, 12
+SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]"]
+WORDS = ["deep", "sea", "##son", "water", "red", "##der", "'", "t", "didn", "注", "意", ".", "a"]
+CONFIG = {
+    "model_type": "bert",
+    "hidden_act": "gelu",
+    "hidden_size": D,
+    "intermediate_size": D_HIDDEN,
+    "num_attention_heads": HEADS,
+    "num_hidden_layers": LAYERS,
+    "max_position_embeddings": POSITIONS,
+    "type_vocab_size": 2,
+    "vocab_size": len(SPECIAL + WORDS),
+    "layer_norm_eps": 1e-12,
+}
+
+
+def tensors():
+    """Random weights under the names of a BERT file."""
+    shapes = {
+        "embeddings.word_embeddings.weight": (len(SPECIAL + WORDS), D),
+        "embeddings.position_embeddings.weight": (POSITIONS, D),
+        "embeddings.token_type_embeddings.weight": (2, D),
+        "embeddings.LayerNorm": (D,),
+        "pooler.dense": (D, D),
+    }
+    for i in range(LAYERS):
+        name = f"encoder.layer.{i}"
+        shapes |= {f"{name}.attention.self.{part}": (D, D) for part in ("query", "key", "value")}
+        shapes |= {
+            f"{name}.attention.output.dense": (D, D),
+            f"{name}.attention.output.LayerNorm": (D,),
+            f"{name}.intermediate.dense": (D_HIDDEN, D),
+            f"{name}.output.dense": (D, D_HIDDEN),
+            f"{name}.output.LayerNorm": (D,),
+        }
+    rng, made = np.random.default_rng(0), {}
+    for name, shape in shapes.items():
+        if name.endswith("weight"):
+            made[name] = rng.normal(size=shape)
+        else:
+            made |= {
+                f"{name}.weight": rng.normal(size=shape) / 3,
+                f"{name}.bias": rng.normal(size=shape[0]),
+            }
+    return {name: array.astype(np.float32) for name, array in made.items()}
+
+
+def write_folder(folder: Path) -> Path:
+    (folder / "1_Pooling").mkdir(parents=True)
+    (folder / "config.json").write_text(json.dumps(CONFIG))
+    (folder / "1_Pooling" / "config.json").write_text('{"pooling_mode_mean_tokens": true}')
+    (folder / "sentence_bert_config.json").write_text(f'{{"max_seq_length": {LIMIT}}}')
+    numpy_files.save_file(tensors(), folder / "model.safetensors")
+    vocabulary = {word: i for i, word in enumerate(SPECIAL + WORDS)}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.add_special_tokens(SPECIAL)
+    tokenizer.normalizer = tokenizers.normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = tokenizers.processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    # As in all-MiniLM-L6-v2's file, which pads and cuts to lengths that are not the model's.
+    tokenizer.enable_padding(length=14)
+    tokenizer.enable_truncation(5)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return write_folder(tmp_path_factory.mktemp("tiny") / "bert")
+
+
+@pytest.fixture(scope="module")
+def encoder(folder):
+    return TransformerEncoder.from_folder(folder)
+
+
+TEXTS = [
+    "deep sea",
+    "",
+    "Deep water. A red season didn't redder",
+    "注意 sea 🚀",
+    "deep " * 40,
+    " \t\u200b",
+    "a",
+    "sea deep",
+    "\ud800",
+]
+words = st.lists(
+    st.sampled_from(["deep", "season", "didn't", "注意", "🚀", ".", "Ü", "[SEP]", "  "])
+)
+
+
+def in_padded_form(encoder, texts):
+    """Plainly: pad all to one length, hide the padding, mean of the rest."""
+    found = [encoder.tokenizer.encode(text) for text in texts]
+    ids = np.zeros((len(texts), LIMIT), dtype=int)
+    keep = np.zeros((len(texts), LIMIT), dtype=bool)
+    for row, encoding in enumerate(found):
+        ids[row, : len(encoding.ids)] = encoding.ids
+        keep[row, : len(encoding.ids)] = True
+    final = encoder.encoder(encoder.embedding(ids), mask=keep[:, None, :])
+    means = (final * keep[..., None]).sum(axis=1) / keep.sum(axis=1, keepdims=True)
+    return means / np.linalg.norm(means, axis=1, keepdims=True)
+
+
+def test_many_packed_equal_the_encoder_in_padded_form(encoder):
+    seen = [text for text in TEXTS if text.strip(" \t\u200b\ud800")] * 30
+    np.testing.assert_allclose(encoder.encode_many(seen), in_padded_form(encoder, seen), atol=2e-6)
+
+
+@pytest.mark.parametrize("activation", ["relu", "gelu_new"])
+def test_other_activations_packed_equal_the_padded_form(folder, tmp_path, activation):
+    other = changed(folder, tmp_path, "config.json", {**CONFIG, "hidden_act": activation})
+    encoder = TransformerEncoder.from_folder(other)
+    np.testing.assert_allclose(
+        encoder.encode_many(TEXTS[2:4]), in_padded_form(encoder, TEXTS[2:4]), atol=2e-6
+    )
+
+
+@given(st.lists(words.map(" ".join), max_size=6))
+def test_one_by_one_or_many_at_once_is_the_same(encoder, texts):
+    many = encoder.encode_many(texts)
+    assert many.shape == (len(texts), D)
+    for row, text in zip(many, texts, strict=True):
+        np.testing.assert_allclose(encoder.encode(text).total, row, atol=2e-6)
+
+
+@given(words)
+def test_labelled_vectors_add_up_to_length_1_or_there_are_none(encoder, some):
+    text = " ".join(some)
+    found = encoder.encode(text)
+    assert found.vectors.shape == (len(found.labels), D)
+    assert found.vectors.dtype == np.float32
+    if text.strip():
+        assert np.linalg.norm(found.total) == pytest.approx(1, abs=1e-6)
+    else:
+        assert len(found) == 0
+
+
+def test_labels_are_the_words_as_written(encoder):
+    found = encoder.encode("A season: didn't 注 🚀")
+    words = ["A", "season", ":", "didn't", "注", "🚀"]
+    assert list(found.labels) == ["[CLS]", *words, "[SEP]"]
+    assert encoder.sequence("Deep season's 注").labels == ["Deep", "season's", "注"]
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n\t", "\u200b", "\ufeff \x00"])
+def test_nothing_to_see_has_no_vectors(encoder, text):
+    assert encoder.encode(text).vectors.shape == (0, D)
+    assert encoder.sequence(text).vectors.shape == (0, D)
+    assert encoder.layers(text).weights.shape == (LAYERS, HEADS, 0, 0)
+    assert encoder.unknown(text) == []
+    assert not encoder.encode_many([text]).any()
+    assert encoder.encode_many([]).shape == (0, D)
+
+
+def test_a_sequence_is_the_final_vectors_of_its_words(encoder):
+    text = "deep redder sea"
+    final = encoder.layers(text).hidden[-1]
+    expected = np.stack([final[1], final[2:4].mean(axis=0), final[4]])
+    np.testing.assert_allclose(encoder.sequence(text).vectors, expected, atol=1e-6)
+
+
+def test_layers_show_every_piece_and_weights_that_sum_to_1(encoder):
+    found = encoder.layers("A season 注")
+    assert found.tokens == ["[CLS]", "A", "sea", "##son", "注", "[SEP]"]
+    assert found.spans[2:4] == [(2, 5), (5, 8)]
+    assert found.hidden.shape == (LAYERS + 1, 6, D)
+    assert found.weights.shape == (LAYERS, HEADS, 6, 6)
+    np.testing.assert_allclose(found.weights.sum(axis=-1), 1, atol=1e-6)
+    total = found.hidden[-1].mean(axis=0)
+    np.testing.assert_allclose(
+        total / np.linalg.norm(total), encoder.encode("A season 注").total, atol=1e-6
+    )
+
+
+def test_masks_hide_padding_or_what_comes_later(encoder):
+    text = "deep <PAD> sea <pad>"
+    tokens = ["[CLS]", "deep", "<PAD>", "sea", "<PAD>", "[SEP]"]
+    seen, hidden = encoder.layers(text), encoder.layers(text, "padding")
+    assert seen.tokens == hidden.tokens == tokens
+    assert (seen.weights[..., [2, 4]] > 0).all()
+    assert not hidden.weights[..., [2, 4]].any()
+    causal = encoder.layers(text, "causal")
+    np.testing.assert_array_equal(causal.mask, look_ahead_mask(6))
+    assert not causal.weights[..., ~look_ahead_mask(6)].any()
+    with pytest.raises(QkvError, match="no mask 'sideways'; there are none, padding, causal"):
+        encoder.layers(text, "sideways")
+
+
+def test_long_texts_are_cut_and_counted(encoder):
+    found = encoder.encode_batch(["deep " * (LIMIT - 2), "deep " * 300, "", "sea " * 11])
+    assert found.cut.tolist() == [1, 3]
+    np.testing.assert_allclose(found.embeddings[0], found.embeddings[1], atol=1e-6)
+    assert len(encoder.sequence("deep " * 300)) == LIMIT - 2 == encoder.limit - 2
+    assert encoder.unknown("deep " * 10 + "red sea red") == ["red", "sea"]
+
+
+def test_progress_counts_every_text(encoder):
+    steps = []
+    encoder.encode_many(TEXTS * 200, lambda *step: steps.append(step))
+    assert steps[0][0] == "encoding"
+    assert steps[-1] == ("encoding", len(TEXTS) * 200, len(TEXTS) * 200)
+    assert [done for _, done, _ in steps] == sorted(done for _, done, _ in steps)
+
+
+# --- what cannot be read is refused by name ---
+
+
+def changed(folder, tmp_path, name, content):
+    """A copy of the folder with one file of other content, or without it."""
+    copy = tmp_path / "changed"
+    for path in folder.rglob("*"):
+        if path.is_file():
+            place = copy / path.relative_to(folder)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(path.read_bytes())
+    (copy / name).unlink()
+    if isinstance(content, bytes):
+        (copy / name).write_bytes(content)
+    elif content is not None:
+        (copy / name).write_text(json.dumps(content))
+    return copy
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("config.json", None, "no such file"),
+        ("config.json", b"{", "not JSON"),
+        ("config.json", [1], "not a JSON object"),
+        ("config.json", {**CONFIG, "model_type": "roberta"}, "model_type is 'roberta'"),
+        ("config.json", {**CONFIG, "hidden_act": "silu"}, "hidden_act is 'silu'"),
+        ("config.json", {**CONFIG, "position_embedding_type": "rotary"}, "is 'rotary'"),
+        ("config.json", {**CONFIG, "num_attention_heads": 5}, "do not divide into 5 heads"),
+        ("config.json", {**CONFIG, "hidden_size": "wide"}, "hidden_size is 'wide'"),
+        ("config.json", {**CONFIG, "layer_norm_eps": -1}, "layer_norm_eps is -1"),
+        ("model.safetensors", None, "no such file"),
+        ("model.safetensors", b"weights", "not a safetensors file"),
+        ("tokenizer.json", None, "no such file"),
+        ("tokenizer.json", b"{}", "not a tokenizer"),
+        ("1_Pooling/config.json", {"pooling_mode_cls_token": True}, "only the mean"),
+    ],
+)
+def test_a_folder_that_cannot_be_read_is_refused(folder, tmp_path, name, content, message):
+    with pytest.raises(QkvError, match=message) as raised:
+        TransformerEncoder.from_folder(changed(folder, tmp_path, name, content))
+    assert Path(name).name in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"encoder.layer.1.output.dense.bias": None}, "no tensor 'encoder.layer.1.output.dense.b"),
+        ({"embeddings.LayerNorm.weight": np.ones(3, np.float32)}, r"is \(3,\), not \(24,\)"),
+        ({"embeddings.LayerNorm.weight": np.ones(D, np.int8)}, "holds I8"),
+    ],
+)
+def test_weights_of_another_model_are_refused(folder, tmp_path, change, message):
+    weights = {**tensors(), **change}
+    copy = changed(folder, tmp_path, "model.safetensors", None)
+    kept = {name: array for name, array in weights.items() if array is not None}
+    numpy_files.save_file(kept, copy / "model.safetensors")
+    with pytest.raises(QkvError, match=message):
+        TransformerEncoder.from_folder(copy)
+
+
+def test_names_under_bert_and_half_precision_are_read(folder, tmp_path):
+    copy = changed(folder, tmp_path, "model.safetensors", None)
+    halves = {f"bert.{name}": array.astype(np.float16) for name, array in tensors().items()}
+    numpy_files.save_file(halves, copy / "model.safetensors")
+    total = TransformerEncoder.from_folder(copy).encode("deep sea").total
+    assert total.dtype == np.float32
+    np.testing.assert_allclose(
+        total, TransformerEncoder.from_folder(folder).encode("deep sea").total, atol=0.02
+    )
