@@ -15,8 +15,6 @@ from qkvsearch.retrieval import LexicalKeys
 from qkvsearch.retrieval.late import TokenKeys
 from qkvsearch.stored.kinds import main_head
 from qkvsearch.texts.encoders import TextEncoder
-from qkvsearch.texts.pretrained.static import StaticEncoder
-from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.texts.vocabulary import Vocabulary
 from qkvsearch.workspace import BuildContents
 
@@ -61,14 +59,10 @@ def store_encoder(
     contents.arrays[f"{name}.keys"] = keys
     if cut is not None:
         contents.arrays[f"{name}.cut"] = cut
-        contents.facts["token_limit"] = encoder.limit  # type: ignore[attr-defined]
-    if isinstance(encoder, TokenEncoder):
-        contents.arrays[f"{name}.terms"] = encoder.vocabulary.terms
-        contents.arrays[f"{name}.vectors"] = encoder.vectors
-        contents.arrays[f"{name}.weights"] = encoder.weights
-    elif isinstance(encoder, StaticEncoder):
-        contents.arrays["static.weights"] = np.asarray(encoder.weights)
-    if not isinstance(encoder, TokenEncoder):
+        contents.facts["token_limit"] = encoder.limit
+    for array, values in encoder.learned_arrays().items():
+        contents.arrays[f"{name}.{array}"] = values
+    if encoder.is_pretrained:
         contents.arrays[f"{name}.probes"] = encoder.encode_many(random_strings())
 
 

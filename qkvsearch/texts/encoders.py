@@ -13,7 +13,17 @@ from qkvsearch.labelled import LabelledVectors
 
 
 class TextEncoder(Protocol):
-    """Text to labelled vectors that add up to an embedding of length 1, or to nothing."""
+    """Text to labelled vectors that add up to an embedding of length 1, or to nothing.
+
+    is_pretrained: whether it was trained elsewhere, so that a build stores only what it learned
+    from the catalogue. limit: the most tokens of a text that it reads, None for no limit.
+    """
+
+    @property
+    def is_pretrained(self) -> bool: ...
+
+    @property
+    def limit(self) -> int | None: ...
 
     def encode(self, text: str) -> LabelledVectors: ...
 
@@ -22,6 +32,10 @@ class TextEncoder(Protocol):
     def sequence(self, text: str) -> LabelledVectors: ...
 
     def unknown(self, text: str) -> list[str]: ...
+
+    def learned_arrays(self) -> dict[str, np.ndarray]:
+        """What it learned from the catalogue, to be stored with a build; by name."""
+        ...
 
 
 # Of each choice: its dense heads with their weights beside the lexical head's, which is first. The
@@ -89,7 +103,7 @@ def learned_encoder(
 
     settings: dict[str, Any] = {} if epochs is None else {"epochs": epochs, "held_out": 0}
     model = ContrastiveEncoder(**settings).fit(fields)
-    return model.encoder_, model.n_epochs_
+    return model.encoder_, model.n_epochs_  # type: ignore[return-value]
 
 
 def pretrained_encoder(head: str, choice: str) -> Any:

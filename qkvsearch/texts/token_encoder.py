@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 
@@ -31,6 +32,14 @@ class TokenEncoder:
     vectors: np.ndarray
     weights: np.ndarray
     analyzer: Analyzer = field(default_factory=Analyzer)
+
+    is_pretrained: ClassVar[bool] = False
+    limit: ClassVar[int | None] = None
+
+    def learned_arrays(self) -> dict[str, np.ndarray]:
+        """terms, vectors and weights: all of it."""
+        arrays = {"terms": self.vocabulary.terms, "vectors": self.vectors}
+        return arrays | {"weights": self.weights}
 
     def encode(self, text: str) -> LabelledVectors:
         """One labelled vector for each known word, adding up to length 1; none for none."""

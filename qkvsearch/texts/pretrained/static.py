@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -42,6 +42,13 @@ class StaticEncoder:
     tokenizer: Any
     vectors: np.ndarray
     weights: np.ndarray | None = None
+
+    is_pretrained: ClassVar[bool] = True
+    limit: ClassVar[int | None] = None
+
+    def learned_arrays(self) -> dict[str, np.ndarray]:
+        """weights: how much each token counts in the catalogue; the table is not stored again."""
+        return {} if self.weights is None else {"weights": np.asarray(self.weights)}
 
     @classmethod
     def from_package(cls) -> StaticEncoder:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -96,6 +96,12 @@ class TransformerEncoder:
     embedding: TokenEmbedding
     encoder: Encoder
     limit: int
+
+    is_pretrained: ClassVar[bool] = True
+
+    def learned_arrays(self) -> dict[str, np.ndarray]:
+        """Nothing: it learns nothing from the catalogue."""
+        return {}
 
     @classmethod
     def from_folder(cls, path: str | Path) -> TransformerEncoder:
