@@ -10,7 +10,7 @@ import pytest
 from qkvsearch.collaborative.factors import ImplicitFactors, RatingFactors
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings import BiasedMF, ImplicitALS
-from qkvsearch.evaluation import test_users as panel
+from qkvsearch.evaluation import held_out as panel
 from qkvsearch.evaluation.baselines import BASELINES
 from qkvsearch.evaluation.recommend import evaluate_recommend
 from qkvsearch.evaluation.splits import PROTOCOLS, split

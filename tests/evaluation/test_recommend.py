@@ -14,7 +14,7 @@ from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError
 from qkvsearch.evaluation import baselines, recommend
-from qkvsearch.evaluation import test_users as panel
+from qkvsearch.evaluation import held_out as panel
 from qkvsearch.evaluation.metrics import diversity, mae, ndcg, recall, reciprocal_rank, rmse
 from qkvsearch.evaluation.ratings import rating_errors
 from qkvsearch.evaluation.recommend import evaluate_recommend

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings import ImplicitALS
 from qkvsearch.errors import DataError
-from qkvsearch.evaluation import test_users as panel
+from qkvsearch.evaluation import held_out as panel
 from qkvsearch.evaluation import tuning
 from qkvsearch.evaluation.recommend import evaluate_recommend
 from qkvsearch.evaluation.splits import PROTOCOLS, split

@@ -13,7 +13,7 @@ from qkvsearch.learning.conditional_logit import (
     conditional_logit,
     standardised,
 )
-from qkvsearch.learning.judged_weights import Judged, judged_queries, learn_from_judgements
+from qkvsearch.learning.judged_weights import JudgedQueries, judged_queries, learn_from_judgements
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.token_encoder import TokenEncoder
@@ -46,7 +46,7 @@ def heads():
 
 def judged(n):
     answers = [np.flatnonzero(np.arange(N_ITEMS) % N_WORDS == i % N_WORDS) for i in range(n)]
-    return Judged([WORDS[i % N_WORDS] for i in range(n)], answers, [])
+    return JudgedQueries([WORDS[i % N_WORDS] for i in range(n)], answers, [])
 
 
 def test_the_head_that_answers_gets_the_weight_the_more_the_more_are_judged(heads):
