@@ -15,9 +15,9 @@ from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
-from numpy.polynomial import Chebyshev, Polynomial
 from threadpoolctl import threadpool_limits
 
+from qkvsearch.attention.compiled_exp import exp_row
 from qkvsearch.attention.layers.basic import ACTIVATIONS, LayerNorm, Linear
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention, split_heads
 from qkvsearch.attention.layers.transformer import Encoder, EncoderLayer
@@ -30,7 +30,7 @@ CHUNK_TOKENS = 1024
 # Scores of attention that stay in the cache from the product to the softmax.
 SCORES = 1 << 18
 
-ONE, HALF, CLIP = np.float32(1), np.float32(0.5), np.float32(4)
+ZERO, ONE, HALF, CLIP = (np.float32(x) for x in (0, 1, 0.5, 4))
 ROOT_HALF = np.float32(0.7071067811865476)
 # erf(x) ≈ x · P(x²) / Q(x²) for |x| ≤ 4, to 3e-7: the coefficients of Eigen's `perf`, lowest first.
 P0, P1, P2, P3, P4, P5, P6 = np.array(
@@ -41,12 +41,6 @@ Q0, Q1, Q2, Q3, Q4 = np.array(
     [-1.42647390514189e-02, -7.37332916720468e-03, -1.68282697438203e-03, -2.13374055278905e-04,
      -1.45660718464996e-05], np.float32,
 )  # fmt: skip
-
-# 2^f for −1 < f ≤ 0, to 1e-8: the polynomial through the Chebyshev points.
-E0, E1, E2, E3, E4, E5, E6 = (
-    Chebyshev.interpolate(np.exp2, 6, domain=[-1, 0]).convert(kind=Polynomial).coef
-).astype(np.float32)
-LOG2_E, LEAST_EXPONENT = np.float32(1.4426950408889634), np.float32(-126)
 
 
 @compiled
@@ -64,35 +58,16 @@ def add_gelu(x: Array, bias: Array) -> None:
 
 @compiled
 def softmax_rows(scores: Array, scale: np.float32) -> None:
-    """scores (n, m) = softmax(scale · scores) of each row, in place.
-
-    A power of 2 is that of its whole part, which is an exponent's bits, and of its fraction. Loops
-    are apart where they would mix integers with floats, so that each is vectorised.
-    """
-    n, m = scores.shape
-    whole = np.empty(m, np.int32)
-    powers = whole.view(np.float32)
-    steepness = scale * LOG2_E
-    for i in range(n):
+    """scores (n, m) = softmax(scale · scores) of each row, in place."""
+    for i in range(scores.shape[0]):
         row = scores[i]
         top = row[0]
-        for j in range(m):
+        for j in range(row.shape[0]):
             top = max(top, row[j])
-        for j in range(m):
-            row[j] = max((row[j] - top) * steepness, LEAST_EXPONENT)
-        for j in range(m):
-            whole[j] = np.int32(row[j])
-        for j in range(m):
-            f = row[j] - np.float32(whole[j])
-            row[j] = E0 + f * (E1 + f * (E2 + f * (E3 + f * (E4 + f * (E5 + f * E6)))))
-        for j in range(m):
-            whole[j] = (whole[j] + 127) << 23
-        total = np.float32(0)
-        for j in range(m):
-            row[j] *= powers[j]
-            total += row[j]
-        factor = ONE / total
-        for j in range(m):
+        for j in range(row.shape[0]):
+            row[j] = (row[j] - top) * scale
+        factor = ONE / exp_row(row, ZERO)
+        for j in range(row.shape[0]):
             row[j] *= factor
 
 

@@ -1,4 +1,4 @@
-"""Make the arguments of attention fit one another: one library, one dtype, shapes that match."""
+"""Checks of attention's arguments: one array library, one dtype, shapes that fit one another."""
 
 from __future__ import annotations
 
@@ -44,8 +44,9 @@ class Inputs(NamedTuple):
         )
 
     def batches(self, n_scores: int) -> Iterator[tuple[Any, Inputs]]:
-        """Of many matrices, as many at a time as have no more scores than that, each with its place
-        in the output; parted along the longest leading axis that no heads share.
+        """These inputs in parts of about `n_scores` scores, each with its index in the output.
+
+        Split along the longest leading axis that no heads share; one part where there is none.
         """
         *lead, _, _ = self.shape
         whole = [
@@ -68,18 +69,18 @@ class Inputs(NamedTuple):
 
 
 def _length(x: Array | None, axis: int) -> int:
-    """How long an axis, counted from the end, is; 1 where there is none."""
+    """The length of an axis, counted from the end; 1 where x is None or has no such axis."""
     return 1 if x is None or x.ndim < -axis else x.shape[axis]
 
 
 def _along(x: Any, axis: int, part: slice) -> Any:
-    """A part of x along an axis; an axis of length 1 serves all parts."""
+    """A part of x along an axis; an axis of length 1 is the same for all parts."""
     return x if _length(x, axis) == 1 else x[(..., part, *[slice(None)] * (-axis - 1))]
 
 
 def checked(query: Any, key: Any, value: Any, mask: Any, bias: Any) -> Inputs:
-    """The five arrays as arrays of one library; raises TypeError or ValueError where they do not
-    fit, as `attention` says."""
+    """The five arguments as arrays of one library. Raises TypeError or ValueError where they do
+    not fit, as `attention` says."""
     xp, (q, k, v) = as_arrays(query, key, value)
     dtype = answer_dtype(xp, q, k, v)
     check_tokens(q, k, v)

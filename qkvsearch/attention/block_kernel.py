@@ -1,44 +1,36 @@
-"""Block-wise attention compiled, for plain float32. Without Python between products of matrices,
-threads need not wait for one another; and an exponential takes half the time of NumPy's."""
+"""The compiled kernel of block-wise attention, for plain float32: an online softmax over blocks.
+
+With no Python code between the matrix products, threads do not wait for one another.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from qkvsearch.attention.arrays import Array
+from qkvsearch.attention.compiled_exp import exp_row
 from qkvsearch.compiled import compiled_for_any
 
-# exp(x) = 2ⁿ · exp(r), n whole and |r| ≤ ½ ln 2, which is subtracted in two parts to stay exact.
-LOG2_E = np.float32(1.44269504)
-LN2_HIGH = np.float32(0.693359375)
-LN2_LOW = np.float32(-2.12194440e-4)
-# exp(r) as a polynomial, fitted for the least relative error: 2e-9, far below float32's 6e-8.
-C2, C3, C4, C5, C6 = (
-    np.float32(c) for c in (0.49999994, 0.16666431, 0.041668, 0.00837416, 0.00138437)
-)
-ONE = np.float32(1)
-# Below, exp is no normal number any more; such a weight is 0.
-LOWEST = np.float32(-87.3)
-BIAS, MANTISSA_BITS = np.int32(127), np.int32(23)
-
-# |q|·|k| under this bounds the scores so low that their exponentials need no peak to stay in range.
+# A score is at most |q|·|k|. Where that is below this, exp cannot overflow: no peak is subtracted.
 SMALL = np.float32(40)
 NO_PEAK = np.float32(0)
-NOTHING = np.finfo(np.float32).min
+LOWEST = np.finfo(np.float32).min
+ONE = np.float32(1)
+# Numbers of a row that are compared side by side.
 LANES = 64
 
 
 @compiled_for_any
 def largest(row: Array, lanes: Array) -> np.float32:
     """The largest number, or float32's lowest where there is none. NaNs are passed over."""
-    # In lanes side by side, because a single running maximum keeps the processor waiting.
-    lanes[:] = NOTHING
+    # In lanes side by side: with a single running maximum, each comparison waits for the last.
+    lanes[:] = LOWEST
     whole = row.shape[0] - row.shape[0] % LANES
     for begin in range(0, whole, LANES):
         part = row[begin : begin + LANES]
         for j in range(LANES):
             lanes[j] = part[j] if part[j] > lanes[j] else lanes[j]
-    top = NOTHING
+    top = LOWEST
     for j in range(whole, row.shape[0]):
         top = max(top, row[j])
     for j in range(LANES):
@@ -60,22 +52,6 @@ def norms(vectors: Array) -> Array:
 
 
 @compiled_for_any
-def exp_row(row: Array, peak: np.float32) -> np.float32:
-    """exp(s − peak) in place, and their sum; a NaN stays. No s may exceed the peak by 88."""
-    total = np.float32(0)
-    for j in range(row.shape[0]):
-        x = row[j] - peak
-        n = np.rint(x * LOG2_E)
-        r = (x - n * LN2_HIGH) - n * LN2_LOW
-        p = ((((C6 * r + C5) * r + C4) * r + C3) * r + C2) * r + ONE
-        power = np.int32((np.int32(n) + BIAS) << MANTISSA_BITS).view(np.float32)
-        term = np.float32(0) if x < LOWEST else (p * r + ONE) * power
-        row[j] = term
-        total += term
-    return total
-
-
-@compiled_for_any
 def _attend_block(
     query: Array,
     key: Array,
@@ -87,7 +63,7 @@ def _attend_block(
     totals: Array,
     mixed: Array,
 ) -> None:
-    """`attend_rows`, for as many queries as fit the scratch."""
+    """`attend_rows`, for at most as many queries as `scratch` has rows."""
     n_queries = query.shape[0]
     size = scratch.shape[1]
     added = np.empty_like(mixed)
@@ -105,7 +81,7 @@ def _attend_block(
             stop = min(max(stops[i] - begin, start), end - begin)
             row[:start] = 0
             row[stop:] = 0
-            if start == stop:  # a peak that no score of this row has must not shrink the others
+            if start == stop:  # the peak of no scores must not shrink those found before
                 continue
             peak = max(peaks[i], NO_PEAK)
             if not lengths[i] * longest < SMALL:
@@ -136,10 +112,10 @@ def attend_rows(
 ) -> None:
     """An online softmax of queries (L, d), scaled already, over keys (S, d) and values (S, dv).
 
-    Query i sees the keys starts[i] ≤ j < stops[i]. peaks, totals (L,) and mixed (L, dv), as in
-    `online.Partial`, come as those of no keys and leave as those of all. `scratch` is for scores:
-    its shape says how many queries by how many keys to take at a time. All are float32, starts
-    and stops int64, all C-contiguous.
+    Query i attends to the keys starts[i] ≤ j < stops[i]. peaks, totals (L,) and mixed (L, dv), as
+    in `online.Partial`, are those of no keys at first, and become those of all keys, in place.
+    `scratch` is room for scores, (queries, keys) of a block. All are float32, starts and stops
+    int64, all C-contiguous.
     """
     for i in range(0, query.shape[0], scratch.shape[0]):
         j = min(i + scratch.shape[0], query.shape[0])
