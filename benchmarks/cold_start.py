@@ -15,7 +15,7 @@ from common import data_folder
 from scipy.stats import rankdata
 
 from qkvsearch.collaborative.cold_start import fit_text_map, placed
-from qkvsearch.collaborative.feedback import confidences, rating_scale
+from qkvsearch.collaborative.confidences import confidences, rating_scale
 from qkvsearch.data.movielens import read_movielens
 from qkvsearch.embeddings import ImplicitALS
 from qkvsearch.texts.encoders import fitted_encoder

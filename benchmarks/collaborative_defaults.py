@@ -18,7 +18,7 @@ from scipy.sparse import csr_matrix
 from qkvsearch.collaborative import als as implicit
 from qkvsearch.collaborative.als import ImplicitALS
 from qkvsearch.collaborative.biased_mf import BiasedMF
-from qkvsearch.collaborative.feedback import confidences, rating_scale
+from qkvsearch.collaborative.confidences import confidences, rating_scale
 
 Split = tuple[csr_matrix, csr_matrix]
 

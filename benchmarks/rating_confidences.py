@@ -1,4 +1,4 @@
-"""From ratings to confidences: how the rule in `collaborative/feedback.py` was chosen.
+"""From ratings to confidences: how the rule in `collaborative/confidences.py` was chosen.
 
 Holds out a fifth of each set's ratings, five times over, and trains `ImplicitALS` on the others
 under each rule. Prints NDCG@10 for what was rated in the upper fifth of the scale, and the share of

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch import __version__
-from qkvsearch.collaborative.feedback import confidences
+from qkvsearch.collaborative.confidences import confidences
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.judgements import Judgements, Queries
 from qkvsearch.data.readers import Dataset

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch
-from qkvsearch.collaborative.feedback import confidences
+from qkvsearch.collaborative.confidences import confidences
 from qkvsearch.data.ids import id_text
 from qkvsearch.data.sources import read_source
 from qkvsearch.engine import Engine

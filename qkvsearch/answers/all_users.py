@@ -11,7 +11,7 @@ import numpy as np
 
 from qkvsearch.answers.recommend import Recommender
 from qkvsearch.collaborative.factors import unit_rows
-from qkvsearch.collaborative.history import History, Meeting
+from qkvsearch.collaborative.history import History, Interaction
 from qkvsearch.data.ids import Id, Ids
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.progress import Progress
@@ -33,7 +33,7 @@ class AllUsers:
         return self.people.tables.ids("users")
 
     @cached_property
-    def _recorded(self) -> dict[str, list[Meeting]]:
+    def _recorded(self) -> dict[str, list[Interaction]]:
         return self.people.tables.recorded_by_user()
 
     @cached_property

@@ -11,7 +11,7 @@ import numpy as np
 from qkvsearch.answers.control import ItemSimilarity, damped, diversified, log_popularity
 from qkvsearch.answers.next_item import SequenceScorer, in_order
 from qkvsearch.collaborative.factors import ImplicitFactors
-from qkvsearch.collaborative.history import NOW, History, Meeting
+from qkvsearch.collaborative.history import NOW, History, Interaction
 from qkvsearch.data.ids import id_text
 from qkvsearch.errors import QkvError, WorkspaceError, suggest
 from qkvsearch.labelled import LabelledVectors
@@ -52,7 +52,7 @@ class Recommender:
         check_recent(recent)
         return history if recent is None else history.recent(recent)
 
-    def met(self, position: int | None, recorded: Sequence[Meeting]) -> History:
+    def met(self, position: int | None, recorded: Sequence[Interaction]) -> History:
         """What the user in this row of the build met, and what was recorded of them since."""
         history = self.models.history(position)
         return history.then(history.recorded_later(recorded), self.models.rating_scale)

@@ -13,8 +13,8 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from qkvsearch.collaborative.als import ImplicitALS
-from qkvsearch.collaborative.cold_start import fit_text_map, placed
-from qkvsearch.collaborative.feedback import confidences, rating_scale
+from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
+from qkvsearch.collaborative.confidences import confidences, rating_scale
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError
 from qkvsearch.evaluation.baselines import System
@@ -43,7 +43,7 @@ class Tastes:
         items = self.model.item_embeddings_
         text_map = None if self.keys is None else fit_text_map(self.keys, items)
         if self.keys is not None and text_map is not None:
-            items = placed(items, self.keys, text_map, X.getnnz(axis=0) == 0)
+            items = place_cold_items(items, self.keys, text_map, X.getnnz(axis=0) == 0)
             self.factors_ = replace(self.factors_, item_embeddings=items)
         return self
 

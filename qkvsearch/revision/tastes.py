@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.collaborative.feedback import confidences
+from qkvsearch.collaborative.confidences import confidences
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.progress import Progress
 from qkvsearch.revision.items import without_items

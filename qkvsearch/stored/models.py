@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qkvsearch.collaborative.cold_start import placed
+from qkvsearch.collaborative.cold_start import place_cold_items
+from qkvsearch.collaborative.confidences import confidences
 from qkvsearch.collaborative.factors import ImplicitFactors, RatingFactors
-from qkvsearch.collaborative.feedback import confidences
 from qkvsearch.collaborative.history import UNKNOWN_TIME, History
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import QkvError, WorkspaceError
@@ -123,7 +123,9 @@ class StoredModels:
             text_map = self.snapshot.array("implicit.text_map")
             keys = self.dense_keys(self.main_head).vectors
             unmet = self.item_counts == 0
-            arrays["item_embeddings"] = placed(arrays["item_embeddings"], keys, text_map, unmet)
+            arrays["item_embeddings"] = place_cold_items(
+                arrays["item_embeddings"], keys, text_map, unmet
+            )
         return ImplicitFactors.from_state(arrays, self.snapshot.facts["implicit"])
 
     @cached_property

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qkvsearch.collaborative.cold_start import fit_text_map
+from qkvsearch.collaborative.confidences import rating_scale
 from qkvsearch.collaborative.factors import ImplicitFactors, RatingFactors, unit_rows
-from qkvsearch.collaborative.feedback import rating_scale
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.learning.noise_threshold import chance_level, random_strings
 from qkvsearch.retrieval import LexicalKeys

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qkvsearch.collaborative.feedback import confidences
+from qkvsearch.collaborative.confidences import confidences
 from qkvsearch.embeddings import ImplicitALS
 from qkvsearch.evaluation.held_out import HeldOutUsers, Tastes
 from qkvsearch.evaluation.splits import Split, split

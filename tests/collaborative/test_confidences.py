@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.collaborative.feedback import confidences, rating_scale
+from qkvsearch.collaborative.confidences import confidences, rating_scale
 
 halves = st.integers(2, 10).map(lambda value: value / 2)
 

@@ -1,19 +1,20 @@
-"""Ratings to confidences: how much each one says that the user wants more of the same."""
+"""Confidences from ratings: how much each says that the user wants more of the same."""
 
 from __future__ import annotations
 
 import numpy as np
 
-# How much of the log, at either end, may be slips of the pen.
+# The share of the ratings, at either end, that may be input errors.
 SLIPS = 0.005
 
 
 def rating_scale(ratings: np.ndarray) -> tuple[float, float] | None:
-    """The lowest and the highest rating but for slips far outside; None where none is finite.
+    """The lowest and the highest rating, without input errors; None where no rating is finite.
 
-    Slips are less than 0.5% of the ratings, at either end, and further from the others than those
-    are wide: one 35 among ratings from 1 to 5 would otherwise be the top of a scale on which all
-    else is lowest. A rare rating that is not so far out stays, the 1 that few people give too.
+    An input error is one of the 0.5% lowest or highest ratings, and further from the others than
+    their range is wide. A 35 among ratings from 1 to 5 would otherwise be the top of the scale, and
+    all other ratings count as lowest. A rare rating that is nearer stays, such as a 1 that few
+    give.
 
     >>> rating_scale(np.array([1., 2., 3., 4., 5.] * 100 + [35.]))
     (1.0, 5.0)
@@ -31,13 +32,13 @@ def rating_scale(ratings: np.ndarray) -> tuple[float, float] | None:
 def confidences(
     ratings: np.ndarray | None, n_pairs: int, scale: tuple[float, float] | None
 ) -> np.ndarray:
-    """One confidence a pair, float32, from 0 (the lowest rating) to 1 (the highest).
+    """One confidence a pair (n_pairs,), float32, from 0 (the lowest rating) to 1 (the highest).
 
     ((rating − lowest) / (highest − lowest))², ratings outside the scale counting as its ends; 1 for
     a pair without a rating (NaN), and for every pair where there are no ratings or only one value.
-    Squaring keeps a lukewarm rating from counting like a warm one: of the rules compared in
-    `benchmarks/rating_confidences.py` it is a compromise between relevance, where it is within a
-    twentieth of the best on each set, and few disliked hits.
+    Squaring makes a middling rating count much less than a high one. Of the formulas compared in
+    `benchmarks/rating_confidences.py` it is a compromise: its relevance is within 5% of the best on
+    each data set, and it gives few disliked hits.
 
     >>> confidences(np.array([1., 3., 5.]), 3, (1., 5.)).tolist()
     [0.0, 0.25, 1.0]
