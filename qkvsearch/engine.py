@@ -155,7 +155,7 @@ class Engine:
         everyone = AllUsers(self._recommender())
         mask = candidates(self.tables, self.n_items, where, only=only)
         batch = BatchRecommendations(everyone, k, mask, seen, recent, damping, model)
-        state = f"{self.snapshot.folder.name} {self.tables.n_recorded()}"
+        state = f"{self.snapshot.folder.name} {self.tables.records.count()}"
         return len(everyone), batch.write(Path(path), format, state, progress)
 
     def similar_users(

@@ -34,7 +34,7 @@ class AllUsers:
 
     @cached_property
     def _recorded(self) -> dict[str, list[Interaction]]:
-        return self.people.tables.recorded_by_user()
+        return self.people.tables.records.by_user()
 
     @cached_property
     def ids(self) -> Ids:

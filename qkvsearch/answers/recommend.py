@@ -12,13 +12,11 @@ from qkvsearch.answers.control import ItemSimilarity, damped, diversified, log_p
 from qkvsearch.answers.next_item import SequenceScorer, in_order
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.history import NOW, History, Interaction
-from qkvsearch.data.ids import id_text
 from qkvsearch.errors import QkvError, WorkspaceError, suggest
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval import DenseKeys, Head, Part, Ranking
 from qkvsearch.stored import StoredModels
 from qkvsearch.workspace import Tables
-from qkvsearch.workspace.records import is_recorded
 
 if TYPE_CHECKING:
     from qkvsearch.sequences.model import NextItemModel
@@ -43,9 +41,9 @@ class Recommender:
         if user is None and not likes:
             raise QkvError("nobody to recommend to: name a user, or something they like")
         position = None if user is None else self.tables.user_position(user)
-        recorded = [] if user is None else self.tables.recorded(user)
+        recorded = [] if user is None else self.tables.records.of(user)
         is_new = user is not None and position is None and not recorded
-        if is_new and not is_recorded(self.tables.db, id_text(user)):
+        if is_new and not self.tables.records.has(user):
             raise self.tables.unknown_user(user)
         liked = [(self.tables.item_position(item), None, NOW) for item in likes]
         history = self.met(position, recorded).then(liked, self.models.rating_scale)

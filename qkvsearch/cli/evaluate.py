@@ -156,8 +156,8 @@ def recommend(protocol: str, k: int, seed: int, next_item: bool, output: Output)
             random_state=seed,
             progress=progress,
         )
-    if engine.tables.n_recorded():
-        run.say(f"Left out: {engine.tables.n_recorded():,} recorded interactions.")
+    if engine.tables.records.count():
+        run.say(f"Left out: {engine.tables.records.count():,} recorded interactions.")
     _say_left_out(run, found)
     output.write_one(found.to_dict(), found.to_records(), lambda: _recommend_tables(found))
 

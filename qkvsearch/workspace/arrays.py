@@ -15,8 +15,8 @@ import numpy as np
 from qkvsearch.errors import WorkspaceError
 
 # 2: several dense heads, each with its encoder, and weights learned for all.
-# 3: term counts, so that items can join and leave.
-# 4: settings of the ratings, how many met each item, and by what a pretrained model is known again.
+# 3: term counts, so that items can be added and removed.
+# 4: settings of the ratings, interactions per item, and a fingerprint of each pretrained model.
 FORMAT_VERSION = 4
 MANIFEST = "manifest.json"
 
@@ -34,9 +34,9 @@ def write_build(
     facts: Mapping[str, Any],
     shared: Mapping[str, StoredFile] | None = None,
 ) -> None:
-    """Write the arrays, then the manifest, and have the disk confirm both.
+    """Write the arrays, then the manifest, both flushed to the disk before this returns.
 
-    `shared`: files of another build that belong to this one as they are.
+    `shared`: files of another build that this one has in common with it.
     """
     folder.mkdir(parents=True)
     files: dict[str, Any] = {}
@@ -105,7 +105,7 @@ def checksum(path: Path) -> str:
 
 
 def _link(source: Path, target: Path) -> None:
-    """One file under two names; a copy where the file system has but one name a file."""
+    """A second name for a file; a copy where the file system has no hard links."""
     try:
         target.hardlink_to(source)
     except FileNotFoundError:
