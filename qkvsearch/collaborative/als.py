@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from qkvsearch.collaborative.base import CollaborativeModel, one_entry_per_pair
 from qkvsearch.collaborative.factors import ImplicitFactors
@@ -24,7 +23,7 @@ from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError
 from qkvsearch.parameters import check_positive, check_whole, is_finite, random_generator, require
 from qkvsearch.progress import Callback
-from qkvsearch.threads import available_cores
+from qkvsearch.threads import available_cores, thread_pool
 
 AUTO_ALPHA0 = 10.0
 AUTO_REG = 0.2
@@ -193,8 +192,7 @@ class ImplicitALS(CollaborativeModel):
             for value, chosen in zip(given, auto, strict=True)
         )
         d, rotation = self.n_components, np.eye(self.n_components)
-        # One BLAS thread: products are small, and their sums must not depend on `n_threads`.
-        with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads) as pool:
+        with thread_pool(n_threads) as pool:
             for iteration in range(1, self.max_iter + 1):
                 rotation = rotation @ self._improve(users, items, pool)
                 rotation = rotation @ self._improve(items, users, pool)

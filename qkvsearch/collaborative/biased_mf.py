@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +17,7 @@ from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError
 from qkvsearch.parameters import check_positive, check_whole, random_generator
 from qkvsearch.progress import Callback
-from qkvsearch.threads import available_cores
+from qkvsearch.threads import thread_pool
 
 # In standard deviations. A rating of 1 among fives is nearer than this; the end of a heavy tail is
 # further away, and would dominate the gradient.
@@ -174,7 +174,7 @@ class BiasedMF(CollaborativeModel):
         penalties = Penalties(self.reg, self.damping, self.bias_reg)
         grid = Grid.of(ratings, penalties, group_count(ratings.nnz))
         self.learning_rate_ = float(self.learning_rate)
-        with ThreadPoolExecutor(self.n_threads or available_cores()) as pool:
+        with thread_pool(self.n_threads) as pool:
             for _ in range(1 + MAX_RESTARTS):
                 learned = self._start(ratings, rng)
                 if self._descend(learned, grid, rng, pool):

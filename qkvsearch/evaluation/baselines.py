@@ -7,9 +7,9 @@ from typing import Protocol, Self
 import numpy as np
 from scipy.linalg.lapack import spotrf, spotri
 from scipy.sparse import csr_matrix, vstack
-from threadpoolctl import threadpool_limits
 
 from qkvsearch.errors import DataError
+from qkvsearch.threads import one_blas_thread
 
 # Products of items with items are made so many numbers at a time, 64 MB.
 PRODUCTS_AT_ONCE = 1 << 24
@@ -155,7 +155,7 @@ def _invert(matrix: np.ndarray) -> None:
     """A symmetric positive definite matrix by its inverse, in place, by Cholesky."""
     # LAPACK counts rows and columns the other way round, so that `.T` costs no copy. One BLAS
     # thread: the last bits must not depend on how many there are.
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         factor, failed = spotrf(matrix.T, lower=1, clean=0, overwrite_a=1)
         if not failed:
             inverse, failed = spotri(factor, lower=1, overwrite_c=1)

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import product
 from queue import SimpleQueue
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from qkvsearch.attention.compiled_exp import exp_row
 from qkvsearch.attention.layers.basic import ACTIVATIONS, LayerNorm, Linear
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention, split_heads
 from qkvsearch.attention.layers.transformer import Encoder, EncoderLayer
 from qkvsearch.compiled import compiled
-from qkvsearch.threads import available_cores
+from qkvsearch.threads import available_cores, thread_pool
 
 Array = np.ndarray[Any, Any]
 # A token's hidden vector is the widest, 6 kB in MiniLM: so many fit the cache beside the weights.
@@ -169,7 +167,7 @@ def encode_packed(
             idle.put(buffers)
 
     # A chunk to each thread, compiled passes included, beats one product shared among the threads.
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads) as pool:
+    with thread_pool(n_threads) as pool:
         for chunk, pooled in zip(chunks, pool.map(run, chunks), strict=True):
             means[chunk.texts] = pooled
             if progress is not None:
