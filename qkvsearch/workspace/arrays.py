@@ -8,11 +8,12 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from qkvsearch.errors import WorkspaceError
+from qkvsearch.files import sync
 
 # 2: several dense heads, each with its encoder, and weights learned for all.
 # 3: term counts, so that items can be added and removed.
@@ -47,12 +48,12 @@ def write_build(
         path = folder / f"{name}.npy"
         with path.open("wb") as file:
             np.save(file, np.ascontiguousarray(array), allow_pickle=False)
-            _sync(file)
+            sync(file)
         files[name] = {"bytes": path.stat().st_size, "sha256": checksum(path)}
     manifest = {"format": FORMAT_VERSION, **facts, "files": files}
     with (folder / MANIFEST).open("w", encoding="utf-8") as text:
         json.dump(manifest, text, indent=1, ensure_ascii=False)
-        _sync(text)
+        sync(text)
     for directory in (folder, folder.parent):
         _sync_directory(directory)
 
@@ -113,12 +114,7 @@ def _link(source: Path, target: Path) -> None:
     except OSError:
         shutil.copyfile(source, target)
         with target.open("rb+") as file:
-            _sync(file)
-
-
-def _sync(file: IO[Any]) -> None:
-    file.flush()
-    os.fsync(file.fileno())
+            sync(file)
 
 
 def _sync_directory(path: Path) -> None:
