@@ -20,7 +20,7 @@ from qkvsearch.learning.head_weights import learn_head_weights
 from qkvsearch.learning.judged_weights import JudgedQueries, judged_queries, learn_from_judgements
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval.keys import LexicalKeys
-from qkvsearch.retrieval.late import WEIGHTS, item_tokens, table_of, token_keys
+from qkvsearch.retrieval.late_interaction import item_tokens, token_keys
 from qkvsearch.stored import (
     note_reading,
     store_encoder,
@@ -38,6 +38,7 @@ from qkvsearch.texts.choice import AUTO, Choice, choose
 from qkvsearch.texts.encoders import (
     CHOICES,
     LEARNED,
+    SECOND_PASS,
     TextEncoder,
     fitted_encoder,
     learned_encoder,
@@ -169,12 +170,12 @@ def _add_tokens(
     report: Progress,
 ) -> None:
     """What the second pass of a search compares, where it helps with this encoder."""
-    if head not in WEIGHTS:
+    if head not in SECOND_PASS:
         return
     encoder = encoders[head]
     report("reading tokens", 0, len(fields[0]))
     found = item_tokens(encoder, fields, lambda _, n, of: report("reading tokens", n, of))
-    keys = token_keys(found, table_of(encoder))
+    keys = token_keys(found, encoder.table)
     if keys is not None:
         store_tokens(contents, head, keys)
 

@@ -8,7 +8,7 @@ from itertools import compress
 import numpy as np
 
 from qkvsearch.progress import Progress
-from qkvsearch.retrieval.late import MOST_TOKENS, item_tokens
+from qkvsearch.retrieval.late_interaction import MOST_TOKENS, item_tokens
 from qkvsearch.revision.items import Change, places, unmoved
 from qkvsearch.revision.lexical import remake_lexical
 from qkvsearch.stored import StoredModels, array_kind, note_reading, store_interactions

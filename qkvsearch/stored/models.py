@@ -15,7 +15,7 @@ from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.learning.noise_threshold import random_strings
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
-from qkvsearch.retrieval.late import TokenKeys, table_of
+from qkvsearch.retrieval.late_interaction import TokenKeys
 from qkvsearch.stored.kinds import main_head
 from qkvsearch.texts.encoders import TextEncoder, pretrained_encoder
 from qkvsearch.texts.token_encoder import TokenEncoder
@@ -107,7 +107,7 @@ class StoredModels:
     def token_keys(self) -> TokenKeys:
         """The items' tokens, for whoever asked `has_tokens` first."""
         array, head = self.snapshot.array, self.main_head
-        table = table_of(self.encoder(head))
+        table = self.encoder(head).table
         kind = "token_vectors" if table is None else "token_rows"
         return TokenKeys(array(f"{head}.token_indptr"), array(f"{head}.{kind}"), table)
 

@@ -12,7 +12,7 @@ from qkvsearch.collaborative.feedback import rating_scale
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.learning.noise_threshold import chance_level, random_strings
 from qkvsearch.retrieval import LexicalKeys
-from qkvsearch.retrieval.late import TokenKeys
+from qkvsearch.retrieval.late_interaction import TokenKeys
 from qkvsearch.stored.kinds import main_head
 from qkvsearch.texts.encoders import TextEncoder
 from qkvsearch.texts.vocabulary import Vocabulary

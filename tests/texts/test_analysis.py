@@ -108,14 +108,6 @@ def test_a_key_can_be_found_by_its_stop_words():
     assert analyzer.key_terms("It") == ["it"]
 
 
-def test_without_stemming_words_stay_whole():
-    assert Analyzer(stem=False).terms("running shoes") == ["running", "shoes"]
-
-
-def test_without_stop_words_every_word_counts():
-    assert Analyzer(stop_words=frozenset()).terms("the end") == ["the", "end"]
-
-
 @pytest.mark.parametrize(
     ("text", "terms"),
     [
