@@ -262,6 +262,16 @@ def test_with_each_encoder_parts_bear_words_and_add_up(encoder, lexical, assert_
     assert {part.key for part in head.parts(0)} >= set(tokens_of(0))
 
 
+def test_a_token_less_similar_by_the_temperature_gets_an_eth_of_the_weight(lexical):
+    """0.05, by the measurement that `TEMPERATURE` names."""
+    turned = np.array([0.95, np.sqrt(1 - 0.95**2)])
+    keys = TokenKeys(np.array([0, 2]), np.array([0, 1]), np.stack([[1.0, 0.0], turned]))
+    query = LabelledVectors(["sea"], np.array([[2.0, 0.0]]))
+    second = late.late_interaction(query, keys, lexical, lambda _: ["sea", "water"])
+    expected = (np.e * 1 + 1 * 0.95) / (np.e + 1)
+    assert second.scores(np.array([0]))[0] == pytest.approx(expected, abs=2e-6)
+
+
 def test_a_word_meets_itself_at_similarity_1_without_context(lexical):
     encoder = static_encoder()
     keys = late.token_keys(late.item_tokens(encoder, [TITLES]), encoder.table)

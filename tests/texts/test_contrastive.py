@@ -11,6 +11,7 @@ from qkvsearch.attention.training import Adam
 from qkvsearch.embeddings import ContrastiveEncoder
 from qkvsearch.errors import DataError
 from qkvsearch.texts.item_keys import item_keys, item_pieces
+from qkvsearch.texts.learned import contrastive
 from qkvsearch.texts.learned.pairs import (
     Pooling,
     Training,
@@ -140,6 +141,50 @@ def test_as_many_epochs_as_asked_where_nothing_is_held_out():
     assert again.n_epochs_ == found.n_epochs_
     assert np.array_equal(again.embeddings_, found.embeddings_)
     assert not len(again.reciprocal_ranks_)
+
+
+def test_nothing_of_the_held_out_items_is_learned_while_they_are_held_out(monkeypatch):
+    """Whatever they say, the start and every epoch are the same bits."""
+    passed: list[list[bytes]] = []
+
+    def rank(model, asked):
+        passed[-1].append(b"".join(array.tobytes() for array in state(model).values()))
+        return float(len(passed[-1]))  # each epoch better than the last
+
+    monkeypatch.setattr(contrastive, "mean_reciprocal_rank", rank)
+    titles, tags = synonyms(60)
+    held_out = np.random.default_rng(0).permutation(60)[: int(0.2 * 60)]
+    others = [list(titles), list(tags)]
+    for i in held_out:
+        others[0][i], others[1][i] = tags[(i + 1) % 60], f"other{i} {titles[i]}"
+    for fields in ([titles, tags], others):
+        passed.append([])
+        ContrastiveEncoder(8, epochs=2, **QUICK).fit(fields)
+    assert len(passed[0]) == 3
+    assert len(set(passed[0])) == 3
+    assert passed[0] == passed[1]
+
+
+@pytest.mark.parametrize(("n_items", "is_held_out"), [(49, False), (50, True)])
+def test_ten_items_are_the_fewest_that_tell_how_long_to_train(n_items, is_held_out):
+    model = ContrastiveEncoder(4, epochs=1, **QUICK).fit(synonyms(n_items))
+    assert (len(model.reciprocal_ranks_) > 0) == is_held_out
+
+
+def test_a_sample_of_a_large_catalogue_is_trained_on_and_no_word_of_the_others():
+    titles, tags = synonyms(80)
+    sample = np.sort(np.random.default_rng(0).choice(80, 60, replace=False))
+    others = np.setdiff1d(np.arange(80), sample)
+    for i in others:
+        titles[i] += f" only{i}"
+    options = {"epochs": 2, "held_out": 0, **QUICK}
+    start = ContrastiveEncoder(8, **options | {"epochs": 0}).fit([titles, tags]).encoder_
+    model = ContrastiveEncoder(8, max_items=60, **options).fit([titles, tags]).encoder_
+    only = model.vocabulary.rows(f"only{i}" for i in others)
+    assert (only >= 0).all()
+    scale = np.linalg.norm(model.vectors[only]) / np.linalg.norm(start.vectors[only])
+    np.testing.assert_allclose(model.vectors[only], scale * start.vectors[only], rtol=1e-4)
+    assert np.array_equal(model.weights[only], start.weights[only])
 
 
 def test_what_does_not_help_leaves_the_encoder_as_it_was():

@@ -25,6 +25,14 @@ def encoder() -> TokenEncoder:
 words = st.lists(st.sampled_from([*TERMS, "the", "zzqx", "Running", "ＣＡＴ", "!"]), max_size=8)
 
 
+def test_what_is_left_of_terms_without_a_direction_is_no_embedding():
+    """Rounding errors of 1e-8 in place of a vector are not brought to length 1."""
+    vectors = np.array([[1, 0], [1e-8, 2e-8]], np.float32)
+    encoder = TokenEncoder(Vocabulary.of(["cat", "void"]), vectors, np.ones(2, np.float32))
+    assert encoder.encode_many(["void", "cat", "void void"]).tolist() == [[0, 0], [1, 0], [0, 0]]
+    assert len(encoder.encode("void")) == 0
+
+
 @given(words)
 def test_the_labelled_vectors_add_up_to_a_unit_vector_or_there_are_none(encoder, text):
     encoded = encoder.encode(" ".join(text))
