@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,24 +16,11 @@ from qkvsearch.data.report import ReadReport
 from qkvsearch.data.tables import as_text
 from qkvsearch.errors import QkvError
 from qkvsearch.revision.columns import rows_as_here
+from qkvsearch.stored import Change
 from qkvsearch.workspace import Snapshot
 
 if TYPE_CHECKING:
     from qkvsearch.data.readers import Source
-
-
-@dataclass(frozen=True)
-class Change:
-    """The catalogue from now on. origin: int64 (n_items,), each item's row number in the former
-    build, −1 for one that was not there. unread: bool (n_items,), True where the former build did
-    not read the texts that the item has now. replaced: how many were there and were given anew.
-    """
-
-    catalog: Catalog
-    origin: np.ndarray
-    unread: np.ndarray
-    replaced: int = 0
-    notes: list[str] = field(default_factory=list)
 
 
 def with_items(build: Snapshot, source: Source, columns: Columns) -> Change:
@@ -106,16 +92,3 @@ def _unread(cells: pd.DataFrame, catalog: Catalog, origin: np.ndarray) -> np.nda
         before = cells[name].map(lambda cell: "" if cell is None else str(cell)).to_numpy(object)
         unread[kept] |= before[origin[kept]] != np.array(texts, dtype=object)[kept]
     return unread
-
-
-def unmoved(origin: np.ndarray, n_former: int) -> bool:
-    """True where every row is where it was, and there is no other."""
-    return len(origin) == n_former and bool((origin == np.arange(n_former)).all())
-
-
-def places(origin: np.ndarray, n_former: int) -> np.ndarray:
-    """The new row number of each former row, −1 for one that left."""
-    place = np.full(n_former, -1, dtype=np.int64)
-    kept = np.flatnonzero(origin >= 0)
-    place[origin[kept]] = kept
-    return place
