@@ -23,6 +23,7 @@ from qkvsearch.texts.pretrained.static import find_package
 from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.workspace import BuildContents, Workspace, arrays, store
 
+pytestmark = pytest.mark.usefixtures("former_builds_stay")
 MORE = pd.DataFrame(
     {
         "id": [31, 4, 0],

@@ -102,7 +102,7 @@ def _derive(
         "interactions_removed": 0,
     }
     if any(counts.values()):
-        contents = revised_contents(build, change, progress)
+        contents = revised_contents(change, progress)
         before = build.facts.get("n_interactions", 0)
         counts["interactions_removed"] = before - contents.facts.get("n_interactions", 0)
         contents.facts |= _history(build.facts, counts)

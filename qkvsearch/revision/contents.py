@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from qkvsearch.progress import Progress
-from qkvsearch.stored import BuildReader, Change, parts_of
-from qkvsearch.workspace import BuildContents, Snapshot
+from qkvsearch.stored import Change, parts_of
+from qkvsearch.workspace import BuildContents
 
 
-def revised_contents(build: Snapshot, change: Change, progress: Progress) -> BuildContents:
+def revised_contents(change: Change, progress: Progress) -> BuildContents:
     """Rows that stay are copied, new texts are read by the encoders that there are, and arrays that
-    stay as they are belong to both builds. Raises `LookupError` for an array that is no part's.
+    stay as they are belong to both builds. Nothing is learned. Raises `LookupError` for an array
+    that no part owns: what becomes of it is unknown.
     """
+    build = change.former.snapshot
     facts = {name: fact for name, fact in build.facts.items() if name not in ("files", "format")}
     facts["n_items"] = len(change.catalog)
-    users = build.tables.ids("users")
-    contents = BuildContents(change.catalog, users, facts=facts, base=build)
-    former, parts = BuildReader(build), parts_of(build.facts)
+    contents = BuildContents(change.catalog, build.tables.ids("users"), facts=facts, base=build)
+    parts = [part for part in parts_of(change.former) if part.is_in(build)]
     for name in build.facts["files"]:
         if not any(part.owns(name) for part in parts):
-            raise LookupError(f"{name}: no stored part knows what becomes of it")
+            raise LookupError(name)
     for step, part in enumerate(parts):
         progress("revising", step, len(parts))
-        part.revise(contents, former, change, progress)
+        part.revise(contents, change, progress)
     progress("revising", len(parts), len(parts))
     return contents

@@ -40,7 +40,7 @@ def _learned_anew(
             "with `interactions`"
         )
     nobody_leaves = np.zeros(build.facts["n_items"], dtype=bool)
-    contents = revised_contents(build, without_items(build, nobody_leaves), progress)
+    contents = revised_contents(without_items(build, nobody_leaves), progress)
     contents.facts.pop(TUNED, None)
     if tuned:
         contents.facts[TUNED] = dict(tuned)

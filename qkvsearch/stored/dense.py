@@ -14,6 +14,7 @@ from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.stored.part import BuildReader, Change, Part
 from qkvsearch.texts.encoders import TextEncoder, pretrained_encoder
+from qkvsearch.texts.item_keys import encode_items
 from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.texts.vocabulary import Vocabulary
 from qkvsearch.workspace import BuildContents
@@ -58,9 +59,8 @@ class DensePart(Part[StoredHead]):
         """keys: float32 (n_items, d). cut: uint16 (n_items,), how many of each one's texts were
         longer than the encoder reads, or None for an encoder without a limit.
         """
-        self.put(contents, keys=keys)
+        self.put(contents, keys=keys, cut=cut)
         if cut is not None:
-            self.put(contents, cut=cut)
             contents.facts["token_limit"] = encoder.limit
         self.put(contents, **encoder.learned_arrays())
         if encoder.is_pretrained:
@@ -69,22 +69,19 @@ class DensePart(Part[StoredHead]):
     def load(self, build: BuildReader) -> StoredHead:
         return StoredHead(self, build)
 
-    def revise(
-        self, contents: BuildContents, former: BuildReader, change: Change, progress: Progress
-    ) -> None:
+    def revise(self, contents: BuildContents, change: Change, progress: Progress) -> None:
         """Keys of texts that were read go along; the encoder makes those of the others."""
-        from qkvsearch.texts.item_keys import encode_items
-
         self.share(contents, "probes", "terms", "vectors", "weights")
         self.take_rows(contents, change.read, "keys", "cut")
+        if change.keeps_texts:
+            return
         if change.unread.any():
-            encoder = former.load(self).encoder
+            encoder = change.former.load(self).encoder
             made = encode_items(self.group, encoder, change.new_fields, progress)
             self.pending(contents, "keys")[change.unread] = made.keys
             if made.cut is not None:
                 self.pending(contents, "cut")[change.unread] = made.cut
-        is_main, is_pretrained = self.group == former.main_head, self.has(former.snapshot, "probes")
-        if is_main and is_pretrained and self.is_new(contents, "keys"):
+        if self.group == change.former.main_head and f"{self.group}.probes" in contents.shared:
             self.note_texts(contents)
 
     def note_texts(self, contents: BuildContents) -> None:

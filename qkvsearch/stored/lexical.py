@@ -10,7 +10,7 @@ import numpy as np
 
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import LexicalKeys
-from qkvsearch.stored.part import BuildReader, Change, Part, places, unmoved
+from qkvsearch.stored.part import BuildReader, Change, Part, places
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.vocabulary import Vocabulary
 from qkvsearch.workspace import BuildContents, Snapshot
@@ -65,13 +65,12 @@ class LexicalPart(Part[LexicalKeys]):
         vocabulary = Vocabulary(self.read(build.snapshot, "terms"))
         return LexicalKeys(vocabulary, n_items=build.n_items, **postings)
 
-    def revise(
-        self, contents: BuildContents, former: BuildReader, change: Change, progress: Progress
-    ) -> None:
+    def revise(self, contents: BuildContents, change: Change, progress: Progress) -> None:
         """Bit by bit what a fresh build has, from the counts that are there and new texts alone."""
-        if unmoved(change.read, former.n_items):
+        if change.keeps_texts:
             self.share(contents, *self.arrays)
             return
+        former = change.former
         pieces = [self._kept(former.snapshot, places(change.read, former.n_items))]
         texts = ["\n".join(columns) for columns in zip(*change.new_fields, strict=True)]
         if texts:

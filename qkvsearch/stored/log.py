@@ -52,7 +52,7 @@ class StoredLog:
 
 
 @dataclass(frozen=True)
-class LogPart(Part[StoredLog | None]):
+class LogPart(Part[StoredLog]):
     """Where anybody's interactions were given."""
 
     group: str = "interactions"
@@ -62,32 +62,25 @@ class LogPart(Part[StoredLog | None]):
         indptr = np.searchsorted(log.users, np.arange(len(log.user_ids) + 1))
         contents.users = log.user_ids
         contents.facts |= {"n_users": len(log.user_ids), "n_interactions": len(log)}
-        self.put(contents, indptr=indptr, items=log.items)
+        self.put(contents, indptr=indptr, items=log.items, ratings=log.ratings, times=log.times)
         if log.ratings is not None:
-            self.put(contents, ratings=log.ratings)
             contents.facts["rating_scale"] = rating_scale(log.ratings)
         if log.times is not None:
-            self.put(contents, times=log.times)
             contents.facts["times_comparable"] = log.times_comparable
 
-    def load(self, build: BuildReader) -> StoredLog | None:
-        arrays = self.read_all(build.snapshot)
-        return StoredLog(build.snapshot, arrays) if arrays else None
+    def load(self, build: BuildReader) -> StoredLog:
+        return StoredLog(build.snapshot, self.read_all(build.snapshot))
 
-    def revise(
-        self, contents: BuildContents, former: BuildReader, change: Change, progress: Progress
-    ) -> None:
+    def revise(self, contents: BuildContents, change: Change, progress: Progress) -> None:
         """The log in the new row numbers, without the items that left. The scale of the ratings
         stays the one that everything was learned on.
         """
-        stored = former.load(self)
-        if stored is None:
-            return
+        n_former = change.former.n_items
         # Where all items that join come after all others, no row number changes.
-        if unmoved(change.origin[: former.n_items], former.n_items):
+        if unmoved(change.origin[:n_former], n_former):
             self.share(contents, *self.arrays)
             return
-        place, log = places(change.origin, former.n_items), stored.interactions()
+        place, log = places(change.origin, n_former), change.former.load(self).interactions()
         log = log.take(place[log.items] >= 0)
         items = place[log.items].astype(np.int32)
         order = np.lexsort((items, log.users))  # ids that become numbers have another order

@@ -16,7 +16,7 @@ from qkvsearch.stored.lexical import LexicalPart
 from qkvsearch.stored.log import LogPart, Scale
 from qkvsearch.stored.next_item import NextItemPart
 from qkvsearch.stored.part import BuildReader
-from qkvsearch.stored.preferences import Preferences, PreferencesPart
+from qkvsearch.stored.preferences import PreferencesPart
 from qkvsearch.stored.ratings import RatingsPart
 from qkvsearch.stored.tokens import TokensPart
 from qkvsearch.texts.encoders import TextEncoder
@@ -51,45 +51,37 @@ class StoredModels(BuildReader):
     @property
     def token_keys(self) -> TokenKeys:
         """The items' tokens, for whoever asked `has_tokens` first."""
-        keys = self.load(TokensPart(self.main_head))
-        assert keys is not None
-        return keys
+        return self.load(TokensPart(self.main_head))
 
     @property
     def implicit(self) -> ImplicitFactors | None:
         """Preferences, cold items placed by their text; None where there are no interactions."""
-        found = self.load(PreferencesPart())
+        found = self.find(PreferencesPart())
         return None if found is None else found.factors
 
     @property
     def item_counts(self) -> np.ndarray:
         """How many users interacted with each item, (n_items,), as the build knows it."""
-        return self._preferences.item_counts
+        return self.load(PreferencesPart()).item_counts
 
     @property
     def item_directions(self) -> DenseKeys:
         """The items' preferences at length 1; zeros for cold items."""
-        return self._preferences.unit_rows
-
-    @property
-    def _preferences(self) -> Preferences:
-        found = self.load(PreferencesPart())
-        assert found is not None
-        return found
+        return self.load(PreferencesPart()).unit_rows
 
     @property
     def ratings(self) -> RatingFactors | None:
         """None where interactions came without ratings."""
-        return self.load(RatingsPart())
+        return self.find(RatingsPart())
 
     @property
     def next_item(self) -> NextItemModel | None:
         """None where the build was not asked for it."""
-        return self.load(NextItemPart())
+        return self.find(NextItemPart())
 
     def log(self) -> Interactions | None:
         """What the build learned from, in the owner's ids; None where there are no interactions."""
-        stored = self.load(LogPart())
+        stored = self.find(LogPart())
         return None if stored is None else stored.interactions()
 
     @property
@@ -98,9 +90,5 @@ class StoredModels(BuildReader):
         return self.snapshot.facts.get("rating_scale")
 
     def history(self, user: int | None) -> History:
-        """The interactions of the user in this row of the build; none for None. For whoever asked
-        for `implicit` first.
-        """
-        stored = self.load(LogPart())
-        assert stored is not None
-        return stored.history(user)
+        """The interactions of the user in this row of a build that has any; nothing for None."""
+        return self.load(LogPart()).history(user)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Optional
+from typing import TYPE_CHECKING, ClassVar
 
 from qkvsearch.progress import Progress
 from qkvsearch.stored.part import BuildReader, Change, Part
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class NextItemPart(Part[Optional["NextItemModel"]]):
+class NextItemPart(Part["NextItemModel"]):
     """Where a build was asked for it."""
 
     group: str = "next_item"
@@ -24,17 +24,13 @@ class NextItemPart(Part[Optional["NextItemModel"]]):
         arrays, contents.facts[self.group] = model.state()
         self.put(contents, **arrays)
 
-    def load(self, build: BuildReader) -> NextItemModel | None:
-        if not self.is_in(build.snapshot):
-            return None
+    def load(self, build: BuildReader) -> NextItemModel:
         from qkvsearch.sequences.model import NextItemModel
 
         numbers = build.snapshot.facts[self.group]
         return NextItemModel.from_state(self.read_all(build.snapshot), numbers)
 
-    def revise(
-        self, contents: BuildContents, former: BuildReader, change: Change, progress: Progress
-    ) -> None:
+    def revise(self, contents: BuildContents, change: Change, progress: Progress) -> None:
         """Embeddings go along with their items; one that joins has zeros, and no score."""
         self.take_rows(contents, change.origin, "item_embeddings")
         self.share(contents, "positions", "encoder")

@@ -34,11 +34,15 @@ class BuildReader:
         self._loaded: dict[Part[Any], Any] = {}
 
     def load(self, part: Part[T]) -> T:
-        """What the engine reads of a part."""
+        """What the engine reads of a part that the build has."""
         if part not in self._loaded:
             self._loaded[part] = part.load(self)
         loaded: T = self._loaded[part]
         return loaded
+
+    def find(self, part: Part[T]) -> T | None:
+        """What the engine reads of a part, None where the build is without it."""
+        return self.load(part) if part.is_in(self.snapshot) else None
 
     @cached_property
     def head_weights(self) -> dict[str, float]:
@@ -60,6 +64,7 @@ class Change:
     has now. replaced: how many were there and were given anew.
     """
 
+    former: BuildReader
     catalog: Catalog
     origin: np.ndarray
     unread: np.ndarray
@@ -73,6 +78,11 @@ class Change:
         """
         return np.where(self.unread, -1, self.origin)
 
+    @property
+    def keeps_texts(self) -> bool:
+        """Whether every text is where it was, and there is no other."""
+        return unmoved(self.read, self.former.n_items)
+
     @cached_property
     def new_fields(self) -> list[list[str]]:
         """The texts still to be read, column after column, each with one text an item."""
@@ -83,8 +93,8 @@ class Change:
 class Part(ABC, Generic[T]):
     """One model of a build, from the builder to the engine.
 
-    group: what the names of its arrays begin with, before a dot. arrays: what follows the dot in
-    any build; no array belongs to two parts.
+    group: what the names of its arrays begin with, before a dot. arrays: what follows the dot, in
+    whatever build; no array belongs to two parts.
     """
 
     group: str
@@ -96,14 +106,10 @@ class Part(ABC, Generic[T]):
 
     @abstractmethod
     def load(self, build: BuildReader) -> T:
-        """What the engine reads, with neither scikit-learn nor numba; None, but for the parts that
-        every build has, where the build is without it.
-        """
+        """What the engine reads, with neither scikit-learn nor numba."""
 
     @abstractmethod
-    def revise(
-        self, contents: BuildContents, former: BuildReader, change: Change, progress: Progress
-    ) -> None:
+    def revise(self, contents: BuildContents, change: Change, progress: Progress) -> None:
         """Add what becomes of the part when items join, leave or change their texts. Nothing is
         learned. `contents` has the facts of the former build, but for `n_items`.
         """
@@ -112,13 +118,9 @@ class Part(ABC, Generic[T]):
         """Whether an array of that whole name is this part's."""
         return name in map(self._name, self.arrays)
 
-    def has(self, build: Snapshot, array: str) -> bool:
-        """Whether a build has one of its arrays."""
-        return self._name(array) in build
-
     def is_in(self, build: Snapshot) -> bool:
         """Whether a build has any of its arrays."""
-        return any(self.has(build, array) for array in self.arrays)
+        return any(map(self.owns, build.facts["files"]))
 
     def read(self, build: Snapshot, array: str) -> np.ndarray:
         """One of its arrays, memory-mapped."""
@@ -126,7 +128,8 @@ class Part(ABC, Generic[T]):
 
     def read_all(self, build: Snapshot) -> dict[str, np.ndarray]:
         """Those of its arrays that a build has, memory-mapped."""
-        return {array: self.read(build, array) for array in self.arrays if self.has(build, array)}
+        there = (array for array in self.arrays if self._name(array) in build)
+        return {array: self.read(build, array) for array in there}
 
     def pending(self, contents: BuildContents, array: str) -> np.ndarray:
         """One of its arrays as it will be published, be it the former build's."""
@@ -135,28 +138,19 @@ class Part(ABC, Generic[T]):
             return contents.base.array(name)
         return contents.arrays[name]
 
-    def is_new(self, contents: BuildContents, array: str) -> bool:
-        """Whether one of its arrays is another than the former build's."""
-        return self._name(array) in contents.arrays
-
-    def put(self, contents: BuildContents, **arrays: np.ndarray) -> None:
-        """Add arrays of the build's own. A former build's stay as they are: what is written under a
-        shared name would change both builds.
+    def put(self, contents: BuildContents, **arrays: np.ndarray | None) -> None:
+        """Add arrays of the build's own; None leaves one out. A name is never shared as well: what
+        is written under it would change the former build.
         """
-        named = {self._name(array): values for array, values in arrays.items()}
-        contents.arrays |= named
-        contents.shared -= named.keys()
-
-    def drop(self, contents: BuildContents, array: str) -> None:
-        """Leave an array out, be it the former build's."""
-        contents.arrays.pop(self._name(array), None)
-        contents.shared.discard(self._name(array))
+        for array, values in arrays.items():
+            contents.shared.discard(self._name(array))
+            if values is not None:
+                contents.arrays[self._name(array)] = values
 
     def share(self, contents: BuildContents, *arrays: str) -> None:
         """Let arrays of the former build, where it has them, belong to both builds."""
-        former = contents.base
-        assert former is not None
-        contents.shared |= {self._name(array) for array in arrays if self.has(former, array)}
+        assert contents.base is not None
+        contents.shared |= {name for name in map(self._name, arrays) if name in contents.base}
 
     def take_rows(self, contents: BuildContents, origin: np.ndarray, *arrays: str) -> None:
         """Rows of the former build's arrays in their new places; zeros where `origin` is −1. An
@@ -164,9 +158,10 @@ class Part(ABC, Generic[T]):
         """
         assert contents.base is not None
         kept = origin >= 0
-        for array, former in self.read_all(contents.base).items():
-            if array not in arrays:
+        for array in arrays:
+            if self._name(array) not in contents.base:
                 continue
+            former = self.read(contents.base, array)
             if unmoved(origin, len(former)):
                 self.share(contents, array)
                 continue

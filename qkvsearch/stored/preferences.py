@@ -35,7 +35,7 @@ class Preferences(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PreferencesPart(Part[Preferences | None]):
+class PreferencesPart(Part[Preferences]):
     """text_map is the matrix that places an item by its text, where text tells of preferences."""
 
     group: str = "implicit"
@@ -56,19 +56,16 @@ class PreferencesPart(Part[Preferences | None]):
     def store(self, contents: BuildContents, factors: ImplicitFactors, log: Interactions) -> None:
         """Where the main head's keys are stored already."""
         arrays, contents.facts[self.group] = factors.state()
-        counts = np.bincount(log.items, minlength=len(log.item_ids)).astype(np.int32)
-        directions = unit_rows(factors.item_embeddings)
-        self.put(contents, **arrays, item_directions=directions, item_counts=counts)
         keys = DensePart(main_head(contents.facts)).pending(contents, "keys")
-        text_map = fit_text_map(keys, factors.item_embeddings)
-        if text_map is None:
-            self.drop(contents, "text_map")
-        else:
-            self.put(contents, text_map=text_map)
+        self.put(
+            contents,
+            **arrays,
+            item_directions=unit_rows(factors.item_embeddings),
+            item_counts=np.bincount(log.items, minlength=len(log.item_ids)).astype(np.int32),
+            text_map=fit_text_map(keys, factors.item_embeddings),
+        )
 
-    def load(self, build: BuildReader) -> Preferences | None:
-        if not self.is_in(build.snapshot):
-            return None
+    def load(self, build: BuildReader) -> Preferences:
         arrays = self.read_all(build.snapshot)
         directions, counts = DenseKeys(arrays.pop("item_directions")), arrays.pop("item_counts")
         text_map = arrays.pop("text_map", None)
@@ -79,23 +76,13 @@ class PreferencesPart(Part[Preferences | None]):
         factors = ImplicitFactors.from_state(arrays, build.snapshot.facts[self.group])
         return Preferences(factors, directions, counts)
 
-    def revise(
-        self, contents: BuildContents, former: BuildReader, change: Change, progress: Progress
-    ) -> None:
+    def revise(self, contents: BuildContents, change: Change, progress: Progress) -> None:
         """Embeddings go along with their items; who joins has none, and is placed by its text."""
-        if not self.is_in(former.snapshot):
-            return
         rows = ("item_embeddings", "item_directions", "item_counts")
         self.take_rows(contents, change.origin, *rows)
         self.share(contents, "text_map")
-        self._revise_gram(contents, former, change.origin)
-
-    def _revise_gram(
-        self, contents: BuildContents, former: BuildReader, origin: np.ndarray
-    ) -> None:
-        """Σ y yᵀ over the items that there still are; y = 0 for a cold item."""
-        embeddings = self.read(former.snapshot, "item_embeddings")
-        gone = places(origin, len(embeddings)) < 0
+        embeddings = self.read(change.former.snapshot, "item_embeddings")
+        gone = places(change.origin, len(embeddings)) < 0
         if not embeddings[gone].any():
             self.share(contents, "gram")
             return

@@ -12,7 +12,7 @@ from qkvsearch.workspace import BuildContents
 
 
 @dataclass(frozen=True)
-class RatingsPart(Part[RatingFactors | None]):
+class RatingsPart(Part[RatingFactors]):
     """Where interactions came with ratings."""
 
     group: str = "ratings"
@@ -22,14 +22,10 @@ class RatingsPart(Part[RatingFactors | None]):
         arrays, contents.facts[self.group] = factors.state()
         self.put(contents, **arrays)
 
-    def load(self, build: BuildReader) -> RatingFactors | None:
-        if not self.is_in(build.snapshot):
-            return None
+    def load(self, build: BuildReader) -> RatingFactors:
         numbers = build.snapshot.facts[self.group]
         return RatingFactors.from_state(self.read_all(build.snapshot), numbers)
 
-    def revise(
-        self, contents: BuildContents, former: BuildReader, change: Change, progress: Progress
-    ) -> None:
+    def revise(self, contents: BuildContents, change: Change, progress: Progress) -> None:
         """Rows go along with their items; one that joins is rated like the mean item."""
         self.take_rows(contents, change.origin, *self.arrays)

@@ -10,12 +10,12 @@ import numpy as np
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval.late import MOST_TOKENS, TokenKeys, item_tokens, table_of
 from qkvsearch.stored.dense import DensePart
-from qkvsearch.stored.part import BuildReader, Change, Part, unmoved
+from qkvsearch.stored.part import BuildReader, Change, Part
 from qkvsearch.workspace import BuildContents
 
 
 @dataclass(frozen=True)
-class TokensPart(Part[TokenKeys | None]):
+class TokensPart(Part[TokenKeys]):
     """`group` is the dense head whose encoder makes them: rows of its table, or vectors."""
 
     arrays: ClassVar = ("token_indptr", "token_rows", "token_vectors")
@@ -24,30 +24,24 @@ class TokensPart(Part[TokenKeys | None]):
         kind = "token_vectors" if keys.table is None else "token_rows"
         self.put(contents, **{"token_indptr": keys.indptr, kind: keys.stored})
 
-    def load(self, build: BuildReader) -> TokenKeys | None:
-        if not self.is_in(build.snapshot):
-            return None
+    def load(self, build: BuildReader) -> TokenKeys:
         indptr, stored = self.read_all(build.snapshot).values()
         return TokenKeys(indptr, stored, table_of(build.load(DensePart(self.group)).encoder))
 
-    def revise(
-        self, contents: BuildContents, former: BuildReader, change: Change, progress: Progress
-    ) -> None:
+    def revise(self, contents: BuildContents, change: Change, progress: Progress) -> None:
         """Each item's span of rows in its new place, and between them those of the new texts; none
         at all where that is more than a build keeps.
         """
-        if not self.is_in(former.snapshot):
-            return
-        (_, starts), (kind, stored) = self.read_all(former.snapshot).items()
-        read = change.read
-        if unmoved(read, len(starts) - 1):
+        if change.keeps_texts:
             self.share(contents, *self.arrays)
             return
+        (_, starts), (kind, stored) = self.read_all(change.former.snapshot).items()
+        read = change.read
         lengths = np.where(change.unread, 0, np.diff(starts)[read])
         spans = [stored[:0]]
         if change.unread.any():
             found = item_tokens(
-                former.load(DensePart(self.group)).encoder,
+                change.former.load(DensePart(self.group)).encoder,
                 change.new_fields,
                 lambda _, n, of: progress("reading tokens", n, of),
                 room=MOST_TOKENS - int(lengths.sum()),

@@ -20,6 +20,7 @@ from qkvsearch.revision.relearn import learn_preferences
 from qkvsearch.stored import PreferencesPart
 from qkvsearch.workspace import Workspace
 
+pytestmark = pytest.mark.usefixtures("former_builds_stay")
 SETTINGS = {"n_components": 8, "max_iter": 5, "alpha0": 0.3, "reg": 0.02, "nu": 0.9}
 
 
