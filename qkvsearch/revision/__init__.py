@@ -61,7 +61,7 @@ def remove_items(
 ) -> Revision:
     """Remove items from the workspace at `path`, with their interactions, and publish.
 
-    `items`: ids, or titles that one item has; or `where`, a condition over the catalogue's columns.
+    `items`: ids, or titles that one item has; or `where`, a condition over the catalog's columns.
     Nothing is removed where one of them is unknown (`UnknownIdError`). Raises `QkvError` where no
     item would be left.
     """
