@@ -15,6 +15,8 @@ import numpy as np
 
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.texts.text_encoder import TextEncoder
+from qkvsearch.texts.token_encoder import TokenEncoder
+from qkvsearch.texts.vocabulary import Vocabulary
 
 Columns = Sequence[Sequence[str]]
 
@@ -132,6 +134,16 @@ def learned_encoder(
     learn = DENSE_HEADS[head].learn
     assert learn is not None
     return learn(fields, epochs)
+
+
+def restored_encoder(head: str, choice: str, arrays: Mapping[str, np.ndarray]) -> TextEncoder:
+    """The encoder of a dense head from what a build stored of it, its `learned_arrays`; what was
+    not learned from the catalogue comes from where it is installed. Raises `QkvError`.
+    """
+    if head in LEARNED:
+        return TokenEncoder(Vocabulary(arrays["terms"]), arrays["vectors"], arrays["weights"])
+    encoder = pretrained_encoder(head, choice)
+    return encoder.weighted(arrays["weights"]) if DENSE_HEADS[head].is_weighted else encoder
 
 
 def pretrained_encoder(head: str, choice: str) -> Any:

@@ -85,7 +85,7 @@ class TextEncoder(Protocol):
         """The first `longest` tokens of each text: int32 (n,), rows of `table`, or without one int8
         (n, d), the directions of their vectors. None where there are more than `most` in all.
 
-        `progress` is called as ("reading", texts done, texts in all).
+        `progress` is called as ("reading tokens", texts done, texts in all).
         """
         ...
 

@@ -285,7 +285,7 @@ def test_many_texts_give_the_vectors_of_each(tiny_bert):
     done = []
     found = encoder.tokens_many(TITLES, 99, 99, lambda *step: done.append(step))
     assert len(found[3]) == 0
-    assert done[-1] == ("reading", len(TITLES), len(TITLES))
+    assert done[-1] == ("reading tokens", len(TITLES), len(TITLES))
     for stored, title in zip(found, TITLES, strict=True):
         vectors = encoder.read(title).tokens.vectors
         largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
@@ -339,4 +339,4 @@ def test_many_texts_read_at_once_have_the_rows_of_each(monkeypatch):
     for rows, text in zip(found, texts, strict=True):
         tokens = encoder.read(text).tokens
         np.testing.assert_array_equal(encoder.vectors[rows], tokens.vectors)
-    assert steps == [("reading", 4, 8), ("reading", 8, 8)]
+    assert steps == [("reading tokens", 4, 8), ("reading tokens", 8, 8)]

@@ -113,7 +113,7 @@ class StaticEncoder:
             yield from (np.array(ids, dtype=np.int32) for ids in batch)
             done += len(batch)
             if progress is not None:
-                progress("reading", done, len(texts))
+                progress("reading tokens", done, len(texts))
 
     def attend(self, text: str, mask: str = "none") -> EncodedText:
         """As `TextEncoder` says: of `sequence`, by attention without parameters. No word is

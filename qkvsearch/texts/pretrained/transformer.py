@@ -126,7 +126,7 @@ class TransformerEncoder:
                 words = _word_means(vectors, read[i].owners, read[i].n_words)
                 found[i] = quantize_int8(words[:longest])
 
-        self._run([pieces.ids for pieces in read], take, "reading", progress)
+        self._run([pieces.ids for pieces in read], take, "reading tokens", progress)
         return found
 
     def attend(self, text: str, mask: str = "none") -> EncodedText:
