@@ -14,7 +14,7 @@ import numpy as np
 from common import data_folder
 from scipy.stats import rankdata
 
-from qkvsearch.collaborative.cold_start import fit_text_map, placed
+from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.confidences import confidences, rating_scale
 from qkvsearch.data.movielens import read_movielens
 from qkvsearch.embeddings import ImplicitALS
@@ -48,7 +48,7 @@ def compare(name: str, encoder: str) -> None:
     embeddings = model.item_embeddings_
     text_map = fit_text_map(keys, embeddings)
     assert text_map is not None
-    everything = placed(embeddings, keys, text_map, new)
+    everything = place_cold_items(embeddings, keys, text_map, new)
     rated = np.flatnonzero(new & (np.bincount(test.items, minlength=len(new)) > 0))
     liked = test.matrix(test.ratings >= LIKED)[:, rated].toarray() > 0
     users = model.factors_.fold_in_many(train.matrix(weights))

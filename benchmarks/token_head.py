@@ -22,13 +22,11 @@ from qkvsearch.data.judgements import Judgements, read_judgements, read_queries
 from qkvsearch.engine import Engine
 from qkvsearch.evaluation.metrics import reciprocal_rank
 from qkvsearch.retrieval import Head, fuse_known, top_k
-from qkvsearch.retrieval.late import (
-    LateAttention,
+from qkvsearch.retrieval.late_interaction import (
+    LateInteraction,
     item_tokens,
-    late_attention,
+    late_interaction,
     rerank,
-    table_of,
-    text_tokens,
     token_keys,
 )
 from qkvsearch.texts.encoders import CHOICES
@@ -69,7 +67,7 @@ def measure(engine: Engine, choice: str, head: str) -> None:
         [engine.tables.text(i, [column]) for i in range(len(ids))] for column in ("title", "tags")
     ]
     stored = item_tokens(encoder, fields)
-    keys = token_keys(stored, table_of(encoder))
+    keys = token_keys(stored, encoder.table)
     if keys is None:
         return
     size = sum(tokens.nbytes for tokens in stored) / len(ids) / 1e3
@@ -77,9 +75,9 @@ def measure(engine: Engine, choice: str, head: str) -> None:
         query: fuse_known({name: engine.head(name, text) for name in names}, names)
         for query, text in queries.items()
     }
-    words = {query: text_tokens(encoder, text) for query, text in queries.items()}
+    words = {query: encoder.read(text).tokens for query, text in queries.items()}
     for temperature in TEMPERATURES:
-        ask = partial(late_attention, keys=keys, lexical=models.lexical_keys)
+        ask = partial(late_interaction, keys=keys, lexical=models.lexical_keys)
         seconds = {
             query: ask(tokens, labels_of=lambda _: (), temperature=temperature)
             for query, tokens in words.items()
@@ -95,7 +93,7 @@ def measure(engine: Engine, choice: str, head: str) -> None:
 
 def mrr(
     firsts: dict[str, Head | None],
-    seconds: dict[str, LateAttention | None],
+    seconds: dict[str, LateInteraction | None],
     weight: float,
     judgements: Judgements,
     ids: list[Id],

@@ -20,7 +20,6 @@ from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import Head, Ranking
 from qkvsearch.stored import StoredModels
-from qkvsearch.texts import encoded_text as reading
 from qkvsearch.texts.self_attention import AttentionMap
 from qkvsearch.workspace import Snapshot, Workspace
 
@@ -189,7 +188,7 @@ class Engine:
         of all, without a layer the last. Raises `QkvError` where the encoder has no layers.
         """
         encoder = self.models.encoder(self.models.main_head)
-        return reading.attend(encoder, text, mask, layer, head)
+        return encoder.attend(text, mask).map(layer, head)
 
     def record(self, user: Id, item: Id, rating: float | None = None) -> tuple[Id, str]:
         """One more interaction, on disk when this returns. The next `recommend` knows it, by an

@@ -12,7 +12,7 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.sequences.model import NextItemModel
-from qkvsearch.stored import store_next_item
+from qkvsearch.stored import NextItemPart
 from qkvsearch.workspace import BuildContents, Workspace
 
 ITEMS = pd.DataFrame({"id": range(12), "title": [f"part {chr(97 + i)}" for i in range(12)]})
@@ -32,7 +32,7 @@ def untrained(tmp_path):
     catalog = read_source(None, ITEMS, LOG, None).catalog
     contents = BuildContents(catalog, former.tables.ids("users"), facts=facts, base=former)
     contents.shared |= set(former.facts["files"])
-    store_next_item(contents, NextItemModel.create(12, 8, 2, 2, 10, rng=0))
+    NextItemPart().store(contents, NextItemModel.create(12, 8, 2, 2, 10, rng=0))
     workspace.publish(contents)
     former.close()
     with qkv.open(tmp_path) as engine:

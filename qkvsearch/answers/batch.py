@@ -95,7 +95,7 @@ class BatchRecommendations:
             return self.everyone.embeddings(histories)
         model = self.everyone.people.next_item
         with one_blas_thread():
-            return np.array([model.fold_in(in_order(history)) for history in histories])
+            return np.asarray(model.fold_in_many([in_order(history) for history in histories]))
 
     @cached_property
     def _items(self) -> np.ndarray:

@@ -137,7 +137,7 @@ def recommend(protocol: str, k: int, seed: int, next_item: bool, output: Output)
             "--interactions FILE"
         )
     from qkvsearch.evaluation.recommend import evaluate_recommend
-    from qkvsearch.stored.kinds import TUNED
+    from qkvsearch.stored import TUNED
 
     tuned = engine.snapshot.facts.get(TUNED, {})
     if tuned:

@@ -93,7 +93,7 @@ def command(
 def _search(run: CommandContext, **asked: Any) -> Tuning:
     """For settings better than those in use."""
     from qkvsearch.evaluation.tuning import tune
-    from qkvsearch.stored.kinds import TUNED
+    from qkvsearch.stored import TUNED
 
     with run.open(sample="movies") as engine, _told(run) as told:
         log = engine.models.log()
@@ -109,10 +109,10 @@ def _search(run: CommandContext, **asked: Any) -> Tuning:
 
 def _learn(run: CommandContext, path: Path, tuned: dict[str, Any] | None) -> None:
     """Tastes anew from the whole log, with what was found or the default settings."""
-    from qkvsearch.revision.tastes import learn_tastes
+    from qkvsearch.revision.relearn import learn_preferences
 
     with run.progress() as progress:
-        learn_tastes(path, tuned, progress)
+        learn_preferences(path, tuned, progress)
 
 
 @contextmanager

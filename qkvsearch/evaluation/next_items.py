@@ -46,7 +46,7 @@ class NextItems:
     def scores(self, histories: csr_matrix) -> np.ndarray:
         fitted = self.model.model_
         rows = pairwise(histories.indptr)
-        embeddings = np.stack([fitted.fold_in(_in_order(histories, *row)) for row in rows])
+        embeddings = fitted.fold_in_many([_in_order(histories, *row) for row in rows])
         scores: np.ndarray = embeddings @ fitted.items.weight.T
         scores[:, ~fitted.known] = -np.inf
         scores[~embeddings.any(axis=1)] = -np.inf

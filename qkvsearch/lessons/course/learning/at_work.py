@@ -12,7 +12,8 @@ from qkvsearch.lessons.course.context.outputs import ANIMAL, meanings
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Given, Step, Table, Text, tell
 from qkvsearch.texts.analysis import STOP_WORDS, fold
-from qkvsearch.texts.encoded_text import EncodedText, pretrained, read
+from qkvsearch.texts.encoded_text import EncodedText
+from qkvsearch.texts.encoders import pretrained
 from qkvsearch.texts.focus import focus, is_word
 from qkvsearch.texts.pretrained.fetch import find
 
@@ -64,7 +65,7 @@ def real(given: Given) -> Step:
     if encoder is None:
         return _nothing_here(problem)
     sentence = SENTENCE if given.sentence is None else given.sentence
-    reading = read(encoder, sentence)
+    reading = encoder.attend(sentence)
     word = looking(reading)
     target = TARGET if given.sentence is None else None
     at = focus(reading, word, target)
@@ -94,8 +95,8 @@ def real(given: Given) -> Step:
         ],
         points=(14,),
         found=found,
-        code="from qkvsearch.texts.encoded_text import pretrained, read\n"
-        f"reading = read(pretrained({name!r}), {sentence!r})\n"
+        code="from qkvsearch.texts.encoders import pretrained\n"
+        f"reading = pretrained({name!r}).attend({sentence!r})\n"
         f"i, j = reading.position({word!r}), reading.position({at.shown.key!r})\n"
         "reading.word_weights()[:, :, i, j]",
         result="heads",

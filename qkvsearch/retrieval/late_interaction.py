@@ -1,4 +1,4 @@
-"""Late attention: each word of a query attends over the words of the best items, a second pass.
+"""Late interaction: each word of a query attends over the words of the best items, a second pass.
 
 Khattab and Zaharia 2020 (ColBERT), section 3.3, take for each word of the query its most similar
 word of the item. Here the word attends over all of them: a temperature near 0 is their maximum.
@@ -6,35 +6,32 @@ word of the item. Here the word attends over all of them: a temperature near 0 i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from qkvsearch.attention import hide, softmax
-from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors
+from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
+from qkvsearch.progress import Progress
 from qkvsearch.retrieval.heads import Head, Part
 from qkvsearch.retrieval.keys import LexicalKeys
-from qkvsearch.retrieval.quantized import LEVELS
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.texts.analysis import Analyzer
-
-T = TypeVar("T")
+from qkvsearch.texts.text_encoder import TextEncoder
 
 NAME = "token"
 # The candidates of the second pass.
 DEPTH = 100
-# Of an item's text so many tokens are kept; of a catalogue so many, or the head is left out: in
-# int8, 384 MB of MiniLM's.
+# The most tokens that are kept of an item's text; and of a catalogue, above which the head is left
+# out: in int8, 384 MB of MiniLM's.
 LONGEST_ITEM, MOST_TOKENS = 128, 1_000_000
 # Equal keys may get scores that differ in the last bit; rounded, they tie, and ids decide.
 DECIMALS = 6
-# The similarities that an attention weight of e times another stands for, and how much one standard
-# deviation counts beside a fused score, by the head whose tokens are compared: `token_head.py`
-# among the benchmarks. A head that is not named has no second pass.
+# How much more similar a token is that gets e times the attention weight of another, by
+# `token_head.py` among the benchmarks.
 TEMPERATURE = 0.05
-WEIGHTS: Mapping[str, float] = {"static": 0.15, "minilm": 0.2, "transformer": 0.2}
 
 
 @dataclass(frozen=True)
@@ -74,7 +71,7 @@ class TokenKeys:
 
 
 @dataclass(frozen=True)
-class LateAttention:
+class LateInteraction:
     """A query's words, ready to attend over the tokens of items.
 
     query: unit vectors (L, d). weights: (L,), how much each counts, adding up to 1.
@@ -86,7 +83,6 @@ class LateAttention:
     keys: TokenKeys
     labels_of: Callable[[int], Sequence[str]]
     temperature: float = TEMPERATURE
-    name: str = NAME
 
     def scores(self, positions: np.ndarray) -> np.ndarray:
         """Σᵢ wᵢ Σⱼ aᵢⱼ qᵢ·kⱼ with aᵢⱼ = softmaxⱼ(qᵢ·kⱼ / temperature), float64 (n,), of the items
@@ -105,7 +101,7 @@ class LateAttention:
         values = self.weights[:, None] * pooled * similar
         labels = self.labels_of(position)[: similar.shape[1]]
         return [
-            Part(self.name, word, label, float(values[i, j]))
+            Part(NAME, word, label, float(values[i, j]))
             for i, word in enumerate(self.query.labels)
             for j, label in enumerate(labels)
         ]
@@ -114,19 +110,20 @@ class LateAttention:
         return softmax(hide(similar, there), self.temperature)
 
 
-def late_attention(
+def late_interaction(
     query: LabelledVectors,
     keys: TokenKeys,
     lexical: LexicalKeys,
     labels_of: Callable[[int], Sequence[str]],
     temperature: float = TEMPERATURE,
-) -> LateAttention | None:
-    """Late attention with the words of the query weighted by their idf in the catalogue; None where
-    it has no words."""
+) -> LateInteraction | None:
+    """Late interaction of a query's tokens, vectors (L, d) of any length, weighted by their words'
+    idf in the catalogue; None where it has no words."""
     weights = idf(query.labels, lexical)
     if not weights.sum() > 0:
         return None
-    return LateAttention(query, weights / weights.sum(), keys, labels_of, temperature)
+    units = LabelledVectors(query.labels, unit_rows(query.vectors).astype(np.float32))
+    return LateInteraction(units, weights / weights.sum(), keys, labels_of, temperature)
 
 
 def idf(words: Sequence[str], lexical: LexicalKeys) -> np.ndarray:
@@ -145,12 +142,12 @@ def idf(words: Sequence[str], lexical: LexicalKeys) -> np.ndarray:
 
 def rerank(
     first: Head,
-    second: LateAttention | None,
+    second: LateInteraction | None,
     weight: float,
     mask: np.ndarray | None = None,
     depth: int = DEPTH,
 ) -> Head:
-    """The first pass with `weight` standard deviations of late attention added to its best items.
+    """The first pass with `weight` standard deviations of late interaction added to its best items.
 
     mask: bool (n_items,), True = may be ranked. Candidates are the `depth` best of what mask and
     `first.answers` leave. Their scores by the second pass are standardised among themselves. All
@@ -180,13 +177,13 @@ def rerank(
 
     def parts(position: int) -> list[Part]:
         if not is_candidate[position]:
-            return [Part(second.name, None, None, lowest)]
+            return [Part(NAME, None, None, lowest)]
         scaled = [part._replace(value=part.value * factor) for part in second.parts(position)]
-        return [*scaled, Part(second.name, None, None, -mean * factor)]
+        return [*scaled, Part(NAME, None, None, -mean * factor)]
 
-    late = Head(second.name, added, parts)
+    late = Head(NAME, added, parts)
     return Head(
-        name=f"{first.name}+{late.name}",
+        name=f"{first.name}+{NAME}",
         scores=first.scores + added,
         parts=lambda position: [*first.parts(position), *parts(position)],
         answers=first.answers,
@@ -202,78 +199,21 @@ def joined(fields: Sequence[str]) -> str:
     return ". ".join(field for field in fields if field.strip())
 
 
-def text_tokens(encoder: Any, text: str) -> LabelledVectors:
-    """A text's tokens in reading order, as unit vectors that bear their words."""
-    if hasattr(encoder, "token_rows"):
-        labels, rows = encoder.token_rows(text)
-        tokens = LabelledVectors(labels, encoder.vectors[rows])
-    else:
-        tokens = encoder.sequence(text)
-    return at_length_1(tokens)
-
-
-def at_length_1(tokens: LabelledVectors) -> LabelledVectors:
-    """The same labels with unit vectors, float32."""
-    norms = np.linalg.norm(tokens.vectors, axis=1, keepdims=True)
-    vectors = tokens.vectors / np.where(norms > 0, norms, 1)
-    return LabelledVectors(tokens.labels, vectors.astype(np.float32))
-
-
 def item_tokens(
-    encoder: Any,
+    encoder: TextEncoder,
     fields: Sequence[Sequence[str]],
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
     room: int | None = None,
 ) -> list[np.ndarray] | None:
-    """What `TokenKeys.stored` holds of each item given as columns of texts: int32 (n,) rows of the
-    encoder's table, or int8 (n, d) of a transformer's vectors; at most `LONGEST_ITEM` of each.
+    """What `TokenKeys.stored` holds of each item given as columns of texts, at most `LONGEST_ITEM`
+    tokens of each: as `TextEncoder.tokens_many` gives them.
 
     None where they are more than `room`, by default `MOST_TOKENS`: as soon as that is plain, and
     before a transformer encodes any.
     """
     texts = [joined(columns) for columns in zip(*fields, strict=True)]
-    room = MOST_TOKENS if room is None else room
-    if hasattr(encoder, "rows_many"):
-        return _within(room, (x[:LONGEST_ITEM] for x in encoder.rows_many(texts, progress)), len)
-    if hasattr(encoder, "token_rows"):
-        rows = (encoder.token_rows(text)[1][:LONGEST_ITEM].astype(np.int32) for text in texts)
-        return _within(room, rows, len)
-    read = _within(
-        room, encoder.pieces_many(texts), lambda pieces: min(pieces.n_words, LONGEST_ITEM)
-    )
-    if read is None:
-        return None
-    found = [np.zeros((0, encoder.n_components), dtype=np.int8)] * len(texts)
-    for i, vectors in encoder.sequence_many(read, progress):
-        found[i] = quantize_int8(vectors[:LONGEST_ITEM])
-    return found
-
-
-def _within(room: int, found: Iterable[T], n_tokens: Callable[[T], int]) -> list[T] | None:
-    """All of `found`; None as soon as they have more than `room` tokens."""
-    kept = []
-    for one in found:
-        room -= n_tokens(one)
-        if room < 0:
-            return None
-        kept.append(one)
-    return kept
-
-
-def table_of(encoder: Any) -> np.ndarray | None:
-    """The vectors that the rows of `item_tokens` are rows of; None for a transformer."""
-    return encoder.vectors if hasattr(encoder, "token_rows") else None
-
-
-def quantize_int8(vectors: np.ndarray) -> np.ndarray:
-    """int8 (n, d): each row over its largest absolute number, times 127. Its length is lost.
-
-    >>> quantize_int8(np.array([[2.0, -1.0], [0.0, 0.0]]))
-    array([[127, -64],
-           [  0,   0]], dtype=int8)
-    """
-    largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
-    return np.rint(vectors / np.where(largest > 0, largest, 1) * LEVELS).astype(np.int8)
+    most = MOST_TOKENS if room is None else room
+    return encoder.tokens_many(texts, LONGEST_ITEM, most, progress)
 
 
 def token_keys(

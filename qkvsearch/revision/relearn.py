@@ -1,4 +1,4 @@
-"""Tastes learned anew with other settings; all else of the build stays as it is."""
+"""Preferences learned anew with other settings; all else of the build stays as it is."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.collaborative.confidences import confidences
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.progress import Progress
+from qkvsearch.revision.contents import revised_contents
 from qkvsearch.revision.items import without_items
-from qkvsearch.revision.models import revised_contents
-from qkvsearch.stored import StoredModels, store_implicit
-from qkvsearch.stored.kinds import TUNED
+from qkvsearch.stored import TUNED, PreferencesPart, StoredModels
 from qkvsearch.workspace import BuildContents, Snapshot, Workspace
 
 
-def learn_tastes(
+def learn_preferences(
     path: str | Path, tuned: Mapping[str, Any] | None, progress: Progress | None = None
 ) -> None:
     """Fit `ImplicitALS` to the whole log of the workspace at `path`, and publish.
@@ -28,31 +26,23 @@ def learn_tastes(
     `WorkspaceError` where there are no interactions; what was there before then stays.
     """
     workspace = Workspace(path)
-    report = progress or (lambda stage, done, total: None)
-    workspace.revise(lambda build: workspace.publish(_with_tastes(build, tuned, report)))
+    progress = progress or (lambda stage, done, total: None)
+    workspace.revise(lambda build: workspace.publish(_learned_anew(build, tuned, progress)))
 
 
-def _with_tastes(
-    build: Snapshot, tuned: Mapping[str, Any] | None, report: Progress
+def _learned_anew(
+    build: Snapshot, tuned: Mapping[str, Any] | None, progress: Progress
 ) -> BuildContents:
-    from qkvsearch.collaborative.als import ImplicitALS
-
     log = StoredModels(build).log()
     if log is None:
         raise WorkspaceError(
             f"{build.folder.parent.parent}: nobody's interactions are here to learn from; build "
-            "with --interactions FILE"
+            "with `interactions`"
         )
-    settings = tuned["settings"] if tuned else {}
-    weights = confidences(log.ratings, len(log), build.facts.get("rating_scale"))
-    model = ImplicitALS(
-        **settings, random_state=0, callback=lambda i, n: report("learning tastes", i, n)
-    ).fit(log.matrix(weights))
     nobody_leaves = np.zeros(build.facts["n_items"], dtype=bool)
-    contents = revised_contents(build, without_items(build, nobody_leaves), report)
-    store_implicit(contents, model.factors_)
-    contents.shared -= set(contents.arrays)
+    contents = revised_contents(without_items(build, nobody_leaves), progress)
     contents.facts.pop(TUNED, None)
     if tuned:
         contents.facts[TUNED] = dict(tuned)
+    PreferencesPart().learn(contents, log, progress)
     return contents

@@ -10,16 +10,18 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from qkvsearch.attention import attention
-from qkvsearch.labelled import LabelledVectors
-from qkvsearch.retrieval import late
+from qkvsearch.labelled import LEVELS, LabelledVectors, quantize_int8
+from qkvsearch.retrieval import late_interaction as late
 from qkvsearch.retrieval.heads import Head, Part, fuse
 from qkvsearch.retrieval.keys import LexicalKeys
-from qkvsearch.retrieval.late import LateAttention, TokenKeys, rerank
+from qkvsearch.retrieval.late_interaction import LateInteraction, TokenKeys, rerank
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.learned.lsa import CorpusEncoder
+from qkvsearch.texts.pretrained import transformer
 from qkvsearch.texts.pretrained.static import StaticEncoder
 from qkvsearch.texts.pretrained.transformer import TransformerEncoder
+from qkvsearch.texts.text_encoder import at_most
 from qkvsearch.texts.vocabulary import Vocabulary, count_terms
 
 N_ITEMS, D = 60, 8
@@ -50,7 +52,7 @@ def second(rng, items):
     table = 3 * np.concatenate(items)
     keys = TokenKeys(indptr, np.arange(len(table), dtype=np.int32), table)
     labels = [[f"{i}.{j}" for j in range(len(vectors))] for i, vectors in enumerate(items)]
-    return LateAttention(query, np.array([0.5, 0.3, 0.2]), keys, labels.__getitem__)
+    return LateInteraction(query, np.array([0.5, 0.3, 0.2]), keys, labels.__getitem__)
 
 
 def first_of(scores, answers=None):
@@ -77,7 +79,7 @@ def test_a_score_is_the_query_times_what_attention_over_the_items_tokens_gives(s
 
 def test_near_a_temperature_of_0_it_is_the_most_similar_token_alone(second, items):
     """MaxSim: Khattab and Zaharia 2020, section 3.3."""
-    cold = LateAttention(second.query, second.weights, second.keys, second.labels_of, 1e-6)
+    cold = LateInteraction(second.query, second.weights, second.keys, second.labels_of, 1e-6)
     present = np.delete(ALL, EMPTY)
     expected = [second.weights @ (second.query.vectors @ items[i].T).max(axis=1) for i in present]
     np.testing.assert_allclose(cold.scores(present), expected, atol=2e-6)
@@ -94,21 +96,21 @@ def test_parts_are_word_by_word_and_add_up(second, assert_adds_up):
 def test_directions_in_int8_are_near_the_vectors(rng):
     """Half a level an entry at most: an error of ½ √d · max|v| / 127 beside a length of 1."""
     vectors = unit(rng.normal(size=(200, 384)))
-    codes = late.quantize_int8(5 * vectors)
+    codes = quantize_int8(5 * vectors)
     keys = TokenKeys(np.array([0, 200]), codes)
     similar, lengths = keys.similarities(vectors, np.array([0]))
     assert lengths.tolist() == [200]
-    bound = np.sqrt(384) / 2 * np.abs(vectors).max(axis=1) / late.LEVELS
+    bound = np.sqrt(384) / 2 * np.abs(vectors).max(axis=1) / LEVELS
     assert codes.dtype == np.int8
     assert np.abs(similar - vectors @ vectors.T).max() < 2 * bound.max()
     np.testing.assert_allclose(np.diag(similar), 1, atol=bound.max() ** 2)
 
 
 def test_equal_items_tie_to_the_bit(rng):
-    tokens = late.quantize_int8(rng.normal(size=(5, 96)))
+    tokens = quantize_int8(rng.normal(size=(5, 96)))
     keys = late.token_keys([tokens] * 33)
     query = LabelledVectors(["a", "b"], unit(rng.normal(size=(2, 96))).astype(np.float32))
-    scores = LateAttention(query, np.array([0.6, 0.4]), keys, lambda _: "abcde").scores(ALL[:33])
+    scores = LateInteraction(query, np.array([0.6, 0.4]), keys, lambda _: "abcde").scores(ALL[:33])
     assert len(set(scores.tolist())) == 1
 
 
@@ -175,7 +177,7 @@ def test_without_two_candidates_to_compare_the_first_pass_comes_back(first, seco
     assert rerank(first, second, 0.3, nothing_else) is first
     assert rerank(first, second, 0.3, nothing_else | (ALL == 9)) is not first
     alike = TokenKeys(np.arange(N_ITEMS + 1), np.zeros(N_ITEMS, dtype=np.int32), items[0])
-    twins = LateAttention(second.query, second.weights, alike, second.labels_of)
+    twins = LateInteraction(second.query, second.weights, alike, second.labels_of)
     assert rerank(first, twins, 0.3) is first
 
 
@@ -208,7 +210,7 @@ def test_a_query_without_words_has_no_second_pass(lexical):
     keys = TokenKeys(np.array([0, 1]), np.zeros((1, D), np.int8))
     for labels in ([], ["!", ","]):
         query = LabelledVectors(labels, np.zeros((len(labels), D), np.float32))
-        assert late.late_attention(query, keys, lexical, lambda _: []) is None
+        assert late.late_interaction(query, keys, lexical, lambda _: []) is None
 
 
 def static_encoder():
@@ -244,14 +246,14 @@ def encoder(request, tiny_bert):
 
 def test_with_each_encoder_parts_bear_words_and_add_up(encoder, lexical, assert_adds_up):
     def tokens_of(position):
-        return late.text_tokens(encoder, late.joined([TITLES[position], TAGS[position]])).labels
+        return encoder.read(late.joined([TITLES[position], TAGS[position]])).tokens.labels
 
-    keys = late.token_keys(late.item_tokens(encoder, [TITLES, TAGS]), late.table_of(encoder))
+    keys = late.token_keys(late.item_tokens(encoder, [TITLES, TAGS]), encoder.table)
     for position in range(len(TITLES)):
         assert keys.lengths(np.array([position])) == [len(tokens_of(position))]
-    query = late.text_tokens(encoder, "red water, sea divers")
-    np.testing.assert_allclose(np.linalg.norm(query.vectors, axis=1), 1, atol=1e-6)
-    second = late.late_attention(query, keys, lexical, tokens_of)
+    query = encoder.read("red water, sea divers").tokens
+    second = late.late_interaction(query, keys, lexical, tokens_of)
+    np.testing.assert_allclose(np.linalg.norm(second.query.vectors, axis=1), 1, atol=1e-6)
     head = rerank(first_of(np.arange(6)[::-1] / 6), second, 0.2)
     assert head.name == "first+token"
     for position in range(len(TITLES)):
@@ -260,30 +262,42 @@ def test_with_each_encoder_parts_bear_words_and_add_up(encoder, lexical, assert_
     assert {part.key for part in head.parts(0)} >= set(tokens_of(0))
 
 
+def test_a_token_less_similar_by_the_temperature_gets_an_eth_of_the_weight(lexical):
+    """0.05, by the measurement that `TEMPERATURE` names."""
+    turned = np.array([0.95, np.sqrt(1 - 0.95**2)])
+    keys = TokenKeys(np.array([0, 2]), np.array([0, 1]), np.stack([[1.0, 0.0], turned]))
+    query = LabelledVectors(["sea"], np.array([[2.0, 0.0]]))
+    second = late.late_interaction(query, keys, lexical, lambda _: ["sea", "water"])
+    expected = (np.e * 1 + 1 * 0.95) / (np.e + 1)
+    assert second.scores(np.array([0]))[0] == pytest.approx(expected, abs=2e-6)
+
+
 def test_a_word_meets_itself_at_similarity_1_without_context(lexical):
     encoder = static_encoder()
-    keys = late.token_keys(late.item_tokens(encoder, [TITLES]), late.table_of(encoder))
-    query = late.text_tokens(encoder, "sea")
-    second = late.late_attention(query, keys, lexical, partial(str), temperature=1e-6)
+    keys = late.token_keys(late.item_tokens(encoder, [TITLES]), encoder.table)
+    query = encoder.read("sea").tokens
+    second = late.late_interaction(query, keys, lexical, partial(str), temperature=1e-6)
     assert second.scores(np.array([1, 5])).tolist() == [1, 1]
 
 
 def test_many_texts_give_the_vectors_of_each(tiny_bert):
     encoder = TransformerEncoder.from_folder(tiny_bert)
     done = []
-    read = list(encoder.pieces_many(TITLES))
-    found = dict(encoder.sequence_many(read, lambda *step: done.append(step)))
-    assert 3 not in found
-    assert done[-1] == ("encoding", len(TITLES), len(TITLES))
-    for i, vectors in found.items():
-        np.testing.assert_allclose(vectors, encoder.sequence(TITLES[i]).vectors, atol=1e-5)
+    found = encoder.tokens_many(TITLES, 99, 99, lambda *step: done.append(step))
+    assert len(found[3]) == 0
+    assert done[-1] == ("reading tokens", len(TITLES), len(TITLES))
+    for stored, title in zip(found, TITLES, strict=True):
+        vectors = encoder.read(title).tokens.vectors
+        largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
+        np.testing.assert_allclose(stored / 127, vectors / largest, atol=0.5 / 127 + 1e-4)
 
 
 def test_words_without_a_direction_are_no_tokens():
     encoder = CorpusEncoder(n_components=3).fit(TITLES).encoder_
     encoder.vectors[encoder.vocabulary.rows(["sea"])[0]] = 0
-    labels, rows = encoder.token_rows("Deep sea car zebra car")
-    assert labels == ["deep", "car", "car"]
+    text = "Deep sea car zebra car"
+    (rows,) = encoder.tokens_many([text], longest=9, most=9)
+    assert encoder.read(text).tokens.labels == ["deep", "car", "car"]
     assert encoder.vocabulary.terms[rows].tolist() == [b"deep", b"car", b"car"]
 
 
@@ -306,10 +320,10 @@ def test_too_many_tokens_are_noticed_before_all_is_read_and_any_is_encoded(encod
         raise AssertionError("encoded for nothing")
 
     if isinstance(encoder, TransformerEncoder):
-        monkeypatch.setattr(TransformerEncoder, "sequence_many", never)
+        monkeypatch.setattr(transformer, "encode_packed", never)
     monkeypatch.setattr(late, "MOST_TOKENS", n - 1)
     assert late.item_tokens(encoder, [TITLES, TAGS]) is None
-    assert late._within(3, (read.append(i) or i for i in range(9)), int) is None
+    assert at_most(3, (read.append(i) or i for i in range(9)), int) is None
     assert read == [0, 1, 2, 3][: len(read)]
     monkeypatch.undo()
     assert late.item_tokens(encoder, [TITLES, TAGS], room=n) is not None
@@ -321,7 +335,8 @@ def test_many_texts_read_at_once_have_the_rows_of_each(monkeypatch):
     monkeypatch.setattr(static, "BATCH", 4)
     encoder, steps = static_encoder(), []
     texts = [*TITLES, "deep\ud800", " \u200b"]
-    found = list(encoder.rows_many(texts, lambda *step: steps.append(step)))
+    found = encoder.tokens_many(texts, 99, 99, lambda *step: steps.append(step))
     for rows, text in zip(found, texts, strict=True):
-        assert rows.tolist() == encoder.token_rows(text)[1].tolist()
-    assert steps == [("reading", 4, 8), ("reading", 8, 8)]
+        tokens = encoder.read(text).tokens
+        np.testing.assert_array_equal(encoder.vectors[rows], tokens.vectors)
+    assert steps == [("reading tokens", 4, 8), ("reading tokens", 8, 8)]
