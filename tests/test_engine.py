@@ -121,7 +121,7 @@ def test_where_that_nothing_meets_gives_no_hits(videos):
 
 @pytest.mark.parametrize("where", ["secnds > 3", "seconds >", "", "1); DROP TABLE builds --"])
 def test_where_that_cannot_be_used_is_a_clear_error(videos, where):
-    with pytest.raises(QkvError, match="--where"):
+    with pytest.raises(QkvError, match="`where`"):
         videos.search("attention", where=where)
 
 
@@ -237,7 +237,7 @@ def test_one_like_or_head_alone_is_itself_and_not_its_letters(movies, videos):
 
 @pytest.mark.parametrize("temperature", [0, -1, float("nan"), float("inf")])
 def test_a_temperature_that_cannot_be_is_said(videos, temperature):
-    with pytest.raises(QkvError, match="temperature is a number above 0"):
+    with pytest.raises(QkvError, match="`temperature` is a number above 0"):
         videos.search("bread", temperature=temperature)
 
 
@@ -282,7 +282,7 @@ def test_recommending_to_nobody_is_a_clear_error(movies):
 
 @pytest.mark.parametrize("question", [{"user": "u001"}, {"likes": ["Why do cats purr?"]}])
 def test_a_workspace_without_interactions_says_what_is_missing(things, question):
-    with pytest.raises(WorkspaceError, match="build with --interactions"):
+    with pytest.raises(WorkspaceError, match="build with `interactions`"):
         things.recommend(**question)
 
 

@@ -11,7 +11,7 @@ from qkvsearch.collaborative.feedback import confidences
 from qkvsearch.errors import QkvError
 
 NO_TIMES = (
-    "the interactions here have no times, so none is recent (--recent): build from a log with a "
+    "the interactions here have no times, so none is recent (`recent`): build from a log with a "
     "time column"
 )
 # Row number, rating and time of a meeting. A rating of None, where someone only met or likes the

@@ -7,7 +7,7 @@ from threadpoolctl import threadpool_limits
 
 N_RESAMPLES = 1000
 CONFIDENCE = 0.95
-# So many draws are held at a time, 32 MB.
+# At most 4 million draws are held at a time, 32 MB.
 DRAWS_AT_ONCE = 1 << 22
 
 

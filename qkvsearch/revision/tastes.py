@@ -41,7 +41,7 @@ def _with_tastes(
     if log is None:
         raise WorkspaceError(
             f"{build.folder.parent.parent}: nobody's interactions are here to learn from; build "
-            "with --interactions FILE"
+            "with `interactions`"
         )
     settings = tuned["settings"] if tuned else {}
     weights = confidences(log.ratings, len(log), build.facts.get("rating_scale"))

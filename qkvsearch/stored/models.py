@@ -79,7 +79,7 @@ class StoredModels:
         except QkvError as error:
             without = [name for name in self.head_weights if f"{name}.terms" in self.snapshot]
             raise WorkspaceError(
-                f"{error}; without {head} there is search --heads {','.join(without)}"
+                f"{error}; without {head} there is search with `heads` {','.join(without)}"
             ) from None
         return encoder
 

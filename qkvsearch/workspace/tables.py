@@ -30,7 +30,7 @@ MAX_SHOWN = 3
 def write_tables(db: sqlite3.Connection, build: int, catalog: Catalog, users: Ids | None) -> None:
     """Create and fill `items_<build>`, `titles_<build>` and `users_<build>` in an open transaction.
 
-    Integers are stored as such, so that `--where "id < 100"` compares numbers.
+    Integers are stored as such, so that the condition `id < 100` compares numbers.
     """
     frame = catalog.frame
     columns = ", ".join(f"{_quoted(name)} {_sql_type(frame[name])}" for name in frame.columns[1:])
@@ -116,6 +116,12 @@ class Tables:
         picked = ", ".join(map(_quoted, self.columns))
         return self._rows(f"SELECT {picked} FROM items_{self.build} ORDER BY _position")
 
+    def row(self, position: int) -> dict[str, Any]:
+        """One item by column; None where blank."""
+        picked = ", ".join(map(_quoted, self.columns))
+        sql = f"SELECT {picked} FROM items_{self.build} WHERE _position = ?"
+        return dict(zip(self.columns, self._rows(sql, int(position))[0], strict=True))
+
     def text(self, position: int, columns: Sequence[str]) -> str:
         """What search read of an item: its text columns, one a line."""
         picked = ", ".join(map(_quoted, columns))
@@ -125,7 +131,7 @@ class Tables:
         return "\n".join("" if cell is None else str(cell) for cell in row)
 
     def mask(self, expression: str, n_items: int) -> np.ndarray:
-        """bool (n_items,), True where `--where` holds. Raises `QkvError`."""
+        """bool (n_items,), True where the condition holds. Raises `QkvError`."""
         keep = np.zeros(n_items, dtype=bool)
         # An authorizer watches a whole connection, and other threads may be using the shared one.
         with closing(sqlite3.connect(self.uri, uri=True)) as db:

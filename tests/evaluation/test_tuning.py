@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings import ImplicitALS
 from qkvsearch.errors import DataError
-from qkvsearch.evaluation import held_out as panel
+from qkvsearch.evaluation import held_out
 from qkvsearch.evaluation import tuning
 from qkvsearch.evaluation.recommend import evaluate_recommend
 from qkvsearch.evaluation.splits import PROTOCOLS, split
@@ -58,13 +58,13 @@ def test_texts_are_learned_from_by_what_each_fit_is_shown(
     log_with_new_items, keys, protocol, shown, monkeypatch
 ):
     learnt_from = []
-    original = panel.fit_text_map
+    original = held_out.fit_text_map
 
     def spied(keys, items):
         learnt_from.append(set(np.flatnonzero(items.any(axis=1)).tolist()))
         return original(keys, items)
 
-    monkeypatch.setattr(panel, "fit_text_map", spied)
+    monkeypatch.setattr(held_out, "fit_text_map", spied)
     found = tune(log_with_new_items, protocol, trials=2, keys=keys)
     parts = split(log_with_new_items, protocol)
     inner = set(split(parts.train, protocol, 1).train.items.tolist())
@@ -152,7 +152,7 @@ def test_time_that_is_up_leaves_the_default(log, monkeypatch):
         told.append(len(trials))
         now[0] += 100  # every trial takes longer than there is
 
-    found = tune(log, trials=9, minutes=1, told=tell)
+    found = tune(log, trials=9, minutes=1, callback=tell)
     assert found.out_of_time
     assert [trial.number for trial in found.trials] == [0]
     assert found.settings == {}
@@ -163,7 +163,7 @@ def test_time_that_is_up_leaves_the_default(log, monkeypatch):
 def test_a_fit_is_stopped_in_the_middle(log, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    original = tuning.Tastes
+    original = tuning.Preferences
 
     class Slow(original):
         def __init__(self, keys=None, callback=None, **settings):
@@ -174,7 +174,7 @@ def test_a_fit_is_stopped_in_the_middle(log, monkeypatch):
 
             super().__init__(keys, callback=tick, **settings)
 
-    monkeypatch.setattr(tuning, "Tastes", Slow)
+    monkeypatch.setattr(tuning, "Preferences", Slow)
     found = tune(log, trials=9, minutes=57 / 60)  # ten seconds, and 45 kept for the last fits
     assert found.out_of_time
     assert len(found.trials) < 4

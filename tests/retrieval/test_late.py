@@ -11,8 +11,7 @@ from scipy.sparse import csr_matrix
 
 from qkvsearch.attention import attention
 from qkvsearch.labelled import LabelledVectors
-from qkvsearch.retrieval import late
-from qkvsearch.retrieval.heads import Head, Part, fuse
+from qkvsearch.retrieval import Head, Part, fuse, late
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.retrieval.late import LateAttention, TokenKeys, rerank
 from qkvsearch.retrieval.topk import top_k
