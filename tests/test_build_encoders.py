@@ -146,6 +146,8 @@ def test_only_words_that_no_item_has_may_be_no_better_than_chance(tiny_bert, tmp
         engine.snapshot.facts["chance"] = 2.0
         known = engine.search("sea", heads=[main])
         assert not known.notes
+        assert not engine.search("zzqx sea", heads=[main]).notes
+        assert engine.search("zzqx", heads=[main]).notes
 
 
 def test_a_query_is_read_once(tiny_bert, tmp_path, monkeypatch):

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -131,10 +132,11 @@ def tune(
     deadline = math.inf if minutes is None else time.monotonic() + 60 * minutes
     validation, test = _held_out(log, protocol, random_state)
     judge = _Judge(k, keys, random_state)
-    search = _Search(validation, judge, deadline, callback or (lambda trials: None), in_use or {})
-    best = search.best(trials)
+    progress = progress or (lambda stage, done, total: None)
+    search = _Search(validation, judge, deadline, trials, in_use or {}, callback, progress)
+    best = search.best()
     finalists = search.finalists | {"tuned": best}
-    figures = judge.of_each(finalists, test, progress or (lambda stage, done, total: None))
+    figures = judge.of_each(finalists, test, progress)
     gain = figures["tuned"] - figures.get("in_use", figures["default"])
     return Tuning(
         protocol=protocol,
@@ -236,11 +238,16 @@ class _Search:
         held_out: HeldOutUsers,
         judge: _Judge,
         deadline: float,
-        callback: Callable[[list[Trial]], None],
+        n_trials: int,
         in_use: Settings,
+        callback: Callable[[list[Trial]], None] | None,
+        progress: Progress,
     ) -> None:
         self.held_out, self.judge = held_out, judge
-        self.deadline, self.callback = deadline, callback
+        self.deadline, self.n_trials = deadline, n_trials
+        self.callback, self.progress = callback, progress
+        rounds = accumulate(SHARES[1:], lambda left, _: math.ceil(KEPT * left), initial=n_trials)
+        self.n_planned = int(sum(rounds)) + 1 + bool(in_use)
         self.trials: list[Trial] = []
         self.out_of_time = False
         self.closing = 0.0
@@ -250,25 +257,25 @@ class _Search:
         if in_use:
             self.finalists["in_use"] = self._run(IN_USE, in_use, 1.0)
 
-    def best(self, n_trials: int) -> Trial:
+    def best(self) -> Trial:
         """The best of those that learned to the end; of equal ones what is in use, then the
         default, then the first.
         """
         try:
-            self._halve(self._draw(n_trials))
+            self._halve(self._draw())
         except _OutOfTimeError:
             self.out_of_time = True
         finished = [trial for trial in self.trials if trial.share == SHARES[-1]]
         return max(finished, key=lambda trial: (trial.figure, -trial.number))
 
-    def _draw(self, n_trials: int) -> dict[int, Settings]:
+    def _draw(self) -> dict[int, Settings]:
         """Settings by number."""
         rng = np.random.default_rng(self.judge.random_state)
         known = self.held_out.train
         n_users, n_items = (np.count_nonzero(known.getnnz(axis=axis)) for axis in (1, 0))
         return {
             number: draw(rng, self.drawn_around, known.nnz / n_users, int(n_items))
-            for number in range(1, n_trials + 1)
+            for number in range(1, self.n_trials + 1)
         }
 
     def _halve(self, settings: dict[int, Settings]) -> None:
@@ -310,7 +317,9 @@ class _Search:
             slowest = max(t.seconds for t in self.trials if t.share == share)
             always = sum(t.seconds for t in self.trials if t.number <= DEFAULT)
             self.closing = GROWTH * (always + 2 * slowest)
-        self.callback(self.trials)
+        self.progress("trying settings", len(self.trials), self.n_planned)
+        if self.callback is not None:
+            self.callback(self.trials)
         return trial
 
     def _left(self) -> float:

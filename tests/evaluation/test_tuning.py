@@ -12,8 +12,7 @@ from threadpoolctl import threadpool_limits
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings import ImplicitALS
 from qkvsearch.errors import DataError
-from qkvsearch.evaluation import held_out
-from qkvsearch.evaluation import tuning
+from qkvsearch.evaluation import held_out, tuning
 from qkvsearch.evaluation.recommend import evaluate_recommend
 from qkvsearch.evaluation.splits import PROTOCOLS, split
 from qkvsearch.evaluation.tuning import Tuning, draw, tune
@@ -108,7 +107,10 @@ def test_settings_in_use_that_are_worse_than_the_default_give_way_to_it(log):
 
 
 def test_a_third_of_each_round_goes_on_and_the_default_is_in_the_last(log):
-    found = tune(log, trials=9)
+    counted = []
+    found = tune(log, trials=9, progress=lambda *where: counted.append(where))
+    assert counted[13] == ("trying settings", 14, 14)
+    assert counted[14] == ("judging by the test part", 0, 2)
     by_share = {share: [t for t in found.trials if t.share == share] for share in tuning.SHARES}
     first, second, last = by_share.values()
     assert [len(first), len(second), len(last)] == [9, 3, 2]
