@@ -11,6 +11,7 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.answers import diversity
 from qkvsearch.answers.damping import log_popularity
+from qkvsearch.collaborative.factors import unit_rows
 from qkvsearch.errors import QkvError, UnknownIdError
 
 OPTIONS = [
@@ -260,6 +261,17 @@ def test_each_diverse_hit_is_the_best_by_the_formula(movies):
     ranking = movies.recommend(user="u017", k=8, diversity=0.4)
     assert ids(ranking) == [pool[i].id for i in chosen]
     np.testing.assert_allclose([hit.score for hit in ranking], values, atol=1e-5)
+
+
+def test_a_cold_item_is_like_what_its_text_is_like():
+    """Where one of two items has no embedding, their texts are compared, not zeros."""
+    embeddings = np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+    texts = np.array([[3.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
+    similar = diversity.ItemSimilarity(unit_rows(embeddings), unit_rows(texts))
+    half = np.sqrt(0.5)
+    np.testing.assert_allclose(similar(0), [1, half, half])
+    np.testing.assert_allclose(similar(1), [half, 1, half])
+    np.testing.assert_allclose(similar(2), [half, half, 1])
 
 
 @pytest.mark.parametrize(

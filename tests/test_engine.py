@@ -235,6 +235,14 @@ def test_one_like_or_head_alone_is_itself_and_not_its_letters(movies, videos):
     assert answers(alone) == answers(videos.search("bread", heads=["lexical"]))
 
 
+def test_a_users_preferences_count_3_beside_10_for_all_other_heads(movies):
+    ranking = movies.search("war", user="u001", k=1)
+    spreads = {head.name: head.scores.std() for head in ranking.head.addends}
+    assert spreads["collaborative"] == pytest.approx(0.3 / 1.3, rel=1e-3)
+    others = [spread for name, spread in spreads.items() if name != "collaborative"]
+    assert sum(others) == pytest.approx(1 / 1.3, rel=1e-3)
+
+
 @pytest.mark.parametrize("temperature", [0, -1, float("nan"), float("inf")])
 def test_a_temperature_that_cannot_be_is_said(videos, temperature):
     with pytest.raises(QkvError, match="`temperature` is a number above 0"):
