@@ -106,7 +106,6 @@ class Engine:
         say what of the query was not read, and when hits are no better than chance. Raises
         `QkvError` for a head, a user or `where` that cannot be used.
         """
-        check(k=k, temperature=temperature)
 
         def preferences() -> Head | None:
             people = self._recommender()
@@ -211,7 +210,6 @@ class Engine:
         self, item: Any, *, k: int = 10, where: str | None = None, temperature: float | None = None
     ) -> Ranking:
         """Neighbours of an item, by its users and by what it is called and tagged."""
-        check(k=k, temperature=temperature)
         position = self.tables.item_position(item)
         mask = candidates(self.tables, self.n_items, where, [position])
         head = Neighbours(self.texts).fused(position)

@@ -243,6 +243,12 @@ def test_a_users_preferences_count_3_beside_10_for_all_other_heads(movies):
     assert sum(others) == pytest.approx(1 / 1.3, rel=1e-3)
 
 
+def test_neighbours_are_6_parts_users_and_4_parts_texts(movies):
+    ranking = movies.similar("Heat", k=1)
+    spreads = {head.name: head.scores.std() for head in ranking.head.addends}
+    assert spreads == pytest.approx({"collaborative": 0.6, "semantic": 0.4}, rel=1e-3)
+
+
 @pytest.mark.parametrize("temperature", [0, -1, float("nan"), float("inf")])
 def test_a_temperature_that_cannot_be_is_said(videos, temperature):
     with pytest.raises(QkvError, match="`temperature` is a number above 0"):

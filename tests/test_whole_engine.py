@@ -148,6 +148,35 @@ def test_tuning_puts_settings_in_use_and_back(movies_path, tmp_path, monkeypatch
         assert answers(engine.recommend(user="u001")) == before
 
 
+@pytest.mark.parametrize(
+    ("given", "trials", "minutes"),
+    [
+        ({}, 27, 5.0),
+        ({"trials": 9}, 9, None),
+        ({"minutes": 0.5}, 27, 0.5),
+        ({"trials": 9, "minutes": 60}, 9, 60),
+    ],
+    ids=str,
+)
+def test_a_search_ends_by_trials_or_by_time(movies, monkeypatch, given, trials, minutes):
+    asked = {}
+
+    def find(log, protocol, **options):
+        asked.update(options)
+        return tuning.Tuning(protocol, "ndcg@10", {}, {}, {}, 0.0, (0.0, 0.0), [])
+
+    monkeypatch.setattr(tuning, "tune", find)
+    assert not movies.tune(**given).worthwhile
+    assert (asked["trials"], asked["minutes"]) == (trials, minutes)
+
+
+def test_similar_users_are_refused_before_any_work(movies):
+    done = []
+    with pytest.raises(QkvError, match="`k` is"):
+        movies.similar_users("u001", k=-1, progress=lambda *where: done.append(where))
+    assert done == []
+
+
 def test_what_needs_a_log_says_so_without_one(things):
     for question in (things.evaluate_recommend, things.tune, things.reset_tuning):
         with pytest.raises(WorkspaceError, match="build with `interactions`"):
