@@ -11,8 +11,8 @@ from scipy.sparse import csr_matrix
 
 from qkvsearch.attention import attention
 from qkvsearch.labelled import LEVELS, LabelledVectors, quantize_int8
+from qkvsearch.retrieval import Head, Part, fuse
 from qkvsearch.retrieval import late_interaction as late
-from qkvsearch.retrieval.heads import Head, Part, fuse
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.retrieval.late_interaction import LateInteraction, TokenKeys, rerank
 from qkvsearch.retrieval.topk import top_k

@@ -20,7 +20,7 @@ from qkvsearch.lessons.own_numbers import refuse
 from qkvsearch.lessons.parts import Formula, Given, Lesson, Matrix, Step, Table, tell
 from qkvsearch.lessons.workbench import Workbench
 from qkvsearch.retrieval import DenseKeys
-from qkvsearch.retrieval.heads import fuse
+from qkvsearch.retrieval.fusion import fuse
 
 TITLE = mark("A search: query, keys and values")
 GOAL = mark("Turn a search into scores, weights and a mix of what was found.")

@@ -1,4 +1,4 @@
-"""What a person asks of a ranking beyond relevance, as parts of the score: damping, diversity."""
+"""Diversity: hits that are unlike one another, by maximal marginal relevance (MMR)."""
 
 from __future__ import annotations
 
@@ -8,35 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from qkvsearch.collaborative.factors import unit_rows
-from qkvsearch.retrieval import Head, Ranking
-from qkvsearch.retrieval.heads import Part
+from qkvsearch.retrieval import Ranking
+from qkvsearch.retrieval.fusion import plus
 from qkvsearch.stored import StoredModels
 
-POPULARITY, DIVERSITY = "popularity", "diversity"
-# Diverse hits are chosen from so many of the best, the same for every k up to that, and similarity
-# is weighed by how far the scores of the first so many reach.
+DIVERSITY = "diversity"
+# Diverse hits are chosen from the best 200, the same for every k up to that, and similarity is
+# weighed by how far apart the scores of the best 100 are.
 POOL, REACH = 200, 100
 
 # Row in a pool to its similarities (n,) with all of the pool, from −1 to 1.
 Similarity = Callable[[int], np.ndarray]
-
-
-def log_popularity(counts: np.ndarray) -> np.ndarray:
-    """ln(1 + how many met it), in standard deviations from the mean item, (n_items,).
-
-    >>> log_popularity(np.array([0, 0, 8, 8])).tolist()
-    [-1.0, -1.0, 1.0, 1.0]
-    """
-    logs = np.log1p(np.asarray(counts, dtype=np.float64))
-    return np.asarray((logs - logs.mean()) / (logs.std() or 1.0))
-
-
-def damped(head: Head, popularity: np.ndarray, damping: float) -> Head:
-    """Less for what everyone met: score − damping · σ · popularity, σ the scores' standard
-    deviation over all items. The damping is a part of the score, "popularity".
-    """
-    spread = float(head.scores.std(dtype=np.float64))
-    return _plus(head, POPULARITY, -damping * spread * popularity)
 
 
 def pool_size(k: int, diversity: float) -> int:
@@ -44,12 +26,21 @@ def pool_size(k: int, diversity: float) -> int:
     return max(POOL, k) if diversity and k > 0 else k
 
 
+def diverse(ranking: Ranking, models: StoredModels, diversity: float, k: int) -> Ranking:
+    """k of a ranking's hits, relevant and unlike one another by embeddings and texts."""
+    if not diversity or models.implicit is None:
+        return ranking
+    embeddings = models.implicit.item_embeddings
+    similarity = ItemSimilarity.of(models, embeddings, ranking.positions)
+    return diversified(ranking, similarity, diversity, k)
+
+
 def diversified(ranking: Ranking, similarity: Similarity, diversity: float, k: int) -> Ranking:
     """The k of a ranking that are relevant and unlike one another, by maximal marginal relevance.
 
     One after another, what is best by (1 − X) · score − X · r · its similarity to the most similar
     one chosen before, X the diversity (Carbonell and Goldstein 1998, "The use of MMR", section 2)
-    and r how far the scores of the best 100 reach, so that relevance and similarity both count from
+    and r the range of the scores of the best 100, so that relevance and similarity both count from
     0 to 1. That is the hit's score; by how much it differs from the one before is a part of it,
     "diversity". The first hit stays the first, and weights stay those of the scores before.
 
@@ -64,7 +55,7 @@ def diversified(ranking: Ranking, similarity: Similarity, diversity: float, k: i
     positions = ranking.positions[chosen]
     added = np.zeros(len(ranking.head.scores))
     added[positions] = values - relevance[chosen]
-    head = _plus(ranking.head, DIVERSITY, added)
+    head = plus(ranking.head, DIVERSITY, added)
     hits = [
         replace(
             ranking[i], rank=rank, score=float(head.scores[position]), heads=head.by_name(position)
@@ -90,22 +81,6 @@ def _one_by_one(
         left[best] = False
         nearest = np.maximum(nearest, similarity(best))
     return chosen, np.array(values)
-
-
-def _plus(head: Head, name: str, values: np.ndarray) -> Head:
-    """A head with `values` (n_items,) added to its scores, as a part with neither query nor key."""
-    extra = Head(
-        name,
-        np.asarray(values, dtype=np.float32),
-        lambda position: [Part(name, None, None, float(values[position]))],
-    )
-    return Head(
-        name=f"{head.name}+{name}",
-        scores=np.asarray(head.scores + values, dtype=np.float32),
-        parts=lambda position: [*head.parts(position), *extra.parts(position)],
-        answers=head.answers,
-        addends=[*(head.addends or [head]), extra],
-    )
 
 
 @dataclass(frozen=True)
