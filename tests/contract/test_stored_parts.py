@@ -425,6 +425,11 @@ def test_after_every_change_each_part_is_as_afresh_or_as_it_was_learned(
                         assert np.abs(difference).max() <= CLOSE[name], where
                     else:
                         np.testing.assert_array_equal(array, wanted[name], err_msg=where)
+            embeddings = expected.of(PreferencesPart())["item_embeddings"]
+            n_known = int(embeddings.any(axis=1).sum())
+            assert build.facts["implicit"] == whole.snapshot.facts["implicit"] | {
+                "n_items": n_known
+            }
             cut = "texts are longer than transformer's 12 tokens"
             assert (cut in build.facts.get("texts_cut", "")) == ("-50" in set(items["id"])), step
             assert build.facts.get("texts_cut") == expected.text_facts.get("texts_cut"), step
