@@ -9,7 +9,7 @@ import numpy as np
 
 from qkvsearch.cli.heatmap import HIDDEN, SHADES, shade
 from qkvsearch.cli.lesson.wrapping import wrapped
-from qkvsearch.cli.render import printable
+from qkvsearch.cli.render import GAP, abreast, printable
 from qkvsearch.lessons.exports.document import ROLE_NAMES
 from qkvsearch.lessons.messages import mark, say, shown
 from qkvsearch.lessons.parts import Matrix
@@ -17,8 +17,6 @@ from qkvsearch.lessons.parts import Matrix
 if TYPE_CHECKING:
     from rich.text import Text
 
-# Between the columns, and before the first.
-GAP = 2
 # A row's label takes a third of the terminal at most; a column's is folded when it is longer.
 LABEL_SHARE, HEADING = 3, 14
 # Cells that are written out in symbols, one below another; the others follow the same way.
@@ -200,17 +198,12 @@ def _parts(
     labels: Sequence[Text], headings: Sequence[Text], cells: list[list[Text]], width: int
 ) -> list[list[tuple[int, int]]]:
     """Columns that stand side by side: the place and the width of each."""
-    room = width - max(map(_wide, labels), default=0)
-    parts: list[list[tuple[int, int]]] = []
-    left = 0
-    for j, heading in enumerate(headings):
-        needed = max([_wide(heading), *(_wide(line[j]) for line in cells)])
-        if not parts or needed + GAP > left:
-            parts.append([])
-            left = room
-        parts[-1].append((j, needed))
-        left -= needed + GAP
-    return parts
+    needed = [
+        max([_wide(heading), *(_wide(line[j]) for line in cells)])
+        for j, heading in enumerate(headings)
+    ]
+    room = width - max(map(_wide, labels), default=0) - GAP
+    return [list(enumerate(needed))[part] for part in abreast(needed, room)]
 
 
 def _grids(

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qkvsearch.cli.lesson.matrix import GAP, aligned, grid_line
+from qkvsearch.cli.lesson.matrix import aligned, grid_line
 from qkvsearch.cli.lesson.wrapping import ATOM, wrapped
-from qkvsearch.cli.render import printable
+from qkvsearch.cli.render import GAP, abreast, printable
 from qkvsearch.lessons.messages import shown
 from qkvsearch.lessons.parts import Table
 
@@ -67,17 +67,14 @@ def table_view(table: Table, width: int) -> Iterator[Text]:
             yield grid_line(cells, widths, style, [not column.is_number for column in part])
 
 
-def _parts(columns: Sequence[_Column], width: int) -> list[list[_Column]]:
-    """Columns that stand side by side."""
+def _parts(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
+    """Columns that stand side by side, the first one at the head of each part."""
     first, *others = columns
-    parts = [[first]]
-    for column in others:
-        together = [*parts[-1], column]
-        if len(parts[-1]) == 1 or _total([one.narrow for one in together]) <= width:
-            parts[-1] = together
-        else:
-            parts.append([first, column])
-    return parts
+    room = width - first.narrow - GAP
+    for part in abreast([one.narrow for one in others], room):
+        yield [first, *others[part]]
+    if not others:
+        yield [first]
 
 
 def _widths(columns: Sequence[_Column], width: int) -> list[int]:
