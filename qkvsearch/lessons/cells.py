@@ -57,11 +57,11 @@ class Cell:
         return head + gap + functions + "\n".join([*assigned, self.lines])
 
 
-def ran(function: Callable[..., Any], **inputs: Any) -> Cell:
-    """The function's body as a cell, its inputs as variables; what it returns is shown.
+def ran(function: Callable[..., Any], **inputs: Any) -> tuple[Cell, Any]:
+    """The function's body as a cell, its inputs as variables; and what it returned, which is shown.
 
     >>> from qkvsearch.lessons.course.dot_product import all_products
-    >>> cell = ran(all_products, users=np.eye(2), films=np.ones((3, 2)))
+    >>> cell, _ = ran(all_products, users=np.eye(2), films=np.ones((3, 2)))
     >>> print(cell.text())
     import numpy as np
     users = np.array([[1.0, 0.0], [0.0, 1.0]])
@@ -79,7 +79,7 @@ def ran(function: Callable[..., Any], **inputs: Any) -> Cell:
         left = {shown.id: value}
     elif isinstance(shown, ast.Tuple):
         left = {e.id: v for e, v in zip(shown.elts, value, strict=True) if isinstance(e, ast.Name)}
-    return Cell(_needs(body, function, inputs), inputs, "\n".join(lines), value, left)
+    return Cell(_needs(body, function, inputs), inputs, "\n".join(lines), value, left), value
 
 
 def given(**inputs: Any) -> Cell:
@@ -88,13 +88,14 @@ def given(**inputs: Any) -> Cell:
     return Cell(NUMPY, inputs, last, inputs[last], {})
 
 
-def called(function: Callable[..., Any], **inputs: Any) -> Cell:
-    """The function, defined, and a call of it with the inputs as variables."""
+def called(function: Callable[..., Any], **inputs: Any) -> tuple[Cell, Any]:
+    """The function, defined, and a call of it with the inputs as variables; what it returned."""
     tree, source = _parsed(function)
     needs = {**_needs([tree], function, {}), function.__name__: source}
     ordered = [name for name in inspect.signature(function).parameters if name in inputs]
     lines = f"{function.__name__}({', '.join(ordered)})"
-    return Cell(needs, inputs, lines, function(**inputs), {})
+    value = function(**inputs)
+    return Cell(needs, inputs, lines, value, {}), value
 
 
 def codes(cells: Iterable[Cell | None]) -> list[str]:

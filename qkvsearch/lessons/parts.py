@@ -103,11 +103,7 @@ class Matrix:
 
     @classmethod
     def of(
-        cls,
-        step: TraceStep,
-        name: str,
-        symbols: bool = False,
-        visible: np.ndarray | None = None,
+        cls, step: TraceStep, name: str, symbols: bool = False, visible: np.ndarray | None = None
     ) -> Matrix:
         """A step of a trace; a weighted value's vectors stand beside one another.
 

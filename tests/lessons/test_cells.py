@@ -10,7 +10,8 @@ from qkvsearch.lessons import lesson
 from qkvsearch.lessons.cells import called, codes, given, literal, ran
 from qkvsearch.lessons.course.dot_product import all_products
 from qkvsearch.lessons.course.masks.one_layer import influence
-from qkvsearch.lessons.course.self_attention import projected, scored, weighed
+from qkvsearch.lessons.course.self_attention import projected, weighed
+from qkvsearch.lessons.course.softmax import scored
 
 X, W = np.eye(2), np.array([[1.0, 2.0], [0.0, 1.0]])
 
@@ -23,15 +24,15 @@ def weights_again(weights):
 
 
 def test_the_body_is_the_code_and_what_is_returned_is_its_last_line():
-    cell = ran(weights_again, weights=X)
+    cell, value = ran(weights_again, weights=X)
     assert cell.lines == "weights = softmax(weights)\n# This is.\nweights"
-    np.testing.assert_array_equal(cell.value, softmax(X))
+    np.testing.assert_array_equal(value, softmax(X))
 
 
 def test_a_cell_takes_up_what_the_one_before_left():
-    by_letters = ran(projected, X=X, W_K=W, W_Q=W, W_V=W)
-    scores = ran(scored, Q=by_letters.value[1], K=by_letters.value[0])
-    first, second, third = codes([by_letters, scores, ran(weighed, scores=scores.value)])
+    by_letters, (K, Q, _) = ran(projected, X=X, W_K=W, W_Q=W, W_V=W)
+    scores, value = ran(scored, Q=Q, K=K)
+    first, second, third = codes([by_letters, scores, ran(weighed, scores=value)[0]])
     assert first.endswith("K, Q, V = X @ W_K, X @ W_Q, X @ W_V\nK, Q, V")
     assert second == "scores = Q @ K.T\nscores"
     assert third.endswith("import softmax\nweights = softmax(scores)\nweights")
@@ -39,7 +40,7 @@ def test_a_cell_takes_up_what_the_one_before_left():
 
 
 def test_another_value_under_the_same_name_is_assigned_again():
-    again = [ran(all_products, users=users, films=X) for users in (X, W, W)]
+    again = [ran(all_products, users=users, films=X)[0] for users in (X, W, W)]
     first, second, third = codes(again)
     assert first.count("np.array(") == 2
     assert second == f"users = {literal(W)}\nusers @ films.T"
@@ -48,16 +49,16 @@ def test_another_value_under_the_same_name_is_assigned_again():
 
 def test_what_a_cell_overwrites_is_assigned_again():
     scores = np.array([[0.0, 1.0]])
-    _, second = codes([ran(weighed, scores=scores), ran(weights_again, weights=X)])
+    _, second = codes([ran(weighed, scores=scores)[0], ran(weights_again, weights=X)[0]])
     assert "weights = np.array([[1.0, 0.0], [0.0, 1.0]])" in second
-    left = ran(weights_again, weights=X)
-    assert codes([left, ran(weights_again, weights=X)])[1].startswith("weights = np.array")
-    assert codes([left, given(weights=left.value)])[1] == "weights"
+    left, value = ran(weights_again, weights=X)
+    assert codes([left, ran(weights_again, weights=X)[0]])[1].startswith("weights = np.array")
+    assert codes([left, given(weights=value)])[1] == "weights"
 
 
 def test_a_call_brings_the_function_and_those_that_it_calls_once():
-    cell = called(influence, X=X, W_Q=W, W_K=W, W_V=W)
-    first, second = codes([cell, called(influence, X=X, W_Q=W, W_K=W, W_V=W)])
+    cell, _ = called(influence, X=X, W_Q=W, W_K=W, W_V=W)
+    first, second = codes([cell, cell])
     for name in ("outputs", "raised", "influence"):
         assert first.count(f"def {name}(") == 1
     assert first.startswith("import numpy as np\nfrom ")

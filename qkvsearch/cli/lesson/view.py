@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qkvsearch.cli.lesson.matrix import legends, matrix_view
-from qkvsearch.cli.lesson.table import table_view
+from qkvsearch.cli.lesson.grids import legends, matrix_view, table_view
 from qkvsearch.cli.lesson.wrapping import WIDEST, marked, wrapped
 from qkvsearch.cli.render import printable, rendered, terminal_width
 from qkvsearch.lessons.messages import say, shown

@@ -145,7 +145,7 @@ def word_by_word(X: Array, W_V: Array) -> Array:
 
 def alone(twice: Twice) -> Step:
     x, rows = twice.inputs, distinct(twice.words)
-    cell = ran(word_by_word, X=x, W_V=W_VALUE)
+    cell, value = ran(word_by_word, X=x, W_V=W_VALUE)
     return Step(
         say("A layer for each word by itself"),
         [
@@ -161,7 +161,7 @@ def alone(twice: Twice) -> Step:
             ),
             Formula("X·W"),
             Matrix(say("inputs X"), x, rows, numbered(D), "input"),
-            Matrix(say("outputs, word by word"), cell.value, rows, numbered(2), "output"),
+            Matrix(say("outputs, word by word"), value, rows, numbered(2), "output"),
             tell(
                 "The same vector goes in both times, so the same comes out: the two outputs "
                 "differ by {apart}. No weights W can change that.",
@@ -169,7 +169,7 @@ def alone(twice: Twice) -> Step:
             ),
         ],
         points=(24,),
-        found={"outputs": cell.value, "apart": twice.apart()["connected"]},
+        found={"outputs": value, "apart": twice.apart()["connected"]},
         code=cell,
     )
 
@@ -179,7 +179,7 @@ def of_all_words(X: Array, W_Q: Array, W_K: Array, W_V: Array) -> Array:
 
 
 def without_positions(twice: Twice) -> Step:
-    cell = ran(of_all_words, X=twice.inputs, W_Q=W_QUERY, W_K=W_KEY, W_V=W_VALUE)
+    cell, value = ran(of_all_words, X=twice.inputs, W_Q=W_QUERY, W_K=W_KEY, W_V=W_VALUE)
     steps = twice.bench.trace(twice.bench.matrices)
     return Step(
         say("Attention alone does not help either"),
@@ -197,7 +197,7 @@ def without_positions(twice: Twice) -> Step:
             twice.bench,
         ],
         points=(24,),
-        found={"outputs": cell.value, "apart": twice.apart()["attention"]},
+        found={"outputs": value, "apart": twice.apart()["attention"]},
         code=cell,
     )
 
@@ -210,12 +210,9 @@ def in_order(X: Array, W_Q: Array, W_K: Array, W_V: Array) -> tuple[Array, Array
 
 
 def told_apart(twice: Twice) -> Step:
-    cell = ran(in_order, X=twice.inputs, W_Q=W_QUERY, W_K=W_KEY, W_V=W_VALUE)
+    cell, value = ran(in_order, X=twice.inputs, W_Q=W_QUERY, W_K=W_KEY, W_V=W_VALUE)
     apart, rows = twice.apart(), distinct(twice.words)
-    outputs = {
-        **twice.outputs(),
-        **dict(zip(("positions", "look-ahead"), cell.value, strict=True)),
-    }
+    outputs = {**twice.outputs(), **dict(zip(("positions", "look-ahead"), value, strict=True))}
     names = {
         "connected": say("a layer for each word"),
         "attention": say("attention, no positions"),

@@ -44,7 +44,7 @@ def counted(d: int, widths: tuple[int, ...]) -> Array:
 
 def windows(widths: tuple[int, ...] = WINDOWS) -> Step:
     """Weights are counted in layers that are made for it, biases left out."""
-    cell = ran(counted, d=D, widths=widths)
+    cell, value = ran(counted, d=D, widths=widths)
     return Step(
         say("Context by a wider layer costs weights"),
         [
@@ -63,11 +63,11 @@ def windows(widths: tuple[int, ...] = WINDOWS) -> Step:
             Table(
                 say("How many weights, for vectors of length {d}", d=D),
                 [say("how many words"), say("window"), say("all to all"), say("attention")],
-                cell.value.tolist(),
+                value.tolist(),
             ),
         ],
         points=(25,),
-        found={"weights": cell.value},
+        found={"weights": value},
         code=cell,
     )
 
@@ -83,9 +83,9 @@ def moved_in_turns(X: Array, change: Array) -> Array:
     return np.array(moved)
 
 
-def turns(x: np.ndarray = A, change: np.ndarray = CHANGE) -> Step:
+def turns(x: Array = A, change: Array = CHANGE) -> Step:
     """A layer, attention, a layer: how far each moves every token when `change` is added to x."""
-    cell = ran(moved_in_turns, X=x, change=change)
+    cell, value = ran(moved_in_turns, X=x, change=change)
     names = [say("layer"), say("attention"), say("layer again")]
     return Step(
         say("Attention and layers take turns"),
@@ -99,15 +99,15 @@ def turns(x: np.ndarray = A, change: np.ndarray = CHANGE) -> Step:
                 "Here c is changed, and what counts is how far each token's vector moves. The "
                 "layer moves c alone; attention passes the change on to all."
             ),
-            Matrix(say("how far each token moves"), cell.value, names, list(TOKENS), "output"),
+            Matrix(say("how far each token moves"), value, names, list(TOKENS), "output"),
         ],
         points=(26,),
-        found={"moved": cell.value},
+        found={"moved": value},
         code=cell,
     )
 
 
-def jacobian(x: np.ndarray, is_causal: bool = False) -> np.ndarray:
+def jacobian(x: Array, is_causal: bool = False) -> Array:
     """∂b/∂a (n, d, n, d) of b = attention(a, a, a), by the engine's gradients."""
     _, pull = attention_vjp(x, x, x, is_causal=is_causal)
     found = np.zeros((*x.shape, *x.shape))
@@ -125,9 +125,8 @@ def influences(X: Array) -> tuple[Array, Array]:
     return whole, ahead
 
 
-def influence(x: np.ndarray = A) -> Step:
-    cell = ran(influences, X=x)
-    whole, ahead = cell.value
+def influence(x: Array = A) -> Step:
+    cell, (whole, ahead) = ran(influences, X=x)
     rows, columns = numbered(len(x), "b"), numbered(len(x), "a")
     return Step(
         say("Every output uses every input"),
@@ -173,7 +172,7 @@ def layers(n_layers: int = 3, side: int = 1) -> Step:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(6, D)).round(1)
     change = np.outer(np.eye(6)[0], rng.normal(size=D)).round(1)
-    cell = ran(carried, X=x, change=change, n_layers=n_layers, side=side)
+    cell, value = ran(carried, X=x, change=change, n_layers=n_layers, side=side)
     return Step(
         say("Layers give the context of the context"),
         [
@@ -185,14 +184,14 @@ def layers(n_layers: int = 3, side: int = 1) -> Step:
             ),
             Matrix(
                 say("how far each token moves"),
-                cell.value,
+                value,
                 [say("layers: {n}", n=n + 1) for n in range(n_layers)],
                 list("abcdef"),
                 "output",
             ),
         ],
         points=(18,),
-        found={"moved": cell.value},
+        found={"moved": value},
         code=cell,
     )
 
@@ -219,8 +218,8 @@ def relu() -> Step:
     )
     raw: Trace = bench.trace(bench.matrices, normalize="none")
     shares = bench.trace(bench.matrices)
-    cell = ran(by_relu, X=X, W_Q=W_QUERY, W_K=W_KEY, W_V=W_VALUE)
-    outputs = dict(zip(("raw", "normalized"), cell.value, strict=True))
+    cell, value = ran(by_relu, X=X, W_Q=W_QUERY, W_K=W_KEY, W_V=W_VALUE)
+    outputs = dict(zip(("raw", "normalized"), value, strict=True))
     return Step(
         say("Other ways from scores to weights"),
         [
@@ -253,12 +252,9 @@ def by_addition(queries: Array, keys: Array, w_query: Array, w_key: Array, w: Ar
     return score(queries, keys)
 
 
-def additive(
-    queries: np.ndarray = QUERIES, keys: np.ndarray = KEYS, score: AdditiveScore = ADDITIVE
-) -> Step:
+def additive(queries: Array = QUERIES, keys: Array = KEYS, score: AdditiveScore = ADDITIVE) -> Step:
     weights = {name: np.asarray(getattr(score, name)) for name in ("w_query", "w_key", "w")}
-    cell = ran(by_addition, queries=queries, keys=keys, **weights)
-    scores = cell.value
+    cell, scores = ran(by_addition, queries=queries, keys=keys, **weights)
     loop = [[score(q[None], k[None])[0, 0] for k in keys] for q in queries]
     bound = float(np.abs(np.asarray(score.w)).sum())
     rows = numbered(len(queries), "q")

@@ -49,10 +49,13 @@ def label(X: Array, W_label: Array, W_mood: Array) -> tuple[Array, ...]:
     return mixed, weights, labels, mood
 
 
-def labels(x: np.ndarray | None = None) -> Step:
+def labels(x: Array | None = None) -> Step:
     x = np.array(list(GOOD.values()), dtype=float) if x is None else x
-    cell, words = ran(label, X=x, W_label=W_LABEL, W_mood=W_MOOD), list(GOOD)
-    found = dict(zip(("mixed", "weights", "labels", "mood"), cell.value, strict=True))
+    cell, values = ran(label, X=x, W_label=W_LABEL, W_mood=W_MOOD)
+    found, words = (
+        dict(zip(("mixed", "weights", "labels", "mood"), values, strict=True)),
+        list(GOOD),
+    )
     said = [say(LABELS[j]) for j in found["labels"].argmax(axis=1)]
     mood = say(MOODS[int(found["mood"].argmax())])
     single = label(x[:1], W_LABEL, W_MOOD)[1]
@@ -104,9 +107,8 @@ def of_patches(image: Array) -> tuple[Array, Array]:
     return outputs, weights
 
 
-def patches(image: np.ndarray = IMAGE) -> Step:
-    cell = ran(of_patches, image=image)
-    outputs, weights = cell.value
+def patches(image: Array = IMAGE) -> Step:
+    cell, (outputs, weights) = ran(of_patches, image=image)
     # Two waves of sound in frames of half a wave: up, down, up, down.
     frames = np.sin(np.arange(20) * np.pi / 5).reshape(4, 5)
     sound = attention(frames, frames, frames, return_weights=True)[1]
@@ -133,20 +135,19 @@ def patches(image: np.ndarray = IMAGE) -> Step:
 # --- a vector that knows its surroundings ---
 
 
-def meanings() -> np.ndarray:
+def meanings() -> Array:
     """The vectors of `ANIMAL`, made by hand, (11, 4)."""
     return np.array([MEANINGS.get(word, SMALL_WORD) for word in ANIMAL], dtype=float)
 
 
-def among_the_others(X: Array) -> Array:
+def of_themselves(X: Array) -> Array:
     mixed = attention(X, X, X)
     return mixed
 
 
-def it(x: np.ndarray | None = None) -> Step:
+def it(x: Array | None = None) -> Step:
     x = meanings() if x is None else x
-    cell, place = ran(among_the_others, X=x), ANIMAL.index("it")
-    mixed = cell.value
+    place, (cell, mixed) = ANIMAL.index("it"), ran(of_themselves, X=x)
     near = {
         word: [float(cosine_score(a[[place]], x[[ANIMAL.index(word)]])[0, 0]) for a in (x, mixed)]
         for word in ("animal", "street")

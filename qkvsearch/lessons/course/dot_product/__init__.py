@@ -23,13 +23,7 @@ OTHERS = np.array([[3.0, 0.0], [2.0, 2.0], [0.0, 3.0], [-1.0, 1.0], [-2.0, 0.0]]
 
 USER_NAMES = (mark("Ana"), mark("Ben"), mark("Chloe"))
 # How much they like each genre of `FILMS`; below 0 is dislike.
-USERS = np.array(
-    [
-        [0.9, -0.3, 0.1, 0.6],
-        [-0.5, 0.9, 0.4, 0.0],
-        [0.2, 0.1, 0.8, -0.4],
-    ]
-)
+USERS = np.array([[0.9, -0.3, 0.1, 0.6], [-0.5, 0.9, 0.4, 0.0], [0.2, 0.1, 0.8, -0.4]])
 
 
 def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
@@ -47,13 +41,13 @@ def products_with(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def angles(arrow: np.ndarray = ARROW, others: np.ndarray = OTHERS) -> Step:
     """Arrows in the plane against one of them."""
-    cell = ran(products_with, a=arrow, b=others)
+    cell, value = ran(products_with, a=arrow, b=others)
     cosines = cosine_score(arrow[None], others)[0]
     degrees = np.degrees(np.arccos(np.clip(cosines, -1, 1)))
     names = [f"b{i + 1}" for i in range(len(others))]
     table: list[list[str | float]] = [
         [name, float(degree), float(product)]
-        for name, degree, product in zip(names, degrees, cell.value, strict=True)
+        for name, degree, product in zip(names, degrees, value, strict=True)
     ]
     return Step(
         say("Two arrows and the angle between them"),
@@ -77,7 +71,7 @@ def angles(arrow: np.ndarray = ARROW, others: np.ndarray = OTHERS) -> Step:
             ),
         ],
         points=(4,),
-        found={"arrow": arrow, "degrees": degrees, "products": cell.value},
+        found={"arrow": arrow, "degrees": degrees, "products": value},
         code=cell,
     )
 
@@ -88,8 +82,7 @@ def all_products(users: np.ndarray, films: np.ndarray) -> np.ndarray:
 
 def one_user(user: np.ndarray = USERS[0], films: np.ndarray = FILMS) -> Step:
     """Films in the order in which they match a user."""
-    cell = ran(all_products, users=user[None], films=films)
-    scores = cell.value
+    cell, scores = ran(all_products, users=user[None], films=films)
     order = np.argsort(-scores[0], kind="stable")
     names = film_names()
     first = films[order[0]]
@@ -132,8 +125,7 @@ def all_pairs(users: np.ndarray = USERS, films: np.ndarray = FILMS) -> Step:
         scale=1.0,
         normalize="none",
     )
-    cell = ran(all_products, users=users, films=films)
-    scores = cell.value
+    cell, scores = ran(all_products, users=users, films=films)
     loops = one_by_one(users, films)
     return Step(
         say("All users and all films at once"),

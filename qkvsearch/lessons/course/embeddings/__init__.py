@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy import ndarray as Array
 
 from qkvsearch.attention import cosine_score
 from qkvsearch.lessons.cells import ran
@@ -20,12 +21,7 @@ GENRES = (mark("action"), mark("romance"), mark("drama"), mark("thrilling"))
 # The first is the film "Spider-Man: No Way Home".
 FILM_NAMES = (mark("Spider-Man"), mark("Car chase"), mark("Love story"), mark("Family"))
 FILMS = np.array(
-    [
-        [0.5, 0.3, 0.15, 0.05],
-        [0.7, 0.0, 0.1, 0.2],
-        [0.05, 0.8, 0.15, 0.0],
-        [0.0, 0.3, 0.7, 0.0],
-    ]
+    [[0.5, 0.3, 0.15, 0.05], [0.7, 0.0, 0.1, 0.2], [0.05, 0.8, 0.15, 0.0], [0.0, 0.3, 0.7, 0.0]]
 )
 FILM = FILMS[0]
 
@@ -84,8 +80,7 @@ def all_by_one_hot(n: int) -> np.ndarray:
 def one_hots(n: int = len(FILM_NAMES)) -> Step:
     """n films, each a place of its own."""
     names = film_names() if n == len(FILM_NAMES) else [str(i + 1) for i in range(n)]
-    one_hot, cell = np.eye(n), ran(all_by_one_hot, n=n)
-    products = cell.value
+    one_hot, (cell, products) = np.eye(n), ran(all_by_one_hot, n=n)
     return Step(
         say("A place in a list: one-hot"),
         [
@@ -110,13 +105,12 @@ def one_hots(n: int = len(FILM_NAMES)) -> Step:
 
 
 def with_itself(film: np.ndarray) -> float:
-    return film @ film
+    return float(film @ film)
 
 
 def film(numbers: np.ndarray = FILM) -> Step:
     """One film's numbers: their sum, the dot product with itself, and the length."""
-    squares, cell = numbers * numbers, ran(with_itself, film=numbers)
-    itself = float(cell.value)
+    squares, (cell, itself) = numbers * numbers, ran(with_itself, film=numbers)
     length = itself**0.5
     rows: list[list[str | float]] = [
         [name, float(x), float(square)]
@@ -171,8 +165,7 @@ def alike() -> Step:
         scale=1.0,
         normalize="none",
     )
-    cell = ran(all_pairs, films=FILMS)
-    products = cell.value
+    cell, products = ran(all_pairs, films=FILMS)
     return Step(
         say("Embeddings know what is alike"),
         [
@@ -202,13 +195,10 @@ def compared(words: np.ndarray, a: int, b: int, c: int) -> tuple[np.ndarray, np.
     return target, cosine_score(target[None], words)[0]
 
 
-def arithmetic(
-    a: str = "king", b: str = "man", c: str = "woman", vectors: np.ndarray = VECTORS
-) -> Step:
+def arithmetic(a: str = "king", b: str = "man", c: str = "woman", vectors: Array = VECTORS) -> Step:
     """a − b + c, and which words point the same way."""
     places = [WORDS.index(word) for word in (a, b, c)]
-    cell = ran(compared, words=vectors, **dict(zip("abc", places, strict=True)))
-    target, cosines = cell.value
+    cell, (target, cosines) = ran(compared, words=vectors, **dict(zip("abc", places, strict=True)))
     order = [int(i) for i in np.argsort(-cosines, kind="stable") if i not in places]
     named, sum_of = words(), " − ".join(say(word) for word in (a, b)) + " + " + say(c)
     return Step(

@@ -12,6 +12,7 @@ from qkvsearch.attention.symbols import numbered
 from qkvsearch.attention.trace import trace, trace_self_attention
 from qkvsearch.attention.training import Adam
 from qkvsearch.lessons.cells import ran
+from qkvsearch.lessons.course.context.outputs import of_themselves
 from qkvsearch.lessons.course.learning import at_work
 from qkvsearch.lessons.course.learning.questions import quizzes
 from qkvsearch.lessons.course.self_attention import W_KEY, W_QUERY, W_VALUE, X
@@ -43,11 +44,7 @@ def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
     )
 
 
-def of_themselves(X: Array) -> Array:
-    return attention(X, X, X)
-
-
-def no_weights(x: np.ndarray = X) -> Step:
+def no_weights(x: Array = X) -> Step:
     """softmax(XXᵀ/√d)X, and the same with three identity matrices, on a workbench."""
     identity, letters = np.eye(x.shape[1]), "abcdefgh"[: len(x)]
     bench = Workbench(
@@ -57,8 +54,8 @@ def no_weights(x: np.ndarray = X) -> Step:
         rows=letters,
         columns=letters,
     )
-    steps, outputs, cell = trace(x, x, x), bench.steps()["outputs"], ran(of_themselves, X=x)
-    apart = float(np.abs(outputs - cell.value).max())
+    steps, projected, (cell, outputs) = trace(x, x, x), bench.steps(), ran(of_themselves, X=x)
+    apart = float(np.abs(projected["outputs"] - outputs).max())
     return Step(
         say("Attention without anything to learn"),
         [
@@ -79,7 +76,7 @@ def no_weights(x: np.ndarray = X) -> Step:
             bench,
         ],
         points=(16,),
-        found={"outputs": cell.value, "projected": outputs, "apart": apart},
+        found={"outputs": outputs, "projected": projected["outputs"], "apart": apart},
         code=cell,
     )
 
@@ -90,15 +87,12 @@ def three_layers(X: Array, W_Q: Array, W_K: Array, W_V: Array) -> tuple[Array, .
 
 
 def still_x(
-    x: np.ndarray = X,
-    w_query: np.ndarray = W_QUERY,
-    w_key: np.ndarray = W_KEY,
-    w_value: np.ndarray = W_VALUE,
+    x: Array = X, w_query: Array = W_QUERY, w_key: Array = W_KEY, w_value: Array = W_VALUE
 ) -> Step:
     """Three `Linear` layers on one X; what they make is still a row for each token."""
     given = {"X": x, "W_Q": w_query, "W_K": w_key, "W_V": w_value}
-    cell = ran(three_layers, **given)
-    found = dict(zip(("Q", "K", "V", "outputs"), cell.value, strict=True))
+    cell, value = ran(three_layers, **given)
+    found = dict(zip(("Q", "K", "V", "outputs"), value, strict=True))
     shapes = {name: array.shape for name, array in {**given, **found}.items()}
     outputs = found["outputs"]
     names = {**{name: name for name in shapes}, "outputs": say("outputs")}
@@ -138,15 +132,13 @@ def turned(inputs: Array, W_q: Array, W_k: Array, W_v: Array) -> tuple[Array, Ar
 
 
 def columns(
-    x: np.ndarray = FEW,
-    w_query: np.ndarray = FEW_QUERY,
-    w_key: np.ndarray = FEW_KEY,
-    w_value: np.ndarray = FEW_VALUE,
+    x: Array = FEW, w_query: Array = FEW_QUERY, w_key: Array = FEW_KEY, w_value: Array = FEW_VALUE
 ) -> Step:
     """The formula with one input a column, beside the row form's trace."""
     steps = trace_self_attention(x, w_query, w_key, w_value, scale=1)
-    cell = ran(turned, inputs=x.T, W_q=w_query.T, W_k=w_key.T, W_v=w_value.T)
-    scores, weights, outputs = cell.value
+    cell, (scores, weights, outputs) = ran(
+        turned, inputs=x.T, W_q=w_query.T, W_k=w_key.T, W_v=w_value.T
+    )
     rows = {name: steps[name].array for name in ("scores", "weights", "outputs")}
     pairs = zip((scores, weights, outputs), rows.values(), strict=True)
     apart = max(float(np.abs(column.T - row).max()) for column, row in pairs)
@@ -193,7 +185,7 @@ def columns(
 # --- learning ---
 
 
-def task(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def task(seed: int = 0) -> tuple[Array, Array]:
     """Inputs (SEQUENCES, TOKENS, WIDTH + TOKENS), and what to give back: the numbers of the token
     before, (SEQUENCES, TOKENS, WIDTH); the first token's is the last.
     """
@@ -203,8 +195,8 @@ def task(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def train(
-    x: np.ndarray, target: np.ndarray, rounds: int = ROUNDS
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], list[float]]:
+    x: Array, target: Array, rounds: int = ROUNDS
+) -> tuple[dict[str, Array], dict[str, Array], list[float]]:
     """The three matrices as they were drawn, as they were learned, and the loss of each round."""
     rng = np.random.default_rng(1)
     widths = {"query": TOKENS, "key": TOKENS, "value": WIDTH}
@@ -234,8 +226,7 @@ def learn(rounds: int) -> tuple[dict[str, Array], dict[str, Array], list[float],
 
 def learned() -> Step:
     """Weights before and after learning; `losses` tells how wrong it was on the way."""
-    cell = ran(learn, rounds=ROUNDS)
-    _, w, losses, before, after = cell.value
+    cell, (drawn, w, losses, before, after) = ran(learn, rounds=ROUNDS)
     tokens = numbered(TOKENS)
     return Step(
         say("The matrices are learned"),
@@ -266,6 +257,6 @@ def learned() -> Step:
             ),
         ],
         points=(33,),
-        found=dict(zip(("drawn", "w", "losses", "before", "weights"), cell.value, strict=True)),
+        found={"losses": losses, "drawn": drawn, "w": w, "before": before, "weights": after},
         code=cell,
     )

@@ -31,8 +31,7 @@ def weights_of(X: np.ndarray, words: list[str], word: str) -> np.ndarray:
 def by_hand(x: np.ndarray | None = None) -> Step:
     """Where *it* looks, by the vectors made by hand of the lesson before."""
     x = meanings() if x is None else x
-    cell = ran(weights_of, X=x, words=ANIMAL, word=WORD)
-    weights = cell.value
+    cell, weights = ran(weights_of, X=x, words=ANIMAL, word=WORD)
     order = np.argsort(-weights, kind="stable")
     top = [ANIMAL[j] for j in order]
     return Step(
@@ -80,13 +79,13 @@ def real(given: Given) -> Step:
     at = focus(reading, word, target)
     places = [reading.position(word), reading.position(at.shown.key)]
     asked = {"encoder": name, "sentence": sentence, "word": word, "target": at.shown.key}
-    cell = ran(weights_between, **asked)
+    cell, value = ran(weights_between, **asked)
     vectors = reading.word_vectors()[:, places]
     lengths = np.linalg.norm(vectors, axis=2).prod(axis=1)
     cosines = vectors.prod(axis=1).sum(axis=1) / np.where(lengths > 0, lengths, 1)
     found = {
         **asked,
-        "heads": cell.value,
+        "heads": value,
         "cosines": cosines,
         "row": at.row,
         "words": at.words,

@@ -14,7 +14,8 @@ from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.masks import layers, one_layer
 from qkvsearch.lessons.course.masks.one_layer import WORDS, named, outputs, under, visible
 from qkvsearch.lessons.course.masks.questions import quizzes
-from qkvsearch.lessons.course.self_attention import projected, scored
+from qkvsearch.lessons.course.self_attention import projected
+from qkvsearch.lessons.course.softmax import scored
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.own_numbers import with_own
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, tell
@@ -122,8 +123,7 @@ def tokens(bench: Workbench) -> Step:
 def projections(bench: Workbench) -> Step:
     found = under(bench, "none")
     names = ("queries", "keys", "values")
-    cell = ran(projected, **named(bench))
-    keys, queries, values = cell.value
+    cell, (keys, queries, values) = ran(projected, **named(bench))
     return Step(
         say("Queries, keys and values"),
         [
@@ -153,7 +153,7 @@ def scores(bench: Workbench) -> Step:
     found = under(bench, "none")["scores"]
     queries, keys = ([f"{t}_{letter}" for t in bench.rows] for letter in "QK")
     q, k, _ = one_layer.attended(bench).values()
-    cell = ran(scored, Q=q, K=k)
+    cell, value = ran(scored, Q=q, K=k)
     return Step(
         say("Every query against every key"),
         [
@@ -170,7 +170,7 @@ def scores(bench: Workbench) -> Step:
             replace(Matrix.of(found, say("scores"), symbols=True), rows=queries, columns=keys),
         ],
         points=(49,),
-        found={"scores": cell.value, "rows": queries, "columns": keys, "symbols": found.symbols},
+        found={"scores": value, "rows": queries, "columns": keys, "symbols": found.symbols},
         code=cell,
     )
 
@@ -189,7 +189,7 @@ def side_by_side(bench: Workbench) -> Step:
     titles = (say("outputs, no mask"), say("outputs, padding"), say("outputs, look-ahead"))
     arrays = {name: output.array for name, output in found.items()}
     hidden = {"padding": visible(bench, "padding"), "look_ahead": visible(bench, "look-ahead")}
-    cell = ran(under_each, **named(bench), **hidden)
+    cell, value = ran(under_each, **named(bench), **hidden)
     # The reader's choice, where it is not among the three.
     both = under(bench, "both")["outputs"]
     own = [Matrix.of(both, say("outputs, both"))] if bench.mask == "both" else []
@@ -216,7 +216,7 @@ def side_by_side(bench: Workbench) -> Step:
             bench,
         ],
         points=(59,),
-        found={**arrays, "all": cell.value, "differences": (last, last_word)},
+        found={**arrays, "all": value, "differences": (last, last_word)},
         code=cell,
     )
 

@@ -38,8 +38,7 @@ def batches(bench: Workbench) -> Step:
     """Sentences of unequal length, padded with the last token, beside each of them alone."""
     q, k, v = attended(bench).values()
     lengths = [len(q) - 1, 1, 2]
-    cell = ran(in_one_block, Q=q, K=k, V=v, lengths=lengths)
-    places, padded, unmasked = cell.value
+    cell, (places, padded, unmasked) = ran(in_one_block, Q=q, K=k, V=v, lengths=lengths)
     rows: list[list[str | float]] = []
     differences = []
     for i, length in enumerate(lengths):
@@ -85,8 +84,8 @@ def batches(bench: Workbench) -> Step:
 
 
 def written(
-    decoder: Decoder, source: np.ndarray, vectors: np.ndarray, last: Linear
-) -> tuple[list[str], np.ndarray]:
+    decoder: Decoder, source: Array, vectors: Array, last: Linear
+) -> tuple[list[str], Array]:
     """The words that the decoder writes, and the row (words, d) that each was chosen by.
 
     vectors (3, d): of <start> and of the words that may be written, without <end>.
@@ -100,7 +99,7 @@ def written(
     return words, np.array(rows)
 
 
-def row_by_row(source: np.ndarray, vectors: np.ndarray) -> tuple[list[str], np.ndarray, np.ndarray]:
+def row_by_row(source: Array, vectors: Array) -> tuple[list[str], Array, Array]:
     decoder = Decoder.create(2, vectors.shape[1], 2, 8, rng=0, dtype=np.float64)
     whole = decoder(vectors, source)
     last = Linear(np.linalg.pinv(whole).T)  # fitted to this one sentence: a row a word
@@ -112,8 +111,7 @@ def passes() -> Step:
     """Writing a sentence takes a pass a word, learning it one: the mask makes the rows equal."""
     rng = np.random.default_rng(0)
     source, vectors = rng.normal(size=(len(QUESTION), WIDTH)), rng.normal(size=(3, WIDTH))
-    cell = ran(row_by_row, source=source, vectors=vectors)
-    words, one_by_one, whole = cell.value
+    cell, (words, one_by_one, whole) = ran(row_by_row, source=source, vectors=vectors)
     decoder = Decoder.create(2, WIDTH, 2, 2 * WIDTH, rng=0, dtype=np.float64)
     seen = decoder(vectors, source, is_causal=False)
     tokens, columns = (START, *ANSWER[:-1]), [str(j + 1) for j in range(WIDTH)]
@@ -161,14 +159,14 @@ def encoder(width: int) -> Encoder:
     return Encoder.create(2, width, 1, 2 * width, rng=0, dtype=np.float64)
 
 
-def through(tokens: np.ndarray, seen: np.ndarray, masked: int) -> np.ndarray:
+def through(tokens: Array, seen: Array, masked: int) -> Array:
     """The outputs of both layers, where the first `masked` of them have the mask `seen`."""
     for i, layer in enumerate(encoder(tokens.shape[1]).layers):
         tokens = layer(tokens, mask=seen if i < masked else None)
     return tokens
 
 
-def moved_by_padding(X: np.ndarray, keep: np.ndarray, masked: int) -> np.ndarray:
+def moved_by_padding(X: Array, keep: Array, masked: int) -> Array:
     before, after = (through(x, keep, masked) for x in (X, raised(X, len(X) - 1)))
     return np.abs(after - before).max(axis=1)[:-1]
 
@@ -177,10 +175,10 @@ def every_layer(bench: Workbench) -> Step:
     """How far the words move with the padding, as it is hidden in two layers, in one, in none."""
     x = bench.matrices["inputs"]
     seen = visible(bench, "padding")
-    cell = ran(moved_by_padding, X=x, keep=seen, masked=1)
+    cell, value = ran(moved_by_padding, X=x, keep=seen, masked=1)
     moved = {
         "both": moved_by_padding(x, seen, 2),
-        "first": cell.value,
+        "first": value,
         "none": moved_by_padding(x, seen, 0),
     }
     titles = {
@@ -227,7 +225,7 @@ def order_stays(bench: Workbench) -> Step:
     x = bench.matrices["inputs"].astype(float)
     n, d = x.shape
     hidden = visible(bench, "padding")
-    cell = ran(moved_by_the_last, **named(bench), mask=hidden)
+    cell, value = ran(moved_by_the_last, **named(bench), mask=hidden)
     layers: dict[str, Callable[[np.ndarray], np.ndarray]] = {
         say("encoder"): lambda x: np.asarray(encoder(d)(x, mask=hidden)),
         say("linear layer"): Linear.create(d, d, rng=0, dtype=np.float64),
@@ -238,7 +236,7 @@ def order_stays(bench: Workbench) -> Step:
         name: np.abs(layer(raised(x, n - 1)) - layer(x)).max(axis=1)
         for name, layer in layers.items()
     }
-    rows = {say("self-attention"): cell.value, **others}
+    rows = {say("self-attention"): value, **others}
     return Step(
         say("The order stays"),
         [
@@ -261,7 +259,7 @@ def order_stays(bench: Workbench) -> Step:
             ),
         ],
         points=(61,),
-        found={"moved": np.array(list(rows.values())), "attention": cell.value},
+        found={"moved": np.array(list(rows.values())), "attention": value},
         code=cell,
     )
 
@@ -278,8 +276,7 @@ def no_mixing(bench: Workbench) -> Step:
     moved = {name: np.abs(after[name] - before[name]).max(axis=1) for name in names}
     titles = (say("queries Q"), say("keys K"), say("values V"))
     order = [*range(1, len(x)), 0]
-    cell = ran(in_another_order, **named(bench), order=order)
-    turned = cell.value
+    cell, turned = ran(in_another_order, **named(bench), order=order)
     difference = float(np.abs(turned - before["outputs"][order]).max())
     return Step(
         say("The weights never mix tokens"),

@@ -25,26 +25,26 @@ def under(bench: Workbench, mask: MaskName) -> Trace:
     return bench.trace(bench.matrices, mask=mask)
 
 
-def visible(bench: Workbench, mask: MaskName) -> np.ndarray:
+def visible(bench: Workbench, mask: MaskName) -> Array:
     """bool (n, n), True = may attend, for no mask, too."""
     n = len(bench.rows)
     found = mask_of(mask, n, n, bench.padded)
     return np.ones((n, n), dtype=bool) if found is None else found
 
 
-def named(bench: Workbench) -> dict[str, np.ndarray]:
+def named(bench: Workbench) -> dict[str, Array]:
     """Its inputs and weights by the letters that a cell gives them."""
     letters = ("X", "W_Q", "W_K", "W_V")
     return {a: bench.matrices[b] for a, b in zip(letters, PROJECTED, strict=True)}
 
 
-def attended(bench: Workbench) -> dict[str, np.ndarray]:
+def attended(bench: Workbench) -> dict[str, Array]:
     """Queries, keys and values by theirs."""
     found = under(bench, "none")
     return {"Q": found["queries"].array, "K": found["keys"].array, "V": found["values"].array}
 
 
-def raised(x: np.ndarray, token: int) -> np.ndarray:
+def raised(x: Array, token: int) -> Array:
     """1 added to the first number of one token: x (n, d_in) -> (n, d_in)."""
     moved = x.astype(float)
     moved[token, 0] += 1
@@ -65,14 +65,13 @@ def influence(X: Array, W_Q: Array, W_K: Array, W_V: Array, mask: Array | None =
     return np.stack([np.abs(moved - before).max(axis=1) for moved in after], axis=1)
 
 
-def influences(bench: Workbench, found: np.ndarray) -> Matrix:
+def influences(bench: Workbench, found: Array) -> Matrix:
     name = say("how far an output (row) moves with an input (column)")
     return Matrix(name, found, bench.rows, bench.rows, "output")
 
 
 def no_mask(bench: Workbench) -> Step:
-    found, cell = under(bench, "none"), called(influence, **named(bench))
-    moved = cell.value
+    found, (cell, moved) = under(bench, "none"), called(influence, **named(bench))
     return Step(
         say("No mask"),
         [
@@ -98,7 +97,7 @@ def no_mask(bench: Workbench) -> Step:
 # --- padding ---
 
 
-def with_mask_added(scaled: np.ndarray, keep: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def with_mask_added(scaled: Array, keep: Array) -> tuple[Array, Array]:
     M = np.where(keep, 0.0, -np.inf)
     masked = add(scaled, M)
     return M, masked
@@ -107,8 +106,7 @@ def with_mask_added(scaled: np.ndarray, keep: np.ndarray) -> tuple[np.ndarray, n
 def added(bench: Workbench) -> Step:
     """The mask as a matrix of 0 and −∞: the sum is what `attention` makes of a mask."""
     scaled, seen = under(bench, "padding")["scaled"], visible(bench, "padding")
-    cell = ran(with_mask_added, scaled=np.asarray(scaled.array), keep=seen)
-    mask, masked = cell.value
+    cell, (mask, masked) = ran(with_mask_added, scaled=np.asarray(scaled.array), keep=seen)
     tokens = bench.rows
     return Step(
         say("A mask is a matrix that is added"),
@@ -131,8 +129,8 @@ def added(bench: Workbench) -> Step:
 
 def padding(bench: Workbench) -> Step:
     found, seen = under(bench, "padding"), visible(bench, "padding")
-    cell = called(influence, **named(bench), mask=seen)
-    moved, weights = cell.value, found["weights"].array
+    cell, value = called(influence, **named(bench), mask=seen)
+    moved, weights = value, found["weights"].array
     words = WORDS if tuple(bench.rows) == tuple("abcD") else bench.rows
     return Step(
         say("Padding"),
@@ -181,14 +179,14 @@ def paddings_own_row(bench: Workbench) -> Step:
     found = under(bench, "padding")
     q, k, v = attended(bench).values()
     seen, last = visible(bench, "padding"), len(q) - 1
-    cell = ran(without_padding, Q=q, K=k, V=v, mask=seen)
+    cell, value = ran(without_padding, Q=q, K=k, V=v, mask=seen)
     changed = {
         "query": (raised(q, last), k, v),
         "key": (q, raised(k, last), v),
         "value": (q, k, raised(v, last)),
     }
     moved = {
-        name: np.abs(attention(*given, mask=seen) - cell.value).max(axis=1)
+        name: np.abs(attention(*given, mask=seen) - value).max(axis=1)
         for name, given in changed.items()
     }
     titles = {
@@ -217,7 +215,7 @@ def paddings_own_row(bench: Workbench) -> Step:
             tell("Nobody reads this row: a program drops the padding's output at the end."),
         ],
         points=(54,),
-        found={"symbols": found["outputs"].symbols, "outputs": cell.value, "moved": moved},
+        found={"symbols": found["outputs"].symbols, "outputs": value, "moved": moved},
         code=cell,
     )
 
@@ -240,8 +238,8 @@ def both_sides(bench: Workbench) -> Step:
     }
     rows = {how: steps["weights"].array[-1] for how, steps in found.items()}
     values = found["uniform"]["values"].array
-    cell = ran(uniform_where_empty, **attended(bench), mask=mask)
-    uniform = cell.value[-1]
+    cell, value = ran(uniform_where_empty, **attended(bench), mask=mask)
+    uniform = value[-1]
     masked = found["nan"]["masked"]
     return Step(
         say("Padding hidden on both sides"),
@@ -270,15 +268,13 @@ def both_sides(bench: Workbench) -> Step:
             "rows": rows,
             "uniform": uniform,
             "mean": values.mean(axis=0),
-            "outputs": cell.value,
+            "outputs": value,
         },
         code=cell,
     )
 
 
-def by_a_finite_number(
-    scores: np.ndarray, number: float
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def by_a_finite_number(scores: Array, number: float) -> tuple[Array, Array, Array]:
     replaced = softmax(np.full(len(scores), number))
     single = softmax(scores.astype("float32") + np.float32(number))
     double = softmax(scores + number)
@@ -287,10 +283,10 @@ def by_a_finite_number(
 
 def a_finite_number() -> Step:
     """T1: the mean is no law; it is what a finite number in place of −∞ does, and not always."""
-    cell = ran(by_a_finite_number, scores=SCORES, number=FINITE)
+    cell, value = ran(by_a_finite_number, scores=SCORES, number=FINITE)
     undefined = softmax(add(SCORES, np.full(len(SCORES), -np.inf)), empty_rows="nan")
     names = ("undefined", "replaced", "float32", "float64")
-    rows = dict(zip(names, (undefined, *cell.value), strict=True))
+    rows = dict(zip(names, (undefined, *value), strict=True))
     finite = f"{FINITE:.0e}".replace("-", "−").replace("e+0", "e")
     ways = {
         "undefined": say("add −∞"),
@@ -330,8 +326,7 @@ def a_finite_number() -> Step:
 
 def look_ahead(bench: Workbench) -> Step:
     found, triangle = under(bench, "look-ahead"), visible(bench, "look-ahead")
-    cell = called(influence, **named(bench), mask=triangle)
-    moved = cell.value
+    cell, moved = called(influence, **named(bench), mask=triangle)
     return Step(
         say("Look-ahead"),
         [

@@ -58,8 +58,7 @@ def known_cells(ratings: np.ndarray) -> np.ndarray:
 
 
 def ratings(table: np.ndarray = RATINGS) -> Step:
-    cell = ran(known_cells, ratings=table)
-    known = cell.value
+    cell, known = ran(known_cells, ratings=table)
     cells: list[list[str | float]] = [
         [name, *(float(rating) if is_known else "?" for rating, is_known in zip(*row, strict=True))]
         for name, *row in zip(user_names(), table, known, strict=True)
@@ -98,8 +97,7 @@ def slope(table: np.ndarray = RATINGS) -> Step:
     """The first guess, its loss, and the gradient by rule and by trial."""
     users, films = start(table.shape, WIDTH)
     names = user_names()
-    cell = ran(first_guess, ratings=table, width=WIDTH)
-    loss, gradient = cell.value
+    cell, (loss, gradient) = ran(first_guess, ratings=table, width=WIDTH)
     nudged = np.vstack(by_nudging(users, films, table))
     n = len(users)
     return Step(
@@ -164,8 +162,7 @@ def all_ratings(users: np.ndarray, films: np.ndarray) -> np.ndarray:
 def predicted(fitted: Cell, table: np.ndarray = RATINGS) -> Step:
     """What the learned embeddings say of every pair, gaps included."""
     users, films, _ = fitted.value
-    cell = ran(all_ratings, users=users, films=films)
-    predictions = cell.value
+    cell, predictions = ran(all_ratings, users=users, films=films)
     bench = Workbench(
         name="taste",
         caption=say("Change an embedding that was learned and see whose scores move."),
@@ -226,8 +223,7 @@ def by_biased_mf(ratings: np.ndarray, settings: dict[str, Any]) -> tuple[np.ndar
 
 def product(table: np.ndarray = RATINGS) -> Step:
     """The package's model of ratings on the same table."""
-    cell = ran(by_biased_mf, ratings=table, settings=SETTINGS)
-    predictions, mean = cell.value
+    cell, (predictions, mean) = ran(by_biased_mf, ratings=table, settings=SETTINGS)
     return Step(
         say("The ratings that this program predicts"),
         [
@@ -264,8 +260,7 @@ def by_history(ratings: np.ndarray, user: int, width: int) -> tuple[np.ndarray, 
 
 def reasons(user: int = 0, table: np.ndarray = RATINGS) -> Step:
     """The package's recommendations, and what of a user's history each score is the sum of."""
-    cell = ran(by_history, ratings=table, user=user, width=WIDTH)
-    history, contributions, scores = cell.value
+    cell, (history, contributions, scores) = ran(by_history, ratings=table, user=user, width=WIDTH)
     films = film_names()
     best = int(np.where(np.isnan(table[user]), scores, -np.inf).argmax())
     return Step(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy import ndarray as Array
 
 from qkvsearch.attention.gradients import mean_squared_error
 from qkvsearch.lessons.cells import Cell, ran
@@ -31,9 +32,7 @@ def start(shape: tuple[int, ...], width: int) -> tuple[np.ndarray, np.ndarray]:
     return rng.normal(scale=0.5, size=(n, width)), rng.normal(scale=0.5, size=(m, width))
 
 
-def loss_and_gradients(
-    users: np.ndarray, films: np.ndarray, ratings: np.ndarray
-) -> tuple[float, np.ndarray, np.ndarray]:
+def loss_and_gradients(users: Array, films: Array, ratings: Array) -> tuple[float, Array, Array]:
     """How far predictions are from the known ratings, and its gradient by each embedding.
 
     users (n, d), films (m, d), ratings (n, m), NaN for a gap -> the mean squared error and a
@@ -49,9 +48,7 @@ def loss_and_gradients(
     return loss, by_users, by_films
 
 
-def by_nudging(
-    users: np.ndarray, films: np.ndarray, ratings: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def by_nudging(users: Array, films: Array, ratings: Array) -> tuple[Array, Array]:
     """The same gradients by trial: nudge one number up and down, and see what the loss does."""
     gradients = np.zeros_like(users), np.zeros_like(films)
     for side, gradient in enumerate(gradients):
@@ -67,12 +64,10 @@ def by_nudging(
 
 def fit(table: np.ndarray = RATINGS) -> Cell:
     """The `users` (n, d) and `films` (m, d) that descent leaves, and its `losses` (steps + 1,)."""
-    return ran(descend, ratings=table, width=WIDTH, rate=RATE, steps=STEPS)
+    return ran(descend, ratings=table, width=WIDTH, rate=RATE, steps=STEPS)[0]
 
 
-def descend(
-    ratings: np.ndarray, width: int, rate: float, steps: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def descend(ratings: Array, width: int, rate: float, steps: int) -> tuple[Array, Array, Array]:
     users, films = start(ratings.shape, width)
     losses = []
     for _ in range(steps):

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy import ndarray as Array
 from scipy.sparse import csc_matrix
 
 from qkvsearch.attention import attention
@@ -33,13 +34,7 @@ MINUTES = 6
 TAKES = ("sentence",)
 
 QUERY = "transformer"
-TITLES = (
-    "Transformer code",
-    "Attention query",
-    "Power transformer",
-    "Oven power",
-    "Bread oven",
-)
+TITLES = ("Transformer code", "Attention query", "Power transformer", "Oven power", "Bread oven")
 TAGS = ("attention query", "code", "transformer", "oven power", "bread")
 LETTERS = "ABCDE"
 # Directions that the meaning of so few words has.
@@ -143,7 +138,7 @@ def workbench(videos: Catalogue) -> Workbench:
 
 
 def asked(videos: Catalogue) -> Step:
-    cell = ran(query_row, texts=videos.texts, query=videos.query)
+    cell, value = ran(query_row, texts=videos.texts, query=videos.query)
     return Step(
         say("A query, and what can be found"),
         [
@@ -159,10 +154,10 @@ def asked(videos: Catalogue) -> Step:
                 [list(row) for row in zip(LETTERS, TITLES, TAGS, strict=True)],
             ),
             tell("Over all words of the catalogue, the query is a row that counts its words:"),
-            Matrix(say("query q"), cell.value, [say("query")], videos.words, "query"),
+            Matrix(say("query q"), value, [say("query")], videos.words, "query"),
         ],
         points=(8,),
-        found={"query": cell.value},
+        found={"query": value},
         code=cell,
     )
 
@@ -174,8 +169,7 @@ def scored(texts: list[str], q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def scores(videos: Catalogue) -> Step:
-    cell = ran(scored, texts=videos.texts, q=videos.asked)
-    keys, products = cell.value
+    cell, (keys, products) = ran(scored, texts=videos.texts, q=videos.asked)
     return Step(
         say("Query times key: the score"),
         [
@@ -209,8 +203,7 @@ def mixed(bench: Workbench) -> Step:
     """Softmax, and the weighted sum of the values."""
     found = bench.steps()
     values = found["values"]
-    cell = ran(attended, q=found["queries"], K=found["keys"], V=values)
-    output, weights = cell.value
+    cell, (output, weights) = ran(attended, q=found["queries"], K=found["keys"], V=values)
     return Step(
         say("Scores to weights, weights to a mix"),
         [
@@ -235,9 +228,7 @@ def mixed(bench: Workbench) -> Step:
     )
 
 
-def over(
-    q: np.ndarray, K: np.ndarray, V: np.ndarray, temperatures: tuple[float, ...]
-) -> tuple[np.ndarray, np.ndarray]:
+def over(q: Array, K: Array, V: Array, temperatures: tuple[float, ...]) -> tuple[Array, Array]:
     found = [attention(q, K, V, scale=1 / T, return_weights=True) for T in temperatures]
     outputs, weights = (np.vstack(parts) for parts in zip(*found, strict=True))
     return outputs, weights
@@ -246,8 +237,7 @@ def over(
 def hard(bench: Workbench, temperatures: tuple[float, ...] = TEMPERATURES) -> Step:
     """The scores over a temperature, down to almost 0."""
     q, K, V = bench.matrices.values()
-    cell = ran(over, q=q, K=K, V=V, temperatures=temperatures)
-    outputs, weights = cell.value
+    cell, (outputs, weights) = ran(over, q=q, K=K, V=V, temperatures=temperatures)
     rows = [f"T = {temperature:g}" for temperature in temperatures]
     return Step(
         say("From a soft search to a hard one"),
@@ -283,11 +273,11 @@ def box(videos: Catalogue) -> Step:
     """The package's own ranking beside `attention`'s weights."""
     ranking = videos.ranked(videos.head)
     given = {"q": videos.asked, "K": videos.keys, "V": VALUES}
-    cell = ran(under_a_mask, **given, temperature=ranking.temperature)
+    cell, value = ran(under_a_mask, **given, temperature=ranking.temperature)
     engine = np.zeros(len(TITLES))
     engine[ranking.positions] = [hit.weight for hit in ranking]
     table = [
-        [hit.rank, hit.id, hit.title, hit.weight, float(cell.value[position])]
+        [hit.rank, hit.id, hit.title, hit.weight, float(value[position])]
         for hit, position in zip(ranking, ranking.positions, strict=True)
     ]
     return Step(
@@ -308,15 +298,11 @@ def box(videos: Catalogue) -> Step:
             tell(
                 "They differ by {difference}, which is rounding: a search is attention with one "
                 "query.",
-                difference=np.abs(engine - cell.value).max(),
+                difference=np.abs(engine - value).max(),
             ),
         ],
         points=(8, 9),
-        found={
-            "engine": engine,
-            "weights": cell.value,
-            "temperature": ranking.temperature,
-        },
+        found={"engine": engine, "weights": value, "temperature": ranking.temperature},
         code=cell,
     )
 
@@ -333,8 +319,7 @@ def by_meaning(texts: list[str], query: str, width: int) -> tuple[np.ndarray, np
 
 def meaning(videos: Catalogue) -> Step:
     """Dense keys beside the words, fused as the engine fuses its heads."""
-    cell = ran(by_meaning, texts=videos.texts, query=videos.query, width=WIDTH)
-    keys, cosines = cell.value
+    cell, (keys, cosines) = ran(by_meaning, texts=videos.texts, query=videos.query, width=WIDTH)
     dense = DenseKeys(keys).head("meaning", videos.encoder.encode(videos.query))
     heads = [videos.head] if dense is None else [videos.head, dense]
     ranking = videos.ranked(fuse(heads, [1] * len(heads)))

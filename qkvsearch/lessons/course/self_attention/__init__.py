@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy import ndarray as Array
 
 from qkvsearch.attention import attention, softmax
 from qkvsearch.attention.layers.initializers import gaussian, kaiming_normal, xavier_normal
@@ -11,6 +12,8 @@ from qkvsearch.lessons.cells import given as named
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.self_attention.questions import quizzes
 from qkvsearch.lessons.course.self_attention.text import with_the_text
+from qkvsearch.lessons.course.softmax import scored
+from qkvsearch.lessons.course.translation import mixed
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.own_numbers import with_own
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, Text, tell
@@ -123,9 +126,7 @@ def weights(steps: Trace) -> Step:
     )
 
 
-def projected(
-    X: np.ndarray, W_K: np.ndarray, W_Q: np.ndarray, W_V: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def projected(X: Array, W_K: Array, W_Q: Array, W_V: Array) -> tuple[Array, Array, Array]:
     K, Q, V = X @ W_K, X @ W_Q, X @ W_V
     return K, Q, V
 
@@ -133,8 +134,10 @@ def projected(
 def projections(steps: Trace) -> Step:
     """K, Q and V; again input by input; with a bias; and values that are five wide."""
     x, w_value = steps["inputs"].array, steps["w_value"].array
-    cell = ran(projected, X=x, W_K=steps["w_key"].array, W_Q=steps["w_query"].array, W_V=w_value)
-    found = dict(zip(("keys", "queries", "values"), cell.value, strict=True))
+    cell, value = ran(
+        projected, X=x, W_K=steps["w_key"].array, W_Q=steps["w_query"].array, W_V=w_value
+    )
+    found = dict(zip(("keys", "queries", "values"), value, strict=True))
     singly, wide = projected_singly(x, w_value), x @ wider(w_value)
     zeros, ones = (biased(x, w_value, bias) for bias in (0.0, 1.0))
     apart, moved = (float(np.abs(a - found["values"]).max().round(12)) for a in (zeros, ones))
@@ -165,14 +168,8 @@ def projections(steps: Trace) -> Step:
     )
 
 
-def scored(Q: np.ndarray, K: np.ndarray) -> np.ndarray:
-    scores = Q @ K.T
-    return scores
-
-
 def scores(steps: Trace) -> Step:
-    cell = ran(scored, Q=steps["queries"].array, K=steps["keys"].array)
-    array = cell.value
+    cell, array = ran(scored, Q=steps["queries"].array, K=steps["keys"].array)
     return Step(
         say("Score every query against every key"),
         [
@@ -204,8 +201,8 @@ def weighed_under(scores: np.ndarray, keep: np.ndarray) -> np.ndarray:
 
 def by_softmax(bench: Workbench, steps: Trace) -> Step:
     raw, keep = steps["scores"].array, bench.visible
-    cell = ran(weighed, scores=raw) if keep is None else ran(weighed_under, scores=raw, keep=keep)
-    array = cell.value
+    run = ran(weighed, scores=raw) if keep is None else ran(weighed_under, scores=raw, keep=keep)
+    cell, array = run
     return Step(
         say("Turn scores into weights by softmax"),
         [
@@ -230,22 +227,16 @@ def weighted_values(weights: np.ndarray, V: np.ndarray) -> np.ndarray:
 
 
 def weighted(steps: Trace) -> Step:
-    cell = ran(weighted_values, weights=steps["weights"].array, V=steps["values"].array)
+    cell, value = ran(weighted_values, weights=steps["weights"].array, V=steps["values"].array)
     labels = steps["values"]
     return Step(
         say("Multiply each value by its weight"),
         [
             tell("For the first output, each value times the first row's weight for it:"),
-            Matrix(
-                say("weighted values, exact"),
-                cell.value,
-                labels.rows,
-                labels.columns,
-                "weighted",
-            ),
+            Matrix(say("weighted values, exact"), value, labels.rows, labels.columns, "weighted"),
         ],
         points=(35, 43),
-        found={"weighted": cell.value},
+        found={"weighted": value},
         code=cell,
     )
 
@@ -255,8 +246,8 @@ def added_up(weighted: np.ndarray) -> np.ndarray:
 
 
 def first_output(steps: Trace) -> Step:
-    cell = ran(added_up, weighted=steps["weighted"].array[0])
-    exact = cell.value[None]
+    cell, value = ran(added_up, weighted=steps["weighted"].array[0])
+    exact = value[None]
     row, columns = steps["outputs"].rows[:1], steps["outputs"].columns
     return Step(
         say("Add them up: the first output"),
@@ -273,14 +264,9 @@ def first_output(steps: Trace) -> Step:
     )
 
 
-def mixed(weights: np.ndarray, V: np.ndarray) -> np.ndarray:
-    return weights @ V
-
-
 def all_outputs(bench: Workbench, steps: Trace) -> Step:
     """The other inputs, all at once and singly; scaled; wider; then the reader's turn."""
-    cell = ran(mixed, weights=steps["weights"].array, V=steps["values"].array)
-    outputs = cell.value
+    cell, outputs = ran(mixed, weights=steps["weights"].array, V=steps["values"].array)
     d = steps["queries"].array.shape[1]
     scaled = bench.steps(scale=d**-0.5)["outputs"]
     singly = attended_singly(steps, bench.scale)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy import ndarray as Array
 
 from qkvsearch.attention import attention, softmax
 from qkvsearch.attention.gradients import softmax_vjp
@@ -55,8 +56,7 @@ def scores(bench: Workbench) -> Step:
     """Every query against every key, its own included."""
     steps = bench.trace(bench.matrices)
     queries, keys = steps["queries"].array, steps["keys"].array
-    cell = ran(scored, Q=queries, K=keys)
-    array = cell.value
+    cell, array = ran(scored, Q=queries, K=keys)
     return Step(
         say("A score for every pair"),
         [
@@ -94,8 +94,7 @@ def weighed(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def by_hand(bench: Workbench) -> Step:
     """exp, the sum of each row, and the quotient; then the mix."""
     steps = bench.trace(bench.matrices)
-    cell = ran(weighed, scores=steps["scores"].array)
-    raised, weights = cell.value
+    cell, (raised, weights) = ran(weighed, scores=steps["scores"].array)
     return Step(
         say("Softmax, by hand"),
         [
@@ -140,7 +139,7 @@ def tempered(scores: np.ndarray, temperatures: tuple[float, ...]) -> np.ndarray:
 
 def temperatures(bench: Workbench, chosen: tuple[float, ...] = TEMPERATURES) -> Step:
     scores = bench.steps()["scores"]
-    row, cell = scores[0], ran(tempered, scores=scores, temperatures=chosen)
+    row, (cell, weights) = scores[0], ran(tempered, scores=scores, temperatures=chosen)
     return Step(
         say("Temperature"),
         [
@@ -153,21 +152,19 @@ def temperatures(bench: Workbench, chosen: tuple[float, ...] = TEMPERATURES) -> 
             Formula("softmax(α / T)"),
             Matrix(
                 say("weights of the first query"),
-                cell.value,
+                weights,
                 [f"T = {temperature:g}" for temperature in chosen],
                 TOKENS,
                 "weights",
             ),
         ],
         points=(51,),
-        found={"temperatures": list(chosen), "weights": cell.value},
+        found={"temperatures": list(chosen), "weights": weights},
         code=cell,
     )
 
 
-def with_more(
-    Q: np.ndarray, K: np.ndarray, V: np.ndarray, extra: tuple[float, ...]
-) -> tuple[np.ndarray, np.ndarray]:
+def with_more(Q: Array, K: Array, V: Array, extra: tuple[float, ...]) -> tuple[Array, Array]:
     found = [
         attention(Q[:1], K, V, scale=1, bias=[[0, more, 0]], return_weights=True) for more in extra
     ]
@@ -177,8 +174,7 @@ def with_more(
 
 def dominance(extra: tuple[float, ...] = EXTRA) -> Step:
     """Something is added to the first query's score for the second key, more and more."""
-    cell = ran(with_more, Q=QUERIES, K=KEYS, V=VALUES, extra=extra)
-    outputs, weights = cell.value
+    cell, (outputs, weights) = ran(with_more, Q=QUERIES, K=KEYS, V=VALUES, extra=extra)
     rows = [f"+ {more:g}" for more in extra]
     return Step(
         say("The largest score dominates"),
@@ -216,8 +212,7 @@ def spreads(widths: tuple[int, ...], n: int) -> np.ndarray:
 
 def variances(widths: tuple[int, ...] = WIDTHS, n: int = SAMPLES) -> Step:
     """Of dot products of random rows, by how wide the rows are; and of the same over √d."""
-    cell = ran(spreads, widths=widths, n=n)
-    plain = cell.value
+    cell, plain = ran(spreads, widths=widths, n=n)
     scaled = plain / np.array(widths)
     return Step(
         say("Wide rows make large scores"),
@@ -265,8 +260,7 @@ def by_width(widths: tuple[int, ...], n: int, n_keys: int) -> np.ndarray:
 
 def slopes(widths: tuple[int, ...] = WIDTHS, n: int = 500) -> Step:
     """How much the largest weight answers to its score, without and with the division."""
-    cell = ran(by_width, widths=widths, n=n, n_keys=N_KEYS)
-    table = cell.value
+    cell, table = ran(by_width, widths=widths, n=n, n_keys=N_KEYS)
     return Step(
         say("Large scores stop learning"),
         [

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy import ndarray as Array
 
 from qkvsearch.attention import softmax
 from qkvsearch.attention.layers import MultiHeadAttention
@@ -107,8 +108,7 @@ def weighed(Q: np.ndarray, K: np.ndarray) -> np.ndarray:
 
 
 def alignment(found: Trace) -> Step:
-    cell = ran(weighed, Q=found["queries"].array, K=found["keys"].array)
-    weights = cell.value
+    cell, weights = ran(weighed, Q=found["queries"].array, K=found["keys"].array)
     most = [SOURCE[place] for place in weights.argmax(axis=1)]
     return Step(
         say("Every word looks at every character"),
@@ -145,9 +145,8 @@ def last_output(weights: np.ndarray, V: np.ndarray) -> np.ndarray:
 
 def beside_a_person(found: Trace) -> Step:
     """A translator's three steps for the last word, each beside the vectors' step."""
-    cell = ran(last_output, weights=found["weights"].array, V=found["values"].array)
+    cell, output = ran(last_output, weights=found["weights"].array, V=found["values"].array)
     query, weights = found["queries"].array[-1], found["weights"].array[-1]
-    output = cell.value
     order = np.argsort(-weights)
     word, written = predicted(output), " ".join(TARGET)
     rows = [
@@ -190,8 +189,8 @@ def added_up(weights: np.ndarray, V: np.ndarray) -> np.ndarray:
 
 def second_output(found: Trace) -> Step:
     """b² takes the weights of the second query: some texts print the first index wrong."""
-    cell = ran(added_up, weights=found["weights"].array, V=found["values"].array)
-    first, second = found["outputs"].array[0], cell.value
+    cell, value = ran(added_up, weights=found["weights"].array, V=found["values"].array)
+    first, second = found["outputs"].array[0], value
     weighted = found["weighted"]
     return Step(
         say("The second output"),
@@ -226,17 +225,14 @@ def second_output(found: Trace) -> Step:
 # --- towards the next lesson ---
 
 
-def from_one_sentence(
-    target: np.ndarray, source: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def from_one_sentence(target: Array, source: Array) -> tuple[Array, Array, Array]:
     layer = MultiHeadAttention.create(target.shape[1], n_heads=1, rng=0, dtype=np.float64)
     return layer(target, memory=source), layer(target, memory=target), layer(target)
 
 
 def one_sentence(target: np.ndarray = Q, source: np.ndarray = K) -> Step:
     """Source and target the same: nothing is left of the difference to self-attention."""
-    cell = ran(from_one_sentence, target=target, source=source)
-    across, own, itself = cell.value
+    cell, (across, own, itself) = ran(from_one_sentence, target=target, source=source)
     difference = float(np.abs(own - itself).max())
     columns = [str(j + 1) for j in range(own.shape[1])]
     return Step(
@@ -266,7 +262,7 @@ def mixed(weights: np.ndarray, V: np.ndarray) -> np.ndarray:
 
 
 def by_hand(bench: Workbench, found: Trace) -> Step:
-    cell = ran(mixed, weights=found["weights"].array, V=found["values"].array)
+    cell, value = ran(mixed, weights=found["weights"].array, V=found["values"].array)
     return Step(
         say("Your turn"),
         [
@@ -274,6 +270,6 @@ def by_hand(bench: Workbench, found: Trace) -> Step:
             labelled(found, "outputs", say("outputs")),
             bench,
         ],
-        found={"outputs": cell.value},
+        found={"outputs": value},
         code=cell,
     )

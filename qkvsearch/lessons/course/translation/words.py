@@ -44,8 +44,7 @@ def predicted(output: np.ndarray) -> str:
 
 def next_word(found: Trace) -> Step:
     output = found["outputs"].array[-1]
-    cell = ran(scored, output=output, meanings=MEANINGS)
-    scores = cell.value
+    cell, scores = ran(scored, output=output, meanings=MEANINGS)
     chances = softmax(scores)
     word = predicted(output)
     return Step(
@@ -112,8 +111,7 @@ def vectors_before_the_end(source: np.ndarray, dense: np.ndarray) -> np.ndarray:
 def length(source: np.ndarray = ENCODED) -> Step:
     passes = written(source)
     words = [one.word for one in passes if one.word != END]
-    cell = ran(vectors_before_the_end, source=source, dense=DENSE)
-    vectors = cell.value
+    cell, vectors = ran(vectors_before_the_end, source=source, dense=DENSE)
     return Step(
         say("The model chooses the length"),
         [
@@ -141,11 +139,6 @@ def length(source: np.ndarray = ENCODED) -> Step:
             ),
         ],
         points=(23,),
-        found={
-            "words": words,
-            "vectors": vectors,
-            "n_source": len(source),
-            "passes": len(passes),
-        },
+        found={"words": words, "vectors": vectors, "n_source": len(source), "passes": len(passes)},
         code=cell,
     )

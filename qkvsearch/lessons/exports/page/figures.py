@@ -35,16 +35,9 @@ def matrix(part: Matrix, note: str = "", **attributes: str) -> Html:
     )
     per_row = _row_symbols(part)
     headings = [*part.columns, *([say("in symbols")] if per_row is not None else [])]
-    written = (
-        []
-        if per_row is None
-        else [[element("td", mathematics(s), class_="symbol")] for s in per_row]
-    )
-    rows = [
-        (label, [*_cells(part, i), *(written[i] if written else [])])
-        for i, label in enumerate(part.rows)
-    ]
-    table = grid(caption, ["", *headings], rows, **attributes)
+    written = [element("td", mathematics(symbol), class_="symbol") for symbol in per_row or ()]
+    rows = [(label, [*_cells(part, i), *written[i : i + 1]]) for i, label in enumerate(part.rows)]
+    table = grid(caption, ["", *headings], rows, (), **attributes)
     return _figure("matrix", table, data_role=part.role)
 
 
@@ -60,9 +53,8 @@ def table(part: Table) -> Html:
         ]
         rows.append((_text(first), cells))
     caption = element("caption", element("span", part.caption, class_="name"))
-    numeric = {
-        j for row in part.rows for j, cell in enumerate(row) if j and not isinstance(cell, str)
-    }
+    entries = (entry for row in part.rows for entry in enumerate(row))
+    numeric = {j for j, entry in entries if j and not isinstance(entry, str)}
     return _figure("table", grid(caption, part.columns, rows, numeric))
 
 
