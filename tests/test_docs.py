@@ -17,7 +17,6 @@ from qkvsearch.texts.pretrained.static import find_package
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("datasets/*.md")])
 SHELL = re.compile(r"```(?:sh|console)\n(.*?)```", re.DOTALL)
-CONSOLE = re.compile(r"```console\n(.*?)```", re.DOTALL)
 # Of what a session prints; other digits are ids and counts.
 DECIMAL = re.compile(r"\d+\.\d+(?:e-\d+)?")
 
@@ -25,9 +24,7 @@ pytestmark = pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="not run fr
 
 
 def test_the_command_reference_is_what_generate_writes():
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
-    generate = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generate)
+    generate = script("generate")
     written = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     assert written == generate.page(), "run python docs/generate.py"
     assert all(f"## qkvsearch {command}\n" in written for command in COMMANDS)
@@ -60,24 +57,31 @@ def parse(words):
         rest = [*context._protected_args, *context.args] if hasattr(command, "commands") else []
 
 
+def script(name):
+    """A module of docs/, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 def sessions():
     """The commands shown with their output: page, arguments, output."""
-    for page in ("README.md", "docs/guide.md"):
-        for block in CONSOLE.findall((ROOT / page).read_text(encoding="utf-8")):
-            for shown in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]:
-                command, _, output = shown.partition("\n")
-                yield pytest.param(shlex.split(command), output, id=f"{page}: {command}")
+    docs = script("sessions")
+    for page in docs.PAGES:
+        for command, output in docs.sessions(page):
+            yield pytest.param(shlex.split(command), output, id=f"{page.name}: {command}")
 
 
-@pytest.mark.parametrize(("command", "output"), list(sessions()))
+@pytest.mark.parametrize(
+    ("command", "output"), list(sessions()) if (ROOT / "docs").is_dir() else []
+)
 @pytest.mark.skipif(find_package() is None, reason="the sessions have the encoders extra")
 def test_a_session_prints_what_the_page_shows(qkv, command, output):
-    program, *arguments = command
-    assert program == "qkvsearch"
-    answer = qkv(*arguments)
-    assert answer.code == 0
+    answer = qkv(*command[1:])
+    assert answer.code == 0, answer.stderr
     shown, printed = ((lined_up(text), decimals(text)) for text in (output, answer.stdout))
-    assert printed[0] == shown[0]
+    assert printed[0] == shown[0], "run python docs/sessions.py"
     assert printed[1] == pytest.approx(shown[1], rel=0.02, abs=0.002)
 
 
@@ -88,6 +92,12 @@ def lined_up(text):
 
 def decimals(text):
     return [float(number) for number in DECIMAL.findall(text)]
+
+
+def test_a_session_that_runs_again_is_written_in_place_of_its_output():
+    page = "Before\n```console\n$ qkvsearch one\nold\n$ qkvsearch two\nold\n```\n```sh\nold\n```\n"
+    written = script("sessions").rewritten(page, lambda command: f"{command[-3:]}\n")
+    assert written == page.replace("one\nold", "one\none").replace("two\nold", "two\ntwo")
 
 
 def test_the_readme_is_short_and_has_a_picture():

@@ -31,9 +31,12 @@ HEADS = {
 def videos() -> list[Row]:
     queries = read_queries(datasets_folder() / "queries.tsv")
     judgements = read_judgements(datasets_folder() / "qrels.tsv")
-    task = f"`sample:videos`, {len(queries)} bundled queries; a query"
+    task = f"`sample:videos` with static, {len(queries)} bundled queries; a query"
     texts, judge = list(queries.values()), mean_over(ndcg, K, queries, judgements)
-    with TemporaryDirectory() as folder, qkv.build(folder, "sample:videos") as engine:
+    with (
+        TemporaryDirectory() as folder,
+        qkv.build(folder, "sample:videos", encoder="static") as engine,
+    ):
         systems = [System(name, partial(ask, engine, heads, K)) for name, heads in HEADS.items()]
         return compare(task, systems, [texts], f"nDCG@{K}", judge, turns=TURNS, per=len(queries))
 

@@ -14,14 +14,14 @@ from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from benchmarks.support.timing import System, compare
 
-TASK = "a whole process, on `sample:videos`"
+TASK = "a whole process, on `sample:videos` with static"
 TURNS = 15
 QKVSEARCH = (sys.executable, "-m", "qkvsearch")
 
 
 def processes() -> list[Row]:
     with TemporaryDirectory() as folder:
-        qkv.build(folder, "sample:videos").close()
+        qkv.build(folder, "sample:videos", encoder="static").close()
         systems = [
             System("qkvsearch `--help`", lambda _: start(*QKVSEARCH, "--help")),
             System(

@@ -31,7 +31,7 @@ from qkvsearch.texts.analysis import stem
 from qkvsearch.texts.encoders import CHOICES
 from qkvsearch.texts.pretrained.fetch import find
 
-K, TURNS = 10, 3
+K = 10
 
 # Texts of queries to the ids of each one's hits.
 Answers = Callable[[list[str]], list[list[Id]]]
@@ -40,15 +40,18 @@ Answers = Callable[[list[str]], list[list[Id]]]
 def talks() -> list[Row]:
     data = ted("test")
     task = f"TED talks, known item, {len(data.queries):,} test queries; a query"
-    return search(task, data, "MRR", reciprocal_rank)
+    return search(task, data, "MRR", reciprocal_rank, turns=1)
 
 
 def abstracts() -> list[Row]:
     data = cranfield()
-    return search(f"Cranfield, {len(data.queries)} judged queries; a query", data, "nDCG", ndcg)
+    task = f"Cranfield, {len(data.queries)} judged queries; a query"
+    return search(task, data, "nDCG", ndcg, turns=3)
 
 
-def search(task: str, data: JudgedTexts, metric: str, measure: Callable[..., float]) -> list[Row]:
+def search(
+    task: str, data: JudgedTexts, metric: str, measure: Callable[..., float], turns: int
+) -> list[Row]:
     """Every encoder's build by its defaults, then the peers, on the same texts."""
     columns = qkv.Columns(id="id", title="title", text=data.text)
     with TemporaryDirectory() as place:
@@ -66,7 +69,7 @@ def search(task: str, data: JudgedTexts, metric: str, measure: Callable[..., flo
         judge = mean_over(measure, K, data.queries, data.judgements)
         queries = list(data.queries.values())
         return compare(
-            task, contenders, [queries], f"{metric}@{K}", judge, turns=TURNS, per=len(queries)
+            task, contenders, [queries], f"{metric}@{K}", judge, turns=turns, per=len(queries)
         )
 
 

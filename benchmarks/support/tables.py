@@ -91,6 +91,8 @@ def quality(row: Row, bold: Iterable[Row] = ()) -> str:
 
 def number(value: float) -> str:
     """Four decimals of what is between −1 and 1, without the 0; four digits of what is not."""
+    if 0 < abs(value) < 1e-4:
+        return f"{value:.0e}"
     if abs(value) < 1:
         return f"{value:.4f}".replace("0.", ".", 1)
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
