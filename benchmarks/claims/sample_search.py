@@ -1,4 +1,4 @@
-"""On questions written to be hard for words alone, meaning helps: nDCG@10 by head, and by both.
+"""Questions written to be hard for words alone: nDCG@10 by words, by meaning, and by both.
 
 Queries and judgements come with the samples. They tell the heads apart, not how good either is
 elsewhere (datasets/README.md).

@@ -59,8 +59,7 @@ def crossed(rows: Sequence[Row], layout: str) -> str:
         (row.task, row.system): quality(row, bold) if row.quality is not None else timing(row)
         for row in rows
     }
-    metrics = distinct(row.metric for row in rows if row.metric)
-    corner = metrics[0] if len(metrics) == 1 else ""
+    corner = rows[0].metric
     if layout == "by task":
         lines = [[task, *(cells.get((task, s), "") for s in systems)] for task in tasks]
         return markdown([corner, *systems], lines)
