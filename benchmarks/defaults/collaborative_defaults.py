@@ -13,6 +13,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -35,6 +36,9 @@ from qkvsearch.collaborative import als as als_module
 from qkvsearch.collaborative.feedback import confidences, rating_scale
 from qkvsearch.data.samples import datasets_folder
 from qkvsearch.evaluation.metrics import rmse
+
+CONSTANTS = ("AUTO_ALPHA0", "AUTO_REG", "HIGHEST_ALPHA0")
+
 
 # --- the sets ---
 
@@ -108,8 +112,8 @@ def highest_alpha0() -> Iterable[Row]:
 def by_constants(sets: dict[str, Split], tried: list[tuple]) -> list[Row]:
     def figure(values: tuple, parts: Split) -> float:
         # The constants themselves are replaced, so that what is tried is the formula in use.
-        als_module.AUTO_ALPHA0, als_module.AUTO_REG, als_module.HIGHEST_ALPHA0 = values
-        return fitted_ndcg(parts, 64)
+        with patch.multiple(als_module, **dict(zip(CONSTANTS, values, strict=True))):
+            return fitted_ndcg(parts, 64)
 
     names = ["α₀ constant", "reg constant", "highest α₀"]
     return grid("NDCG@20", names, tried, sets, figure, is_loss=False)

@@ -13,6 +13,7 @@ from __future__ import annotations
 from functools import partial
 from statistics import fmean
 from tempfile import TemporaryDirectory
+from unittest.mock import patch
 
 import pandas as pd
 
@@ -23,7 +24,8 @@ from benchmarks.support.script import main
 from qkvsearch.answers import search
 from qkvsearch.evaluation.metrics import reciprocal_rank
 
-WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
+IN_USE = search.TASTE_WEIGHT
+WEIGHTS = sorted({0.0, 0.05, 0.1, 0.2, IN_USE, 0.5})
 # At most this many tags of one person, or one keen tagger would be the benchmark.
 MOST_TAGS, K = 40, 10
 
@@ -57,15 +59,15 @@ def by_weight(first: int) -> list[Row]:
 
 
 def of_person(engine: qkv.Engine, user: int, tags: pd.DataFrame, weight: float) -> float:
-    search.TASTE_WEIGHT = weight
     by_tag = list(tags.groupby("tag").movieId)[:MOST_TAGS]
     ask = partial(engine.search, k=K, user=user if weight else None)
-    return fmean(
-        reciprocal_rank(
-            [str(hit.id) for hit in ask(str(tag))], dict.fromkeys(map(str, wanted), 1), K
+    with patch.object(search, "TASTE_WEIGHT", weight):
+        return fmean(
+            reciprocal_rank(
+                [str(hit.id) for hit in ask(str(tag))], dict.fromkeys(map(str, wanted), 1), K
+            )
+            for tag, wanted in by_tag
         )
-        for tag, wanted in by_tag
-    )
 
 
 PARTS = {"first-half": partial(by_weight, 0), "second-half": partial(by_weight, 1)}
