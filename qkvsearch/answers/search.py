@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 FUSIONS: Mapping[str, Callable[..., Head]] = {"scores": fuse, "ranks": fuse_ranks}
 TASTE = "collaborative"
 # What a user's taste counts beside the query's heads, which count 1 together.
-# benchmarks/defaults/personal_search.py: tags that people gave to films, first half of the users.
+# benchmarks/personal_search.py: tags that people gave to films, the first half of the users.
 TASTE_WEIGHT = 0.3
 
 

@@ -57,8 +57,7 @@ class ImplicitALS(CollaborativeModel):
     times as much as the observed ones together, but none of them more than an observed one does.
     Short histories overfit under the reg that suits long ones; below 10 it would shrink every
     embedding to nothing. The last factor, 1 for c̄ = 1, keeps the penalty in proportion to the
-    confidences whatever their scale. `benchmarks/defaults/collaborative_defaults.py` chose the
-    constants.
+    confidences whatever their scale. `benchmarks/collaborative_defaults.py` chose the constants.
 
     Parameters: n_components, the embedding size d; max_iter; alpha0 > 0, the weight of the pairs
     not observed; reg > 0; nu ≥ 0; cg_steps per half iteration; init_scale, the norm that embeddings

@@ -36,8 +36,8 @@ def confidences(
     ((rating − lowest) / (highest − lowest))², ratings outside the scale counting as its ends; 1 for
     a pair without a rating (NaN), and for every pair where there are no ratings or only one value.
     Squaring keeps a lukewarm rating from counting like a warm one: of the rules compared in
-    `benchmarks/defaults/rating_confidences.py` it is a compromise between relevance, where it is
-    within a twentieth of the best on each set, and few disliked hits.
+    `benchmarks/rating_confidences.py` it is a compromise between relevance, where it is within a
+    twentieth of the best on each set, and few disliked hits.
 
     >>> confidences(np.array([1., 3., 5.]), 3, (1., 5.)).tolist()
     [0.0, 0.25, 1.0]
