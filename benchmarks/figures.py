@@ -167,13 +167,16 @@ def readme_table(folder: Path = RESULTS) -> str:
             row = result.row
             shown = f"{row.metric} {quality(row, bold)}" if row.quality is not None else ""
             took = seconds(row) if pick.has_time else ""
-            lines.append([pick.task if place == 0 else "", row.system, shown, took])
+            lines.append([row.task if place == 0 else "", row.system, shown, took])
             runs.append(f"{result.run.cores} cores of {result.run.cpu}, {result.run.date}")
     figures = sum(bool(cell) for line in lines for cell in line[2:])
     assert figures <= MOST_FIGURES, f"{figures} figures in the README's table"
     if not lines:
         return ""
-    table = markdown(["task", "system", "quality", "time"], lines, n_names=2)
+    headings = ["task", "system", "quality", "time"]
+    if not any(took for *_, took in lines):
+        headings, lines = headings[:-1], [line[:-1] for line in lines]
+    table = markdown(headings, lines, n_names=2)
     return f"{table}\n\n{'; '.join(distinct(runs))}.\n"
 
 
