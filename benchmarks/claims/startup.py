@@ -1,6 +1,6 @@
 """How soon the command line starts, beside its parser alone: --help, and one search.
 
-python benchmarks/startup.py
+python benchmarks --only startup    (half a minute)
 """
 
 from __future__ import annotations
@@ -9,18 +9,19 @@ import subprocess
 import sys
 from tempfile import TemporaryDirectory
 
-from common import Row, System, compare, print_table
-
 import qkvsearch as qkv
+from benchmarks.support.results import Row
+from benchmarks.support.script import main
+from benchmarks.support.timing import System, compare
 
-TASK = "a whole process, on `sample:videos`"
+TASK = "a whole process, on `sample:videos` with static"
 TURNS = 15
 QKVSEARCH = (sys.executable, "-m", "qkvsearch")
 
 
-def claim() -> list[Row]:
+def processes() -> list[Row]:
     with TemporaryDirectory() as folder:
-        qkv.build(folder, "sample:videos").close()
+        qkv.build(folder, "sample:videos", encoder="static").close()
         systems = [
             System("qkvsearch `--help`", lambda _: start(*QKVSEARCH, "--help")),
             System(
@@ -29,12 +30,14 @@ def claim() -> list[Row]:
             ),
             System("`import click`", lambda _: start(sys.executable, "-c", "import click")),
         ]
-        return compare(TASK, systems, [None] * TURNS)
+        return compare(TASK, systems, [None], turns=TURNS)
 
 
 def start(*command: str) -> None:
     subprocess.run(command, check=True, capture_output=True)
 
 
+PARTS = {"processes": processes}
+
 if __name__ == "__main__":
-    print_table([claim])
+    main(__file__, PARTS, peers=["click"])

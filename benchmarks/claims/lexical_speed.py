@@ -1,10 +1,10 @@
-"""Ten best of 100,000 texts by BM25: as many queries per second as bm25s with its numba backend.
+"""The ten best of 100,000 texts by BM25, beside bm25s with its numba backend.
 
 Texts and queries are drawn by the script, words by Zipf's law. Both are given terms, not text, and
 have one thread of BLAS, which is what ours takes its number of threads from.
 bm25s is asked in one batch, which suits it best, ours in one and one query after another.
 
-python benchmarks/lexical_speed.py    (peers: pip install bm25s)
+python benchmarks --only lexical_speed    (a minute; peer: pip install bm25s)
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from common import Row, System, compare, installed, print_table
 from scipy.sparse import csr_matrix
 
+from benchmarks.support.results import Row, installed
+from benchmarks.support.script import main
+from benchmarks.support.timing import System, compare
 from qkvsearch.retrieval import LexicalKeys, top_k
 from qkvsearch.retrieval.postings import search_postings
 from qkvsearch.texts.analysis import Token
@@ -35,7 +37,7 @@ def draw(rng: np.random.Generator, n: int, shortest: int, longest: int) -> Texts
     return [part.tolist() for part in np.split(words, np.cumsum(lengths)[:-1])]
 
 
-def claim() -> list[Row]:
+def drawn_texts() -> list[Row]:
     rng = np.random.default_rng(0)
     texts, queries = draw(rng, N, 5, 35), draw(rng, QUERIES, 2, 6)
     keys = index(texts)
@@ -46,7 +48,7 @@ def claim() -> list[Row]:
     if installed("bm25s"):
         systems.append(System("`bm25s`, numba backend, a batch", bm25s_answers(texts)))
     task = f"{N:,} texts, {QUERIES} queries, the {K} best; a query"
-    return compare(task, systems, [queries] * TURNS, per=QUERIES)
+    return compare(task, systems, [queries], turns=TURNS, per=QUERIES)
 
 
 def index(texts: Texts) -> LexicalKeys:
@@ -81,5 +83,7 @@ def bm25s_answers(texts: Texts) -> Callable[[Any], Any]:
     return partial(bm25.retrieve, k=K, show_progress=False)
 
 
+PARTS = {"drawn-texts": drawn_texts}
+
 if __name__ == "__main__":
-    print_table([claim])
+    main(__file__, PARTS, peers=["bm25s"])

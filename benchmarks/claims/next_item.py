@@ -1,56 +1,50 @@
 """What comes next in MovieLens-1M: `NextItem` by its defaults, and what knows no order beside it.
 
 Each user's last interaction is the test item, the one before it the validation item; all models
-learn from what is before both, once. Ranked are all items that the user had not met by then, no
-sample of them; for the test item the validation item belongs to the history. Defaults were chosen
-by the validation items.
+learn from what is before both, once. Ranked are all items that the user had no interaction with by
+then, no sample of them; for the test item the validation item belongs to the history. Defaults were
+chosen by the validation items.
 
-QKVSEARCH_DATA=data python benchmarks/next_item.py    (ten minutes; needs '.[train]')
+QKVSEARCH_DATA=data python benchmarks --only next_item
+(a quarter of an hour; needs '.[train]', and without it NextItem is left out)
 """
 
 from __future__ import annotations
 
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from common import CORES, data_folder
 from scipy.sparse import csr_matrix
 
-from qkvsearch.data.interactions import Interactions
+from benchmarks.support.public_data import data_folder
+from benchmarks.support.results import Row, installed
+from benchmarks.support.script import main
+from benchmarks.support.timing import timed, with_times
+from qkvsearch import Interactions
 from qkvsearch.embeddings import ImplicitALS, NextItem
 from qkvsearch.evaluation.splits import split
 from qkvsearch.sequences.windows import Sequences
 
 K = 10
+TASK = "MovieLens-1M, each user's last interaction; a fit"
 # A history, from the oldest on, to the scores of all items.
 Scorer = Callable[[np.ndarray], np.ndarray]
 
 
-def main() -> None:
-    log = read_log()
-    for_test = split(log, "leave-last-out")
-    for_validation = split(for_test.train, "leave-last-out")
-    print(f"{len(log):,} interactions, {len(for_test.test):,} users, {CORES} cores")
-    print(f"{'':34} validation          test")
-    print(f"{'':34} HR@10   NDCG@10   HR@10   NDCG@10   minutes   processor minutes", flush=True)
-    for name, fit in systems():
-        wall, work = time.monotonic(), time.process_time()
-        scorer = fit(for_validation.train)
-        minutes = (time.monotonic() - wall) / 60, (time.process_time() - work) / 60
-        figures = [
-            figure
-            for parts in (for_validation, for_test)
-            for figure in quality(scorer, parts.train, parts.test)
-        ]
-        print(
-            f"{name:32}",
-            *(f"{x:9.4f}" for x in figures),
-            *(f"{x:9.2f}" for x in minutes),
-            flush=True,
-        )
+def last_interactions() -> list[Row]:
+    for_test = split(read_log(), "leave-last-out")
+    train = split(for_test.train, "leave-last-out").train
+    rows, seconds = [], []
+    for name, fit in systems().items():
+        took, scorer = timed(lambda: fit(train))  # noqa: B023
+        figures = quality(scorer, for_test.train, for_test.test)
+        rows.append([Row(TASK, name, f"{metric}@{K}", q) for metric, q in figures.items()])
+        seconds.append(took)
+    # The time stands beside the first metric of each.
+    firsts = with_times([own[0] for own in rows], seconds)
+    return [row for first, own in zip(firsts, rows, strict=True) for row in (first, *own[1:])]
 
 
 def read_log() -> Interactions:
@@ -59,8 +53,8 @@ def read_log() -> Interactions:
     return Interactions.from_columns(*columns, times_comparable=False)
 
 
-def quality(scorer: Scorer, known: Interactions, held_out: Interactions) -> tuple[float, float]:
-    """HR@10 and NDCG@10 of one held-out item a user; of equal scores the target's comes last."""
+def quality(scorer: Scorer, known: Interactions, held_out: Interactions) -> dict[str, float]:
+    """HR and NDCG of one held-out item a user; of equal scores the target's comes last."""
     histories = Sequences.of(known).histories(held_out.users)
     gains = []
     for history, target in zip(histories, held_out.items, strict=True):
@@ -68,29 +62,32 @@ def quality(scorer: Scorer, known: Interactions, held_out: Interactions) -> tupl
         scores[history] = -np.inf
         rank = np.count_nonzero(scores >= scores[target])
         gains.append(1 / np.log2(rank + 1) if rank <= K else 0.0)
-    return float(np.mean(np.array(gains) > 0)), float(np.mean(gains))
+    return {"HR": float(np.mean(np.array(gains) > 0)), "NDCG": float(np.mean(gains))}
 
 
 # --- the contenders: what learns from a log, and scores items by a history ---
 
 
-def systems() -> Iterator[tuple[str, Callable[[Interactions], Scorer]]]:
-    yield "NextItem, defaults", fit_next_item
-    yield "ImplicitALS, defaults", fit_tastes
-    yield "neighbours of the last item", fit_neighbours
-    yield "what followed the last item", fit_followers
-    yield "popularity", fit_popularity
+def systems() -> dict[str, Callable[[Interactions], Scorer]]:
+    ours = {"qkvsearch `NextItem`, defaults": fit_next_item} if installed("torch") else {}
+    return {
+        **ours,
+        "qkvsearch `ImplicitALS`, which knows no order": fit_preferences,
+        "neighbours of the last item": fit_neighbours,
+        "what followed the last item most often": fit_followers,
+        "popularity": fit_popularity,
+    }
 
 
 def fit_next_item(train: Interactions) -> Scorer:
-    def tell(epoch: int, epochs: int) -> None:
+    def callback(epoch: int, epochs: int) -> None:
         print(f"epoch {epoch} of {epochs}", file=sys.stderr, flush=True)
 
-    model = NextItem(random_state=0, callback=tell).fit(train).model_
+    model = NextItem(random_state=0, callback=callback).fit(train).model_
     return lambda history: model.items.weight @ model.fold_in(history)
 
 
-def fit_tastes(train: Interactions) -> Scorer:
+def fit_preferences(train: Interactions) -> Scorer:
     factors = ImplicitALS(random_state=0).fit(train.matrix()).factors_
     return lambda history: factors.item_embeddings @ factors.fold_in(history).astype(np.float32)
 
@@ -99,8 +96,8 @@ def fit_neighbours(train: Interactions) -> Scorer:
     """As `similar` has them: cosines of the embeddings that `ImplicitALS` learned."""
     embeddings = ImplicitALS(random_state=0).fit(train.matrix()).item_embeddings_
     lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
-    directions = embeddings / np.where(lengths > 0, lengths, 1)
-    return lambda history: directions @ directions[history[-1]]
+    unit_rows = embeddings / np.where(lengths > 0, lengths, 1)
+    return lambda history: unit_rows @ unit_rows[history[-1]]
 
 
 def fit_followers(train: Interactions) -> Scorer:
@@ -119,5 +116,7 @@ def fit_popularity(train: Interactions) -> Scorer:
     return lambda history: counts
 
 
+PARTS = {"ml-1m": last_interactions}
+
 if __name__ == "__main__":
-    main()
+    main(__file__, PARTS, peers=["torch"])

@@ -1,9 +1,9 @@
-"""On questions written to be hard for words alone, meaning helps: nDCG@10 by head, and by both.
+"""Questions written to be hard for words alone: nDCG@10 by words, by meaning, and by both.
 
 Queries and judgements come with the samples. They tell the heads apart, not how good either is
 elsewhere (datasets/README.md).
 
-python benchmarks/judged_search.py
+python benchmarks --only sample_search    (half a minute)
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ from __future__ import annotations
 from functools import partial
 from tempfile import TemporaryDirectory
 
-from common import Row, System, ask, compare, mean_over, print_table
-
 import qkvsearch as qkv
+from benchmarks.support.quality import ask, mean_over
+from benchmarks.support.results import Row
+from benchmarks.support.script import main
+from benchmarks.support.timing import System, compare
 from qkvsearch.data.judgements import read_judgements, read_queries
 from qkvsearch.data.samples import datasets_folder
 from qkvsearch.evaluation.metrics import ndcg
@@ -26,16 +28,20 @@ HEADS = {
 }
 
 
-def claim() -> list[Row]:
+def videos() -> list[Row]:
     queries = read_queries(datasets_folder() / "queries.tsv")
     judgements = read_judgements(datasets_folder() / "qrels.tsv")
-    task = f"`sample:videos`, {len(queries)} bundled queries; a query"
-    turns = [list(queries.values())] * TURNS
-    judge = mean_over(ndcg, K, queries, judgements)
-    with TemporaryDirectory() as folder, qkv.build(folder, "sample:videos") as engine:
+    task = f"`sample:videos` with static, {len(queries)} bundled queries; a query"
+    texts, judge = list(queries.values()), mean_over(ndcg, K, queries, judgements)
+    with (
+        TemporaryDirectory() as folder,
+        qkv.build(folder, "sample:videos", encoder="static") as engine,
+    ):
         systems = [System(name, partial(ask, engine, heads, K)) for name, heads in HEADS.items()]
-        return compare(task, systems, turns, f"nDCG@{K}", judge, per=len(queries))
+        return compare(task, systems, [texts], f"nDCG@{K}", judge, turns=TURNS, per=len(queries))
 
+
+PARTS = {"videos": videos}
 
 if __name__ == "__main__":
-    print_table([claim])
+    main(__file__, PARTS)

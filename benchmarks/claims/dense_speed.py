@@ -1,16 +1,16 @@
-"""A million keys of 128 dimensions from a memory map: one query costs little more than the bare
-matrix-vector product, and 64 at once less than FAISS's flat index takes.
+"""The ten best of a million keys in a memory map, beside the bare product and FAISS's flat index.
 
-int8 keys find the same ten, in a quarter of the memory. NumPy, FAISS and ours have all cores.
+Keys have 128 dimensions; int8 keys take a quarter of their memory. recall@10 is the share of the
+exact ten that are found. NumPy, FAISS and ours have all cores.
 
-python benchmarks/dense_search.py    (peers: pip install faiss-cpu)
+python benchmarks --only dense_speed    (two minutes; peer: pip install faiss-cpu)
 """
 
 from __future__ import annotations
 
 import time
 import tracemalloc
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -18,14 +18,34 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from common import Row, System, compare, installed, print_table
 
+from benchmarks.support.results import Row, installed
+from benchmarks.support.script import main
+from benchmarks.support.timing import System, compare
 from qkvsearch.retrieval.quantized import QuantizedKeys
 from qkvsearch.retrieval.topk import search_dense
 
 N, D, K, BATCH, TURNS = 1_000_000, 128, 10, 64, 9
 CLUSTERS = 1000
 TUNED = 20, 4096
+
+
+def million() -> Iterator[Row]:
+    rng = np.random.default_rng(1)
+    with TemporaryDirectory() as folder:
+        keys = keys_on_disk(Path(folder), rng)
+        codes = QuantizedKeys.from_keys(keys)
+        # One index for both tasks: it holds a copy of the keys.
+        index = flat_index(keys) if installed("faiss-cpu") else None
+        yield from times("one query", keys, codes, index, vectors(rng, TURNS)[:, None])
+        batches = vectors(rng, TURNS * BATCH).reshape(TURNS, BATCH, D)
+        yield from times(f"{BATCH} queries", keys, codes, index, batches)
+        tracemalloc.start()
+        search_dense(batches[0], keys, K)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        task = f"{N:,} keys of {D}, {BATCH} queries; memory"
+        yield Row(task, "qkvsearch", "MB beside the keys", peak / 1e6)
 
 
 def keys_on_disk(folder: Path, rng: np.random.Generator) -> np.ndarray:
@@ -44,23 +64,7 @@ def vectors(rng: np.random.Generator, n: int) -> np.ndarray:
     return found / np.linalg.norm(found, axis=1, keepdims=True)
 
 
-def claims(folder: Path) -> Iterator[Callable[[], list[Row]]]:
-    rng = np.random.default_rng(1)
-    keys = keys_on_disk(folder, rng)
-    codes = QuantizedKeys.from_keys(keys)
-    # One index for both claims: it holds a copy of the keys.
-    index = flat_index(keys) if installed("faiss-cpu") else None
-    yield partial(claim, "one query", keys, codes, index, vectors(rng, TURNS)[:, None])
-    batches = vectors(rng, TURNS * BATCH).reshape(TURNS, BATCH, D)
-    yield partial(claim, f"{BATCH} queries", keys, codes, index, batches)
-    tracemalloc.start()
-    search_dense(batches[0], keys, K)
-    _, peak = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    print(f"| extra memory of {BATCH} queries | {peak / 1e6:.0f} MB | | | |")
-
-
-def claim(
+def times(
     task: str, keys: np.ndarray, codes: QuantizedKeys, index: Any, inputs: np.ndarray
 ) -> list[Row]:
     exact = [search_dense(queries, keys, K)[0] for queries in inputs]
@@ -78,18 +82,15 @@ def claim(
             System("`faiss` flat, by BLAS in blocks", partial(faiss_search, index, TUNED))
         )
 
-    def recall(turns: list[Any]) -> float | None:
-        if turns[0].ndim != 2:
+    def recall(made: list[Any]) -> float | None:
+        if made[0].ndim != 2:
             return None
-        pairs = [
-            pair for both in zip(turns, exact, strict=True) for pair in zip(*both, strict=True)
-        ]
+        pairs = [pair for both in zip(made, exact, strict=True) for pair in zip(*both, strict=True)]
         return float(np.mean([len(np.intersect1d(found, best)) / K for found, best in pairs]))
 
-    judge: Any = recall
-    size = f"{N:,} keys of {D}, {task}"
     systems = [replace(system, prepare=rested) for system in systems]
-    return compare(size, systems, list(inputs), f"recall@{K}", judge, blas_threads=None)
+    size = f"{N:,} keys of {D}, {task}"
+    return compare(size, systems, list(inputs), f"recall@{K}", recall, blas_threads=None)
 
 
 def rested(queries: np.ndarray) -> np.ndarray:
@@ -123,6 +124,7 @@ def faiss_search(index: Any, options: tuple[int, int], queries: np.ndarray) -> n
     return index.search(np.ascontiguousarray(queries), K)[1]
 
 
+PARTS = {"million": million}
+
 if __name__ == "__main__":
-    with TemporaryDirectory() as folder:
-        print_table(claims(Path(folder)))
+    main(__file__, PARTS, peers=["faiss-cpu"])

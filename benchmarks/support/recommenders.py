@@ -1,4 +1,4 @@
-"""What learns from who met what, ours and the peers, in the form that `common.compare` runs."""
+"""What learns from interactions, ours and the peers, in the form that `timing.compare` runs."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import CORES, System, installed
 from scipy.sparse import csr_matrix
 
+from benchmarks.support.quality import Score
+from benchmarks.support.results import CORES, installed
+from benchmarks.support.timing import System
 from qkvsearch.embeddings import BiasedMF, ImplicitALS
 from qkvsearch.evaluation.baselines import EASE, ItemKNN, Popularity
 
-# Rows of the training matrix to scores (n, n_items); users (n,) and items (n,) to ratings (n,).
-Score = Callable[[slice], np.ndarray]
+# Users (n,) and items (n,) to ratings (n,).
 Predict = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 EASE_REG = 400.0
