@@ -208,6 +208,18 @@ def test_look_ahead_is_a_triangle():
     np.testing.assert_array_equal(weights > 0, np.tri(4, dtype=bool))
 
 
+@pytest.mark.parametrize("n", [6, 600], ids=["at once", "block by block"])
+def test_under_a_look_ahead_mask_no_window_shows_what_comes_later(n):
+    x, later = random(n, 4), random(n, 4, seed=1)
+    half = n // 2
+    later[:half] = x[:half]
+    before, after = (
+        attention(each, each, each, is_causal=True, window=(None, 2)) for each in (x, later)
+    )
+    np.testing.assert_allclose(before[:half], after[:half], rtol=1e-12)
+    assert not np.allclose(before[half:], after[half:])
+
+
 def test_every_prefix_run_alone_equals_the_causal_rows():
     tokens = random(5, 3)
     whole = attend(tokens, tokens, tokens, is_causal=True)
