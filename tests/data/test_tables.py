@@ -85,6 +85,7 @@ def test_a_space_after_a_delimiter_is_no_part_of_the_cell(read):
     rows, report = read('id, title, year\n1, "Kettle, The", 1999\n2,  b,\n')
     assert rows == [["id", "title", "year"], ["1", "Kettle, The", "1999"], ["2", "b", None]]
     assert not report.skipped
+    assert read('id, "title, year"\n1, a\n')[0] == [["id", "title, year"], ["1", "a"]]
 
 
 @pytest.mark.parametrize("place", [0, 1, 2])
