@@ -23,6 +23,7 @@ from qkvsearch.attention import (
     padding_mask,
     softmax,
 )
+from qkvsearch.attention.masks import add
 from qkvsearch.attention.weights import mix
 
 # Self-attention in eight steps: three inputs through 4 × 3 projections, unscaled scores.
@@ -164,6 +165,13 @@ def test_minus_infinity_plus_anything_stays_hidden():
         weights, weights_of(ONE_QUERY, KEYS_1_TO_4, np.eye(4), scale=1, mask=PADDED)
     )
     assert weights[0, 3] == 0
+
+
+def test_minus_infinity_wins_over_whatever_it_is_added_to():
+    scores, mask = np.array([2.0, -3.0, INF, NAN]), np.full(4, -INF)
+    with np.errstate(invalid="ignore"):  # −∞ + ∞ is NaN elsewhere
+        np.testing.assert_array_equal(add(scores, mask), mask)
+    np.testing.assert_array_equal(hide(scores, [False] * 4), mask)
 
 
 def test_padding_column_is_exactly_0_and_its_own_row_still_sums_to_1():
