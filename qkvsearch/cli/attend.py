@@ -52,7 +52,7 @@ class Question:
 
     def __post_init__(self) -> None:
         if self.at is not None and self.focus is None:
-            raise click.UsageError("--at WORD says where --focus WORD looks: give both")
+            raise click.UsageError("--at WORD says what --focus WORD attends to: give both")
         if self.against is None:
             return
         if (self.layer, self.head, self.at) != (None, None, None):
@@ -63,14 +63,14 @@ class Question:
         return self.head if isinstance(self.head, int) else None
 
 
-@click.command(short_help="Show how much each word of a text looks at each other.")
+@click.command(short_help="Show how much the words of a text attend to one another.")
 @click.argument("text", nargs=-1, required=True)
 @click.option(
     "--mask",
     type=click.Choice(["none", "padding", "causal"]),
     default="none",
     show_default=True,
-    help="Whom a word may not look at: nobody's word, <PAD>, the words after it.",
+    help="What is hidden from a word: nothing, <PAD>, or the words after it.",
 )
 @click.option("--layer", type=int, help="A transformer's layer, from 0.  [default: the last]")
 @click.option(
@@ -79,8 +79,8 @@ class Question:
     metavar="N|all",
     help="A head of it, from 0, or all at once.  [default: their mean]",
 )
-@click.option("--focus", metavar="WORD", help="Where this word looks, and in which head most.")
-@click.option("--at", metavar="WORD", help="With --focus: the word that it looks at.")
+@click.option("--focus", metavar="WORD", help="What this word attends to, and in which head most.")
+@click.option("--at", metavar="WORD", help="With --focus: the word that it attends to.")
 @click.option(
     "--against",
     metavar="TEXT",
@@ -103,11 +103,11 @@ def command(
     output: Output,
     **asked: Any,
 ) -> None:
-    """Show how much each word of a text looks at each other; `-` reads it from stdin.
+    """Show how much the words of a text attend to one another; `-` reads it from stdin.
 
-    A row is the word that looks, and its weights add up to 100 %. The encoder of a catalogue leaves
+    A row is the word that attends, and its weights add up to 100 %. A catalog's own encoder leaves
     out stop words and words it does not have; a transformer cuts words into pieces, marked ##, and
-    has layers and heads to choose from. Of a word in pieces, --focus adds up what it is looked at.
+    has layers and heads to choose from. --focus adds up the weights of a word's pieces.
 
     \b
     Examples:
@@ -191,7 +191,7 @@ def _write_focus(
     if plot is not None:
         from qkvsearch.cli.plot import write_maps
 
-        write_maps(plot, [found.map], f"{found.shown.query} looks at {found.shown.key}")
+        write_maps(plot, [found.map], f"{found.shown.query} attends to {found.shown.key}")
     fields = (*FIELDS, *PLACE) if reading.has_layers else FIELDS
     output.write([look.to_record() for look in found.looks], lambda: focus_table(found), fields)
 

@@ -13,7 +13,7 @@ from qkvsearch.errors import DataError
 from qkvsearch.lessons.parts import Given
 from qkvsearch.lessons.workbench import PROJECTED, Workbench
 
-# More cells than a person looks at; a trace of n tokens writes n³ terms.
+# At most this much is shown: a trace of n tokens writes n³ terms.
 MOST_TOKENS, MOST_WIDE = 26, 64
 DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
 # What the command line calls the fields of `Given`.

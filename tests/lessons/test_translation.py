@@ -76,7 +76,7 @@ def test_the_prediction_vector_becomes_the_next_word(steps):
     step = steps(12)
     assert step.found["word"] == "goes"
     assert step.found["scores"].shape == (6,)
-    np.testing.assert_allclose(step.found["chances"].sum(), 1)
+    np.testing.assert_allclose(step.found["probabilities"].sum(), 1)
     table = next(part for part in step.parts if isinstance(part, Table))
     assert max(table.rows, key=lambda row: row[1])[0] == "goes"
 

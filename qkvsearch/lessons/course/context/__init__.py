@@ -185,10 +185,10 @@ def without_positions(twice: Twice) -> Step:
         say("Attention alone does not help either"),
         [
             tell(
-                "Self-attention lets every word look at all words. But equal vectors make equal "
-                "queries, equal queries make equal scores, and both look at the same keys: the "
-                "two outputs differ by {apart}. Attention without a mask sees which words are "
-                "there, not in what order.",
+                "Self-attention lets every word attend to all words. But equal vectors make "
+                "equal queries, equal queries make equal scores, and both attend to the same "
+                "keys: the two outputs differ by {apart}. Attention without a mask sees which "
+                "words are there, not in what order.",
                 apart=twice.apart()["attention"],
             ),
             Formula("softmax(Q·Kᵀ/√d)·V"),

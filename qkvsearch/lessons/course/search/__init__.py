@@ -143,7 +143,7 @@ def asked(videos: Catalogue) -> Step:
         say("A query, and what can be found"),
         [
             tell(
-                "You type a query: “{query}”. The catalogue has five videos, each with a title and "
+                "You type a query: “{query}”. The catalog has five videos, each with a title and "
                 "tags. A search compares the query with the *keys* of the videos, made of title "
                 "and tags, and gives back their *values*: the videos themselves.",
                 query=videos.query,
@@ -153,7 +153,7 @@ def asked(videos: Catalogue) -> Step:
                 [say("video"), say("title"), say("tags")],
                 [list(row) for row in zip(LETTERS, TITLES, TAGS, strict=True)],
             ),
-            tell("Over all words of the catalogue, the query is a row that counts its words:"),
+            tell("Over all words of the catalog, the query is a row that counts its words:"),
             Matrix(say("query q"), value, [say("query")], videos.words, "query"),
         ],
         points=(8,),
@@ -252,8 +252,8 @@ def hard(bench: Workbench, temperatures: tuple[float, ...] = TEMPERATURES) -> St
             Matrix(say("output by temperature"), outputs, rows, topics(), "output"),
             tell(
                 "In the last row the largest weight is {largest}. That is a search as usual: one "
-                "best answer, its value and nothing else. A soft search asks everybody, a hard "
-                "one takes the winner; it is one formula.",
+                "best answer, its value and nothing else. A soft search mixes all answers, a "
+                "hard one takes the best; it is one formula.",
                 largest=weights[-1].max(),
             ),
         ],
@@ -328,9 +328,9 @@ def meaning(videos: Catalogue) -> Step:
         [
             tell(
                 "Words that stand in the same texts can be given embeddings that point the same "
-                "way, learned from the catalogue itself. Queries and keys are then sums of their "
-                "words' embeddings, brought to length one, and a video may be found that lacks the "
-                "word."
+                "way, learned from the catalog itself. Queries and keys are then sums of their "
+                "words' embeddings, brought to length one, and a video may be found that lacks "
+                "the word."
             ),
             Matrix(say("keys of meaning"), keys, LETTERS, "12", "key"),
             Matrix(say("scores by meaning"), cosines, [say("query")], LETTERS, "score"),
