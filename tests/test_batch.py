@@ -343,7 +343,7 @@ def test_another_format_is_refused_before_any_work(shop, tmp_path, name):
 
 @pytest.mark.parametrize("options", [{"k": -1}, {"damping": -1}, {"recent": 0}], ids=str)
 def test_what_cannot_be_is_refused_before_any_work(movies, tmp_path, options):
-    with pytest.raises(QkvError, match=f"{next(iter(options))} is"):
+    with pytest.raises(QkvError, match=f"`{next(iter(options))}` is"):
         movies.recommend_all(tmp_path / "all.csv", **options)
     assert list(tmp_path.iterdir()) == []
 

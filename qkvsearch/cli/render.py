@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import sys
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qkvsearch.data import writers
 from qkvsearch.errors import QkvError
 
 if TYPE_CHECKING:
@@ -130,13 +130,10 @@ class Output:
     def _write_parquet(self, rows: Rows, fields: Sequence[str]) -> None:
         import pandas as pd
 
+        writers.require_pyarrow(self.path)
         try:
             frame = pd.DataFrame(rows, columns=_columns(rows, fields))
             frame.to_parquet(self.path, index=False)
-        except ImportError:
-            raise QkvError(
-                f"{self.path}: writing Parquet needs pyarrow: pip install 'qkvsearch[parquet]'"
-            ) from None
         except OSError as error:
             raise QkvError(f"{self.path}: cannot write: {error.strerror or error}") from None
 
@@ -151,15 +148,12 @@ def to_json(rows: Rows | Mapping[str, Any], fields: Sequence[str] = ()) -> str:
 
 
 def to_jsonl(rows: Rows, fields: Sequence[str] = ()) -> str:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return writers.to_jsonl(rows)
 
 
 def to_csv(rows: Rows, fields: Sequence[str] = ()) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, _columns(rows, fields), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: _flat(value) for name, value in row.items()} for row in rows)
-    return text.getvalue()
+    names = _columns(rows, fields)
+    return writers.to_csv([names, *([row.get(name, "") for name in names] for row in rows)])
 
 
 def to_markdown(rows: Rows, fields: Sequence[str] = ()) -> str:
@@ -176,13 +170,11 @@ def _columns(rows: Rows, fields: Sequence[str]) -> list[str]:
     return list(dict.fromkeys([*fields, *(name for row in rows for name in row)]))
 
 
-def _flat(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
-
-
 def _markdown_cell(value: Any) -> str:
     text = (
-        f"{value:.4f}" if isinstance(value, float) else str(_flat("" if value is None else value))
+        f"{value:.4f}"
+        if isinstance(value, float)
+        else str(writers.flat_cell("" if value is None else value))
     )
     return text.replace("|", "\\|").replace("\n", " ")
 

@@ -13,7 +13,8 @@ from qkvsearch.lessons.course.context.outputs import ANIMAL, meanings
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Given, Step, Table, Text, tell
 from qkvsearch.texts.analysis import STOP_WORDS, fold
-from qkvsearch.texts.encoded_text import EncodedText, pretrained, read
+from qkvsearch.texts.encoded_text import EncodedText
+from qkvsearch.texts.encoders import pretrained
 from qkvsearch.texts.focus import focus, is_word
 from qkvsearch.texts.pretrained.fetch import find
 
@@ -62,7 +63,7 @@ def by_hand(x: np.ndarray | None = None) -> Step:
 
 
 def weights_between(encoder: str, sentence: str, word: str, target: str) -> np.ndarray:
-    reading = read(pretrained(encoder), sentence)
+    reading = pretrained(encoder).attend(sentence)
     i, j = reading.position(word), reading.position(target)
     return reading.word_weights()[:, :, i, j]
 
@@ -73,7 +74,7 @@ def real(given: Given) -> Step:
     if encoder is None:
         return _nothing_here(problem)
     sentence = SENTENCE if given.sentence is None else given.sentence
-    reading = read(encoder, sentence)
+    reading = encoder.attend(sentence)
     word = word_to_ask(reading)
     target = TARGET if given.sentence is None else None
     at = focus(reading, word, target)

@@ -19,7 +19,7 @@ from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 from qkvsearch.retrieval import DenseKeys, Head, LexicalKeys, Ranking
-from qkvsearch.retrieval.heads import fuse
+from qkvsearch.retrieval.fusion import fuse
 from qkvsearch.retrieval.ranking import rank
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.item_keys import item_keys
