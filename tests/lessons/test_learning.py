@@ -207,7 +207,7 @@ class TestMinilm:
 
 
 def test_what_it_has_no_use_for_is_refused():
-    with pytest.raises(DataError, match="--input has no place in the lesson learning"):
+    with pytest.raises(DataError, match="`inputs` has no place in the lesson learning"):
         lesson("learning", Given(inputs=np.eye(2)))
 
 

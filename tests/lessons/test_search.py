@@ -98,7 +98,7 @@ def test_what_is_no_character_in_a_sentence_is_replaced():
 
 
 def test_other_things_of_the_readers_have_no_place_here():
-    with pytest.raises(QkvError, match="takes --sentence"):
+    with pytest.raises(QkvError, match="takes `sentence`"):
         lesson("search", Given(encoder="static"))
 
 

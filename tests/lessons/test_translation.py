@@ -171,5 +171,5 @@ def test_answers_and_near_misses(taught):
 
 
 def test_numbers_of_ones_own_have_no_place_here():
-    with pytest.raises(DataError, match="--mask"):
+    with pytest.raises(DataError, match="`mask`"):
         lesson("translation", Given(mask="padding"))

@@ -64,7 +64,7 @@ class Twice:
         words = words_of(sentence)
         if len(words) > MOST_WORDS:
             raise QkvError(
-                f"--sentence has {len(words)} words, more than the {MOST_WORDS} that are shown: "
+                f"`sentence` has {len(words)} words, more than the {MOST_WORDS} that are shown: "
                 "give a shorter one"
             )
         folded = [fold(word) for word in words]
@@ -73,7 +73,7 @@ class Twice:
             if set(folded[first:last]) - {word}:
                 return cls(words, first, last)
         raise QkvError(
-            f"--sentence {sentence!r} has no word that comes back after another one, as in "
+            f"`sentence` {sentence!r} has no word that comes back after another one, as in "
             f'"{SENTENCE}": this lesson asks what tells the two apart'
         )
 

@@ -131,7 +131,7 @@ def word_to_ask(reading: EncodedText) -> str:
     """The word to ask about: *it* where it stands there, else the last that says something."""
     words = [word for word in reading.words if is_word(word)]
     if not words:
-        raise QkvError("--sentence has no words to attend to one another: give it two or more")
+        raise QkvError("`sentence` has no words to attend to one another: give it two or more")
     if WORD in map(fold, words):
         return words[[fold(word) for word in words].index(WORD)]
     return ([word for word in words if fold(word) not in STOP_WORDS] or words)[-1]

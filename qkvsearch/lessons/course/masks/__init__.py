@@ -67,12 +67,12 @@ def workbench(given: Given) -> Workbench:
     """
     if given.inputs is not None and len(given.inputs) < FEWEST:
         raise DataError(
-            f"--input: {len(given.inputs)} rows are too few to mask, give {FEWEST} or more, the "
+            f"`inputs`: {len(given.inputs)} rows are too few to mask, give {FEWEST} or more, the "
             "last of which is the padding"
         )
     if given.inputs is not None and given.inputs.shape[1] < NARROWEST:
         raise DataError(
-            f"--input: {given.inputs.shape[1]} columns are too few for a transformer's layers, "
+            f"`inputs`: {given.inputs.shape[1]} columns are too few for a transformer's layers, "
             f"which bring the numbers of a row to one scale; give {NARROWEST} or more"
         )
     own = Workbench(

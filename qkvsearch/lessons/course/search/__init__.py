@@ -81,7 +81,7 @@ class Catalogue:
         head = lexical.head(Analyzer().query_tokens(query))
         if head is None:
             raise DataError(
-                f"--sentence: no word of {query!r} is in a title or tag of the lesson's videos; "
+                f"`sentence`: no word of {query!r} is in a title or tag of the lesson's videos; "
                 f"use some of: {', '.join(self.words)}"
             )
         self.head: Head = head
