@@ -72,13 +72,13 @@ def with_own(bench: Workbench, own: Given) -> Workbench:
             )
     if w_query.shape[1] != w_key.shape[1]:
         raise DataError(
-            f"`w_query` has {w_query.shape[1]} columns and `w_key` {w_key.shape[1]}: a query and a key are "
-            "multiplied number by number, so both need as many"
+            f"`w_query` has {w_query.shape[1]} columns and `w_key` {w_key.shape[1]}: a query and a "
+            "key are multiplied number by number, so both need as many"
         )
     if len(x) == 1 and own.mask in ("padding", "both"):
         raise DataError(
-            f"`mask` {own.mask} hides the last input, and there is no other: give `inputs` two rows "
-            "or more"
+            f"`mask` {own.mask} hides the last input, and there is no other: give `inputs` two "
+            "rows or more"
         )
     labels = bench.rows if len(x) == len(bench.rows) else "abcdefghijklmnopqrstuvwxyz"[: len(x)]
     return replace(
