@@ -65,14 +65,14 @@ arithmetic with word vectors
 dot product and angle: right angles, obtuse angles
 a person and a film: who likes action gets the action film
 all people and all films in one product of matrices
-people and films learned from ratings by gradient descent
+users and films learned from ratings by gradient descent
 a search has a query, keys and values; a low temperature makes it hard
 from scores to weights to a weighted sum
-words of a translation look at the characters of the source
+words of a translation attend to the characters of the source
 what a translator does, beside what the vectors do
 from the prediction vector to the next word
 queries from the decoder, keys and values from the encoder
-what "it" looks at, in a real encoder
+what "it" attends to, in a real encoder
 a re-mixed vector knows its context
 the formula with and without learned projections
 three linear layers and what shapes they give
@@ -107,7 +107,7 @@ the other outputs, and with scaled scores
 colours that carry meaning, with words beside them
 queries, keys and values in symbols and in numbers
 weights never mix the rows
-every score by its name
+every score with its name
 why scores are divided by √d
 softmax goes row by row
 without a mask every token reaches every other

@@ -1,4 +1,4 @@
-"""Brings the catalogue of the course up to date with its texts: python docs/translations.py.
+"""Brings the catalog of the course up to date with its texts: python docs/translations.py.
 
 What is new in the code is left empty in `lessons.po`, to be translated there; what is gone is
 removed. Run it again after translating: it writes `lessons.mo`, which gettext reads.

@@ -42,17 +42,20 @@ class HeadNumber(click.ParamType):
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of a text's attention."""
+    """What is asked of a text's attention, and the file to draw it into."""
 
     layer: int | None
     head: int | str | None
     focus: str | None
     at: str | None
     against: str | None
+    plot: Path | None
 
     def __post_init__(self) -> None:
+        if self.plot is not None and self.plot.suffix.lower() not in PLOTTED:
+            raise click.BadParameter(f"a plot is {', '.join(PLOTTED)}", param_hint="--plot")
         if self.at is not None and self.focus is None:
-            raise click.UsageError("--at WORD says where --focus WORD looks: give both")
+            raise click.UsageError("--at WORD says what --focus WORD attends to: give both")
         if self.against is None:
             return
         if (self.layer, self.head, self.at) != (None, None, None):
@@ -63,14 +66,14 @@ class Question:
         return self.head if isinstance(self.head, int) else None
 
 
-@click.command(short_help="Show how much each word of a text looks at each other.")
+@click.command(short_help="Show how much the words of a text attend to one another.")
 @click.argument("text", nargs=-1, required=True)
 @click.option(
     "--mask",
     type=click.Choice(["none", "padding", "causal"]),
     default="none",
     show_default=True,
-    help="Whom a word may not look at: nobody's word, <PAD>, the words after it.",
+    help="What is hidden from a word: nothing, <PAD>, or the words after it.",
 )
 @click.option("--layer", type=int, help="A transformer's layer, from 0.  [default: the last]")
 @click.option(
@@ -79,8 +82,8 @@ class Question:
     metavar="N|all",
     help="A head of it, from 0, or all at once.  [default: their mean]",
 )
-@click.option("--focus", metavar="WORD", help="Where this word looks, and in which head most.")
-@click.option("--at", metavar="WORD", help="With --focus: the word that it looks at.")
+@click.option("--focus", metavar="WORD", help="What this word attends to, and in which head most.")
+@click.option("--at", metavar="WORD", help="With --focus: the word that it attends to.")
 @click.option(
     "--against",
     metavar="TEXT",
@@ -99,15 +102,14 @@ def command(
     text: tuple[str, ...],
     mask: str,
     encoder: str | None,
-    plot: Path | None,
     output: Output,
     **asked: Any,
 ) -> None:
-    """Show how much each word of a text looks at each other; `-` reads it from stdin.
+    """Show how much the words of a text attend to one another; `-` reads it from stdin.
 
-    A row is the word that looks, and its weights add up to 100 %. The encoder of a catalogue leaves
+    A row is the word that attends, and its weights add up to 100 %. A catalog's own encoder leaves
     out stop words and words it does not have; a transformer cuts words into pieces, marked ##, and
-    has layers and heads to choose from. Of a word in pieces, --focus adds up what it is looked at.
+    has layers and heads to choose from. --focus adds up the weights of a word's pieces.
 
     \b
     Examples:
@@ -117,8 +119,6 @@ def command(
       qkvsearch attend "the dog ran as it was late" --encoder minilm --focus it
       qkvsearch attend "river bank" --encoder minilm --against "bank loan"
     """
-    if plot is not None and plot.suffix.lower() not in PLOTTED:
-        raise click.BadParameter(f"a plot is {', '.join(PLOTTED)}", param_hint="--plot")
     question, run = Question(**asked), settings()
     sentence = sys.stdin.read() if text == ("-",) else " ".join(text)
     found = _encoder(run, encoder)
@@ -128,13 +128,13 @@ def command(
         other = found.attend(question.against, mask)
         _say_what_is_missing(run, other)
         both = f"{sentence.strip()} / {question.against}"
-        _write_comparison(reading, other, question, output, plot, both)
+        _write_comparison(reading, other, question, output, both)
     elif question.focus is not None:
-        _write_focus(reading, question, output, plot)
+        _write_focus(reading, question, output)
     else:
-        _write_maps(reading, question, output, plot, sentence)
-    if plot is not None:
-        run.say(f"Wrote {plot}.")
+        _write_maps(reading, question, output, sentence)
+    if question.plot is not None:
+        run.say(f"Wrote {question.plot}.")
 
 
 def _encoder(run: CommandContext, name: str | None) -> Any:
@@ -149,7 +149,7 @@ def _encoder(run: CommandContext, name: str | None) -> Any:
 
 def _say_what_is_missing(run: CommandContext, reading: EncodedText) -> None:
     if not reading.tokens and reading.encoder == "corpus":
-        run.say("Nothing to attend to: none of these words is in the catalogue.")
+        run.say("Nothing to attend to: none of these words is in the catalog.")
     elif not reading.tokens:
         run.say("Nothing to attend to: there are no words.")
     elif reading.left_out:
@@ -157,15 +157,9 @@ def _say_what_is_missing(run: CommandContext, reading: EncodedText) -> None:
         run.say(f"Left out{why}: {', '.join(reading.left_out)}")
 
 
-def _write_maps(
-    reading: EncodedText, question: Question, output: Output, plot: Path | None, sentence: str
-) -> None:
-    is_all = question.head == ALL
-    maps = (
-        reading.heads(question.layer)
-        if is_all
-        else [reading.map(question.layer, question.one_head)]
-    )
+def _write_maps(reading: EncodedText, question: Question, output: Output, sentence: str) -> None:
+    is_all, layer, plot = question.head == ALL, question.layer, question.plot
+    maps = reading.heads(layer) if is_all else [reading.map(layer, question.one_head)]
     n_weights = sum(one.weights.size for one in maps)
     is_listed = output.format != "table"
     if n_weights > MAX_LISTED and (is_listed or plot is not None):
@@ -179,34 +173,27 @@ def _write_maps(
     output.write(records, lambda: small_multiples(maps) if is_all else heat_map(maps[0]), fields)
 
 
-def _write_focus(
-    reading: EncodedText, question: Question, output: Output, plot: Path | None
-) -> None:
+def _write_focus(reading: EncodedText, question: Question, output: Output) -> None:
     from qkvsearch.texts.focus import focus
 
     assert question.focus is not None
     found = focus(reading, question.focus, question.at, question.layer, question.one_head)
-    if plot is not None:
+    if question.plot is not None:
         from qkvsearch.cli.plot import write_maps
 
-        write_maps(plot, [found.map], f"{found.shown.query} looks at {found.shown.key}")
+        write_maps(question.plot, [found.map], f"{found.shown.query} attends to {found.shown.key}")
     fields = (*FIELDS, *PLACE) if reading.has_layers else FIELDS
     output.write([look.to_record() for look in found.looks], lambda: focus_table(found), fields)
 
 
 def _write_comparison(
-    reading: EncodedText,
-    other: EncodedText,
-    question: Question,
-    output: Output,
-    plot: Path | None,
-    both: str,
+    reading: EncodedText, other: EncodedText, question: Question, output: Output, both: str
 ) -> None:
     from qkvsearch.texts.focus import compare
 
     found = compare(reading, other, question.focus)
-    if plot is not None:
+    if question.plot is not None:
         from qkvsearch.cli.plot import write_comparison
 
-        write_comparison(plot, found, both)
+        write_comparison(question.plot, found, both)
     output.write(found.to_records(), lambda: cosine_table(found), COSINES)

@@ -16,21 +16,21 @@ SHADES = " ░▒▓█"
 # Of a map of symbols alone: most weights are small, and each step says more.
 STEPS = (0.05, 0.15, 0.35, 0.6)
 STEPS_SAID = "░ 5 %, ▒ 15 %, ▓ 35 %, █ 60 % or more"
-COSINES_SAID = "cosine of a word with itself in the other text, after so many layers"
+COSINES_SAID = "cosine of a word with itself in the other text, after each number of layers"
 HIDDEN = "·"
 # Characters that a cell takes.
 CELL = 5
 NARROW_CELL, SYMBOL_CELL = 3, 2
 # Words shown for each of a text that is too long for a map.
 SHOWN = 4
-# Of the words that one word looks at, those that a table lists.
+# Of the words that one word attends to, at most this many are listed.
 LISTED = 10
 BAR = 20
 
 
 def heat_map(attention_map: AttentionMap) -> str:
-    """Rows look, columns are looked at; a hidden pair shows a dot. A text too long for that shows
-    what each of its words looks at most.
+    """Rows attend, columns are attended to; a hidden pair shows a dot. A text too long for that
+    shows what each of its words attends to most.
     """
     from rich.cells import cell_len
 
@@ -38,23 +38,23 @@ def heat_map(attention_map: AttentionMap) -> str:
     if not tokens:
         return ""
     label = max(map(cell_len, tokens))
-    caption = f"{place(attention_map)}row looks at column; rows add up to 100 %"
+    caption = f"{place(attention_map)}row attends to column; rows add up to 100 %"
     room = (terminal_width() - label) // len(tokens) - GAP
     if room >= CELL:
         columns = [("", "left"), *((token[:room], "right") for token in tokens)]
         return to_table(columns, _rows(attention_map, _cell), caption)
-    # A head's map is worth a look even where only numbers, or shades, find room.
+    # A head's map is worth showing even where only numbers, or shades, fit.
     left = terminal_width() - label - len(str(len(tokens) - 1)) - 2 * GAP
     if attention_map.layer is not None and left >= len(tokens) * (NARROW_CELL + 1):
         return _numbered(attention_map, NARROW_CELL, " ", caption)
     if attention_map.layer is not None and left >= len(tokens) * SYMBOL_CELL:
         return _numbered(attention_map, SYMBOL_CELL, "", f"{caption}\n{STEPS_SAID}")
-    return _most_looked_at(attention_map)
+    return _most_attended(attention_map)
 
 
 def small_multiples(maps: Sequence[AttentionMap]) -> str:
-    """Every head's map in symbols, one a token, as many beside each other as there is room for. A
-    text too long for that shows each head's strongest look.
+    """Every head's map in symbols, one a token, as many beside each other as fit. A
+    text too long for that shows each head's largest weight.
     """
     from rich.cells import cell_len
     from rich.text import Text
@@ -79,17 +79,17 @@ def small_multiples(maps: Sequence[AttentionMap]) -> str:
                 line.append(" " * (width - len(tokens) + GAP))
             rows.append([token, line])
         rows.append(["", ""])
-    caption = f"5.7: layer 5, head 7; row looks at column, in the same order\n{STEPS_SAID}"
+    caption = f"5.7: layer 5, head 7; row attends to column, in the same order\n{STEPS_SAID}"
     return to_table([("", "left"), ("", "left")], rows[:-1], caption)
 
 
 def focus_table(focus: Focus) -> str:
-    """What a word looks at most, each in the head where that is most; and all that it looks at in
-    the head that was chosen.
+    """What a word attends to most, each in the head where that is most; and all that it attends to
+    in the head that was chosen.
     """
     shown = focus.shown
     in_layers = shown.layer is not None
-    columns = [(f"{shown.query} looks at", "left"), ("weight", "right")]
+    columns = [(f"{shown.query} attends to", "left"), ("weight", "right")]
     if in_layers:
         columns += [("layer", "right"), ("head", "right")]
     rows = [
@@ -107,7 +107,7 @@ def focus_table(focus: Focus) -> str:
 
 
 def cosine_table(comparison: Comparison) -> str:
-    """A row a depth, a column a word; words that find no room stand in a table below."""
+    """A row a depth, a column a word; words that do not fit stand in a table below."""
     from rich.cells import cell_len
 
     names = [printable(word) for word in comparison.words]
@@ -153,21 +153,21 @@ def _numbered(attention_map: AttentionMap, width: int, gap: str, caption: str) -
     return to_table([("", "right"), ("", "left"), (header, "left")], rows, caption)
 
 
-def _most_looked_at(attention_map: AttentionMap) -> str:
+def _most_attended(attention_map: AttentionMap) -> str:
     rows = []
     for token, weights in zip(attention_map.tokens, attention_map.weights, strict=True):
         best = (-weights).argsort(kind="stable")[:SHOWN]
         seen = [f"{attention_map.tokens[j]} {weights[j]:.0%}" for j in best if weights[j]]
         rows.append([token, ", ".join(seen)])
     caption = place(attention_map).removesuffix(": ")
-    return to_table([("word", "left"), ("looks most at", "wrap")], rows, caption)
+    return to_table([("word", "left"), ("attends most to", "wrap")], rows, caption)
 
 
 def _strongest(maps: Sequence[AttentionMap]) -> str:
     rows = []
     for one in maps:
         i, j = divmod(int(one.weights.argmax()), len(one.tokens))
-        look = f"{one.tokens[i]} looks at {one.tokens[j]}"
+        look = f"{one.tokens[i]} attends to {one.tokens[j]}"
         rows.append([one.layer, one.head, look, f"{one.weights[i, j]:.0%}"])
     columns = [("layer", "right"), ("head", "right"), ("strongest", "wrap"), ("weight", "right")]
     return to_table(columns, rows)

@@ -27,7 +27,7 @@ def ranking_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option(
             "--where",
             metavar="EXPR",
-            help="Only items for which this SQL expression over the catalogue's columns holds.",
+            help="Only items for which this SQL expression over the catalog's columns holds.",
         ),
         click.option(
             "--temperature",

@@ -30,7 +30,7 @@ CELL, SMALL_CELL = 0.42, 0.13
 MARGIN, DOTS = 1.8, 120
 # The weight from which a number is read better in white.
 LIGHT_ON = 0.73
-# So many tokens still have a number in each of their cells, so many a label at all.
+# At most this many tokens have a number in each of their cells, and a label at all.
 NUMBERED, LABELLED = 40, 120
 # A picture's longest side, beyond which no viewer opens it.
 MAX_INCHES = 100
@@ -160,8 +160,8 @@ def _draw_map(axes: Any, one: AttentionMap, *, labelled: bool) -> None:
     where += [] if one.head is None else [f"head {one.head}"]
     axes.set_title(", ".join(where), fontsize=10 if labelled else 7)
     if labelled:
-        axes.set_xlabel("is looked at")
-        axes.set_ylabel("looks")
+        axes.set_xlabel("is attended to")
+        axes.set_ylabel("attends")
 
 
 def _draw_lines(figure: Any, comparison: Comparison, title: str) -> None:

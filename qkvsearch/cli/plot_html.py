@@ -43,12 +43,12 @@ td.hidden {{ background: #ddd; color: #444 }}
 </html>
 """
 HOW_MAPS = (
-    "A row is the word that looks, a column what it looks at; numbers are percent, and a row adds "
-    "up to 100. The darker a cell, the more; a dot is a pair that the mask hides."
+    "A row is the word that attends, a column what it attends to; numbers are percent, and a row "
+    "adds up to 100. The darker a cell, the more; a dot is a pair that the mask hides."
 )
 HOW_COSINES = (
-    "The cosine of each word with itself in the other text: before any attention (0), and after so "
-    "many layers of it. 1 is the same meaning."
+    "The cosine of each word with itself in the other text: before any attention (0), and after "
+    "each number of layers. 1 is the same meaning."
 )
 # A cell's blue, from white, as red, green and blue lose of it.
 INK = (247, 155, 77)
@@ -69,7 +69,7 @@ def comparison_page(comparison: Comparison, title: str) -> str:
         (word, [_coloured(max(float(x), 0.0), f"{x:.3f}") for x in comparison.cosines[:, i]])
         for i, word in enumerate(comparison.words)
     )
-    caption = "Cosine after so many layers"
+    caption = "Cosine after each number of layers"
     return _page(title, HOW_COSINES, _table(caption, "word", depths, rows), "1rem")
 
 
@@ -87,7 +87,7 @@ def _map_table(one: AttentionMap) -> str:
         for token, weights, visible in zip(one.tokens, one.weights, one.mask, strict=True)
     )
     caption = ", ".join(where).capitalize() or "Attention"
-    return _table(caption, "looks \\ is looked at", one.tokens, rows)
+    return _table(caption, "attends \\ is attended to", one.tokens, rows)
 
 
 def _table(

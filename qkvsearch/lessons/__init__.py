@@ -8,14 +8,13 @@ its steps and its quizzes. To add one: a folder, and its name in `LESSONS`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
 
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.lessons.messages import LANGUAGES, language, say
 from qkvsearch.lessons.own_numbers import refuse
-from qkvsearch.lessons.parts import Given, Lesson
+from qkvsearch.lessons.parts import Given, Lesson, Outline
 
 __all__ = ["LANGUAGES", "LESSONS", "Given", "Outline", "language", "lesson", "outline"]
 
@@ -34,17 +33,6 @@ LESSONS = (
 )
 
 
-@dataclass(frozen=True)
-class Outline:
-    """A lesson's line in the list of the course."""
-
-    name: str
-    number: int
-    title: str
-    goal: str
-    minutes: int
-
-
 def lesson(name: str, given: Given | None = None) -> Lesson:
     """The lesson, computed now, in the language that is spoken. Raises `QkvError` for an unknown
     name, or where what is given does not fit the lesson.
@@ -55,8 +43,7 @@ def lesson(name: str, given: Given | None = None) -> Lesson:
     module, given = _module(name), given or Given()
     refuse(given, name, *getattr(module, "TAKES", ()))
     steps, quizzes = module.lesson(given)
-    about = _outline(name, module)
-    return Lesson(name, about.number, about.title, about.goal, about.minutes, steps, quizzes)
+    return Lesson(**vars(_outline(name, module)), steps=steps, quizzes=quizzes)
 
 
 def outline() -> Iterator[Outline]:

@@ -159,7 +159,7 @@ def _of_json(path: Path, text: str) -> Iterable[Answer]:
         raise DataError(f"{path}, {where}: {error.msg}") from None
     except RecursionError:
         raise DataError(f"{path}: nested too deeply") from None
-    except ValueError:  # Python reads a whole number of so many digits no further
+    except ValueError:  # Python reads a whole number of too many digits no further
         raise DataError(f"{path}: a number in it has more digits than can be read") from None
     if not isinstance(found, dict):
         raise DataError(f'{path}: give {{"quiz": answer}}, or {{"student": {{"quiz": answer}}}}')

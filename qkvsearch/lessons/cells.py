@@ -50,9 +50,10 @@ class Cell:
                 known.pop(node.id, None)
         known |= needs | inputs | dict(self.left)
         functions = "".join(f"{source}\n\n" for source in needs.values() if "\n" in source)
-        others = [source for source in needs.values() if "\n" not in source]
+        # Imports first, then constants.
+        others = sorted((source for source in needs.values() if "\n" not in source), key=_rank)
         assigned = [f"{name} = {literal(value)}" for name, value in inputs.items()]
-        head = "\n".join([*_merged(others), ""] if others else [])
+        head = "".join(f"{line}\n" for line in others)
         gap = "\n" if head and functions else ""
         return head + gap + functions + "\n".join([*assigned, self.lines])
 
@@ -165,14 +166,8 @@ def _imports(module: ModuleType) -> dict[str, str]:
     return found
 
 
-def _merged(lines: Iterable[str]) -> list[str]:
-    """Imports first, those from one module on one line."""
-    names: dict[str, list[str]] = {}
-    for line in lines:
-        start, _, name = line.partition(" import ")
-        names.setdefault(start, []).append(name)
-    merged = [f"{s} import {', '.join(sorted(n))}" if n[0] else s for s, n in names.items()]
-    return sorted(merged, key=lambda line: (line[:7] != "import ", line[:5] != "from "))
+def _rank(line: str) -> tuple[bool, bool]:
+    return not line.startswith("import "), not line.startswith("from ")
 
 
 def _parsed(function: Callable[..., Any]) -> tuple[Any, str]:

@@ -1,6 +1,6 @@
 """What a lesson says, in the reader's language, with numbers that were just computed.
 
-The English texts are the keys of the catalogue (gettext); `locale/zh` holds the Chinese ones.
+The English texts are the keys of the catalog (gettext); `locale/zh` holds the Chinese ones.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def say(message: str, **live: Any) -> str:
 
 
 def mark(message: str) -> str:
-    """A message that is said later: `say(TITLE)`. The catalogue finds it by this name."""
+    """A message that is said later: `say(TITLE)`. The catalog finds it by this name."""
     return message
 
 

@@ -13,19 +13,9 @@ from qkvsearch.errors import DataError
 from qkvsearch.lessons.parts import Given
 from qkvsearch.lessons.workbench import PROJECTED, Workbench
 
-# More cells than a person looks at; a trace of n tokens writes n³ terms.
+# At most this much is shown: a trace of n tokens writes n³ terms.
 MOST_TOKENS, MOST_WIDE = 26, 64
 DECIMAL_COMMA = re.compile(r"(?<=\d),(?=\d)")
-# What the command line calls the fields of `Given`.
-OPTIONS = {
-    "inputs": "--input",
-    "w_query": "--wq",
-    "w_key": "--wk",
-    "w_value": "--wv",
-    "mask": "--mask",
-    "sentence": "--sentence",
-    "encoder": "--encoder",
-}
 
 
 def read_matrix(path: Path) -> np.ndarray:
@@ -72,23 +62,23 @@ def with_own(bench: Workbench, own: Given) -> Workbench:
     matrices = {**bench.matrices, **{n: array for n, array in given.items() if array is not None}}
     x, w_query, w_key = (matrices[name] for name in PROJECTED[:3])
     if len(x) > MOST_TOKENS:
-        raise DataError(f"--input: {len(x)} rows are more than the {MOST_TOKENS} that are shown")
-    for name, option in (("w_query", "--wq"), ("w_key", "--wk"), ("w_value", "--wv")):
+        raise DataError(f"`inputs`: {len(x)} rows are more than the {MOST_TOKENS} that are shown")
+    for name in PROJECTED[1:]:
         weight = matrices[name]
         if len(weight) != x.shape[1]:
             raise DataError(
-                f"{option}: {weight.shape[0]} rows, but the inputs have {x.shape[1]} columns; a "
+                f"`{name}`: {weight.shape[0]} rows, but the inputs have {x.shape[1]} columns; a "
                 "weight matrix needs a row for each of them"
             )
     if w_query.shape[1] != w_key.shape[1]:
         raise DataError(
-            f"--wq has {w_query.shape[1]} columns and --wk {w_key.shape[1]}: a query and a key are "
-            "multiplied number by number, so both need as many"
+            f"`w_query` has {w_query.shape[1]} columns and `w_key` {w_key.shape[1]}: a query and a "
+            "key are multiplied number by number, so both need as many"
         )
     if len(x) == 1 and own.mask in ("padding", "both"):
         raise DataError(
-            f"--mask {own.mask} hides the last input, and there is no other: give --input two rows "
-            "or more"
+            f"`mask` {own.mask} hides the last input, and there is no other: give `inputs` two "
+            "rows or more"
         )
     labels = bench.rows if len(x) == len(bench.rows) else "abcdefghijklmnopqrstuvwxyz"[: len(x)]
     return replace(
@@ -125,7 +115,7 @@ def refuse(given: Given, lesson: str, *taken: str) -> None:
 
     taken: names of the fields of `Given` that it can use.
     """
-    for name, option in OPTIONS.items():
-        if getattr(given, name) is not None and name not in taken:
-            there = ", ".join(OPTIONS[use] for use in taken) or "nothing of your own"
-            raise DataError(f"{option} has no place in the lesson {lesson}, which takes {there}")
+    for name, value in vars(given).items():
+        if value is not None and name not in taken:
+            there = ", ".join(f"`{use}`" for use in taken) or "nothing of your own"
+            raise DataError(f"`{name}` has no place in the lesson {lesson}, which takes {there}")

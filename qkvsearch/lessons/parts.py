@@ -152,9 +152,9 @@ class Step:
     code: Cell | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class Lesson:
-    """A lesson, computed: steps counted from 1, and quizzes whose answers were computed with them.
+@dataclass(frozen=True)
+class Outline:
+    """A lesson's line in the list of the course.
 
     name: what the command line calls it. minutes: how long it takes in class.
     """
@@ -164,6 +164,12 @@ class Lesson:
     title: str
     goal: str
     minutes: int
+
+
+@dataclass(frozen=True, eq=False)
+class Lesson(Outline):
+    """A lesson, computed: steps counted from 1, and quizzes whose answers came with them."""
+
     steps: Sequence[Step]
     quizzes: Sequence[Quiz]
 

@@ -44,7 +44,7 @@ def test_a_map_of_pieces_has_numbered_columns_and_rows_of_100_percent(attend):
         percents = [int(x) for x in re.findall(r"\d+", line.split(token, 1)[1])]
         assert len(percents) == len(TOKENS)
         assert abs(sum(percents) - 100) <= len(TOKENS) / 2
-    assert lines[-1] == "layer 1, head 2: row looks at column; rows add up to 100 %"
+    assert lines[-1] == "layer 1, head 2: row attends to column; rows add up to 100 %"
 
 
 @pytest.mark.parametrize(

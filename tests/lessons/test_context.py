@@ -81,7 +81,7 @@ def test_a_long_sentence_is_refused():
 
 
 def test_what_it_has_no_use_for_is_refused():
-    with pytest.raises(DataError, match="--mask has no place in the lesson context, which takes"):
+    with pytest.raises(DataError, match="`mask` has no place in the lesson context, which takes"):
         lesson("context", Given(mask="both"))
 
 

@@ -74,7 +74,7 @@ def test_a_word_that_turns_away_is_no_longer_the_nearest():
 
 
 def test_what_the_reader_brings_has_no_place_here():
-    with pytest.raises(QkvError, match="--sentence has no place in the lesson embeddings"):
+    with pytest.raises(QkvError, match="`sentence` has no place in the lesson embeddings"):
         lesson("embeddings", Given(sentence="a film"))
 
 

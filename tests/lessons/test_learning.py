@@ -1,4 +1,4 @@
-"""Lesson 10: attention's matrices, how they are learned, and what a real model looks at."""
+"""Lesson 10: attention's matrices, how they are learned, and what a real model attends to."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def test_in_a_sentence_of_ones_own_a_word_is_chosen(sentence, word):
 def test_a_sentence_without_words_is_refused():
     if models.find("static") is None:
         pytest.skip("needs the static table: pip install 'qkvsearch[encoders]'")
-    with pytest.raises(QkvError, match="no words to look at one another"):
+    with pytest.raises(QkvError, match="no words to attend to one another"):
         lesson("learning", Given(sentence="...", encoder="static"))
 
 
@@ -207,7 +207,7 @@ class TestMinilm:
 
 
 def test_what_it_has_no_use_for_is_refused():
-    with pytest.raises(DataError, match="--input has no place in the lesson learning"):
+    with pytest.raises(DataError, match="`inputs` has no place in the lesson learning"):
         lesson("learning", Given(inputs=np.eye(2)))
 
 

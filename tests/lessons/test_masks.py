@@ -280,7 +280,7 @@ def test_what_does_not_fit_is_refused():
         fits = dict.fromkeys(("w_query", "w_key", "w_value"), np.ones((width, 2)))
         with pytest.raises(DataError, match=f"{width} columns are too few"):
             lesson("masks", Given(inputs=np.eye(4, width), **fits))
-    with pytest.raises(DataError, match="--sentence"):
+    with pytest.raises(DataError, match="`sentence`"):
         lesson("masks", Given(sentence="I saw a saw"))
 
 

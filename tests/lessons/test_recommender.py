@@ -41,7 +41,7 @@ def test_the_loss_falls_at_every_step(course):
 
 
 @pytest.mark.point(7)
-def test_predictions_come_near_the_ratings_and_fill_the_gaps_by_taste(course):
+def test_predictions_come_near_the_ratings_and_fill_the_gaps_by_preference(course):
     found = course.steps[3].found
     known = course.showing(7).found["known"]
     assert np.abs(found["predictions"] - RATINGS)[known].max() < 1

@@ -9,7 +9,7 @@ import pytest
 import qkvsearch
 from qkvsearch.errors import QkvError
 from qkvsearch.lessons import Given, lesson
-from qkvsearch.lessons.course.search import LETTERS, TAGS, TITLES, Catalogue, hard, workbench
+from qkvsearch.lessons.course.search import LETTERS, TAGS, TITLES, Videos, hard, workbench
 from qkvsearch.lessons.exports.page import to_page
 
 
@@ -42,7 +42,7 @@ def test_near_temperature_0_one_video_takes_all(course):
 
 @pytest.mark.point(8)
 def test_at_a_high_temperature_all_count_alike():
-    found = hard(workbench(Catalogue()), (1e6,)).found
+    found = hard(workbench(Videos()), (1e6,)).found
     assert np.allclose(found["weights"], 0.2, atol=1e-5)
 
 
@@ -98,7 +98,7 @@ def test_what_is_no_character_in_a_sentence_is_replaced():
 
 
 def test_other_things_of_the_readers_have_no_place_here():
-    with pytest.raises(QkvError, match="takes --sentence"):
+    with pytest.raises(QkvError, match="takes `sentence`"):
         lesson("search", Given(encoder="static"))
 
 

@@ -260,14 +260,14 @@ def test_numbers_too_large_for_exp_are_computed_without_a_warning(name, mask):
 
 @pytest.mark.parametrize("mask", ["padding", "both"])
 def test_a_mask_that_leaves_nothing_is_refused(mask):
-    with pytest.raises(DataError, match=f"--mask {mask} hides the last input, and there is no oth"):
+    with pytest.raises(DataError, match=f"`mask` {mask} hides the last input, and there is no oth"):
         lesson("self-attention", Given(inputs=X[:1], mask=mask))
     alone = lesson("self-attention", Given(inputs=X[:1], mask="look-ahead"))
     np.testing.assert_array_equal(alone.steps[4].found["weights"], [[1]])
 
 
 def test_what_it_has_no_use_for_is_refused():
-    with pytest.raises(DataError, match="--sentence has no place in the lesson self-attention"):
+    with pytest.raises(DataError, match="`sentence` has no place in the lesson self-attention"):
         lesson("self-attention", Given(sentence="I saw a saw"))
 
 

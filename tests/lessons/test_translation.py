@@ -76,7 +76,7 @@ def test_the_prediction_vector_becomes_the_next_word(steps):
     step = steps(12)
     assert step.found["word"] == "goes"
     assert step.found["scores"].shape == (6,)
-    np.testing.assert_allclose(step.found["chances"].sum(), 1)
+    np.testing.assert_allclose(step.found["probabilities"].sum(), 1)
     table = next(part for part in step.parts if isinstance(part, Table))
     assert max(table.rows, key=lambda row: row[1])[0] == "goes"
 
@@ -171,5 +171,5 @@ def test_answers_and_near_misses(taught):
 
 
 def test_numbers_of_ones_own_have_no_place_here():
-    with pytest.raises(DataError, match="--mask"):
+    with pytest.raises(DataError, match="`mask`"):
         lesson("translation", Given(mask="padding"))

@@ -52,9 +52,9 @@ def forms(
 def _blocks(lessons: Sequence[Lesson], quizzes: bool, first: int) -> Iterator[str]:
     """Everything at once, for a pipe or a file."""
     for lesson in lessons:
-        told: set[str] = set()
+        explained: set[str] = set()
         yield heading(lesson)
         for place in range(len(lesson.steps)):
-            yield from step_blocks(lesson, place, first + place, told)
+            yield from step_blocks(lesson, place, first + place, explained)
         if quizzes and lesson.quizzes:
             yield printed(lesson.quizzes)

@@ -36,7 +36,7 @@ COLOURS = {
 }
 # No column of a table is narrower where it has more to hold: two Chinese characters.
 NARROWEST = 4
-# What the symbols of a trace mean, told beside the first matrix that has them.
+# What the symbols of a trace mean, explained beside the first matrix that has them.
 NOTATION = {
     "1·": mark(
         "a1: the first number of a; k12, q12, v12: row 1, column 2 of the matrix for keys, "
@@ -49,7 +49,7 @@ NOTATION = {
 
 def matrix_view(matrix: Matrix, width: int) -> Iterator[Text]:
     """Its name and role, then as many columns side by side as the width holds, then its symbols
-    where they found no room in the cells.
+    where the cells are too narrow for them.
     """
     from rich.text import Text
 

@@ -101,5 +101,5 @@ def judged_text(judged: Sequence[GradedAnswer]) -> str:
 
 def total(student: str | None, n_right: int, n: int) -> str:
     """How many of someone's answers are right."""
-    told = say("{right} of {n} right.", right=n_right, n=n)
-    return told if student is None else f"{printable(student)}: {told}"
+    score = say("{right} of {n} right.", right=n_right, n=n)
+    return score if student is None else f"{printable(student)}: {score}"

@@ -60,13 +60,13 @@ def remember(lesson: str) -> None:
 
 
 def _read_one(lesson: Lesson, quizzes: bool, first: int) -> None:
-    told: set[str] = set()
+    explained: set[str] = set()
     screen = _Screen()
     screen.show(heading(lesson))
     for place in range(len(lesson.steps)):
         if place:
             screen.turn()
-        for block in step_blocks(lesson, place, first + place, told):
+        for block in step_blocks(lesson, place, first + place, explained):
             screen.show(block)
     if quizzes and lesson.quizzes:
         screen.turn()

@@ -33,17 +33,17 @@ def heading(lesson: Lesson) -> str:
     return title(number, "═") + rendered([paragraph(about)])
 
 
-def step_blocks(lesson: Lesson, place: int, number: int, told: set[str]) -> Iterator[str]:
+def step_blocks(lesson: Lesson, place: int, number: int, explained: set[str]) -> Iterator[str]:
     """A step's title and its parts, a text each.
 
-    place: of the step in the lesson as it is shown; number: its own. told: the signs that have been
-    explained already; those explained here join them.
+    place: of the step in the lesson as it is shown; number: its own. explained: the signs that have
+    been explained already; those explained here join them.
     """
     step = lesson.steps[place]
     yield title(say("Step {number}: {title}", number=number, title=step.title), "─")
     for part in step.parts:
         if isinstance(part, Matrix):
-            yield rendered([*matrix_view(part, terminal_width()), *_legends(part, told)])
+            yield rendered([*matrix_view(part, terminal_width()), *_legends(part, explained)])
         elif isinstance(part, Workbench):
             yield rendered([_workbench(part, lesson.name)])
         else:
@@ -78,13 +78,13 @@ def bold(text: str) -> Line:
     return line
 
 
-def _legends(matrix: Matrix, told: set[str]) -> Iterator[Line]:
+def _legends(matrix: Matrix, explained: set[str]) -> Iterator[Line]:
     for legend in legends(matrix):
-        if legend not in told:
+        if legend not in explained:
             line = paragraph(legend)
             line.stylize("dim")
             yield line
-    told.update(legends(matrix))
+    explained.update(legends(matrix))
 
 
 def _view(part: Text | Formula | Table | Curve) -> list[RenderableType]:

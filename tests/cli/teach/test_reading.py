@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from qkvsearch.lessons import LESSONS
 from qkvsearch.lessons.messages import LOCALE, shown
 
-README = Path(__file__).parents[3] / "README.md"
+GUIDE = Path(__file__).parents[3] / "docs" / "guide.md"
 NAME = "self-attention"
 needs_chinese = pytest.mark.skipif(
     not any(LOCALE.glob("zh/*/*.mo")), reason="the Chinese catalogue is not made yet"
@@ -140,7 +140,7 @@ def test_a_wide_matrix_comes_in_parts(qkv, monkeypatch, tmp_path):
     assert " ".join(parts).split() == [str(200 + j) for j in range(40)]
 
 
-def test_the_readme_shows_what_is_printed(qkv):
-    section = README.read_text("utf-8").split("\n## Learn it\n")[1]
-    command, printed = re.search(r"```console\n\$ qkvsearch (.*)\n([^`]*)```", section).groups()
+def test_the_guide_shows_what_is_printed(qkv):
+    guide = GUIDE.read_text("utf-8")
+    command, printed = re.search(r"```console\n\$ qkvsearch (teach .*)\n([^`]*)```", guide).groups()
     assert qkv(*command.split()).stdout == printed

@@ -64,7 +64,7 @@ class Twice:
         words = words_of(sentence)
         if len(words) > MOST_WORDS:
             raise QkvError(
-                f"--sentence has {len(words)} words, more than the {MOST_WORDS} that are shown: "
+                f"`sentence` has {len(words)} words, more than the {MOST_WORDS} that are shown: "
                 "give a shorter one"
             )
         folded = [fold(word) for word in words]
@@ -73,7 +73,7 @@ class Twice:
             if set(folded[first:last]) - {word}:
                 return cls(words, first, last)
         raise QkvError(
-            f"--sentence {sentence!r} has no word that comes back after another one, as in "
+            f"`sentence` {sentence!r} has no word that comes back after another one, as in "
             f'"{SENTENCE}": this lesson asks what tells the two apart'
         )
 
@@ -185,10 +185,10 @@ def without_positions(twice: Twice) -> Step:
         say("Attention alone does not help either"),
         [
             tell(
-                "Self-attention lets every word look at all words. But equal vectors make equal "
-                "queries, equal queries make equal scores, and both look at the same keys: the "
-                "two outputs differ by {apart}. Attention without a mask sees which words are "
-                "there, not in what order.",
+                "Self-attention lets every word attend to all words. But equal vectors make "
+                "equal queries, equal queries make equal scores, and both attend to the same "
+                "keys: the two outputs differ by {apart}. Attention without a mask sees which "
+                "words are there, not in what order.",
                 apart=twice.apart()["attention"],
             ),
             Formula("softmax(Q·Kᵀ/√d)·V"),

@@ -90,7 +90,7 @@ def labels(x: Array | None = None) -> Step:
                 "score",
             ),
             tell(
-                "A single vector may go in, too. It can only look at itself, so its weight is "
+                "A single vector may go in, too. It can only attend to itself, so its weight is "
                 "{weight}, and its output is its own value.",
                 weight=float(single[0, 0]),
             ),
@@ -118,9 +118,9 @@ def patches(image: Array = IMAGE) -> Step:
         say("Not only words"),
         [
             tell(
-                "Attention takes any sequence of vectors. An image of 4 × 4 dots is cut into four "
-                "patches of 2 × 2, each a vector of four numbers; a sound is cut into frames. "
-                "The call is the same, and equal things look at each other."
+                "Attention takes any sequence of vectors. An image of 4 × 4 dots is cut into "
+                "four patches of 2 × 2, each a vector of four numbers; a sound is cut into "
+                "frames. The call is the same, and equal things attend to each other."
             ),
             Matrix(say("image"), image, list("1234"), list("1234"), "input"),
             Matrix(say("weights of the patches"), weights, rows, list("1234"), "weights"),
@@ -159,8 +159,8 @@ def it(x: Array | None = None) -> Step:
         [
             tell(
                 'In "{sentence}" the word "it" could stand for many things. The vectors are made '
-                'by hand. Mixed with what it looks at, "it" comes nearer to "animal". Cosine, the '
-                "dot product at length one, is {before} before and {after} after.",
+                'by hand. Mixed with what it attends to, "it" comes nearer to "animal". Cosine, '
+                "the dot product at length one, is {before} before and {after} after.",
                 sentence=" ".join(ANIMAL),
                 before=before,
                 after=after,

@@ -53,8 +53,9 @@ def angles(arrow: np.ndarray = ARROW, others: np.ndarray = OTHERS) -> Step:
         say("Two arrows and the angle between them"),
         [
             tell(
-                "A row of two numbers is an arrow on paper: so far to the right, so far up. Our "
-                "arrow is a = {arrow}. Here are others, turning away from it.",
+                "A row of two numbers is an arrow on paper: the first says how far to the right, "
+                "the second how far up. Our arrow is a = {arrow}. Here are others, turning away "
+                "from it.",
                 arrow=arrow,
             ),
             Matrix(say("arrows b"), others, names, [say("to the right"), say("up")], "key"),

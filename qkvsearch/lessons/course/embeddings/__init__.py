@@ -120,9 +120,10 @@ def film(numbers: np.ndarray = FILM) -> Step:
         say("A film as four numbers"),
         [
             tell(
-                "Now say what the film is *like*. The film “Spider-Man: No Way Home” is so much "
-                "action, so much romance, and so on: {film}. Such a row is an *embedding*. These "
-                "four numbers are shares of the whole, so they add up to {total}.",
+                "Now say what the film is *like*. The numbers of the film “Spider-Man: No Way "
+                "Home” say how much action, romance, and so on it has: {film}. Such a row is an "
+                "*embedding*. These four numbers are shares of the whole, so they add up to "
+                "{total}.",
                 film=numbers,
                 total=numbers.sum(),
             ),

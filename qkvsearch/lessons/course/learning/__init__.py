@@ -49,7 +49,9 @@ def no_weights(x: Array = X) -> Step:
     identity, letters = np.eye(x.shape[1]), "abcdefgh"[: len(x)]
     bench = Workbench(
         name="identity",
-        caption=say("The matrices do nothing yet. Change one, and watch what is looked at."),
+        caption=say(
+            "The matrices do nothing yet. Change one, and watch which tokens are attended to."
+        ),
         matrices={"inputs": x, "w_query": identity, "w_key": identity, "w_value": identity},
         rows=letters,
         columns=letters,
@@ -252,8 +254,8 @@ def learned() -> Step:
                 say("W_V, learned"), w["value"], numbered(len(w["value"])), ("1", "2"), "weight"
             ),
             tell(
-                "Nobody said so, but every token has learned to look at the one before, and W_V "
-                "has learned to hand on a token's own numbers and to leave out its place."
+                "Nobody said so, but every token has learned to attend to the one before, and "
+                "W_V has learned to pass on a token's own numbers and to leave out its place."
             ),
         ],
         points=(33,),

@@ -20,7 +20,7 @@ from qkvsearch.texts.pretrained.fetch import find
 
 SENTENCE = " ".join(ANIMAL)
 WORD, TARGET = "it", "animal"
-# The strongest looks that are listed.
+# At most this many weights are listed.
 MOST = 6
 
 
@@ -30,17 +30,17 @@ def weights_of(X: np.ndarray, words: list[str], word: str) -> np.ndarray:
 
 
 def by_hand(x: np.ndarray | None = None) -> Step:
-    """Where *it* looks, by the vectors made by hand of the lesson before."""
+    """What *it* attends to, by the vectors made by hand of the lesson before."""
     x = meanings() if x is None else x
     cell, weights = ran(weights_of, X=x, words=ANIMAL, word=WORD)
     order = np.argsort(-weights, kind="stable")
     top = [ANIMAL[j] for j in order]
     return Step(
-        say("What does it look at?"),
+        say("What does it attend to?"),
         [
             tell(
                 'Take "{sentence}". What is "it"? By the vectors that were made by hand, "it" '
-                'looks most at "{first}", "{second}" and "{third}": at itself and at the two '
+                'attends most to "{first}", "{second}" and "{third}": to itself and to the two '
                 "things that it could be.",
                 sentence=SENTENCE,
                 first=top[0],
@@ -75,7 +75,7 @@ def real(given: Given) -> Step:
         return _nothing_here(problem)
     sentence = SENTENCE if given.sentence is None else given.sentence
     reading = encoder.attend(sentence)
-    word = looking(reading)
+    word = word_to_ask(reading)
     target = TARGET if given.sentence is None else None
     at = focus(reading, word, target)
     places = [reading.position(word), reading.position(at.shown.key)]
@@ -94,13 +94,13 @@ def real(given: Given) -> Step:
         "head": at.shown.head,
         "weight": at.shown.weight,
     }
-    told = _of_layers(found) if reading.has_layers else _of_the_table(found, problem)
+    explained = _of_layers(found) if reading.has_layers else _of_the_table(found, problem)
     return Step(
         say("A real transformer at work"),
         [
-            tell('What does "{word}" look at in "{sentence}"?', word=word, sentence=sentence),
-            *told,
-            _looks(found),
+            tell('What does "{word}" attend to in "{sentence}"?', word=word, sentence=sentence),
+            *explained,
+            _largest(found),
         ],
         points=(14,),
         found=found,
@@ -127,11 +127,11 @@ def encoder_for(name: str | None) -> tuple[str, Any, str]:
     return "", None, problem
 
 
-def looking(reading: EncodedText) -> str:
+def word_to_ask(reading: EncodedText) -> str:
     """The word to ask about: *it* where it stands there, else the last that says something."""
     words = [word for word in reading.words if is_word(word)]
     if not words:
-        raise QkvError("--sentence has no words to look at one another: give it two or more")
+        raise QkvError("`sentence` has no words to attend to one another: give it two or more")
     if WORD in map(fold, words):
         return words[[fold(word) for word in words].index(WORD)]
     return ([word for word in words if fold(word) not in STOP_WORDS] or words)[-1]
@@ -158,7 +158,7 @@ def _reason(problem: str) -> list[Text]:
 
 
 def _of_layers(found: dict[str, Any]) -> list[Text | Table]:
-    """The head of each layer that looks most from the word to the target, and their cosine."""
+    """The head of each layer that attends most from the word to the target, and their cosine."""
     heads, cosines = found["heads"], found["cosines"]
     rows = [[n, int(row.argmax()), float(row.max())] for n, row in enumerate(heads)]
     return [
@@ -171,9 +171,10 @@ def _of_layers(found: dict[str, Any]) -> list[Text | Table]:
             n_heads=heads.shape[1],
         ),
         tell(
-            'Head {head} of layer {layer} looks most from "{word}" to "{target}", with weight '
-            "{weight}. The cosine of the two words' vectors was {before} before any layer, and is "
-            "{after} after the last: so far do the layers move a vector by its context.",
+            'Head {head} of layer {layer} attends most from "{word}" to "{target}", with weight '
+            "{weight}. The cosine of the two words' vectors was {before} before any layer, and "
+            "is {after} after the last: that is how much the layers changed the vectors by their "
+            "context.",
             word=found["word"],
             target=found["target"],
             head=found["head"],
@@ -184,7 +185,7 @@ def _of_layers(found: dict[str, Any]) -> list[Text | Table]:
         ),
         Table(
             say(
-                'From "{word}" to "{target}", the head that looks most',
+                'From "{word}" to "{target}", the head that attends most',
                 word=found["word"],
                 target=found["target"],
             ),
@@ -199,25 +200,25 @@ def _of_the_table(found: dict[str, Any], problem: str) -> list[Text | Table]:
     return [
         *_reason(problem),
         tell(
-            "This is no transformer but the *static* table: one vector a word, learned from texts, "
-            "the same in every sentence. Attention over it has no weight matrices of its own, so "
-            'words look at words of like meaning. The weight from "{word}" to "{target}" is '
-            "{weight}.",
+            "This is no transformer but the *static* table: one vector a word, learned from "
+            "texts, the same in every sentence. Attention over it has no weight matrices of its "
+            'own, so words attend to words of similar meaning. The weight from "{word}" to '
+            '"{target}" is {weight}.',
             word=found["word"],
             target=found["target"],
             weight=found["weight"],
         ),
         tell(
             "`qkvsearch model fetch minilm` brings a transformer, whose layers and heads were "
-            "learned; then this step shows what they look at."
+            "learned; then this step shows what they attend to."
         ),
     ]
 
 
-def _looks(found: dict[str, Any]) -> Table:
+def _largest(found: dict[str, Any]) -> Table:
     order = np.argsort(-found["row"], kind="stable")[:MOST]
     return Table(
-        say('Where "{word}" looks most', word=found["word"]),
+        say('What "{word}" attends to most', word=found["word"]),
         [say("word"), say("weight")],
         [[found["words"][j], float(found["row"][j])] for j in order],
     )

@@ -70,7 +70,7 @@ def _before(weights: np.ndarray) -> Quiz:
     row = weights[2]
     return Quiz(
         "learning.3",
-        say("After learning, which token does the third look at most? (1, 2, 3 or 4)"),
+        say("After learning, which token does the third attend to most? (1, 2, 3 or 4)"),
         float(row.argmax() + 1),
         say("It was to give back the token before. Its learned weights are {row}.", row=row),
     )

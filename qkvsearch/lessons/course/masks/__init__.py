@@ -22,7 +22,7 @@ from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import MASKS, PROJECTED, Workbench
 
-TITLE = mark("Masks, or what a token may look at")
+TITLE = mark("Masks, or what a token may attend to")
 GOAL = mark("Say what each mask does, and why it is needed in every layer.")
 MINUTES = 8
 TAKES = (*PROJECTED, "mask")
@@ -62,17 +62,17 @@ def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
 def workbench(given: Given) -> Workbench:
     """Tokens a, b, c and the padding D, or the reader's, of which the last is the padding.
 
-    Raises `DataError` for fewer than three, which leaves nothing to look at, and for inputs of
+    Raises `DataError` for fewer than three, which leaves nothing to attend to, and for inputs of
     fewer than three numbers, of which LayerNorm leaves nothing, or a sign.
     """
     if given.inputs is not None and len(given.inputs) < FEWEST:
         raise DataError(
-            f"--input: {len(given.inputs)} rows are too few to mask, give {FEWEST} or more, the "
+            f"`inputs`: {len(given.inputs)} rows are too few to mask, give {FEWEST} or more, the "
             "last of which is the padding"
         )
     if given.inputs is not None and given.inputs.shape[1] < NARROWEST:
         raise DataError(
-            f"--input: {given.inputs.shape[1]} columns are too few for a transformer's layers, "
+            f"`inputs`: {given.inputs.shape[1]} columns are too few for a transformer's layers, "
             f"which bring the numbers of a row to one scale; give {NARROWEST} or more"
         )
     own = Workbench(
@@ -240,9 +240,9 @@ def answers(earlier: Sequence[Step]) -> Step:
                 both=moved["both"].max(),
             ),
             tell(
-                "Why not hide padding as a query too? (step {step}) Its row would have nothing to "
-                "look at, {row}, and what comes out depends on the program. Its output is thrown "
-                "away anyway.",
+                "Why not hide padding as a query too? (step {step}) Its row would have nothing "
+                "to attend to, {row}, and what comes out depends on the program. Its output is "
+                "thrown away anyway.",
                 step=places[56],
                 row=found[56].found["masked"],
             ),

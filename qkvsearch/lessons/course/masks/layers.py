@@ -292,9 +292,9 @@ def no_mixing(bench: Workbench) -> Step:
                 [[t, *map(float, moved[name])] for t, name in zip(titles, names, strict=True)],
             ),
             tell(
-                "Tokens meet in one place only, in the scores. With no mask, even there the order "
-                "does not matter: put the tokens in the order {order}, and the same outputs come "
-                "in that order (difference {difference}).",
+                "Tokens interact in one place only, in the scores. With no mask, even there the "
+                "order does not matter: put the tokens in the order {order}, and the same "
+                "outputs come in that order (difference {difference}).",
                 order=say(", ").join(bench.rows[place] for place in order),
                 difference=difference,
             ),

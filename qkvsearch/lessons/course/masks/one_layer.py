@@ -136,9 +136,9 @@ def padding(bench: Workbench) -> Step:
         say("Padding"),
         [
             tell(
-                "Column {last} is −∞ for everybody who asks, so its weights are exactly 0. The "
-                "others share what it had: the rows still sum to {sums}. That holds for the "
-                "padding's own row, too: it asks like any other.",
+                "Column {last} is −∞ for every query, so its weights are exactly 0. The others "
+                "share what it had: the rows still sum to {sums}. That holds for the padding's "
+                "own row, too: it asks like any other.",
                 last=bench.rows[-1],
                 sums=weights.sum(axis=1),
             ),

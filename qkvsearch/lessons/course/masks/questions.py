@@ -56,7 +56,7 @@ def hidden_keys(bench: Workbench) -> Quiz:
         "masks.2",
         say(
             "Under the look-ahead mask, which tokens get a weight of exactly 0 in row {token}? "
-            "(name them, apart by spaces)",
+            "(name them, separated by spaces)",
             token=bench.rows[1],
         ),
         named(bench, weights == 0),
@@ -103,7 +103,8 @@ def moved_by_padding(bench: Workbench) -> Quiz:
         ),
         named(bench, far),
         say(
-            "The outputs move by {far}. Nobody looks at {last}, but it still asks with its query.",
+            "The outputs move by {far}. No token attends to {last}, but it still asks with its "
+            "query.",
             far=far,
             last=bench.rows[-1],
         ),
@@ -139,8 +140,8 @@ def in_the_first_layer(bench: Workbench, moved: Mapping[str, np.ndarray]) -> Qui
         ),
         named(bench, moved["first"]),
         say(
-            "The second layer lets them look at {last}. They move by {far}; hidden in both layers, "
-            "they move by {both}.",
+            "The second layer lets them attend to {last}. They move by {far}; hidden in both "
+            "layers, they move by {both}.",
             last=bench.rows[-1],
             far=moved["first"],
             both=moved["both"],

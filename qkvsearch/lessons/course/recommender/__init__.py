@@ -164,7 +164,7 @@ def predicted(fitted: Cell, table: np.ndarray = RATINGS) -> Step:
     users, films, _ = fitted.value
     cell, predictions = ran(all_ratings, users=users, films=films)
     bench = Workbench(
-        name="taste",
+        name="ratings",
         caption=say("Change an embedding that was learned and see whose scores move."),
         matrices={"queries": users, "keys": films},
         rows=user_names(),
@@ -267,9 +267,9 @@ def reasons(user: int = 0, table: np.ndarray = RATINGS) -> Step:
         say("The recommendations, and the reason for each"),
         [
             tell(
-                "To recommend, it looks only at what people liked, here the ratings above "
-                "{middle}, and learns by `ImplicitALS`, which also counts what was *not* watched. "
-                "{name} liked the films in the rows below.",
+                "To recommend, it uses only what people liked, here the ratings above {middle}, "
+                "and learns by `ImplicitALS`, which also counts what was *not* watched. {name} "
+                "liked the films in the rows below.",
                 middle=MIDDLE,
                 name=user_names()[user],
             ),

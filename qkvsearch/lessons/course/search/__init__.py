@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy import ndarray as Array
 from scipy.sparse import csc_matrix
@@ -25,9 +22,6 @@ from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.item_keys import item_keys
 from qkvsearch.texts.vocabulary import count_terms
 
-if TYPE_CHECKING:
-    from qkvsearch.texts.token_encoder import TokenEncoder
-
 TITLE = mark("A search: query, keys and values")
 GOAL = mark("Turn a search into scores, weights and a mix of what was found.")
 MINUTES = 6
@@ -46,7 +40,7 @@ TEMPERATURES = (4.0, 1.0, 0.25, 1e-4)
 
 
 def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
-    videos = Catalogue(QUERY if given.sentence is None else given.sentence)
+    videos = Videos(QUERY if given.sentence is None else given.sentence)
     bench = workbench(videos)
     steps = [asked(videos), scores(videos), mixed(bench), hard(bench), box(videos), meaning(videos)]
     return steps, quizzes(*steps[1:4])
@@ -70,8 +64,11 @@ def key_rows(texts: list[str]) -> np.ndarray:
     return csc_matrix((found.weights, found.indices, found.indptr), shape=shape).toarray()
 
 
-class Catalogue:
-    """The videos, and a query to them. Raises `DataError` where no video has a word of it."""
+class Videos:
+    """The videos with their `keys` (n_videos, n_words), and a query: `asked` (1, n_words).
+
+    Raises `DataError` where no video has a word of the query.
+    """
 
     def __init__(self, query: str = QUERY) -> None:
         self.query = query
@@ -81,33 +78,17 @@ class Catalogue:
         head = lexical.head(Analyzer().query_tokens(query))
         if head is None:
             raise DataError(
-                f"--sentence: no word of {query!r} is in a title or tag of the lesson's videos; "
+                f"`sentence`: no word of {query!r} is in a title or tag of the lesson's videos; "
                 f"use some of: {', '.join(self.words)}"
             )
         self.head: Head = head
+        self.asked, self.keys = query_row(self.texts, query), key_rows(self.texts)
 
-    @cached_property
+    @property
     def words(self) -> list[str]:
         """Of each term, a word as it is written."""
         written = {t.term: t.text for text in self.texts for t in Analyzer().tokens(text)}
         return [written[term.decode()] for term in self.vocabulary.terms]
-
-    @cached_property
-    def keys(self) -> np.ndarray:
-        return key_rows(self.texts)
-
-    @cached_property
-    def asked(self) -> np.ndarray:
-        """How often the query has each word (1, n_words)."""
-        return query_row(self.texts, self.query)
-
-    @cached_property
-    def encoder(self) -> TokenEncoder:
-        """Words as short vectors, learned from the videos' own texts."""
-        from qkvsearch.embeddings import CorpusEncoder
-
-        found: TokenEncoder = CorpusEncoder(n_components=WIDTH).fit(self.texts).encoder_
-        return found
 
     def ranked(self, head: Head) -> Ranking:
         """What the search box does with the scores of a head."""
@@ -125,7 +106,7 @@ def topics() -> list[str]:
     return [say(topic) for topic in TOPICS]
 
 
-def workbench(videos: Catalogue) -> Workbench:
+def workbench(videos: Videos) -> Workbench:
     return Workbench(
         name="search",
         caption=say("Ask for another word, change a key, or turn the temperature."),
@@ -137,13 +118,13 @@ def workbench(videos: Catalogue) -> Workbench:
     )
 
 
-def asked(videos: Catalogue) -> Step:
+def asked(videos: Videos) -> Step:
     cell, value = ran(query_row, texts=videos.texts, query=videos.query)
     return Step(
         say("A query, and what can be found"),
         [
             tell(
-                "You type a query: “{query}”. The catalogue has five videos, each with a title and "
+                "You type a query: “{query}”. The catalog has five videos, each with a title and "
                 "tags. A search compares the query with the *keys* of the videos, made of title "
                 "and tags, and gives back their *values*: the videos themselves.",
                 query=videos.query,
@@ -153,7 +134,7 @@ def asked(videos: Catalogue) -> Step:
                 [say("video"), say("title"), say("tags")],
                 [list(row) for row in zip(LETTERS, TITLES, TAGS, strict=True)],
             ),
-            tell("Over all words of the catalogue, the query is a row that counts its words:"),
+            tell("Over all words of the catalog, the query is a row that counts its words:"),
             Matrix(say("query q"), value, [say("query")], videos.words, "query"),
         ],
         points=(8,),
@@ -168,7 +149,7 @@ def scored(texts: list[str], q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return K, scores
 
 
-def scores(videos: Catalogue) -> Step:
+def scores(videos: Videos) -> Step:
     cell, (keys, products) = ran(scored, texts=videos.texts, q=videos.asked)
     return Step(
         say("Query times key: the score"),
@@ -252,8 +233,8 @@ def hard(bench: Workbench, temperatures: tuple[float, ...] = TEMPERATURES) -> St
             Matrix(say("output by temperature"), outputs, rows, topics(), "output"),
             tell(
                 "In the last row the largest weight is {largest}. That is a search as usual: one "
-                "best answer, its value and nothing else. A soft search asks everybody, a hard "
-                "one takes the winner; it is one formula.",
+                "best answer, its value and nothing else. A soft search mixes all answers, a "
+                "hard one takes the best; it is one formula.",
                 largest=weights[-1].max(),
             ),
         ],
@@ -269,7 +250,7 @@ def under_a_mask(q: np.ndarray, K: np.ndarray, V: np.ndarray, temperature: float
     return weights[0]
 
 
-def box(videos: Catalogue) -> Step:
+def box(videos: Videos) -> Step:
     """The package's own ranking beside `attention`'s weights."""
     ranking = videos.ranked(videos.head)
     given = {"q": videos.asked, "K": videos.keys, "V": VALUES}
@@ -317,10 +298,13 @@ def by_meaning(texts: list[str], query: str, width: int) -> tuple[np.ndarray, np
     return keys, scores
 
 
-def meaning(videos: Catalogue) -> Step:
+def meaning(videos: Videos) -> Step:
     """Dense keys beside the words, fused as the engine fuses its heads."""
+    from qkvsearch.embeddings import CorpusEncoder
+
+    encoder = CorpusEncoder(n_components=WIDTH).fit(videos.texts).encoder_
     cell, (keys, cosines) = ran(by_meaning, texts=videos.texts, query=videos.query, width=WIDTH)
-    dense = DenseKeys(keys).head("meaning", videos.encoder.encode(videos.query))
+    dense = DenseKeys(keys).head("meaning", encoder.encode(videos.query))
     heads = [videos.head] if dense is None else [videos.head, dense]
     ranking = videos.ranked(fuse(heads, [1] * len(heads)))
     return Step(
@@ -328,9 +312,9 @@ def meaning(videos: Catalogue) -> Step:
         [
             tell(
                 "Words that stand in the same texts can be given embeddings that point the same "
-                "way, learned from the catalogue itself. Queries and keys are then sums of their "
-                "words' embeddings, brought to length one, and a video may be found that lacks the "
-                "word."
+                "way, learned from the catalog itself. Queries and keys are then sums of their "
+                "words' embeddings, brought to length one, and a video may be found that lacks "
+                "the word."
             ),
             Matrix(say("keys of meaning"), keys, LETTERS, "12", "key"),
             Matrix(say("scores by meaning"), cosines, [say("query")], LETTERS, "score"),

@@ -64,7 +64,7 @@ def equal_scores(steps: Trace, is_masked: bool) -> Quiz:
         "self-attention.3",
         asked,
         1.0,
-        f"{say('Softmax looks at nothing but the score: equal scores, equal weights.')} "
+        f"{say('Softmax depends on nothing but the score: equal scores, equal weights.')} "
         f"{example(steps['masked'].array, steps['weights'].array)}".rstrip(),
         choices=(
             say("the first is larger"),

@@ -53,7 +53,7 @@ def workbench(queries: Any = Q, keys: Any = K, values: Any = V) -> Workbench:
     """Three words written so far, four characters read."""
     return Workbench(
         name="translation",
-        caption=say("Let a word ask for something else, and see where it looks."),
+        caption=say("Let a word ask for something else, and see what it attends to."),
         matrices={"queries": queries, "keys": keys, "values": values},
         rows=TARGET,
         columns=SOURCE,
@@ -111,7 +111,7 @@ def alignment(found: Trace) -> Step:
     cell, weights = ran(weighed, Q=found["queries"].array, K=found["keys"].array)
     most = [SOURCE[place] for place in weights.argmax(axis=1)]
     return Step(
-        say("Every word looks at every character"),
+        say("Every word attends to every character"),
         [
             tell(
                 "Each query is scored against each key, the scores are divided by √d, where d is "
@@ -128,7 +128,7 @@ def alignment(found: Trace) -> Step:
             Matrix.of(found["weights"], say("weights")),
             tell(
                 "Read a row as: having written this word, where do I look for what comes next? "
-                "After “{word}” the decoder looks most at {most}.",
+                "After “{word}” the decoder attends most to {most}.",
                 word=TARGET[-1],
                 most=most[-1],
             ),
@@ -266,7 +266,10 @@ def by_hand(bench: Workbench, found: Trace) -> Step:
     return Step(
         say("Your turn"),
         [
-            tell("Change a query and predict, before you look, which character it will ask most."),
+            tell(
+                "Change a query and predict, before you look, which character it will attend to "
+                "most."
+            ),
             labelled(found, "outputs", say("outputs")),
             bench,
         ],

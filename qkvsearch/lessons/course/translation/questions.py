@@ -40,7 +40,7 @@ def most_weight(found: Trace) -> Quiz:
     characters = found["weights"].columns
     return Quiz(
         "translation.2",
-        say("Which character does the query after “{word}” look at most?", word="the"),
+        say("Which character does the query after “{word}” attend to most?", word="the"),
         float(np.argmax(weights)),
         say(
             "Its query asks for the sea most of all. The weights of its row are {weights}.",

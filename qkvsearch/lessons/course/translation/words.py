@@ -45,21 +45,24 @@ def predicted(output: np.ndarray) -> str:
 def next_word(found: Trace) -> Step:
     output = found["outputs"].array[-1]
     cell, scores = ran(scored, output=output, meanings=MEANINGS)
-    chances = softmax(scores)
+    probabilities = softmax(scores)
     word = predicted(output)
     return Step(
         say("From a vector to a word"),
         [
             tell(
-                "The last output, {output}, is the *prediction vector*. A *dense layer* has a row "
-                "of numbers for each word it knows; the dot product with the vector is the word's "
-                "score, and softmax makes chances of the scores.",
+                "The last output, {output}, is the *prediction vector*. A *dense layer* has a "
+                "row of numbers for each word it knows; the dot product with the vector is the "
+                "word's score, and softmax turns the scores into probabilities.",
                 output=output,
             ),
             Table(
                 say("The words that this small layer knows"),
-                [say("word"), say("score"), say("chance")],
-                [[w, float(s), float(p)] for w, s, p in zip(WORDS, scores, chances, strict=True)],
+                [say("word"), say("score"), say("probability")],
+                [
+                    [w, float(s), float(p)]
+                    for w, s, p in zip(WORDS, scores, probabilities, strict=True)
+                ],
             ),
             tell(
                 "The word with the largest score (its place is called the *argmax*) is “{word}”. "
@@ -68,7 +71,7 @@ def next_word(found: Trace) -> Step:
             ),
         ],
         points=(12,),
-        found={"vector": output, "scores": scores, "chances": chances, "word": word},
+        found={"vector": output, "scores": scores, "probabilities": probabilities, "word": word},
         code=cell,
     )
 
