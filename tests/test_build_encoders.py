@@ -56,7 +56,7 @@ def test_a_model_that_is_gone_is_named_and_words_still_search(tiny_bert, tmp_pat
     with qkv.build(tmp_path / "ws", items=ITEMS, encoder=str(model)) as engine:
         shutil.rmtree(model)
         assert engine.search("deep sea", heads=["lexical", "lsa"])
-        with pytest.raises(QkvError, match=r"model.*search --heads lexical,lsa,contrastive$"):
+        with pytest.raises(QkvError, match=r"model.*search with `heads` lexical,lsa,contrastive$"):
             engine.search("deep sea")
         assert engine.similar("deep sea", k=3)
         shutil.copytree(tiny_bert, model)
