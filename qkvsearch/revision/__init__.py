@@ -68,7 +68,7 @@ def remove_items(
     is_many = isinstance(items, Iterable) and not isinstance(items, str)
     named: list[Any] = list(items) if is_many else [items]  # type: ignore[arg-type]
     if bool(named) == (where is not None):
-        raise QkvError("name the items to remove, or give a condition (where): one of the two")
+        raise QkvError("name the items to remove, or give a condition (`where`): one of the two")
 
     def plan(build: Snapshot) -> Change:
         if where is not None:
@@ -85,27 +85,25 @@ def _revise(
     path: str | Path, plan: Callable[[Snapshot], Change], progress: Progress | None
 ) -> Revision:
     """Derive a build from the current one and publish it."""
-    workspace = Workspace(path)
-    return workspace.revise(lambda build: _derive(workspace, build, plan(build), progress))
+    workspace, progress = Workspace(path), progress or (lambda stage, done, total: None)
+    return workspace.revise(lambda build: _publish(workspace, plan(build), progress))
 
 
-def _derive(
-    workspace: Workspace, build: Snapshot, change: Change, progress: Progress | None
-) -> Revision:
-    progress = progress or (lambda stage, done, total: None)
-    n_former, n_items = build.facts["n_items"], len(change.catalog)
+def _publish(workspace: Workspace, change: Change, progress: Progress) -> Revision:
+    """The build that the change makes of the former one; none where nothing changes."""
+    facts, n_items = change.former.snapshot.facts, len(change.catalog)
     added = int((change.origin < 0).sum())
     counts = {
         "added": added,
         "replaced": change.replaced,
-        "removed": n_former + added - n_items,
+        "removed": change.former.n_items + added - n_items,
         "interactions_removed": 0,
     }
     if any(counts.values()):
         contents = revised_contents(change, progress)
-        before = build.facts.get("n_interactions", 0)
+        before = facts.get("n_interactions", 0)
         counts["interactions_removed"] = before - contents.facts.get("n_interactions", 0)
-        contents.facts |= _history(build.facts, counts)
+        contents.facts |= _history(facts, counts)
         progress("saving", 0, 1)
         workspace.publish(contents)
         progress("saving", 1, 1)

@@ -120,7 +120,7 @@ class Part(ABC, Generic[T]):
 
     def is_in(self, build: Snapshot) -> bool:
         """Whether a build has any of its arrays."""
-        return any(map(self.owns, build.facts["files"]))
+        return any(self._name(array) in build for array in self.arrays)
 
     def read(self, build: Snapshot, array: str) -> np.ndarray:
         """One of its arrays, memory-mapped."""

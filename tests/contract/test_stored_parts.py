@@ -313,7 +313,8 @@ def test_what_is_stored_answers_as_what_was_fitted(name, whole, path):
 
 # --- revised ---
 
-FRESH = pd.DataFrame({"id": ["77", "-50"], "title": ["sea season", "deep " * 20]})
+# One has the text of the last item, one more tokens than the encoder reads.
+FRESH = pd.DataFrame({"id": ["77", "-50"], "title": ["the red sea", "deep " * 20]})
 OTHER_TEXTS = pd.DataFrame({"id": ["4", "-3"], "title": ["the sea", "red a red"]})
 LEAVING = ["-9", "2", "31"]
 # What is done one after the other, and the items from then on.
