@@ -191,7 +191,7 @@ def _write_focus(
 
         write_maps(plot, [found.map], f"{found.shown.query} looks at {found.shown.key}")
     fields = (*FIELDS, *PLACE) if reading.has_layers else FIELDS
-    output.write([look.to_record() for look in found.looks], lambda: focus_table(found), fields)
+    output.write([one.to_record() for one in found.attended], lambda: focus_table(found), fields)
 
 
 def _write_comparison(

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from qkvsearch.lessons import LESSONS
-from qkvsearch.texts.pretrained.fetch import data_home
+from qkvsearch.user_files import data_folder
 
 FILE = "lessons.json"
 
@@ -47,4 +47,4 @@ def following() -> str | None:
 
 
 def _path() -> Path:
-    return data_home() / "qkvsearch" / FILE
+    return data_folder() / FILE

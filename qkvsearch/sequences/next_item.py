@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from qkvsearch.attention.layers import Embedding
 from qkvsearch.data.ids import row_numbers
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.errors import DataError, QkvError
+from qkvsearch.errors import DataError, need
 from qkvsearch.parameters import check_positive, check_whole, is_finite, random_generator, require
 from qkvsearch.progress import Callback
 from qkvsearch.sequences.model import NextItemModel
@@ -92,7 +92,8 @@ class NextItem(BaseEstimator):
         weights diverge, `QkvError` where PyTorch is not installed.
         """
         self.check(X)
-        train, settings = self._trainer()
+        from qkvsearch.sequences.training import train
+
         sequences = Sequences.of(X)
         rng = random_generator(self.random_state)
         # Only what someone met can come next: the rows of those items are numbered anew.
@@ -100,7 +101,7 @@ class NextItem(BaseEstimator):
         sequences = replace(sequences, items=rows)
         sizes = (self.n_components, self.n_layers, self.n_heads, self.n_positions)
         start = NextItemModel.create(len(met), *sizes, rng)
-        trained = train(start, sequences, _held_out(sequences, rng), settings, rng)
+        trained = train(self, start, sequences, _held_out(sequences, rng), rng)
         embeddings = np.zeros((len(X.item_ids), self.n_components), np.float32)
         embeddings[met] = trained.items.weight
         self.model_ = NextItemModel(Embedding(embeddings), trained.positions, trained.encoder)
@@ -112,7 +113,7 @@ class NextItem(BaseEstimator):
         """Raise what `fit` would, at once."""
         self._check_parameters()
         _require_sequences(X)
-        self._trainer()
+        need("torch", "train", "learning what comes next", name="PyTorch")
 
     def fold_in(self, history: Any) -> np.ndarray:
         """The embedding (d,) of someone who met these items, by their ids, from the oldest on.
@@ -122,25 +123,6 @@ class NextItem(BaseEstimator):
         check_is_fitted(self)
         rows = row_numbers(history, self.item_ids_, len(self.item_embeddings_), "item")
         return self.model_.fold_in(rows)
-
-    def _trainer(self) -> tuple[Any, Any]:
-        """How to train, and the settings to train by."""
-        try:
-            import torch  # noqa: F401  (the next import would do without until it trains)
-        except ImportError as error:
-            raise QkvError(
-                "learning what comes next needs PyTorch: pip install 'qkvsearch[train]'"
-            ) from error
-        from qkvsearch.sequences.training import Settings, train
-
-        return train, Settings(
-            self.dropout,
-            self.learning_rate,
-            self.max_iter,
-            self.max_minutes,
-            self.batch_size,
-            self.callback,
-        )
 
     def _check_parameters(self) -> None:
         sizes = ("n_components", "n_layers", "n_heads", "n_positions", "max_iter", "batch_size")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_is_fitted
@@ -34,13 +35,9 @@ class CorpusEncoder(TransformerMixin, BaseEstimator):
 
     def fit(self, texts: Iterable[str], y: Any = None) -> CorpusEncoder:
         vocabulary, counts = count_terms(texts, Analyzer().terms)
-        n_texts, n_terms = counts.shape
-        document_frequency = np.bincount(counts.indices, minlength=n_terms)
-        weights = (np.log((1 + n_texts) / (1 + document_frequency)) + 1).astype(np.float32)
-        counts.data = (1 + np.log(counts.data)) * weights[counts.indices]
-        tf_idf = normalize(counts)
-
-        n_components = min(self.n_components, n_texts, n_terms)
+        weighting = TfidfTransformer(sublinear_tf=True)
+        tf_idf = weighting.fit_transform(counts)
+        n_components = min(self.n_components, *tf_idf.shape)
         # One BLAS thread: the bits must not depend on how many there are, and more are slower here.
         with threadpool_limits(1, "blas"):
             _, strengths, directions = randomized_svd(
@@ -52,7 +49,7 @@ class CorpusEncoder(TransformerMixin, BaseEstimator):
         embeddings = tf_idf @ vectors
         embeddings[np.linalg.norm(embeddings, axis=1) < NEGLIGIBLE] = 0
         self.embeddings_ = normalize(embeddings).astype(np.float32)
-        self.encoder_ = TokenEncoder(vocabulary, vectors, weights)
+        self.encoder_ = TokenEncoder(vocabulary, vectors, weighting.idf_.astype(np.float32))
         return self
 
     def transform(self, texts: Iterable[str]) -> np.ndarray:

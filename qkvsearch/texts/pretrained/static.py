@@ -10,11 +10,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import QkvError, need
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.progress import Progress
 from qkvsearch.texts.encoded_text import EncodedText, without_layers
-from qkvsearch.texts.pretrained.subwords import is_blank, join_pieces, need, sum_rows, whole
+from qkvsearch.texts.pretrained.subwords import (
+    ENCODERS,
+    is_blank,
+    join_pieces,
+    sum_rows,
+    whole,
+)
 from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts, at_most
 
 if TYPE_CHECKING:
@@ -207,7 +213,7 @@ def find_package() -> Path | None:
 
 def read_table(path: Path) -> np.ndarray:
     """The vectors (n_tokens, d) of a safetensors file, as float32."""
-    safetensors = need("safetensors")
+    safetensors = need("safetensors", *ENCODERS)
     try:
         with safetensors.safe_open(str(path), framework="numpy") as file:
             if TENSOR not in file.keys():  # noqa: SIM118  (the file is no dictionary)
@@ -222,7 +228,7 @@ def read_table(path: Path) -> np.ndarray:
 
 def read_tokenizer(path: Path) -> Any:
     """A `tokenizers.Tokenizer` that neither cuts nor pads."""
-    tokenizers = need("tokenizers")
+    tokenizers = need("tokenizers", *ENCODERS)
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises nothing narrower
