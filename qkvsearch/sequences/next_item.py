@@ -1,4 +1,4 @@
-"""Embeddings from the order in which things were met: what comes next, by self-attention."""
+"""Embeddings from the order of interactions: what comes next, by self-attention."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from qkvsearch.progress import Callback
 from qkvsearch.sequences.model import NextItemModel
 from qkvsearch.sequences.windows import Sequences
 
-# The best epoch is chosen by the last items of a tenth of the users, of so many at most.
+# The best epoch is chosen by the last items of a tenth of the users, at most 1,000.
 HELD_OUT_SHARE = 0.1
 MOST_HELD_OUT = 1000
 
 
 class NextItem(BaseEstimator):
-    """What a user will meet next, from all they met before, in its order.
+    """The item that a user will choose next, from all before it, in their order.
 
     The history attends to itself under the look-ahead mask; its last state is the query, and the
     same item embeddings that it was read from are the keys. Kang and McAuley 2018, "Self-attentive
@@ -46,7 +46,7 @@ class NextItem(BaseEstimator):
     it.
 
     Fitted: model_, all that answering needs, without PyTorch; item_embeddings_ (n_items, d),
-    float32, zeros for an item that nobody met; item_ids_.
+    float32, zeros for a cold item; item_ids_.
 
     >>> from importlib.util import find_spec
     >>> if find_spec("torch"):
@@ -87,8 +87,8 @@ class NextItem(BaseEstimator):
     def fit(self, X: Interactions, y: None = None) -> Self:
         """Learn from interactions with times, which need only compare within a user.
 
-        Of a user's equally late interactions the order is that of the catalogue. Raises
-        `DataError` for a log without times or in which no user met two items, and where the
+        Of a user's equally late interactions the order is that of the catalog. Raises
+        `DataError` for a log without times or in which no user has two items, and where the
         weights diverge, `QkvError` where PyTorch is not installed.
         """
         self.check(X)
@@ -96,14 +96,14 @@ class NextItem(BaseEstimator):
 
         sequences = Sequences.of(X)
         rng = random_generator(self.random_state)
-        # Only what someone met can come next: the rows of those items are numbered anew.
-        met, rows = np.unique(sequences.items, return_inverse=True)
+        # A cold item cannot come next: the rows of the others are numbered anew.
+        warm, rows = np.unique(sequences.items, return_inverse=True)
         sequences = replace(sequences, items=rows)
         sizes = (self.n_components, self.n_layers, self.n_heads, self.n_positions)
-        start = NextItemModel.create(len(met), *sizes, rng)
+        start = NextItemModel.create(len(warm), *sizes, rng)
         trained = train(self, start, sequences, _held_out(sequences, rng), rng)
         embeddings = np.zeros((len(X.item_ids), self.n_components), np.float32)
-        embeddings[met] = trained.items.weight
+        embeddings[warm] = trained.items.weight
         self.model_ = NextItemModel(Embedding(embeddings), trained.positions, trained.encoder)
         self.item_embeddings_, self.item_ids_ = embeddings, X.item_ids
         self.n_features_in_ = len(embeddings)
@@ -116,7 +116,7 @@ class NextItem(BaseEstimator):
         need("torch", "train", "learning what comes next", name="PyTorch")
 
     def fold_in(self, history: Any) -> np.ndarray:
-        """The embedding (d,) of someone who met these items, by their ids, from the oldest on.
+        """The embedding (d,) of a user with these items, by their ids, oldest first.
 
         item_embeddings_ @ embedding are the scores of all items; an empty history gives zeros.
         """
@@ -143,10 +143,10 @@ def _require_sequences(log: Any) -> None:
     if not isinstance(log, Interactions):
         raise DataError(
             f"fit takes Interactions, not {type(log).__name__}: what comes next needs to know "
-            "who met what when"
+            "who interacted with what, and when"
         )
     if Sequences.of(log).lengths.max(initial=0) < 2:
-        raise DataError("there is nothing to learn from: no user has met two items")
+        raise DataError("there is nothing to learn from: no user has two items")
 
 
 def _held_out(sequences: Sequences, rng: np.random.Generator) -> np.ndarray:

@@ -28,8 +28,8 @@ WARM_UP = 0.05
 BETAS = (0.9, 0.98)
 # Multiplications of a batch's scores below which threads wait longer than they work.
 FEW_PRODUCTS = 2**24
-# The share of the minutes in which nobody looks at the clock: who will be done in time is ahead of
-# it ever after, and no bit depends on it.
+# The share of the minutes in which the clock does not count: training that will be done in time is
+# ahead of it ever after, and no bit depends on it.
 UNTIMED = 0.1
 HISTORIES_AT_ONCE = 128
 
@@ -52,7 +52,7 @@ def train(
     held_out: np.ndarray,
     rng: np.random.Generator,
 ) -> NextItemModel:
-    """The model with the weights of the epoch that foresaw best the last items of `held_out`.
+    """The model with the weights of the epoch that predicted best the last items of `held_out`.
 
     parameters: a `NextItem`. held_out: users (n,) with two items or more; their last items are
     never targets. Where there are none, the weights of the last epoch. The same rng gives the same
@@ -177,19 +177,19 @@ class _Training:
         self.n_steps += 1
 
     def _quality(self) -> float:
-        """Mean of 1 / log₂(rank + 1) of the items held out, among all that the user had not met; 0
-        where a score is no number.
+        """Mean of 1 / log₂(rank + 1) of the items held out, among all that were new to the user;
+        0 where a score is no number.
         """
         total = 0.0
         for first in range(0, len(self.histories), HISTORIES_AT_ONCE):
             some = slice(first, first + HISTORIES_AT_ONCE)
             histories, targets = self.histories[some], self.targets[some]
             scores = self._scores(histories)
-            for row, met, target in zip(scores, histories, targets, strict=True):
+            for row, seen, target in zip(scores, histories, targets, strict=True):
                 if not np.isfinite(row).all():
                     continue
-                row[met] = -np.inf
-                # Ties count against it: a model that tells nothing apart has foreseen nothing.
+                row[seen] = -np.inf
+                # Ties count against it: equal scores for all predict nothing.
                 rank = np.count_nonzero(row >= row[target])
                 total += 1 / math.log2(rank + 1)
         return total / len(self.histories)

@@ -1,4 +1,4 @@
-"""An encoder learned from the catalogue's own texts: latent semantic analysis."""
+"""An encoder learned from the catalog's own texts: latent semantic analysis."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from qkvsearch.texts.vocabulary import count_terms
 
 
 class CorpusEncoder(TransformerMixin, BaseEstimator):
-    """Term vectors from a truncated SVD of the catalogue's tf-idf matrix (Deerwester et al. 1990).
+    """Term vectors from a truncated SVD of the catalog's tf-idf matrix (Deerwester et al. 1990).
 
     Fitted: `encoder_` (a `TokenEncoder`), `embeddings_` (n_texts, d) float32, rows of length 1.
 

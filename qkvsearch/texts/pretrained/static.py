@@ -62,7 +62,7 @@ class StaticEncoder:
         return self.vectors
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
-        """weights: how much each token counts in the catalogue; the table is not stored again."""
+        """weights: how much each token counts in the catalog; the table is not stored again."""
         return {} if self.weights is None else {"weights": np.asarray(self.weights)}
 
     @classmethod
@@ -154,7 +154,7 @@ class StaticEncoder:
         return EncodedTexts(self.encode_many(texts, progress), np.zeros(0, np.int64))
 
     def idf(self, texts: Sequence[str]) -> np.ndarray:
-        """Weights from a catalogue, float32 (n_tokens,): ln((1 + N) / (1 + n)) + 1, with n of its N
+        """Weights from a catalog, float32 (n_tokens,): ln((1 + N) / (1 + n)) + 1, with n of its N
         texts having the token. Manning, Raghavan and Schütze 2008, section 6.2.1, smoothed.
         """
         having = np.zeros(len(self.vectors), dtype=np.int64)
