@@ -106,17 +106,17 @@ def test_info_says_that_the_model_is_there(untrained, qkv):
 def test_what_cannot_be_asked_is_said(untrained, tmp_path_factory):
     with pytest.raises(QkvError, match="did you mean next-item"):
         untrained.recommend(user=3, model="next-itm")
-    with pytest.raises(QkvError, match="--recent"):
+    with pytest.raises(QkvError, match="leave `recent` out"):
         untrained.recommend(user=3, model="next-item", recent=2)
     path = tmp_path_factory.mktemp("plain")
     with (
         qkv.build(path, items=ITEMS, interactions=LOG, encoder="corpus") as engine,
-        pytest.raises(WorkspaceError, match="build with --next-item"),
+        pytest.raises(WorkspaceError, match="build with `next_item`"),
     ):
         engine.recommend(user=3, model="next-item")
     with (
         qkv.build(path, items=ITEMS, interactions=LOG, encoder="corpus") as engine,
-        pytest.raises(WorkspaceError, match="build with --next-item"),
+        pytest.raises(WorkspaceError, match="build with `next_item`"),
     ):
         engine.recommend_all(path / "all.csv", model="next-item")
     assert not list(path.glob("all.csv*"))

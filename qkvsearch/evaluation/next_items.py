@@ -19,7 +19,7 @@ PROTOCOLS = ("leave-last-out", "time")
 
 
 class NextItems:
-    """`NextItem` with any settings, asked as `recommend --model next-item` asks it: by all of a
+    """`NextItem` with any settings, asked as `recommend(model="next-item")` asks it: by all of a
     history, oldest first. Matrices hold each item's place in time, from 1 on.
     """
 
@@ -31,7 +31,7 @@ class NextItems:
         """Raise `QkvError` where nothing can be learned or judged, before any work."""
         if protocol not in PROTOCOLS:
             raise QkvError(
-                f"--next-item foresees what comes last, and --protocol {protocol} holds out what "
+                f"`next_item` foresees what comes last, and `protocol` {protocol} holds out what "
                 f"came at any time: use {' or '.join(PROTOCOLS)}"
             )
         NextItem().check(log)

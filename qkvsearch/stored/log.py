@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from qkvsearch.collaborative.feedback import confidences, rating_scale
+from qkvsearch.collaborative.confidences import confidences, rating_scale
 from qkvsearch.collaborative.history import UNKNOWN_TIME, History
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.progress import Progress

@@ -8,9 +8,9 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from qkvsearch.collaborative.cold_start import fit_text_map, placed
+from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
+from qkvsearch.collaborative.confidences import confidences
 from qkvsearch.collaborative.factors import ImplicitFactors, unit_rows
-from qkvsearch.collaborative.feedback import confidences
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys
@@ -71,7 +71,7 @@ class PreferencesPart(Part[Preferences]):
         text_map = arrays.pop("text_map", None)
         if text_map is not None:
             keys = build.load(DensePart(build.main_head)).keys.vectors
-            embeddings = placed(arrays["item_embeddings"], keys, text_map, counts == 0)
+            embeddings = place_cold_items(arrays["item_embeddings"], keys, text_map, counts == 0)
             arrays["item_embeddings"] = embeddings
         factors = ImplicitFactors.from_state(arrays, build.snapshot.facts[self.group])
         return Preferences(factors, directions, counts)

@@ -159,7 +159,7 @@ def test_the_best_of_those_in_use_the_default_and_the_tried_is_in_use_then(
 def test_ctrl_c_leaves_the_workspace_as_it_was(qkv, ws, monkeypatch):
     before = state(ws)
 
-    def interrupted(*args, told, **kwargs):
+    def interrupted(*args, callback, **kwargs):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(tuning, "tune", interrupted)

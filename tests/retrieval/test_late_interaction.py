@@ -11,8 +11,8 @@ from scipy.sparse import csr_matrix
 
 from qkvsearch.attention import attention
 from qkvsearch.labelled import LEVELS, LabelledVectors, quantize_int8
+from qkvsearch.retrieval import Head, Part, fuse
 from qkvsearch.retrieval import late_interaction as late
-from qkvsearch.retrieval.heads import Head, Part, fuse
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.retrieval.late_interaction import LateInteraction, TokenKeys, rerank
 from qkvsearch.retrieval.topk import top_k
@@ -114,10 +114,16 @@ def test_equal_items_tie_to_the_bit(rng):
     assert len(set(scores.tolist())) == 1
 
 
-def test_too_many_tokens_make_no_keys(monkeypatch):
-    rows = [np.array([0, 1]), np.array([2])]
-    assert late.token_keys(rows).indptr.tolist() == [0, 2, 3]
-    assert late.token_keys(None) is None
+def test_too_many_tokens_make_no_keys():
+    """Exactly as many as there is room for do, each in its place; a single one more does not."""
+    encoder = static_encoder()
+    found = late.item_tokens(encoder, [TITLES, TAGS])
+    ends = np.cumsum([len(rows) for rows in found])
+    keys = late.token_keys(late.item_tokens(encoder, [TITLES, TAGS], room=int(ends[-1])))
+    assert keys.indptr.tolist() == [0, *ends]
+    for rows, end in zip(found, ends, strict=True):
+        np.testing.assert_array_equal(keys.stored[end - len(rows) : end], rows)
+    assert late.token_keys(late.item_tokens(encoder, [TITLES, TAGS], room=ends[-1] - 1)) is None
     assert late.token_keys([np.array([], dtype=np.int32)] * 2) is None
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from qkvsearch.answers.matches import word_spans
 from qkvsearch.texts.analysis import MAX_TERM, STOP_WORDS, Analyzer, fold
+from qkvsearch.texts.matches import word_spans
 
 analyzer = Analyzer()
 words_and_oddities = st.text() | st.lists(

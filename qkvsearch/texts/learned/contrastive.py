@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from qkvsearch.attention.layers.basic import Embedding
 from qkvsearch.attention.training import Adam
@@ -29,6 +28,7 @@ from qkvsearch.texts.learned.pairs import (
 )
 from qkvsearch.texts.learned.ppmi import CooccurrenceEncoder
 from qkvsearch.texts.token_encoder import TokenEncoder
+from qkvsearch.threads import one_blas_thread
 
 INITS = {"lsa": CorpusEncoder, "ppmi": CooccurrenceEncoder}
 # The most and the fewest items that are held out to tell how long to train; fewer say nothing sure.
@@ -97,7 +97,7 @@ class ContrastiveEncoder(TransformerMixin, BaseEstimator):
         self._check_parameters()
         columns = as_columns(fields)
         # One BLAS thread: the bits must not depend on how many there are.
-        with threadpool_limits(1, "blas"):
+        with one_blas_thread():
             start = self._start(columns)
             sample = self._sample(columns)
             items = items_of(start, sample)
