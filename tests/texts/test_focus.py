@@ -93,7 +93,7 @@ def test_an_encoder_without_layers_attends_without_parameters_and_says_so(plain)
     expected = self_attend(plain.sequence(text), "causal").weights
     np.testing.assert_array_equal(attend(plain, text, "causal").weights, expected)
     for place in ({"layer": 0}, {"head": 0}):
-        with pytest.raises(QkvError, match=r"encoder here is corpus.*--encoder minilm"):
+        with pytest.raises(QkvError, match=r"encoder here is corpus.*`encoder` minilm"):
             attend(plain, text, **place)
     with pytest.raises(QkvError, match="corpus"):
         read(plain, text).heads()
