@@ -4,6 +4,11 @@ Parameters are named as Python spells them, in backticks: `recent`. The command 
 spelling there, `--recent`.
 """
 
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
 
 class QkvError(Exception):
     """Base of every error that comes from input or circumstances rather than from a bug."""
@@ -19,6 +24,26 @@ class UnknownIdError(QkvError, LookupError):
 
 class WorkspaceError(QkvError):
     """A workspace is missing, damaged, from a newer version, or lacks what was asked of it."""
+
+
+def need(
+    library: str,
+    extra: str,
+    task: str,
+    instead: str = "",
+    name: str = "",
+    error: type[QkvError] = QkvError,
+) -> Any:
+    """A library that comes with an extra of this package, imported.
+
+    Raises `error`, which says what the `task` needs, by its `name`, how to install it, and what
+    there is `instead`.
+    """
+    try:
+        return import_module(library)
+    except ImportError:
+        called = name or library.partition(".")[0]
+        raise error(f"{task} needs {called}: pip install 'qkvsearch[{extra}]'{instead}") from None
 
 
 def suggest(word: str, known: list[str]) -> str:

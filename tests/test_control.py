@@ -11,8 +11,8 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.answers import diversity
 from qkvsearch.answers.damping import log_popularity
-from qkvsearch.collaborative.factors import unit_rows
 from qkvsearch.errors import QkvError, UnknownIdError
+from qkvsearch.labelled import unit_rows
 
 OPTIONS = [
     {},

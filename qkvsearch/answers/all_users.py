@@ -11,10 +11,9 @@ import numpy as np
 from qkvsearch.answers.candidates import ranked
 from qkvsearch.answers.reasons import with_reasons
 from qkvsearch.answers.recommend import Recommender
-from qkvsearch.collaborative.factors import unit_rows
 from qkvsearch.collaborative.history import History
 from qkvsearch.data.ids import Id, Ids
-from qkvsearch.labelled import LabelledVectors
+from qkvsearch.labelled import LabelledVectors, unit_rows
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys, Ranking
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from qkvsearch.collaborative.factors import unit_rows
+from qkvsearch.labelled import unit_rows
 from qkvsearch.retrieval import Ranking
 from qkvsearch.retrieval.fusion import plus
 from qkvsearch.stored import StoredModels

@@ -65,8 +65,8 @@ class Query:
         return late_interaction(self.reading.tokens, keys, lexical, labels_of)
 
     def notes(self, main: Head | None, mask: np.ndarray | None) -> list[str]:
-        """What a person should know of an answer by the main head: that it is no better than
-        chance, and how much of the text was too long to be read.
+        """What a person should know of an answer by the main head: that its best is below the noise
+        threshold, and how much of the text was too long to be read.
         """
         found: list[str] = []
         if main is None:

@@ -183,7 +183,7 @@ def _write_focus(reading: EncodedText, question: Question, output: Output) -> No
 
         write_maps(question.plot, [found.map], f"{found.shown.query} attends to {found.shown.key}")
     fields = (*FIELDS, *PLACE) if reading.has_layers else FIELDS
-    output.write([look.to_record() for look in found.looks], lambda: focus_table(found), fields)
+    output.write([one.to_record() for one in found.attended], lambda: focus_table(found), fields)
 
 
 def _write_comparison(

@@ -73,12 +73,13 @@ class CommandContext:
         from qkvsearch import __version__
         from qkvsearch.data.samples import sample
         from qkvsearch.texts.choice import installed
+        from qkvsearch.user_files import samples_folder
         from qkvsearch.workspace import FORMAT_VERSION
 
         fingerprint = sample(name).fingerprint()
         encoders = installed() or ("corpus",)
         folder = "-".join([name, __version__, str(FORMAT_VERSION), fingerprint, *encoders])
-        path = Path(click.get_app_dir("qkvsearch"), "samples", folder)
+        path = samples_folder() / folder
         with suppress(WorkspaceError):
             return _opened(path)
         try:

@@ -94,7 +94,7 @@ def focus_table(focus: Focus) -> str:
         columns += [("layer", "right"), ("head", "right")]
     rows = [
         [look.key, f"{look.weight:.1%}", *((look.layer, look.head) if in_layers else ())]
-        for look in focus.looks[:LISTED]
+        for look in focus.attended[:LISTED]
     ]
     caption = "the most that any head gives it; layers and heads count from 0" if in_layers else ""
     listed = to_table(columns, rows, caption)

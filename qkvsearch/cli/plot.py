@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from qkvsearch.cli.plot_html import comparison_page, maps_page
 from qkvsearch.cli.render import printable
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import QkvError, need
 
 if TYPE_CHECKING:
     from qkvsearch.texts.focus import Comparison
@@ -71,13 +70,10 @@ def drawn(path: Path, draw: Any, title: str, instead: str = ".html needs nothing
 
     Raises `QkvError`, which says what to do `instead`, where matplotlib is not installed.
     """
-    try:
-        matplotlib = import_module("matplotlib")
-        figures, fonts = map(import_module, ("matplotlib.figure", "matplotlib.font_manager"))
-    except ImportError:
-        raise QkvError(
-            f"{path}: drawing needs matplotlib: pip install 'qkvsearch[plot]' ({instead})"
-        ) from None
+    names = ("matplotlib", "matplotlib.figure", "matplotlib.font_manager")
+    matplotlib, figures, fonts = (
+        need(name, "plot", f"{path}: drawing", f" ({instead})") for name in names
+    )
     installed = set(fonts.fontManager.get_font_names())
     kind = path.suffix.lower()[1:]
     metadata = {"Title": title} | ({"Date": None} if kind == "svg" else {})

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from qkvsearch.data.report import ReadReport
-from qkvsearch.errors import DataError
+from qkvsearch.errors import DataError, need
 
 DELIMITERS = ",\t;|"
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
@@ -211,12 +211,9 @@ def _json_rows(path: Path, text: io.TextIOBase) -> Iterator[dict[str, Any]]:
 
 
 def _read_parquet(path: Path) -> tuple[pd.DataFrame, ReadReport]:
+    need("pyarrow", "parquet", f"{path}: reading Parquet", error=DataError)
     try:
         frame = pd.read_parquet(path)
-    except ImportError:
-        raise DataError(
-            f"{path}: reading Parquet needs pyarrow: pip install 'qkvsearch[parquet]'"
-        ) from None
     except (OSError, ValueError) as error:
         raise DataError(f"{path}: not a Parquet file: {error}") from None
     return as_text(frame), ReadReport(path.name, read=len(frame))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import need
 
 
 def to_csv(rows: Iterable[Sequence[Any]]) -> str:
@@ -26,12 +26,7 @@ def to_jsonl(rows: Iterable[Mapping[str, Any]]) -> str:
 
 def require_pyarrow(path: Path | None) -> None:
     """Raise `QkvError` where Parquet cannot be written."""
-    try:
-        import pyarrow.parquet  # noqa: F401
-    except ImportError:
-        raise QkvError(
-            f"{path}: writing Parquet needs pyarrow: pip install 'qkvsearch[parquet]'"
-        ) from None
+    need("pyarrow.parquet", "parquet", f"{path}: writing Parquet")
 
 
 def flat_cell(value: Any) -> Any:

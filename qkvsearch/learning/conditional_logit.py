@@ -1,6 +1,6 @@
 """The weights of heads under which the items that answer queries are most likely.
 
-A conditional logit: an item's chance is the softmax of the fused score over the items there are.
+A conditional logit: an item's probability is the softmax of the fused score over all items.
 McFadden 1974, "Conditional logit analysis of qualitative choice behavior".
 """
 
@@ -22,7 +22,7 @@ class Alternatives(NamedTuple):
 
     scores: (heads, queries, items), standardised. answers: (queries, items), each row adds up
     to 1 over the items that answer the query. offsets: (queries, items), the logarithm of how many
-    items of the catalogue each stands for, or 0 where all of them are here.
+    items of the catalog each stands for, or 0 where all of them are here.
     """
 
     scores: Scores

@@ -1,4 +1,4 @@
-"""How much each head should count on this catalogue, learned from queries made of its own texts.
+"""How much each head should count on this catalog, learned from queries made of its own texts.
 
 A column of some items is taken away and its words are asked for; what is left of those items should
 be found. Queries that someone judged say more: `judged_weights` learns from those.
@@ -25,9 +25,10 @@ from qkvsearch.texts.encoders import LEARNED, TextEncoder, learned_encoder
 from qkvsearch.texts.item_keys import item_keys
 from qkvsearch.texts.vocabulary import count_terms
 
-# A fifth of the items, at most so many, are asked for, each by a passage of at most so many words.
+# A fifth of the items, at most 500, are asked for, each by a passage of at most 25 words; of a
+# column with fewer than 3 words an item is not.
 MOST_QUERIES, LONGEST_QUERY, SHORTEST_FIELD = 500, 25, 3
-# Fewer say too little to be worth the time; so a catalogue of under 500 items keeps the prior.
+# Fewer say too little to be worth the time; so a catalog of under 500 items keeps the prior.
 FEWEST_QUERIES = 100
 # Where a field's words mostly stand in the other fields, too, asking for them tests memory alone.
 MOST_OVERLAP = 0.6
@@ -48,7 +49,7 @@ def learn_head_weights(
 
     fields: the text columns, each with one text an item. encoders: the dense heads' encoders.
     prior: a weight for every head, "lexical" included, which add up to 1. epochs: for how many the
-    encoders learned from the catalogue were trained, where that is known; those learned anew are
+    encoders learned from the catalog were trained, where that is known; those learned anew are
     trained for as many. progress: called with the columns done and the columns in all.
     """
     rng = np.random.default_rng(seed)
@@ -77,7 +78,7 @@ def made_scores(
     """Every head's scores of sampled items, for a passage of each one's `column`, by what its other
     columns say; None where the column cannot be asked for.
 
-    Encoders learned from the catalogue are learned anew without the sampled items: a word that one
+    Encoders learned from the catalog are learned anew without the sampled items: a word that one
     item alone has would give it away. Static keeps its weights, which have counted the sampled
     texts, too: they say how rare a token is, not where it stands.
     """

@@ -17,9 +17,9 @@ from qkvsearch.texts.encoders import TextEncoder
 
 # More say little more; a sample of them is asked.
 MOST_QUERIES = 1000
-# Items that a query chooses among: of a larger catalogue half are the best, the rest a sample.
+# Items that a query chooses among: of a larger catalog half are the best, the rest a sample.
 CANDIDATES = 1000
-# The given weights count like so many queries: with 100 of one's own it is halfway.
+# The given weights count like this many queries: with 100 judged ones it is halfway.
 PRIOR_QUERIES = 100
 # Scores held at a time, of all heads and items and some queries: 256 MiB.
 MOST_SCORES = 1 << 26
@@ -31,8 +31,8 @@ Scorer = Callable[[Sequence[str]], np.ndarray]
 
 
 class JudgedQueries(NamedTuple):
-    """Queries with answers in a catalogue: their texts, of each the row numbers of the items that
-    answer it, the best first; and the judged items that are not in the catalogue.
+    """Queries with answers in a catalog: their texts, of each the row numbers of the items that
+    answer it, the best first; and the judged items that are not in the catalog.
     """
 
     texts: list[str]
@@ -55,7 +55,7 @@ class JudgedQueries(NamedTuple):
 
 
 def judged_queries(queries: Queries, judgements: Judgements, ids: Ids) -> JudgedQueries:
-    """The queries that some item of the catalogue answers, with a grade from 1 up.
+    """The queries that some item of the catalog answers, with a grade from 1 up.
 
     Raises `DataError` where a judgement names a query that is not there, or none is left.
     """
@@ -125,7 +125,7 @@ def _scored(
 def _alternatives(
     scores: np.ndarray, answers: np.ndarray, weights: np.ndarray, rng: np.random.Generator
 ) -> Alternatives:
-    """One query's choice, among the whole catalogue or among 1,000: up to 250 answers, the best by
+    """One query's choice, among the whole catalog or among 1,000: up to 250 answers, the best by
     the given weights, and a sample of the rest, each of which stands for several.
     """
     n_items = scores.shape[1]

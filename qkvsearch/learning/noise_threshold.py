@@ -1,4 +1,4 @@
-"""How near to some item a query comes that means nothing: what a best hit must exceed."""
+"""The noise threshold: how near to some item a query comes that means nothing."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from string import ascii_lowercase
 import numpy as np
 
 N_STRINGS, QUANTILE = 100, 0.95
-# Items whose scores are held at a time: 26 MB of 100 strings'.
+# Items whose scores are held at a time: 26 MB for 100 strings.
 BLOCK = 1 << 16
 
 
 def random_strings(n: int = N_STRINGS, seed: int = 0) -> list[str]:
-    """Two words each of 4 to 8 random letters; fewer are the first of more.
+    """Strings of two words, each of 4 to 8 random letters; fewer are the first of more.
 
     >>> random_strings(2) == random_strings(5)[:2]
     True
@@ -25,18 +25,19 @@ def random_strings(n: int = N_STRINGS, seed: int = 0) -> list[str]:
     ]
 
 
-def chance_level(probes: np.ndarray, keys: np.ndarray) -> float:
-    """The cosine with its nearest item that 95 of 100 strings of random letters stay below.
+def noise_threshold(fingerprint: np.ndarray, keys: np.ndarray) -> float:
+    """The cosine with its nearest item that 95 of 100 strings of random letters stay below: what
+    the best hit of a query of unknown words must exceed.
 
-    probes: float32 (100, d), what the encoder makes of `random_strings`. keys: float32 (n_items,
-    d). Rows have length 1 or 0. An encoder that is made of subwords has a vector for every string,
-    so that a search by it always finds something.
+    fingerprint: float32 (100, d), what the encoder makes of `random_strings`, by which it is known
+    again. keys: float32 (n_items, d). Rows have length 1 or 0. An encoder of subwords has a vector
+    for every string, so that a search by it always finds something.
 
-    >>> chance_level(np.eye(2), np.array([[0.6, 0.8], [0.0, 0.0]]))
+    >>> noise_threshold(np.eye(2), np.array([[0.6, 0.8], [0.0, 0.0]]))
     0.79
     """
-    nearest = np.zeros(len(probes))
+    nearest = np.zeros(len(fingerprint))
     for start in range(0, len(keys), BLOCK):
-        scores = probes @ keys[start : start + BLOCK].T
+        scores = fingerprint @ keys[start : start + BLOCK].T
         nearest = np.maximum(nearest, scores.max(axis=1))
     return float(np.quantile(nearest, QUANTILE))

@@ -10,7 +10,7 @@ from pathlib import Path
 from qkvsearch.errors import DataError
 from qkvsearch.files import folder_beside
 from qkvsearch.lessons import LESSONS
-from qkvsearch.texts.pretrained.fetch import data_home
+from qkvsearch.user_files import data_folder
 
 FILE = "lessons.json"
 
@@ -46,4 +46,4 @@ def following() -> str | None:
 
 
 def _path() -> Path:
-    return data_home() / "qkvsearch" / FILE
+    return data_folder() / FILE

@@ -24,7 +24,7 @@ from qkvsearch.texts.text_encoder import TextEncoder
 NAME = "token"
 # The candidates of the second pass.
 DEPTH = 100
-# The most tokens that are kept of an item's text; and of a catalogue, above which the head is left
+# The most tokens that are kept of an item's text; and of a catalog, above which the head is left
 # out: in int8, 384 MB of MiniLM's.
 LONGEST_ITEM, MOST_TOKENS = 128, 1_000_000
 # Equal keys may get scores that differ in the last bit; rounded, they tie, and ids decide.
@@ -118,7 +118,7 @@ def late_interaction(
     temperature: float = TEMPERATURE,
 ) -> LateInteraction | None:
     """Late interaction of a query's tokens, vectors (L, d) of any length, weighted by their words'
-    idf in the catalogue; None where it has no words."""
+    idf in the catalog; None where it has no words."""
     weights = idf(query.labels, lexical)
     if not weights.sum() > 0:
         return None

@@ -40,7 +40,7 @@ def full_softmax(states: Tensor, keys: Tensor, targets: Tensor) -> tuple[Tensor,
 
 @dataclass(frozen=True)
 class Proposal:
-    """Items to be sampled, each as often as the square root of how often it was met has it.
+    """Samples items with probability proportional to the square root of their count.
 
     shares: float64 (n_items,), adding up to 1.
     """
@@ -65,9 +65,9 @@ def sampled_softmax(
 ) -> Tensor:
     """The mean of −log softmax(states·keysᵀ)[target], its denominator estimated from n items.
 
-    states (n, d), keys (n_items, d), targets int64 (n,) -> (). A sampled item stands for as many
-    as its share has it, so log(expected count) is taken from its score (logQ correction); the
-    target is there once, and what was sampled of it does not count. The estimated denominator is
+    states (n, d), keys (n_items, d), targets int64 (n,) -> (). From the score of a
+    sampled item the log of how often it was to be expected is subtracted (logQ correction); the
+    target is there once, and samples of it do not count. The estimated denominator is
     right on average. Bengio and Senécal 2008; Jean et al. 2015, section 3.
     """
     import torch

@@ -1,4 +1,4 @@
-"""Embeddings from the order in which things were met: what comes next, by self-attention."""
+"""Embeddings from the order of interactions: what comes next, by self-attention."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from sklearn.utils.validation import check_is_fitted
 from qkvsearch.attention.layers import Embedding
 from qkvsearch.data.ids import row_numbers
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.errors import DataError, QkvError
+from qkvsearch.errors import DataError, need
 from qkvsearch.parameters import check_positive, check_whole, is_finite, random_generator, require
 from qkvsearch.progress import Callback
 from qkvsearch.sequences.model import NextItemModel
 from qkvsearch.sequences.windows import Sequences
 
-# The best epoch is chosen by the last items of a tenth of the users, of so many at most.
+# The best epoch is chosen by the last items of a tenth of the users, at most 1,000.
 HELD_OUT_SHARE = 0.1
 MOST_HELD_OUT = 1000
 
 
 class NextItem(BaseEstimator):
-    """What a user will meet next, from all they met before, in its order.
+    """The item that a user will choose next, from all before it, in their order.
 
     The history attends to itself under the look-ahead mask; its last state is the query, and the
     same item embeddings that it was read from are the keys. Kang and McAuley 2018, "Self-attentive
@@ -46,7 +46,7 @@ class NextItem(BaseEstimator):
     it.
 
     Fitted: model_, all that answering needs, without PyTorch; item_embeddings_ (n_items, d),
-    float32, zeros for an item that nobody met; item_ids_.
+    float32, zeros for a cold item; item_ids_.
 
     >>> from importlib.util import find_spec
     >>> if find_spec("torch"):
@@ -87,22 +87,23 @@ class NextItem(BaseEstimator):
     def fit(self, X: Interactions, y: None = None) -> Self:
         """Learn from interactions with times, which need only compare within a user.
 
-        Of a user's equally late interactions the order is that of the catalogue. Raises
-        `DataError` for a log without times or in which no user met two items, and where the
+        Of a user's equally late interactions the order is that of the catalog. Raises
+        `DataError` for a log without times or in which no user has two items, and where the
         weights diverge, `QkvError` where PyTorch is not installed.
         """
         self.check(X)
-        train, settings = self._trainer()
+        from qkvsearch.sequences.training import train
+
         sequences = Sequences.of(X)
         rng = random_generator(self.random_state)
-        # Only what someone met can come next: the rows of those items are numbered anew.
-        met, rows = np.unique(sequences.items, return_inverse=True)
+        # A cold item cannot come next: the rows of the others are numbered anew.
+        warm, rows = np.unique(sequences.items, return_inverse=True)
         sequences = replace(sequences, items=rows)
         sizes = (self.n_components, self.n_layers, self.n_heads, self.n_positions)
-        start = NextItemModel.create(len(met), *sizes, rng)
-        trained = train(start, sequences, _held_out(sequences, rng), settings, rng)
+        start = NextItemModel.create(len(warm), *sizes, rng)
+        trained = train(self, start, sequences, _held_out(sequences, rng), rng)
         embeddings = np.zeros((len(X.item_ids), self.n_components), np.float32)
-        embeddings[met] = trained.items.weight
+        embeddings[warm] = trained.items.weight
         self.model_ = NextItemModel(Embedding(embeddings), trained.positions, trained.encoder)
         self.item_embeddings_, self.item_ids_ = embeddings, X.item_ids
         self.n_features_in_ = len(embeddings)
@@ -112,35 +113,16 @@ class NextItem(BaseEstimator):
         """Raise what `fit` would, at once."""
         self._check_parameters()
         _require_sequences(X)
-        self._trainer()
+        need("torch", "train", "learning what comes next", name="PyTorch")
 
     def fold_in(self, history: Any) -> np.ndarray:
-        """The embedding (d,) of someone who met these items, by their ids, from the oldest on.
+        """The embedding (d,) of a user with these items, by their ids, oldest first.
 
         item_embeddings_ @ embedding are the scores of all items; an empty history gives zeros.
         """
         check_is_fitted(self)
         rows = row_numbers(history, self.item_ids_, len(self.item_embeddings_), "item")
         return self.model_.fold_in(rows)
-
-    def _trainer(self) -> tuple[Any, Any]:
-        """How to train, and the settings to train by."""
-        try:
-            import torch  # noqa: F401  (the next import would do without until it trains)
-        except ImportError as error:
-            raise QkvError(
-                "learning what comes next needs PyTorch: pip install 'qkvsearch[train]'"
-            ) from error
-        from qkvsearch.sequences.training import Settings, train
-
-        return train, Settings(
-            self.dropout,
-            self.learning_rate,
-            self.max_iter,
-            self.max_minutes,
-            self.batch_size,
-            self.callback,
-        )
 
     def _check_parameters(self) -> None:
         sizes = ("n_components", "n_layers", "n_heads", "n_positions", "max_iter", "batch_size")
@@ -161,10 +143,10 @@ def _require_sequences(log: Any) -> None:
     if not isinstance(log, Interactions):
         raise DataError(
             f"fit takes Interactions, not {type(log).__name__}: what comes next needs to know "
-            "who met what when"
+            "who interacted with what, and when"
         )
     if Sequences.of(log).lengths.max(initial=0) < 2:
-        raise DataError("there is nothing to learn from: no user has met two items")
+        raise DataError("there is nothing to learn from: no user has two items")
 
 
 def _held_out(sequences: Sequences, rng: np.random.Generator) -> np.ndarray:

@@ -6,8 +6,7 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -22,22 +21,21 @@ from qkvsearch.threads import available_cores
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Up to so many items every one is in the softmax; above, those sampled for each batch.
+# The most items that are all in the softmax; of more, those sampled for each batch are.
 FULL_SOFTMAX_ITEMS = 20_000
 # The share of training in which the learning rate rises; then it falls, as half a cosine.
 WARM_UP = 0.05
 BETAS = (0.9, 0.98)
 # Multiplications of a batch's scores below which threads wait longer than they work.
 FEW_PRODUCTS = 2**24
-# The share of the minutes in which nobody looks at the clock: who will be done in time is ahead of
-# it ever after, and no bit depends on it.
+# The share of the minutes in which the clock does not count: training that will be done in time is
+# ahead of it ever after, and no bit depends on it.
 UNTIMED = 0.1
 HISTORIES_AT_ONCE = 128
 
 
-@dataclass(frozen=True)
-class Settings:
-    """How to train; the parameters of `NextItem` of these names."""
+class Parameters(Protocol):
+    """Those of `NextItem` that say how to train."""
 
     dropout: float
     learning_rate: float
@@ -48,36 +46,35 @@ class Settings:
 
 
 def train(
+    parameters: Parameters,
     model: NextItemModel,
     sequences: Sequences,
     held_out: np.ndarray,
-    settings: Settings,
     rng: np.random.Generator,
 ) -> NextItemModel:
-    """The model with the weights of the epoch that foresaw best the last items of `held_out`.
+    """The model with the weights of the epoch that predicted best the last items of `held_out`.
 
-    held_out: users (n,) with two items or more; their last items are never targets. Where there
-    are none, the weights of the last epoch. The same rng gives the same bits on one machine.
-    Raises `DataError` where they are not finite.
+    parameters: a `NextItem`. held_out: users (n,) with two items or more; their last items are
+    never targets. Where there are none, the weights of the last epoch. The same rng gives the same
+    bits on one machine. Raises `DataError` where they are not finite.
     """
     import torch
 
-    with _cores(model, settings), torch.random.fork_rng(devices=[]):
+    with _cores(model, parameters.batch_size), torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(rng.integers(2**31)))
-        training = _Training(model, sequences, held_out, settings, rng)
+        training = _Training(parameters, model, sequences, held_out, rng)
         return load(model, training.run())
 
 
 @contextmanager
-def _cores(model: NextItemModel, settings: Settings) -> Iterator[None]:
-    """All cores of this process for PyTorch, or one for small batches, whatever it was told before.
-
-    So the bits of a result do not depend on what the caller set.
+def _cores(model: NextItemModel, batch_size: int) -> Iterator[None]:
+    """All cores of this process for PyTorch, or one for small batches, whatever was set before, so
+    that the bits of a result do not depend on it.
     """
     import torch
 
     before = torch.get_num_threads()
-    products = settings.batch_size * len(model.positions.weight) * model.items.weight.size
+    products = batch_size * len(model.positions.weight) * model.items.weight.size
     torch.set_num_threads(1 if products < FEW_PRODUCTS else available_cores())
     try:
         yield
@@ -90,10 +87,10 @@ class _Training:
 
     def __init__(
         self,
+        parameters: Parameters,
         model: NextItemModel,
         sequences: Sequences,
         held_out: np.ndarray,
-        settings: Settings,
         rng: np.random.Generator,
     ) -> None:
         import torch
@@ -104,16 +101,16 @@ class _Training:
         }
         self.keys = self.weights["items.weight"]
         self.n_heads = model.n_heads
-        self.settings = settings
+        self.parameters = parameters
         size = len(model.positions.weight)
-        self.windows = Windows(sequences, size, settings.batch_size, held_out, rng)
+        self.windows = Windows(sequences, size, parameters.batch_size, held_out, rng)
         self.proposal: Proposal | None = None
         if len(self.keys) > FULL_SOFTMAX_ITEMS:
             self.proposal = Proposal.of(sequences.items, len(self.keys), rng)
         self.histories = sequences.histories(held_out, n_left_out=1)
         self.targets = [history[-1] for history in sequences.histories(held_out)]
         self.optimizer = torch.optim.AdamW(
-            self.weights.values(), lr=settings.learning_rate, betas=BETAS
+            self.weights.values(), lr=parameters.learning_rate, betas=BETAS
         )
         self.began = time.monotonic()
         self.n_steps = 0
@@ -124,7 +121,7 @@ class _Training:
         """
         best: dict[str, np.ndarray] = {}
         best_quality = -1.0
-        for epoch in range(1, self.settings.max_iter + 1):
+        for epoch in range(1, self.parameters.max_iter + 1):
             for batch in self.windows:
                 self._step(batch)
                 if self._progress() >= 1:
@@ -133,13 +130,13 @@ class _Training:
             if quality >= best_quality:  # of equal ones the one that learned longer
                 best_quality = quality
                 best = {name: w.copy() for name, w in self._arrays().items()}
-            if self.settings.callback is not None:
-                self.settings.callback(epoch, self.settings.max_iter)
+            if self.parameters.callback is not None:
+                self.parameters.callback(epoch, self.parameters.max_iter)
             # From what is no number no step leads back.
             if self._progress() >= 1 or not _are_finite(self._arrays()):
                 break
         if not _are_finite(best):
-            rate = self.settings.learning_rate
+            rate = self.parameters.learning_rate
             raise DataError(f"learning what comes next diverged: lower learning_rate ({rate:g})")
         return best
 
@@ -149,17 +146,17 @@ class _Training:
 
     def _progress(self) -> float:
         """How much of the training is done: by steps, unless the minutes will not do for all."""
-        done = self.n_steps / (self.settings.max_iter * len(self.windows))
-        if self.settings.max_minutes is None:
+        done = self.n_steps / (self.parameters.max_iter * len(self.windows))
+        if self.parameters.max_minutes is None:
             return done
-        elapsed = (time.monotonic() - self.began) / (60 * self.settings.max_minutes)
+        elapsed = (time.monotonic() - self.began) / (60 * self.parameters.max_minutes)
         return max(done, (elapsed - UNTIMED) / (1 - UNTIMED))
 
     def _learning_rate(self) -> float:
         progress = min(self._progress(), 1.0)
         warm = min(progress / WARM_UP, 1.0)
         cooling = max(progress - WARM_UP, 0.0) / (1 - WARM_UP)
-        return self.settings.learning_rate * warm * (1 + math.cos(math.pi * cooling)) / 2
+        return self.parameters.learning_rate * warm * (1 + math.cos(math.pi * cooling)) / 2
 
     def _step(self, batch: Batch) -> None:
         """One batch's gradients of the mean cross entropy, and one step against them."""
@@ -169,7 +166,7 @@ class _Training:
             group["lr"] = self._learning_rate()
         self.optimizer.zero_grad()
         items, targets, counts = map(torch.from_numpy, batch)
-        found = states(self.weights, items, self.n_heads, self.settings.dropout)[counts]
+        found = states(self.weights, items, self.n_heads, self.parameters.dropout)[counts]
         wanted = targets[counts]
         if self.proposal is None:
             gradients = full_softmax(found.detach(), self.keys.detach(), wanted)
@@ -180,19 +177,19 @@ class _Training:
         self.n_steps += 1
 
     def _quality(self) -> float:
-        """Mean of 1 / log₂(rank + 1) of the items held out, among all that the user had not met; 0
-        where a score is no number.
+        """Mean of 1 / log₂(rank + 1) of the items held out, among all that were new to the user;
+        0 where a score is no number.
         """
         total = 0.0
         for first in range(0, len(self.histories), HISTORIES_AT_ONCE):
             some = slice(first, first + HISTORIES_AT_ONCE)
             histories, targets = self.histories[some], self.targets[some]
             scores = self._scores(histories)
-            for row, met, target in zip(scores, histories, targets, strict=True):
+            for row, seen, target in zip(scores, histories, targets, strict=True):
                 if not np.isfinite(row).all():
                     continue
-                row[met] = -np.inf
-                # Ties count against it: a model that tells nothing apart has foreseen nothing.
+                row[seen] = -np.inf
+                # Ties count against it: equal scores for all predict nothing.
                 rank = np.count_nonzero(row >= row[target])
                 total += 1 / math.log2(rank + 1)
         return total / len(self.histories)
@@ -218,8 +215,11 @@ def states(
 ) -> Tensor:
     """`NextItemModel.states` of windows side by side: items (B, L) -> (B, L, d).
 
-    weights: `layers.state` of a model. Windows end where they like: what stands after the end
-    is never looked at. dropout: of the embeddings and of what each sublayer adds, as in Vaswani et
+    A forward of its own, for training alone: PyTorch follows its own operations backwards, and
+    dropout stands between them. A test compares it with what answers.
+
+    weights: `layers.state` of a model. What stands after a window's end is never attended to.
+    dropout: of the embeddings and of what each sublayer adds, as in Vaswani et
     al. 2017, section 5.4.
     """
     from torch.nn import functional as F

@@ -11,7 +11,7 @@ import numpy as np
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError
 
-# Windows are sorted by length within so many batches, which leaves little to pad.
+# Windows are sorted by length within this many batches, which leaves little to pad.
 BATCHES_SORTED = 32
 
 
@@ -28,10 +28,10 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True)
 class Sequences:
-    """What each user met, from the oldest on, one user after another.
+    """The items that each user interacted with, oldest first, one user after another.
 
-    items: int64 (n,), those of user u from starts[u], so many as lengths[u]; starts and lengths
-    (n_users,), a user without a history among them.
+    items: int64 (n,), those of user u from starts[u] on, lengths[u] of them. starts, lengths: int64
+    (n_users,); a user without a history has length 0.
 
     >>> log = Interactions.from_columns(["a", "a", "b"], [7, 5, 5], times=[2, 1, 1])
     >>> Sequences.of(log).items
@@ -44,7 +44,7 @@ class Sequences:
 
     @classmethod
     def of(cls, log: Interactions) -> Sequences:
-        """By time; of equally late items, in the log's order, which is that of the catalogue.
+        """By time; of equally late items, in the log's order, which is that of the catalog.
 
         Raises `DataError` for a log without times.
         """
@@ -58,7 +58,7 @@ class Sequences:
         return cls(log.items[order].astype(np.int64), np.cumsum(lengths) - lengths, lengths)
 
     def histories(self, users: np.ndarray, n_left_out: int = 0) -> list[np.ndarray]:
-        """What these users met, all but the last `n_left_out`."""
+        """The items of these users, all but the last `n_left_out`."""
         ends = self.starts + self.lengths - n_left_out
         return [self.items[self.starts[user] : ends[user]] for user in users]
 
@@ -84,7 +84,7 @@ class Windows:
         self.n_targets[held_out] -= 1
 
     def __len__(self) -> int:
-        """How many batches there are on average: a first window's length is chance."""
+        """How many batches there are on average: a first window's length is random."""
         is_cut = self.n_targets > self.size
         n_windows = np.sum(self.n_targets > 0) + np.sum((self.n_targets[is_cut] - 1) / self.size)
         return max(1, int(np.ceil(n_windows / self.batch_size)))
@@ -105,7 +105,7 @@ class Windows:
     def _cut(self) -> tuple[np.ndarray, np.ndarray]:
         """Where windows start among the items, and how many of them each reads.
 
-        A long history's first window is as long as chance has it, the others as long as can be.
+        A long history's first window has a random length, the others the greatest.
         """
         first = self.rng.integers(1, self.size + 1, len(self.n_targets))
         first[self.n_targets <= self.size] = self.size

@@ -9,14 +9,14 @@ from typing import ClassVar
 import numpy as np
 
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.learning.noise_threshold import chance_level, random_strings
+from qkvsearch.learning.noise_threshold import noise_threshold, random_strings
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.stored.part import BuildReader, Change, Part
 from qkvsearch.texts.encoders import restored_encoder
 from qkvsearch.texts.item_keys import encode_items
 from qkvsearch.texts.text_encoder import TextEncoder
-from qkvsearch.workspace import BuildContents
+from qkvsearch.workspace import BuildContents, Snapshot
 
 # A pretrained encoder is the one that made the keys where no component of what it makes of a random
 # string differs by more.
@@ -26,16 +26,17 @@ SAME = 1e-3
 class StoredHead:
     """A dense head of an opened build. Its keys answer where its encoder is gone."""
 
-    def __init__(self, part: DensePart, build: BuildReader) -> None:
-        self.keys = DenseKeys(part.read(build.snapshot, "keys"))
-        self._part, self._build = part, build
+    def __init__(self, part: DensePart, snapshot: Snapshot) -> None:
+        self.keys = DenseKeys(part.read(snapshot, "keys"))
+        # Not the reader that keeps this: in a circle, files would wait for the garbage collector.
+        self._part, self._snapshot = part, snapshot
 
     @cached_property
     def encoder(self) -> TextEncoder:
         """What turns texts into vectors. Raises `WorkspaceError` where it is gone, or another than
         the one that made the keys.
         """
-        return _read_encoder(self._part, self._build)
+        return _read_encoder(self._part, self._snapshot)
 
 
 @dataclass(frozen=True)
@@ -66,7 +67,7 @@ class DensePart(Part[StoredHead]):
             self.put(contents, probes=encoder.encode_many(random_strings()))
 
     def load(self, build: BuildReader) -> StoredHead:
-        return StoredHead(self, build)
+        return StoredHead(self, build.snapshot)
 
     def revise(self, contents: BuildContents, change: Change, progress: Progress) -> None:
         """Keys of texts that were read go along; the encoder makes those of the others."""
@@ -88,7 +89,7 @@ class DensePart(Part[StoredHead]):
         nonsense comes to one of them, and how many texts were cut.
         """
         facts, keys = contents.facts, self.pending(contents, "keys")
-        facts["chance"] = chance_level(self.pending(contents, "probes"), keys)
+        facts["chance"] = noise_threshold(self.pending(contents, "probes"), keys)
         facts.pop("texts_cut", None)
         n_cut = int(self.pending(contents, "cut").sum()) if "token_limit" in facts else 0
         if n_cut:
@@ -98,25 +99,25 @@ class DensePart(Part[StoredHead]):
             )
 
 
-def _read_encoder(part: DensePart, build: BuildReader) -> TextEncoder:
-    head, arrays = part.group, part.read_all(build.snapshot)
+def _read_encoder(part: DensePart, snapshot: Snapshot) -> TextEncoder:
+    head, arrays = part.group, part.read_all(snapshot)
     try:
-        encoder = restored_encoder(head, build.snapshot.facts["encoder"], arrays)
+        encoder = restored_encoder(head, snapshot.facts["encoder"], arrays)
         if encoder.is_pretrained:
-            _check_same(head, encoder, arrays["probes"], build)
+            _check_same(head, encoder, arrays["probes"], snapshot)
     except QkvError as error:
-        without = [name for name in build.head_weights if f"{name}.terms" in build.snapshot]
+        without = [name for name in snapshot.facts["head_weights"] if f"{name}.terms" in snapshot]
         raise WorkspaceError(
             f"{error}; without {head} there is search with `heads` {','.join(without)}"
         ) from None
     return encoder
 
 
-def _check_same(head: str, encoder: TextEncoder, made: np.ndarray, build: BuildReader) -> None:
+def _check_same(head: str, encoder: TextEncoder, made: np.ndarray, snapshot: Snapshot) -> None:
     """Raises `WorkspaceError` where the encoder is not the one that made the keys."""
     there = encoder.encode(random_strings(1)[0]).total
     if there.shape != made[0].shape or np.abs(there - made[0]).max() > SAME:
-        folder = build.snapshot.folder.parent.parent
+        folder = snapshot.folder.parent.parent
         raise WorkspaceError(
             f"{folder}: its {head} keys were made with another model than the one that is "
             "here now; build the workspace again, or put that model back"

@@ -10,8 +10,9 @@ import numpy as np
 
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.confidences import confidences
-from qkvsearch.collaborative.factors import ImplicitFactors, unit_rows
+from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.data.interactions import Interactions
+from qkvsearch.labelled import unit_rows
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.stored.dense import DensePart

@@ -11,9 +11,9 @@ from qkvsearch.texts.pretrained.fetch import MINILM, find
 AUTO = "auto"
 # What reads the files of both pretrained encoders.
 LIBRARIES = ("safetensors", "tokenizers")
-# A build that nobody asked to take longer encodes for so many seconds at most.
+# The most seconds that a build encodes for unless it is asked to take longer.
 PATIENCE = 60
-# Of minilm on two cores, by `benchmarks/encoder_speed.py`. Estimated, not timed: the same catalogue
+# Of minilm on two cores, by `benchmarks/encoder_speed.py`. Estimated, not timed: the same catalog
 # gets the same encoder on a busy day.
 TOKENS_PER_SECOND, BYTES_PER_TOKEN = 7000, 3.6
 # Special ones, and the most that are read, of a text.

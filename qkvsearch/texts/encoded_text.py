@@ -92,7 +92,7 @@ class EncodedText:
         if not self.has_layers and (layer, head) != (None, None):
             raise QkvError(
                 f"the encoder here is {self.encoder}, whose attention has no layers and heads to "
-                "choose from; add --encoder minilm, which has"
+                "choose from; add `encoder` minilm, which has"
             )
         asked = zip(("layer", "head"), (layer, head), self.weights.shape[:2], strict=True)
         for name, given, n in asked:

@@ -57,7 +57,7 @@ class DenseHead:
 
     learn: from columns of texts, one text an item, and for how many epochs, None to find out which
     are best -> the encoder, and the epochs, None where it has none. load: what is installed, of an
-    encoder choice; raises `QkvError`. is_weighted: whether the catalogue says how much each of its
+    encoder choice; raises `QkvError`. is_weighted: whether the catalog says how much each of its
     tokens counts. second_pass: how much a standard deviation of late interaction between its tokens
     counts beside a fused score, by `benchmarks/token_head.py`; 0 for none.
     """
@@ -79,7 +79,7 @@ LEARNED = tuple(name for name, head in DENSE_HEADS.items() if head.learn is not 
 SECOND_PASS = {name: head.second_pass for name, head in DENSE_HEADS.items() if head.second_pass}
 
 # Of each choice: its dense heads with their weights beside the lexical head's, which is first. The
-# last is the one that gave its name. Chosen on TED's dev queries and on queries made of catalogues.
+# last is the one that gave its name. Chosen on TED's dev queries and on queries made of catalogs.
 CHOICES: Mapping[str, Mapping[str, float]] = {
     "corpus": {"lexical": 0.3, "lsa": 0.1, "contrastive": 0.6},
     "static": {"lexical": 0.15, "lsa": 0.05, "contrastive": 0.3, "static": 0.5},
@@ -127,7 +127,7 @@ def fitted_encoder(
 def learned_encoder(
     head: str, fields: Columns, epochs: int | None = None
 ) -> tuple[TextEncoder, int | None]:
-    """The encoder of a head that is learned from the catalogue, and for how many epochs it was
+    """The encoder of a head that is learned from the catalog, and for how many epochs it was
     trained, None where it is not trained by epochs. `epochs`: as many, without measuring how many
     are best.
     """
@@ -138,7 +138,7 @@ def learned_encoder(
 
 def restored_encoder(head: str, choice: str, arrays: Mapping[str, np.ndarray]) -> TextEncoder:
     """The encoder of a dense head from what a build stored of it, its `learned_arrays`; what was
-    not learned from the catalogue comes from where it is installed. Raises `QkvError`.
+    not learned from the catalog comes from where it is installed. Raises `QkvError`.
     """
     if head in LEARNED:
         return TokenEncoder(Vocabulary(arrays["terms"]), arrays["vectors"], arrays["weights"])
@@ -147,7 +147,7 @@ def restored_encoder(head: str, choice: str, arrays: Mapping[str, np.ndarray]) -
 
 
 def pretrained_encoder(head: str, choice: str) -> Any:
-    """What is installed for a dense head that is not learned from the catalogue: the static table,
+    """What is installed for a dense head that is not learned from the catalog: the static table,
     unweighted, or the transformer of the name `choice` or in that folder. Raises `QkvError`.
     """
     load = DENSE_HEADS[head].load

@@ -1,4 +1,4 @@
-"""Where a word looks, in which head, and how its vector changes with the text around it."""
+"""What a word attends to, in which head, and how its vector changes with the text around it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qkvsearch.texts.self_attention import AttentionMap
 
 @dataclass(frozen=True)
 class AttendedWord:
-    """How much a word looks at another; of a transformer, in the head where that is most."""
+    """How much a word attends to another; of a transformer, in the head where that is most."""
 
     query_position: int
     query: str
@@ -33,11 +33,11 @@ class AttendedWord:
 
 @dataclass(frozen=True)
 class Focus:
-    """Where one word looks: `looks`, strongest first; `shown`, the look that was asked for, or else
-    the first; `words` (m) and `row` (m,), all that it sees in that head, whose map is `map`.
+    """What one word attends to: `attended`, strongest first; `shown`, the one that was asked for,
+    or else the first; `words` (m) and `row` (m,), all weights in that head, whose map is `map`.
     """
 
-    looks: list[AttendedWord]
+    attended: list[AttendedWord]
     shown: AttendedWord
     words: list[str]
     row: np.ndarray
@@ -69,17 +69,17 @@ def focus(
     layer: int | None = None,
     head: int | None = None,
 ) -> Focus:
-    """Where a word looks, and the head in which it looks most at another: at the word `at`, else at
-    any that is neither itself, a special token, a sign, nor, where there are others, a stop word.
+    """What a word attends to, and the head in which it attends most to another: to the word `at`,
+    else to any that is neither itself, a special token, a sign, nor, where there are others, a stop
+    word.
 
     Only heads of `layer`, or of number `head`, count where those are given. Raises `QkvError` for
-    words that are not in the text, and where there is nothing else to look at.
+    words that are not in the text, and where there is nothing else to attend to.
 
-    >>> from qkvsearch.texts.encoded_text import read
     >>> from qkvsearch.texts.token_encoder import TokenEncoder
     >>> from qkvsearch.texts.vocabulary import Vocabulary
     >>> encoder = TokenEncoder(Vocabulary.of(["cat", "dog"]), np.eye(2), np.ones(2))
-    >>> shown = focus(read(encoder, "a dog, a cat"), "dog").shown
+    >>> shown = focus(encoder.attend("a dog, a cat"), "dog").shown
     >>> shown.key, round(shown.weight, 3)
     ('cat', 0.119)
     """
@@ -91,25 +91,25 @@ def focus(
     weights = reading.word_weights()
     rows = np.stack([weights[place][i] for place in places])
     firsts = np.searchsorted(reading.owners, np.arange(len(reading.words)))
-    looks, best = [], rows.argmax(axis=0)
+    attended, best = [], rows.argmax(axis=0)
     for j, name in enumerate(reading.words):
         if j == target or (is_word(name) and fold(name) != fold(word)):
             where = places[best[j]] if reading.has_layers else (None, None)
             visible = bool(reading.mask[firsts[i], firsts[j]])
             seen = (int(firsts[i]), reading.words[i], int(firsts[j]), name)
-            looks.append(AttendedWord(*seen, float(rows[best[j], j]), visible, *where))
-    if not looks:
+            attended.append(AttendedWord(*seen, float(rows[best[j], j]), visible, *where))
+    if not attended:
         raise QkvError(f"{word!r} has no other word to look at")
-    looks.sort(key=lambda look: -look.weight)
+    attended.sort(key=lambda one: -one.weight)
     wanted = None if target is None else firsts[target]
-    # Heads that look at the word before or after give all to whatever stands there.
+    # Heads that attend to the word before or after give all to whatever stands there.
     telling = [
-        look for look in looks if look.key_position == wanted or fold(look.key) not in STOP_WORDS
+        one for one in attended if one.key_position == wanted or fold(one.key) not in STOP_WORDS
     ]
-    looks = telling or looks
-    shown = next((look for look in looks if look.key_position == wanted), looks[0])
+    attended = telling or attended
+    shown = next((one for one in attended if one.key_position == wanted), attended[0])
     row = rows[places.index((shown.layer or 0, shown.head or 0))]
-    return Focus(looks, shown, reading.words, row, reading.map(shown.layer, shown.head))
+    return Focus(attended, shown, reading.words, row, reading.map(shown.layer, shown.head))
 
 
 def compare(one: EncodedText, other: EncodedText, word: str | None = None) -> Comparison:

@@ -1,4 +1,4 @@
-"""What a text encoder can do: the one protocol of those learned from a catalogue and those not."""
+"""What a text encoder can do: the one protocol of those learned from a catalog and those not."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TextEncoder(Protocol):
     """Text to labelled vectors that add up to an embedding of length 1, or to nothing.
 
     kind: what a person calls it. is_pretrained: whether it was trained elsewhere, so that a build
-    stores only what it learned from the catalogue. limit: the most tokens of a text that it reads,
+    stores only what it learned from the catalog. limit: the most tokens of a text that it reads,
     None for no limit. table: (n_terms, d), the one vector of each token wherever it stands; None
     where the vectors come from the context.
     """
@@ -90,7 +90,7 @@ class TextEncoder(Protocol):
         ...
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
-        """What it learned from the catalogue, to be stored with a build; by name."""
+        """What it learned from the catalog, to be stored with a build; by name."""
         ...
 
 

@@ -77,7 +77,7 @@ class TokenEncoder:
         counts.data = (1 + np.log(counts.data)) * self.weights[counts.indices]
         embeddings = np.asarray(counts @ self.vectors, dtype=np.float32)
         norms = np.linalg.norm(embeddings, axis=1, keepdims=True)
-        # As in `encode`: of terms outside the catalogue's main directions only rounding is left.
+        # As in `encode`: of terms outside the catalog's main directions only rounding is left.
         shares = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)))
         return embeddings / np.where(norms > NEGLIGIBLE * shares, norms, np.float32(np.inf))
 
@@ -133,7 +133,7 @@ class TokenEncoder:
         shares = self.weights[rows[known]] * (1 + np.log(counts))
         vectors = vectors * shares[:, None]
         length = np.linalg.norm(vectors.sum(axis=0))
-        # A term outside the catalogue's main directions has a zero vector.
+        # A term outside the catalog's main directions has a zero vector.
         if length <= NEGLIGIBLE * np.linalg.norm(shares):
             return LabelledVectors([], vectors[:0])
         return LabelledVectors(labels, (vectors / length).astype(np.float32))

@@ -47,12 +47,12 @@ class Vocabulary:
         from scipy.sparse import csr_matrix
 
         numbers: dict[str, int] = {}
-        met = [[numbers.setdefault(term, len(numbers)) for term in terms] for terms in texts]
-        each = np.fromiter((number for text in met for number in text), np.int64)
+        known = [[numbers.setdefault(term, len(numbers)) for term in terms] for terms in texts]
+        each = np.fromiter((number for text in known for number in text), np.int64)
         rows = self.rows(numbers)[each]
-        of = np.repeat(np.arange(len(met)), [len(text) for text in met])[rows >= 0]
+        of = np.repeat(np.arange(len(known)), [len(text) for text in known])[rows >= 0]
         rows = rows[rows >= 0]
-        shape = len(met), len(self)
+        shape = len(known), len(self)
         return csr_matrix((np.ones(len(rows), np.float32), (of, rows)), shape=shape)
 
 

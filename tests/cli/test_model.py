@@ -11,11 +11,12 @@ from click.testing import CliRunner
 from qkvsearch.cli import group
 from qkvsearch.errors import QkvError
 from qkvsearch.texts.pretrained import fetch as models
+from qkvsearch.user_files import MODELS_VARIABLE
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    monkeypatch.setenv(models.ENVIRONMENT, str(tmp_path / "models"))
+    monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path / "models"))
 
     def call(*args, quiet=False):
         return CliRunner().invoke(group, [*(["-q"] if quiet else []), "model", *args])

@@ -29,7 +29,7 @@ except RuntimeError:
 from importlib import import_module
 for module in ("attention.block_kernel", "retrieval._kernels", "collaborative.solver"):
     import_module(f"qkvsearch.{module}")
-import_module("qkvsearch.attention.layers.packed")
+import_module("qkvsearch.attention.layers.packed_kernel")
 """
 # Numbers that compiled code has a part in: the solver's, the descent's, attention block by block.
 COMPUTED = """

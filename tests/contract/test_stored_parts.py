@@ -17,7 +17,7 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.collaborative.als import ImplicitALS
 from qkvsearch.collaborative.biased_mf import BiasedMF
-from qkvsearch.collaborative.factors import unit_rows
+from qkvsearch.labelled import unit_rows
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
 from qkvsearch.retrieval import late_interaction as late
 from qkvsearch.revision import add_items, remove_items

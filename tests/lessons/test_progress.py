@@ -11,7 +11,7 @@ from qkvsearch.lessons import LESSONS, progress
 
 @pytest.fixture(autouse=True)
 def data_home(tmp_path, monkeypatch):
-    monkeypatch.setattr(progress, "data_home", lambda: tmp_path / "data")
+    monkeypatch.setattr(progress, "data_folder", lambda: tmp_path / "data" / "qkvsearch")
     return tmp_path / "data"
 
 
@@ -71,6 +71,6 @@ def test_a_person_without_a_home_learns_all_the_same(monkeypatch):
     def homeless():
         raise RuntimeError("Could not determine home directory.")
 
-    monkeypatch.setattr(progress, "data_home", homeless)
+    monkeypatch.setattr(progress, "data_folder", homeless)
     assert progress.remember("masks") is False
     assert progress.done() == frozenset()

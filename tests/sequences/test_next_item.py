@@ -113,8 +113,8 @@ class TestModel:
     [
         (np.ones((2, 2)), "takes Interactions, not ndarray"),
         (Interactions.from_columns(["a", "a"], [1, 2]), "have no times"),
-        (Interactions.from_columns(["a", "b"], [1, 2], times=[1, 2]), "no user has met two"),
-        (Interactions.from_columns([], [], times=[]), "no user has met two"),
+        (Interactions.from_columns(["a", "b"], [1, 2], times=[1, 2]), "no user has two"),
+        (Interactions.from_columns([], [], times=[]), "no user has two"),
     ],
 )
 def test_what_cannot_be_fitted_says_why(log, message):

@@ -11,8 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from qkvsearch import user_files
 from qkvsearch.errors import QkvError
 from qkvsearch.texts.pretrained import fetch as models
+from qkvsearch.user_files import MODELS_VARIABLE
 
 KNOWN = dict(models.MINILM_SUMS)
 FILES = {name: f"what {name} holds".encode() for name in models.MINILM_SUMS}
@@ -23,7 +25,7 @@ def home(tmp_path, monkeypatch):
     """A models' folder of our own, and small files whose sums are the known ones."""
     sums = {name: hashlib.sha256(content).hexdigest() for name, content in FILES.items()}
     monkeypatch.setattr(models, "MINILM_SUMS", sums)
-    monkeypatch.setenv(models.ENVIRONMENT, str(tmp_path / "home"))
+    monkeypatch.setenv(MODELS_VARIABLE, str(tmp_path / "home"))
     return tmp_path / "home"
 
 
@@ -170,11 +172,11 @@ def test_without_pip_the_message_says_what_to_run(home, monkeypatch):
 
 
 def test_the_folder_is_where_the_environment_says(monkeypatch, tmp_path):
-    assert models.models_folder() == tmp_path / "home"
-    monkeypatch.delenv(models.ENVIRONMENT)
+    assert user_files.models_folder() == tmp_path / "home"
+    monkeypatch.delenv(MODELS_VARIABLE)
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    monkeypatch.setattr(models.sys, "platform", "linux")
-    assert models.models_folder() == tmp_path / "data" / "qkvsearch" / "models"
+    monkeypatch.setattr(user_files.sys, "platform", "linux")
+    assert user_files.models_folder() == tmp_path / "data" / "qkvsearch" / "models"
 
 
 def test_a_model_of_another_name_is_unknown():

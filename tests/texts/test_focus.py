@@ -93,7 +93,7 @@ def test_an_encoder_without_layers_attends_without_parameters_and_says_so(plain)
     expected = self_attend(plain.sequence(text), "causal").weights
     np.testing.assert_array_equal(attend(plain, text, "causal").weights, expected)
     for place in ({"layer": 0}, {"head": 0}):
-        with pytest.raises(QkvError, match=r"encoder here is corpus.*--encoder minilm"):
+        with pytest.raises(QkvError, match=r"encoder here is corpus.*`encoder` minilm"):
             attend(plain, text, **place)
     with pytest.raises(QkvError, match="corpus"):
         read(plain, text).heads()
@@ -142,16 +142,16 @@ def test_any_text_is_read_with_rows_that_add_up(tiny, parts, mask):
 def test_focus_finds_the_head_that_looks_most(tiny):
     reading = read(tiny, TEXT)
     weights, found = reading.word_weights(), focus(reading, "SEASON")
-    assert {look.key for look in found.looks} == {"deep", "redder", "sea"}  # didn't: a stop word
-    assert [look.weight for look in found.looks] == sorted(
-        (look.weight for look in found.looks), reverse=True
+    assert {look.key for look in found.attended} == {"deep", "redder", "sea"}  # didn't: a stop word
+    assert [look.weight for look in found.attended] == sorted(
+        (look.weight for look in found.attended), reverse=True
     )
-    for look in found.looks:
+    for look in found.attended:
         j = WORDS.index(look.key)
         assert look.weight == pytest.approx(weights[:, :, 2, j].max(), rel=1e-6)
         assert look.weight == weights[look.layer, look.head, 2, j]
         assert TOKENS[look.key_position] == look.key[:3] or TOKENS[look.key_position] == look.key
-    assert found.shown == found.looks[0]
+    assert found.shown == found.attended[0]
     np.testing.assert_array_equal(found.row, weights[found.shown.layer, found.shown.head, 2])
     assert (found.map.layer, found.map.head) == (found.shown.layer, found.shown.head)
 
@@ -161,7 +161,7 @@ def test_focus_at_a_word_and_in_some_heads_only(tiny):
     weights = reading.word_weights()
     assert focus(reading, "deep", "didn't").shown.key == "didn't"
     assert focus(reading, "deep", "[CLS]").shown.key == "[CLS]"
-    assert {look.layer for look in focus(reading, "deep", layer=1).looks} == {1}
+    assert {look.layer for look in focus(reading, "deep", layer=1).attended} == {1}
     one = focus(reading, "deep", "sea", layer=0, head=2).shown
     assert (one.layer, one.head, one.weight) == (0, 2, weights[0, 2, 1, 5])
 
@@ -169,7 +169,7 @@ def test_focus_at_a_word_and_in_some_heads_only(tiny):
 def test_focus_without_layers_is_a_row_of_the_map(plain):
     reading = read(plain, "guitar bass fish")
     found = focus(reading, "bass")
-    assert {look.key: look.weight for look in found.looks} == {
+    assert {look.key: look.weight for look in found.attended} == {
         "guitar": reading.map().weights[1, 0],
         "fish": reading.map().weights[1, 2],
     }

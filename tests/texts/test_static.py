@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from qkvsearch import errors
 from qkvsearch.errors import QkvError
 from qkvsearch.texts.pretrained import static
 from qkvsearch.texts.pretrained import subwords as _subwords
@@ -132,7 +133,7 @@ def test_without_a_library_the_extra_is_named(files, monkeypatch):
     def missing(name):
         raise ImportError(name)
 
-    monkeypatch.setattr(_subwords, "import_module", missing)
+    monkeypatch.setattr(errors, "import_module", missing)
     with pytest.raises(QkvError, match=r"needs safetensors: pip install 'qkvsearch\[encoders\]'"):
         static.read_table(files[0])
     with pytest.raises(QkvError, match="needs tokenizers: "):

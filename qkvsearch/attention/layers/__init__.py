@@ -7,7 +7,6 @@ from qkvsearch.attention.layers.initializers import (
     kaiming_uniform,
     xavier_normal,
     xavier_uniform,
-    zeros,
 )
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention
 from qkvsearch.attention.layers.positions import LearnedPositions, sinusoidal_positions
@@ -40,5 +39,4 @@ __all__ = [
     "state",
     "xavier_normal",
     "xavier_uniform",
-    "zeros",
 ]

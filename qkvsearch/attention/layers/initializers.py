@@ -18,17 +18,6 @@ Rng = np.random.Generator | int
 Initializer = Callable[[Shape, Rng], Array]
 
 
-def zeros(shape: Shape, rng: Rng = 0) -> Array:
-    """Zeros, at no cost: for weights about to be loaded.
-
-    Any shape.
-
-    >>> zeros((1, 2))
-    array([[0., 0.]])
-    """
-    return np.zeros(shape)
-
-
 def gaussian(shape: Shape, rng: Rng, deviation: float = 0.02) -> Array:
     """Normal, of a deviation that does not depend on the shape.
 

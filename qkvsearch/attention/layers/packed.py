@@ -220,7 +220,7 @@ def _project(linear: Linear, x: Array, room: Array) -> Array:
     return room
 
 
-# --- what lies between the products, in NumPy: as `_passes`, which is compiled ---
+# --- what lies between the products, in NumPy: as `packed_kernel`, which is compiled ---
 
 
 def _add_gelu(x: Array, bias: Array) -> None:
@@ -248,6 +248,6 @@ PLAIN: Any = SimpleNamespace(add_gelu=_add_gelu, softmax_rows=_softmax_rows, add
 
 
 def _compiled_passes() -> Any:
-    from qkvsearch.attention.layers import _passes
+    from qkvsearch.attention.layers import packed_kernel
 
-    return _passes
+    return packed_kernel

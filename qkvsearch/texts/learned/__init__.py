@@ -1,1 +1,1 @@
-"""Encoders learned from the catalogue's own texts."""
+"""Encoders learned from the catalog's own texts."""

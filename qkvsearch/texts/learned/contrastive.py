@@ -1,4 +1,4 @@
-"""An encoder trained on the catalogue: what two columns say of one item should be near."""
+"""An encoder trained on the catalog: what two columns say of one item should be near."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class ContrastiveEncoder(TransformerMixin, BaseEstimator):
     How long to train is measured without a share `held_out` of the items, by how well each of their
     columns finds the item by its other columns. If no epoch, of at most `epochs`, finds them better
     than the start does, or the items are too few to tell, vectors and weights stay those of `init`.
-    Where nothing is held out, all `epochs` are trained. Of a larger catalogue a random sample of
+    Where nothing is held out, all `epochs` are trained. Of a larger catalog a random sample of
     `max_items` is trained on, and the words that they have.
 
     Fitted: `encoder_`, a `TokenEncoder`; `embeddings_` (n_items, d) float32, rows of length 1;

@@ -1,4 +1,4 @@
-"""An encoder learned from the catalogue's own texts: latent semantic analysis."""
+"""An encoder learned from the catalog's own texts: latent semantic analysis."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_is_fitted
@@ -19,7 +20,7 @@ from qkvsearch.threads import one_blas_thread
 
 
 class CorpusEncoder(TransformerMixin, BaseEstimator):
-    """Term vectors from a truncated SVD of the catalogue's tf-idf matrix (Deerwester et al. 1990).
+    """Term vectors from a truncated SVD of the catalog's tf-idf matrix (Deerwester et al. 1990).
 
     Fitted: `encoder_` (a `TokenEncoder`), `embeddings_` (n_texts, d) float32, rows of length 1.
 
@@ -34,13 +35,9 @@ class CorpusEncoder(TransformerMixin, BaseEstimator):
 
     def fit(self, texts: Iterable[str], y: Any = None) -> CorpusEncoder:
         vocabulary, counts = count_terms(texts, Analyzer().terms)
-        n_texts, n_terms = counts.shape
-        document_frequency = np.bincount(counts.indices, minlength=n_terms)
-        weights = (np.log((1 + n_texts) / (1 + document_frequency)) + 1).astype(np.float32)
-        counts.data = (1 + np.log(counts.data)) * weights[counts.indices]
-        tf_idf = normalize(counts)
-
-        n_components = min(self.n_components, n_texts, n_terms)
+        weighting = TfidfTransformer(sublinear_tf=True)
+        tf_idf = weighting.fit_transform(counts)
+        n_components = min(self.n_components, *tf_idf.shape)
         # One BLAS thread: the bits must not depend on how many there are, and more are slower here.
         with one_blas_thread():
             _, strengths, directions = randomized_svd(
@@ -52,7 +49,7 @@ class CorpusEncoder(TransformerMixin, BaseEstimator):
         embeddings = tf_idf @ vectors
         embeddings[np.linalg.norm(embeddings, axis=1) < NEGLIGIBLE] = 0
         self.embeddings_ = normalize(embeddings).astype(np.float32)
-        self.encoder_ = TokenEncoder(vocabulary, vectors, weights)
+        self.encoder_ = TokenEncoder(vocabulary, vectors, weighting.idf_.astype(np.float32))
         return self
 
     def transform(self, texts: Iterable[str]) -> np.ndarray:

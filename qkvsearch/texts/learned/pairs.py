@@ -79,12 +79,10 @@ class Training:
 
     def dropped(self, rows: Array, shares: Array) -> tuple[Array, Array]:
         """Padded texts (n, L) without some of their terms, but never without all."""
-        chances = np.where(shares > 0, self.rng.random(shares.shape), 2)
-        order = np.argsort(chances, axis=1)[:, :MOST_TERMS]
-        rows, shares, chances = (
-            np.take_along_axis(x, order, axis=1) for x in (rows, shares, chances)
-        )
-        goes = chances >= 1 - self.dropout
+        draws = np.where(shares > 0, self.rng.random(shares.shape), 2)
+        order = np.argsort(draws, axis=1)[:, :MOST_TERMS]
+        rows, shares, draws = (np.take_along_axis(x, order, axis=1) for x in (rows, shares, draws))
+        goes = draws >= 1 - self.dropout
         goes[:, 0] = False
         return rows, np.where(goes, 0, shares)
 

@@ -1,4 +1,4 @@
-"""An encoder learned from which words the catalogue uses together: positive PMI and an SVD."""
+"""An encoder learned from which words the catalog uses together: positive PMI and an SVD."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 class CooccurrenceEncoder(TransformerMixin, BaseEstimator):
     """Term vectors from an SVD of the positive pointwise mutual information between terms, which
-    is how much more often two stand in one text than chance would have it.
+    is how much more often two stand in one text than if they were independent.
 
     A text counts 1/n for each pair of its n terms, so that long ones do not decide alone; context
     frequencies are smoothed by the power .75 (Levy, Goldberg & Dagan 2015, sections 2.1 and 3.1).

@@ -14,8 +14,8 @@ from qkvsearch.attention.layers.basic import Embedding, FeedForward, LayerNorm, 
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention
 from qkvsearch.attention.layers.positions import LearnedPositions
 from qkvsearch.attention.layers.transformer import Encoder, EncoderLayer
-from qkvsearch.errors import QkvError
-from qkvsearch.texts.pretrained.subwords import need
+from qkvsearch.errors import QkvError, need
+from qkvsearch.texts.pretrained.subwords import ENCODERS
 
 CONFIG = "config.json"
 TENSORS = "model.safetensors"
@@ -180,7 +180,7 @@ def _layer(config: Config, tensors: Tensors, i: int) -> EncoderLayer:
 
 
 def _open_tensors(path: Path) -> Any:
-    safetensors = need("safetensors")
+    safetensors = need("safetensors", *ENCODERS)
     if not path.is_file():
         raise QkvError(f"{path}: no such file; an encoder's folder has one")
     try:
@@ -213,7 +213,7 @@ def _limit(path: Path, n_positions: int) -> int:
 
 
 def _tokenizer(path: Path, limit: int, n_words: int) -> Any:
-    tokenizers = need("tokenizers")
+    tokenizers = need("tokenizers", *ENCODERS)
     if not path.is_file():
         raise QkvError(f"{path}: no such file; an encoder's folder has one")
     try:

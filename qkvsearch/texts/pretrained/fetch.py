@@ -1,4 +1,4 @@
-"""Pretrained models on this machine: where they live, which are here, how one is fetched."""
+"""Pretrained models on this machine: which are here, and how one is fetched."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from typing import IO, TextIO
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.files import folder_beside
 from qkvsearch.texts.pretrained import static
+from qkvsearch.user_files import models_folder
 
-ENVIRONMENT = "QKVSEARCH_MODELS"
 CHUNK = 1 << 20
 
 
@@ -68,22 +68,6 @@ MINILM_SUMS = {
     "sentence_bert_config.json": "fc1993fde0a95c24ec6c022539d41cf6e2f7c9721e5415d6fb6897472a9cd4b7",
     "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
 }
-
-
-def models_folder() -> Path:
-    """Where fetched models live: `QKVSEARCH_MODELS`, or a folder among the user's data."""
-    if named := os.environ.get(ENVIRONMENT):
-        return Path(named)
-    return data_home() / "qkvsearch" / "models"
-
-
-def data_home() -> Path:
-    """Where programs keep what is the user's own, by the system's custom."""
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Application Support"
-    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share")
 
 
 def find(name: str) -> Path | None:

@@ -10,11 +10,17 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import QkvError, need
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.progress import Progress
 from qkvsearch.texts.encoded_text import EncodedText, without_layers
-from qkvsearch.texts.pretrained.subwords import is_blank, join_pieces, need, sum_rows, whole
+from qkvsearch.texts.pretrained.subwords import (
+    ENCODERS,
+    is_blank,
+    join_pieces,
+    sum_rows,
+    whole,
+)
 from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts, at_most
 
 if TYPE_CHECKING:
@@ -56,7 +62,7 @@ class StaticEncoder:
         return self.vectors
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
-        """weights: how much each token counts in the catalogue; the table is not stored again."""
+        """weights: how much each token counts in the catalog; the table is not stored again."""
         return {} if self.weights is None else {"weights": np.asarray(self.weights)}
 
     @classmethod
@@ -148,7 +154,7 @@ class StaticEncoder:
         return EncodedTexts(self.encode_many(texts, progress), np.zeros(0, np.int64))
 
     def idf(self, texts: Sequence[str]) -> np.ndarray:
-        """Weights from a catalogue, float32 (n_tokens,): ln((1 + N) / (1 + n)) + 1, with n of its N
+        """Weights from a catalog, float32 (n_tokens,): ln((1 + N) / (1 + n)) + 1, with n of its N
         texts having the token. Manning, Raghavan and Schütze 2008, section 6.2.1, smoothed.
         """
         having = np.zeros(len(self.vectors), dtype=np.int64)
@@ -207,7 +213,7 @@ def find_package() -> Path | None:
 
 def read_table(path: Path) -> np.ndarray:
     """The vectors (n_tokens, d) of a safetensors file, as float32."""
-    safetensors = need("safetensors")
+    safetensors = need("safetensors", *ENCODERS)
     try:
         with safetensors.safe_open(str(path), framework="numpy") as file:
             if TENSOR not in file.keys():  # noqa: SIM118  (the file is no dictionary)
@@ -222,7 +228,7 @@ def read_table(path: Path) -> np.ndarray:
 
 def read_tokenizer(path: Path) -> Any:
     """A `tokenizers.Tokenizer` that neither cuts nor pads."""
-    tokenizers = need("tokenizers")
+    tokenizers = need("tokenizers", *ENCODERS)
     try:
         tokenizer = tokenizers.Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises nothing narrower

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from importlib import import_module
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
-from qkvsearch.errors import QkvError
 from qkvsearch.texts.analysis import CJK, MARKS
 
+# For `errors.need`: the extra that has the libraries of the pretrained encoders.
+ENCODERS = ("encoders", "a pretrained encoder")
 # A CJK character is a word: a run of them has no spaces to divide it.
 LETTER = rf"(?:(?![{CJK}_])[\w{MARKS}\u0300-\u036f])"
 WORDS = re.compile(rf"[{CJK}]|{LETTER}+(?:['’]{LETTER}+)*")
@@ -22,17 +21,6 @@ VISIBLE = re.compile(
 )
 # Where a piece of spaces stands.
 UNPLACED = -1
-
-
-def need(library: str) -> Any:
-    """A library of the extra `encoders`. Raises `QkvError` that says how to install it."""
-    try:
-        return import_module(library)
-    except ImportError:
-        name = library.partition(".")[0]
-        raise QkvError(
-            f"a pretrained encoder needs {name}: pip install 'qkvsearch[encoders]'"
-        ) from None
 
 
 def is_blank(text: str) -> bool:

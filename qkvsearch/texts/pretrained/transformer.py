@@ -71,7 +71,7 @@ class TransformerEncoder:
     table: ClassVar[np.ndarray | None] = None
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
-        """Nothing: it learns nothing from the catalogue."""
+        """Nothing: it learns nothing from the catalog."""
         return {}
 
     @classmethod

@@ -13,7 +13,7 @@ from qkvsearch.lessons import Given, language, progress
 @pytest.fixture(autouse=True)
 def a_place_of_their_own(tmp_path, monkeypatch):
     """Progress is kept beside the test, and the language is English unless a test says so."""
-    monkeypatch.setattr(progress, "data_home", lambda: tmp_path / "data")
+    monkeypatch.setattr(progress, "data_folder", lambda: tmp_path / "data" / "qkvsearch")
     for name in ("LANGUAGE", "LC_ALL", "LC_MESSAGES", "LANG"):
         monkeypatch.delenv(name, raising=False)
 
