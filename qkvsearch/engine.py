@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from qkvsearch.answers.all_users import AllUsers, similar_users
 from qkvsearch.answers.arguments import check, check_model
 from qkvsearch.answers.batch import BatchRecommendations
 from qkvsearch.answers.candidates import as_list, candidates, ranked
@@ -17,6 +16,7 @@ from qkvsearch.answers.reasons import with_facts, with_reasons
 from qkvsearch.answers.recommend import Recommender
 from qkvsearch.answers.search import TextSearch
 from qkvsearch.answers.similar import Neighbours
+from qkvsearch.answers.similar_users import similar_users
 from qkvsearch.data.ids import Id, id_text
 from qkvsearch.errors import QkvError
 from qkvsearch.progress import Progress
@@ -184,11 +184,12 @@ class Engine:
         there are, and how many an interrupted run, which the same call goes on with, had done.
         Raises `QkvError` for an argument that cannot be used.
         """
-        users = AllUsers(self._recommender())
+        recommender = self._recommender()
         mask = candidates(self.tables, self.n_items, where, only=only)
-        batch = BatchRecommendations(users, k, mask, seen, recent, damping, model)
+        batch = BatchRecommendations(recommender, k, mask, seen, recent, damping, model)
         state = f"{self.snapshot.folder.name} {self.tables.n_recorded()}"
-        return len(users), batch.write(Path(path), format, state, progress)
+        done = batch.write(Path(path), format, state, progress)
+        return len(recommender.histories), done
 
     def similar_users(
         self,
