@@ -10,13 +10,12 @@ from qkvsearch.answers.arguments import check, check_model
 from qkvsearch.answers.batch import BatchRecommendations
 from qkvsearch.answers.candidates import as_list, candidates, ranked
 from qkvsearch.answers.diversity import diverse, pool_size
-from qkvsearch.answers.facts import ItemRows, UserRows, build_facts
+from qkvsearch.answers.facts import ItemRows, UserRows, build_facts, verified
 from qkvsearch.answers.histories import Histories
 from qkvsearch.answers.reasons import with_facts, with_reasons
 from qkvsearch.answers.recommend import Recommender
 from qkvsearch.answers.search import TextSearch
-from qkvsearch.answers.similar import Neighbours
-from qkvsearch.answers.similar_users import similar_users
+from qkvsearch.answers.similar import Neighbours, similar_users
 from qkvsearch.data.ids import Id, id_text
 from qkvsearch.errors import QkvError
 from qkvsearch.progress import Progress
@@ -355,9 +354,12 @@ class Engine:
         learn_tastes(self.workspace.path, tuned, progress)
         self._reopen()
 
-    def info(self) -> dict[str, Any]:
-        """What was built, when, and from what."""
-        return {"workspace": str(self.workspace.path), **build_facts(self.snapshot)}
+    def info(self, *, verify: bool = False) -> dict[str, Any]:
+        """What was built, when, and from what. With `verify` every file is compared with its
+        checksum; raises `WorkspaceError` where one is damaged.
+        """
+        facts = {"workspace": str(self.workspace.path), **build_facts(self.snapshot)}
+        return {**facts, "checksums": verified(self.snapshot)} if verify else facts
 
     def _recommender(self) -> Recommender:
         """Raises `WorkspaceError` where nobody's interactions were given."""
