@@ -17,7 +17,6 @@ from qkvsearch.answers.recommend import Recommender
 from qkvsearch.answers.search import TextSearch
 from qkvsearch.answers.similar import Neighbours, similar_users
 from qkvsearch.data.ids import Id, id_text
-from qkvsearch.errors import QkvError
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import Head, Ranking
 from qkvsearch.stored import StoredModels
@@ -71,9 +70,7 @@ class Engine:
 
     @property
     def items(self) -> ItemRows:
-        """The catalogue: `engine.items["m042"]` is a row by column, `engine.items.to_frame()` all
-        of them; iterating gives ids.
-        """
+        """The catalogue: `items["m042"]` is a row by column, `items.to_frame()` all of them."""
         return ItemRows(self.tables)
 
     @property
@@ -107,22 +104,18 @@ class Engine:
         """
 
         def preferences() -> Head | None:
-            people = self._recommender()
-            return people.head(people.histories.of(user))
+            recommender = self._recommender()
+            return recommender.head(recommender.histories.of(user))
 
         names = None if heads is None else as_list(heads)
         mask = candidates(self.tables, self.n_items, where)
         personal = None if user is None else preferences
         fused = self.texts.fused(query, names, fusion, personal, mask)
         ranking = ranked(fused, self.tables.names, k, temperature, mask)
-        if explain:
-            found = [self.texts.matches(query, int(position)) for position in ranking.positions]
-            ranking = ranking.annotated(matches=found)
-        return ranking
+        return self.texts.with_matches(ranking, query) if explain else ranking
 
     def head(self, name: str, query: str) -> Head | None:
-        """One head's scores and their parts; None where it knows no word of the query. Raises
-        `QkvError` where its encoder is no longer installed."""
+        """One head's scores; None where it knows no word. Raises `QkvError` without its encoder."""
         return self.texts.head(name, query)
 
     def recommend(
@@ -154,11 +147,11 @@ class Engine:
         """
         check(k=k, temperature=temperature, damping=damping, diversity=diversity)
         check_model(model, recent)
-        people = self._recommender()
-        history = people.histories.of(user, as_list(likes), recent)
+        recommender = self._recommender()
+        history = recommender.histories.of(user, as_list(likes), recent)
         known = () if seen else history.positions
         mask = candidates(self.tables, self.n_items, where, known, only)
-        head = people.head(history, model, damping)
+        head = recommender.head(history, model, damping)
         pool = ranked(head, self.tables.names, pool_size(k, diversity), temperature, mask)
         ranking = diverse(pool, self.models, diversity, k)
         if explain:
@@ -199,9 +192,8 @@ class Engine:
         explain: bool = False,
         progress: Progress | None = None,
     ) -> Ranking:
-        """Users of the most similar preferences, by the cosine of their embeddings, every one
-        solved now; `shared` is how many items both interacted with, `because` what each of the
-        user's own adds.
+        """Users by the cosine of their embeddings, every one solved now; `shared` is how many
+        items both interacted with, `because` what each of the user's own adds.
         """
         check(k=k, temperature=temperature)
         return similar_users(self._recommender(), user, k, temperature, explain, progress)
@@ -237,10 +229,7 @@ class Engine:
         built again. Raises `UnknownIdError` for an item that is not in the catalogue, `QkvError`
         for a rating outside the scale.
         """
-        people = self._recommender()
-        if not id_text(user):
-            raise QkvError("a user needs an id")
-        people.histories.check_rating(rating)
+        self._recommender().histories.check_record(user, rating)
         ids, titles = self.tables.names([self.tables.item_position(item)])
         self.workspace.record(id_text(user), id_text(ids[0]), rating)
         return ids[0], titles[0]

@@ -78,8 +78,10 @@ class Histories:
         history = self.models.history(row)
         return history.then(history.recorded_later(recorded), self.models.rating_scale)
 
-    def check_rating(self, rating: float | None) -> None:
-        """Raise `QkvError` for a rating that is not on the scale of the log's."""
+    def check_record(self, user: Any, rating: float | None) -> None:
+        """Raise `QkvError` for a user without an id, and a rating outside the log's scale."""
+        if not id_text(user):
+            raise QkvError("a user needs an id")
         scale = self.models.rating_scale
         if rating is not None and scale is None:
             raise QkvError("the interactions here have no ratings: leave the rating out")
