@@ -6,19 +6,17 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from qkvsearch.answers.all_users import AllUsers, similar_users
 from qkvsearch.answers.arguments import check, check_model
 from qkvsearch.answers.batch import BatchRecommendations
 from qkvsearch.answers.candidates import as_list, candidates, ranked
 from qkvsearch.answers.diversity import diverse, pool_size
-from qkvsearch.answers.facts import ItemRows, UserRows, build_facts
+from qkvsearch.answers.facts import ItemRows, UserRows, build_facts, verified
 from qkvsearch.answers.histories import Histories
 from qkvsearch.answers.reasons import with_facts, with_reasons
 from qkvsearch.answers.recommend import Recommender
 from qkvsearch.answers.search import TextSearch
-from qkvsearch.answers.similar import Neighbours
+from qkvsearch.answers.similar import Neighbours, similar_users
 from qkvsearch.data.ids import Id, id_text
-from qkvsearch.errors import QkvError
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import Head, Ranking
 from qkvsearch.stored import StoredModels
@@ -71,9 +69,7 @@ class Engine:
 
     @property
     def items(self) -> ItemRows:
-        """The catalogue: `engine.items["m042"]` is a row by column, `engine.items.to_frame()` all
-        of them; iterating gives ids.
-        """
+        """The catalogue: `items["m042"]` is a row by column, `items.to_frame()` all of them."""
         return ItemRows(self.tables)
 
     @property
@@ -107,22 +103,18 @@ class Engine:
         """
 
         def preferences() -> Head | None:
-            people = self._recommender()
-            return people.head(people.histories.of(user))
+            recommender = self._recommender()
+            return recommender.head(recommender.histories.of(user))
 
         names = None if heads is None else as_list(heads)
         mask = candidates(self.tables, self.n_items, where)
         personal = None if user is None else preferences
         fused = self.texts.fused(query, names, fusion, personal, mask)
         ranking = ranked(fused, self.tables.names, k, temperature, mask)
-        if explain:
-            found = [self.texts.matches(query, int(position)) for position in ranking.positions]
-            ranking = ranking.annotated(matches=found)
-        return ranking
+        return self.texts.with_matches(ranking, query) if explain else ranking
 
     def head(self, name: str, query: str) -> Head | None:
-        """One head's scores and their parts; None where it knows no word of the query. Raises
-        `QkvError` where its encoder is no longer installed."""
+        """One head's scores; None where it knows no word. Raises `QkvError` without its encoder."""
         return self.texts.head(name, query)
 
     def recommend(
@@ -154,11 +146,11 @@ class Engine:
         """
         check(k=k, temperature=temperature, damping=damping, diversity=diversity)
         check_model(model, recent)
-        people = self._recommender()
-        history = people.histories.of(user, as_list(likes), recent)
+        recommender = self._recommender()
+        history = recommender.histories.of(user, as_list(likes), recent)
         known = () if seen else history.positions
         mask = candidates(self.tables, self.n_items, where, known, only)
-        head = people.head(history, model, damping)
+        head = recommender.head(history, model, damping)
         pool = ranked(head, self.tables.names, pool_size(k, diversity), temperature, mask)
         ranking = diverse(pool, self.models, diversity, k)
         if explain:
@@ -183,11 +175,12 @@ class Engine:
         there are, and how many an interrupted run, which the same call goes on with, had done.
         Raises `QkvError` for an argument that cannot be used.
         """
-        users = AllUsers(self._recommender())
+        recommender = self._recommender()
         mask = candidates(self.tables, self.n_items, where, only=only)
-        batch = BatchRecommendations(users, k, mask, seen, recent, damping, model)
+        batch = BatchRecommendations(recommender, k, mask, seen, recent, damping, model)
         state = f"{self.snapshot.folder.name} {self.tables.records.count()}"
-        return len(users), batch.write(Path(path), format, state, progress)
+        done = batch.write(Path(path), format, state, progress)
+        return len(recommender.histories), done
 
     def similar_users(
         self,
@@ -198,9 +191,8 @@ class Engine:
         explain: bool = False,
         progress: Progress | None = None,
     ) -> Ranking:
-        """Users of the most similar preferences, by the cosine of their embeddings, every one
-        solved now; `shared` is how many items both interacted with, `because` what each of the
-        user's own adds.
+        """Users by the cosine of their embeddings, every one solved now; `shared` is how many
+        items both interacted with, `because` what each of the user's own adds.
         """
         check(k=k, temperature=temperature)
         return similar_users(self._recommender(), user, k, temperature, explain, progress)
@@ -236,10 +228,7 @@ class Engine:
         built again. Raises `UnknownIdError` for an item that is not in the catalogue, `QkvError`
         for a rating outside the scale.
         """
-        people = self._recommender()
-        if not id_text(user):
-            raise QkvError("a user needs an id")
-        people.histories.check_rating(rating)
+        self._recommender().histories.check_record(user, rating)
         ids, titles = self.tables.names([self.tables.item_position(item)])
         self.workspace.record(id_text(user), id_text(ids[0]), rating)
         return ids[0], titles[0]
@@ -353,9 +342,12 @@ class Engine:
         learn_preferences(self.workspace.path, tuned, progress)
         self._reopen()
 
-    def info(self) -> dict[str, Any]:
-        """What was built, when, and from what."""
-        return {"workspace": str(self.workspace.path), **build_facts(self.snapshot)}
+    def info(self, *, verify: bool = False) -> dict[str, Any]:
+        """What was built, when, and from what. With `verify` every file is compared with its
+        checksum; raises `WorkspaceError` where one is damaged.
+        """
+        facts = {"workspace": str(self.workspace.path), **build_facts(self.snapshot)}
+        return {**facts, "checksums": verified(self.snapshot)} if verify else facts
 
     def _recommender(self) -> Recommender:
         """Raises `WorkspaceError` where nobody's interactions were given."""

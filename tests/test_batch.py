@@ -18,8 +18,8 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.answers import all_users as users
 from qkvsearch.answers import batch
+from qkvsearch.answers import histories as users
 from qkvsearch.answers.export import Export
 from qkvsearch.errors import QkvError
 
@@ -217,7 +217,7 @@ def test_every_file_is_on_disk_before_it_has_its_name(films, tmp_path, small_blo
 KILLED = """
 import os, pathlib, signal, sys
 import qkvsearch as qkv
-from qkvsearch.answers import all_users as users
+from qkvsearch.answers import histories as users
 
 users.BLOCK = 64
 path, file, fatal = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3])
@@ -258,7 +258,7 @@ def test_a_killed_run_goes_on_and_ends_with_the_same_file(
 def test_blocks_are_smaller_for_a_larger_k_and_those_of_others_are_not_used(
     films, tmp_path, monkeypatch
 ):
-    everyone = users.AllUsers(films._recommender())
+    everyone = films._recommender().histories
     assert everyone.blocks(10) == [(0, 400)]
     assert max((stop - start) * 1000 for start, stop in everyone.blocks(1000)) <= users.ROWS
     assert everyone.blocks(10**9)[-1] == (399, 400)

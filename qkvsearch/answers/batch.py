@@ -10,11 +10,11 @@ from pathlib import Path
 
 import numpy as np
 
-from qkvsearch.answers.all_users import AllUsers
 from qkvsearch.answers.arguments import TASTES, check, check_model
 from qkvsearch.answers.damping import log_popularity
 from qkvsearch.answers.export import Export, Table
 from qkvsearch.answers.next_item import in_order
+from qkvsearch.answers.recommend import Recommender
 from qkvsearch.collaborative.history import NO_TIMES, History
 from qkvsearch.errors import QkvError
 from qkvsearch.progress import Progress
@@ -30,7 +30,7 @@ class BatchRecommendations:
     `seen` items may be recommended again; `recent`, `damping` and `model` are those of `recommend`.
     """
 
-    users: AllUsers
+    recommender: Recommender
     k: int
     mask: np.ndarray
     seen: bool = False
@@ -41,7 +41,7 @@ class BatchRecommendations:
     def __post_init__(self) -> None:
         check(k=self.k, damping=self.damping)
         check_model(self.model, self.recent)
-        if self.recent is not None and TIMES not in self.users.recommender.models.snapshot:
+        if self.recent is not None and TIMES not in self.recommender.models.snapshot:
             raise QkvError(NO_TIMES)
         _ = self._items  # raises where there is no such model
 
@@ -51,11 +51,12 @@ class BatchRecommendations:
 
         state: which build and records these answers are of; parts of another state are not used.
         """
-        blocks = self.users.blocks(self.k)
+        users = self.recommender.histories
+        blocks = users.blocks(self.k)
         options = [self.model, self.k, self.seen, self.recent, self.damping]
         allowed = hashlib.sha256(np.packbits(self.mask).tobytes()).hexdigest()
-        tables = self.users.recommender.tables
-        integer = {"user": self.users.ids.integer, "id": tables.ids("items").integer}
+        tables = self.recommender.tables
+        integer = {"user": users.ids.integer, "id": tables.ids("items").integer}
         export = Export(
             path, form, integer, f"{state} {options} {blocks[:1]} {blocks[-1:]} {allowed}"
         )
@@ -66,7 +67,7 @@ class BatchRecommendations:
             else:
                 export.add(number, self._table(*self.best(start, stop)))
             if progress is not None:
-                progress("recommending", stop, len(self.users))
+                progress("recommending", stop, len(users))
         export.finish(len(blocks))
         return done
 
@@ -75,7 +76,7 @@ class BatchRecommendations:
 
         Users who like nothing have none, as in `recommend`.
         """
-        histories = [self.users.history(row, self.recent) for row in range(start, stop)]
+        histories = [self.recommender.histories.at(row, self.recent) for row in range(start, stop)]
         embeddings = self._embeddings(histories)
         queries = embeddings
         if self.damping:
@@ -89,15 +90,15 @@ class BatchRecommendations:
     def _embeddings(self, histories: list[History]) -> np.ndarray:
         """(n, d); zeros for who likes nothing, or nothing that the model knows."""
         if self.model == TASTES:
-            return self.users.embeddings(histories)
-        model = self.users.recommender.next_item
+            return self.recommender.embeddings(histories)
+        model = self.recommender.next_item
         with one_blas_thread():
             return np.asarray(model.fold_in_many([in_order(history) for history in histories]))
 
     @cached_property
     def _items(self) -> np.ndarray:
         """The item embeddings, (n_items, d). Raises `WorkspaceError` where there are none."""
-        recommender = self.users.recommender
+        recommender = self.recommender
         if self.model == TASTES:
             return recommender.factors.item_embeddings
         return np.asarray(recommender.next_item.items.weight)
@@ -107,7 +108,7 @@ class BatchRecommendations:
         """What comes next is never a cold item."""
         if self.model == TASTES:
             return self.mask
-        return np.asarray(self.mask & self.users.recommender.next_item.known)
+        return np.asarray(self.mask & self.recommender.next_item.known)
 
     @cached_property
     def _keys(self) -> np.ndarray:
@@ -116,7 +117,7 @@ class BatchRecommendations:
         """
         keys = self._items
         if self.damping:
-            popularity = log_popularity(self.users.recommender.models.item_counts)
+            popularity = log_popularity(self.recommender.models.item_counts)
             keys = np.column_stack([keys, popularity])
         return np.asarray(keys, dtype=np.float32)
 
@@ -138,9 +139,9 @@ class BatchRecommendations:
         self, users: np.ndarray, ranks: np.ndarray, items: np.ndarray, scores: np.ndarray
     ) -> Table:
         found, places = np.unique(items, return_inverse=True)
-        ids, titles = self.users.recommender.tables.names(found)
+        ids, titles = self.recommender.tables.names(found)
         return {
-            "user": [self.users.ids[row] for row in users.tolist()],
+            "user": [self.recommender.histories.ids[row] for row in users.tolist()],
             "rank": ranks.tolist(),
             "id": [ids[place] for place in places.tolist()],
             "title": [titles[place] for place in places.tolist()],

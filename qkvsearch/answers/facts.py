@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from qkvsearch.answers.histories import Histories
 from qkvsearch.data.ids import Id, Ids
+from qkvsearch.errors import WorkspaceError
 from qkvsearch.workspace import Snapshot, Tables
 
 if TYPE_CHECKING:
@@ -40,6 +41,13 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "format": facts["format"],
         "qkvsearch": facts["qkvsearch"],
     }
+
+
+def verified(snapshot: Snapshot) -> str:
+    """That every file is as it was written. Raises `WorkspaceError` where one is not."""
+    if damaged := snapshot.damaged_files():
+        raise WorkspaceError(f"{snapshot.folder}: damaged: {', '.join(damaged)}; build it again")
+    return "all files as written"
 
 
 class Rows(ABC):

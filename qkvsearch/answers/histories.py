@@ -13,6 +13,10 @@ from qkvsearch.errors import QkvError
 from qkvsearch.stored import StoredModels
 from qkvsearch.workspace import Tables
 
+# Histories and embeddings are held of at most 2,048 users at a time, but for the embeddings of
+# `similar_users`, and at most 200,000 rows of a table of what to recommend to them.
+BLOCK, ROWS = 2048, 200_000
+
 
 @dataclass(frozen=True)
 class Histories:
@@ -34,6 +38,14 @@ class Histories:
         """Numbers where all of them are whole numbers, else text."""
         newcomers = [user for user in self._recorded if user not in self._built]
         return Ids([*self._built.texts, *newcomers]) if newcomers else self._built
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def blocks(self, k: int = 1) -> list[tuple[int, int]]:
+        """First row and last + 1 of each, where a table has k rows for every user."""
+        size = min(BLOCK, max(1, ROWS // max(k, 1)))
+        return [(start, min(start + size, len(self))) for start in range(0, len(self), size)]
 
     def at(self, row: int, recent: int | None = None) -> History:
         """The history of the user in this row of `ids`."""
@@ -65,8 +77,10 @@ class Histories:
         history = self.models.history(row)
         return history.then(history.recorded_later(recorded), self.models.rating_scale)
 
-    def check_rating(self, rating: float | None) -> None:
-        """Raise `QkvError` for a rating that is not on the scale of the log's."""
+    def check_record(self, user: Any, rating: float | None) -> None:
+        """Raise `QkvError` for a user without an id, and a rating outside the log's scale."""
+        if not id_text(user):
+            raise QkvError("a user needs an id")
         scale = self.models.rating_scale
         if rating is not None and scale is None:
             raise QkvError("the interactions here have no ratings: leave the rating out")

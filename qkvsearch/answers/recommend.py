@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from qkvsearch.answers.arguments import TASTES
 from qkvsearch.answers.damping import damped, log_popularity
@@ -59,6 +62,16 @@ class Recommender:
     @cached_property
     def histories(self) -> Histories:
         return Histories(self.models, self.tables)
+
+    def embeddings(self, histories: Sequence[History]) -> np.ndarray:
+        """Of users with these histories, (n, d), float64, solved as exactly as a single one's."""
+        from scipy.sparse import csr_matrix
+
+        indptr = np.concatenate([[0], np.cumsum([len(history) for history in histories])])
+        confidences = np.concatenate([history.confidences for history in histories])
+        positions = np.concatenate([history.positions for history in histories])
+        shape = (len(histories), self.models.n_items)
+        return self.factors.fold_in_many(csr_matrix((confidences, positions, indptr), shape))
 
     def head(self, history: History, model: str = TASTES, damping: float = 0.0) -> Head | None:
         """Scores of all items by one of the two models, damped; None where the history holds

@@ -10,14 +10,14 @@ import numpy as np
 
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.labelled import LabelledVectors
-from qkvsearch.retrieval import Head, fuse, fuse_ranks
+from qkvsearch.retrieval import Head, Ranking, fuse, fuse_ranks
 from qkvsearch.retrieval.late_interaction import NAME as TOKENS
 from qkvsearch.retrieval.late_interaction import LateInteraction, joined, late_interaction, rerank
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import Analyzer, Token
 from qkvsearch.texts.encoders import SECOND_PASS
 from qkvsearch.texts.item_keys import item_pieces
-from qkvsearch.texts.matches import Matches, matching_words
+from qkvsearch.texts.matches import matching_words
 from qkvsearch.texts.text_encoder import EncodedQuery
 from qkvsearch.workspace import Tables
 
@@ -149,10 +149,14 @@ class TextSearch:
         """What is searched of an item, column by column."""
         return [self.tables.text(position, [column]) for column in self.columns]
 
-    def matches(self, query: str, position: int) -> Matches:
-        """The words of each searched column that the lexical head finds the query's in."""
+    def with_matches(self, ranking: Ranking, query: str) -> Ranking:
+        """Each hit with `matches`: the words of each searched column in which the lexical head
+        finds the query's.
+        """
         terms = {token.term for token in Analyzer().query_tokens(query)}
-        return matching_words(terms, dict(zip(self.columns, self.texts(position), strict=True)))
+        texts = (self.texts(int(position)) for position in ranking.positions)
+        found = [matching_words(terms, dict(zip(self.columns, of, strict=True))) for of in texts]
+        return ranking.annotated(matches=found)
 
     @property
     def columns(self) -> list[str]:

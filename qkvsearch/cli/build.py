@@ -61,7 +61,7 @@ def command(
     **names: Any,
 ) -> None:
     """Build a workspace from SOURCE: the folder of a MovieLens data set, `sample:videos`,
-    `sample:movies`, or a file of things or of who met them; or from --items and --interactions.
+    `sample:movies`, or a file of things or of interactions; or from --items and --interactions.
 
     Columns are guessed by their usual names where no option tells. The former build stays in use
     until the new one is complete.

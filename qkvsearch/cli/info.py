@@ -8,7 +8,6 @@ import click
 
 from qkvsearch.cli.context import settings
 from qkvsearch.cli.render import Output, output_options, to_table
-from qkvsearch.errors import WorkspaceError
 
 
 @click.command()
@@ -22,15 +21,7 @@ def command(verify: bool, output: Output) -> None:
       qkvsearch -w films info
       qkvsearch -w films info --verify --format json
     """
-    engine = settings().open(sample="movies")
-    facts = engine.info()
-    if verify:
-        damaged = engine.snapshot.damaged_files()
-        if damaged:
-            raise WorkspaceError(
-                f"{engine.snapshot.folder}: damaged: {', '.join(damaged)}; build it again"
-            )
-        facts["checksums"] = "all files as written"
+    facts = settings().open(sample="movies").info(verify=verify)
     output.write([facts], lambda: to_table([("", "left"), ("", "wrap")], _lines(facts)))
 
 

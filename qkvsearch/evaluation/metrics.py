@@ -154,16 +154,8 @@ def rmse(predicted: ArrayLike, actual: ArrayLike) -> float:
     >>> round(rmse([3, 5], [3, 1]), 4)
     2.8284
     """
-    return float(np.sqrt(np.mean(_errors(predicted, actual) ** 2)))
-
-
-def mae(predicted: ArrayLike, actual: ArrayLike) -> float:
-    """Mean absolute error Σ |r̂ − r| / n of ratings (n,).
-
-    >>> mae([3, 5], [3, 1])
-    2.0
-    """
-    return float(np.mean(np.abs(_errors(predicted, actual))))
+    errors = np.asarray(predicted, dtype=np.float64) - np.asarray(actual, dtype=np.float64)
+    return float(np.sqrt(np.mean(errors**2)))
 
 
 def _relevant(grades: Grades) -> set[Any]:
@@ -177,7 +169,3 @@ def _gain(grade: int) -> int:
 
 def _dcg(gains: Sequence[int]) -> float:
     return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, 1))
-
-
-def _errors(predicted: ArrayLike, actual: ArrayLike) -> np.ndarray:
-    return np.asarray(predicted, dtype=np.float64) - np.asarray(actual, dtype=np.float64)

@@ -11,9 +11,9 @@ import numpy as np
 from qkvsearch.labelled import LEVELS
 from qkvsearch.retrieval.topk import MOST_KEYS, Score, search_blocks, top_k
 
-# Up to so many queries a pass over the codes each beats turning them into float32 for BLAS.
+# For at most 2 queries, a pass over the codes for each beats turning them into float32 for BLAS.
 FEW = 2
-# Codes become float32 so many at a time, half a megabyte of 128 dimensions.
+# Codes become float32 1,024 at a time, half a megabyte of 128 dimensions.
 PIECE = 1024
 
 

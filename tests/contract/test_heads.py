@@ -50,8 +50,8 @@ def fused_by_rank(engine: Engine, query: str) -> Head | None:
 
 
 def personal(engine: Engine, query: str) -> Head | None:
-    """A search by someone whose taste is known."""
-    return engine.texts.fused(query, taste=lambda: collaborative(engine, HISTORIES[1]))
+    """A search by someone whose history is known."""
+    return engine.texts.fused(query, preferences=lambda: collaborative(engine, HISTORIES[1]))
 
 
 def fused_with_taste(engine: Engine, query: str) -> Head | None:
