@@ -13,6 +13,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+from qkvsearch.collaborative.feedback import confidences, rating_scale
 from scipy.sparse import csr_matrix
 from sklearn.metrics import roc_auc_score
 
@@ -21,7 +22,6 @@ from benchmarks.support.quality import mean_ndcg
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from qkvsearch.collaborative.cold_start import fit_text_map, placed
-from qkvsearch.collaborative.feedback import confidences, rating_scale
 from qkvsearch.data.movielens import read_movielens
 from qkvsearch.embeddings import ImplicitALS
 from qkvsearch.retrieval import top_k

@@ -17,6 +17,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
+from qkvsearch.collaborative.feedback import confidences, rating_scale
 from scipy.sparse import csr_matrix
 
 from benchmarks.support.public_data import (
@@ -33,7 +34,6 @@ from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from benchmarks.support.tables import SHARE
 from qkvsearch.collaborative import als as als_module
-from qkvsearch.collaborative.feedback import confidences, rating_scale
 from qkvsearch.data.samples import datasets_folder
 from qkvsearch.evaluation.metrics import rmse
 

@@ -12,14 +12,6 @@ from functools import partial
 from statistics import fmean, median
 from tempfile import TemporaryDirectory
 
-import qkvsearch as qkv
-from benchmarks.support.public_data import ted
-from benchmarks.support.results import Row
-from benchmarks.support.script import main
-from benchmarks.support.timing import timed
-from qkvsearch.data.ids import id_text
-from qkvsearch.evaluation.metrics import reciprocal_rank
-from qkvsearch.retrieval import fuse_known, top_k
 from qkvsearch.retrieval.late import (
     item_tokens,
     late_attention,
@@ -28,6 +20,15 @@ from qkvsearch.retrieval.late import (
     text_tokens,
     token_keys,
 )
+
+import qkvsearch as qkv
+from benchmarks.support.public_data import ted
+from benchmarks.support.results import Row
+from benchmarks.support.script import main
+from benchmarks.support.timing import timed
+from qkvsearch.data.ids import id_text
+from qkvsearch.evaluation.metrics import reciprocal_rank
+from qkvsearch.retrieval import fuse_known, top_k
 from qkvsearch.texts.encoders import CHOICES
 from qkvsearch.texts.pretrained.fetch import find
 
