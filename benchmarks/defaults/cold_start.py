@@ -13,7 +13,6 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from qkvsearch.collaborative.feedback import confidences, rating_scale
 from scipy.sparse import csr_matrix
 from sklearn.metrics import roc_auc_score
 
@@ -21,7 +20,8 @@ from benchmarks.support.public_data import data_folder
 from benchmarks.support.quality import mean_ndcg
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
-from qkvsearch.collaborative.cold_start import fit_text_map, placed
+from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
+from qkvsearch.collaborative.confidences import confidences, rating_scale
 from qkvsearch.data.movielens import read_movielens
 from qkvsearch.embeddings import ImplicitALS
 from qkvsearch.retrieval import top_k
@@ -46,7 +46,7 @@ def cold_items(name: str, encoder: str) -> list[Row]:
     embeddings = model.item_embeddings_
     text_map = fit_text_map(keys, embeddings)
     assert text_map is not None
-    everything = placed(embeddings, keys, text_map, new)
+    everything = place_cold_items(embeddings, keys, text_map, new)
     rated = np.flatnonzero(new & (np.bincount(test.items, minlength=len(new)) > 0))
     liked = test.matrix(test.ratings >= LIKED)[:, rated].astype(bool)
     users = model.factors_.fold_in_many(train.matrix(weights))

@@ -17,7 +17,6 @@ from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
-from qkvsearch.collaborative.feedback import confidences, rating_scale
 from scipy.sparse import csr_matrix
 
 from benchmarks.support.public_data import (
@@ -34,6 +33,7 @@ from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from benchmarks.support.tables import SHARE
 from qkvsearch.collaborative import als as als_module
+from qkvsearch.collaborative.confidences import confidences, rating_scale
 from qkvsearch.data.samples import datasets_folder
 from qkvsearch.evaluation.metrics import rmse
 

@@ -1,4 +1,4 @@
-"""From ratings to confidences: how the rule in `collaborative/feedback.py` was chosen.
+"""From ratings to confidences: how the rule in `collaborative/confidences.py` was chosen.
 
 Holds out a fifth of each set's ratings, five times over, and trains `ImplicitALS` on the others
 under each rule. NDCG@10 is for what was rated in the upper fifth of the scale; beside it stands the
