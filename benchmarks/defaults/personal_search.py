@@ -24,7 +24,7 @@ from benchmarks.support.script import main
 from qkvsearch.answers import search
 from qkvsearch.evaluation.metrics import reciprocal_rank
 
-IN_USE = search.TASTE_WEIGHT
+IN_USE = search.PREFERENCES_WEIGHT
 WEIGHTS = sorted({0.0, 0.05, 0.1, 0.2, IN_USE, 0.5})
 # At most this many tags of one person, or one keen tagger would be the benchmark.
 MOST_TAGS, K = 40, 10
@@ -61,7 +61,7 @@ def by_weight(first: int) -> list[Row]:
 def of_person(engine: qkv.Engine, user: int, tags: pd.DataFrame, weight: float) -> float:
     by_tag = list(tags.groupby("tag").movieId)[:MOST_TAGS]
     ask = partial(engine.search, k=K, user=user if weight else None)
-    with patch.object(search, "TASTE_WEIGHT", weight):
+    with patch.object(search, "PREFERENCES_WEIGHT", weight):
         return fmean(
             reciprocal_rank(
                 [str(hit.id) for hit in ask(str(tag))], dict.fromkeys(map(str, wanted), 1), K

@@ -12,15 +12,6 @@ from functools import partial
 from statistics import fmean, median
 from tempfile import TemporaryDirectory
 
-from qkvsearch.retrieval.late import (
-    item_tokens,
-    late_attention,
-    rerank,
-    table_of,
-    text_tokens,
-    token_keys,
-)
-
 import qkvsearch as qkv
 from benchmarks.support.public_data import ted
 from benchmarks.support.results import Row
@@ -29,6 +20,12 @@ from benchmarks.support.timing import timed
 from qkvsearch.data.ids import id_text
 from qkvsearch.evaluation.metrics import reciprocal_rank
 from qkvsearch.retrieval import fuse_known, top_k
+from qkvsearch.retrieval.late_interaction import (
+    item_tokens,
+    late_interaction,
+    rerank,
+    token_keys,
+)
 from qkvsearch.texts.encoders import CHOICES
 from qkvsearch.texts.pretrained.fetch import find
 
@@ -61,17 +58,17 @@ def of_tokens(engine: qkv.Engine, choice: str, head: str) -> list[Row]:
     encoder, names = models.encoder(head), models.head_weights
     fields = [[engine.tables.text(i, [column]) for i in range(len(ids))] for column in data.text]
     stored = item_tokens(encoder, fields)
-    keys = token_keys(stored, table_of(encoder))
+    keys = token_keys(stored, encoder.table)
     if keys is None:
         return []
     firsts = {
         query: fuse_known({name: engine.head(name, text) for name in names}, names)
         for query, text in data.queries.items()
     }
-    words = {query: text_tokens(encoder, text) for query, text in data.queries.items()}
+    words = {query: encoder.read(text).tokens for query, text in data.queries.items()}
     rows, took = [], []
     for temperature in TEMPERATURES:
-        attend = partial(late_attention, keys=keys, lexical=models.lexical_keys)
+        attend = partial(late_interaction, keys=keys, lexical=models.lexical_keys)
         seconds = {
             query: attend(tokens, labels_of=lambda _: (), temperature=temperature)
             for query, tokens in words.items()

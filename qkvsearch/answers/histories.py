@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from qkvsearch.collaborative.history import NOW, History, Interaction
-from qkvsearch.data.ids import Ids
+from qkvsearch.data.ids import Ids, id_text
 from qkvsearch.errors import QkvError
 from qkvsearch.stored import StoredModels
 from qkvsearch.workspace import Tables

@@ -25,7 +25,7 @@ from qkvsearch.workspace import Tables
 FUSIONS: Mapping[str, Callable[..., Head]] = {"scores": fuse, "ranks": fuse_ranks}
 PERSONAL = "collaborative"
 # The weight of a user's preferences beside the query's heads, which count 1 together.
-# benchmarks/personal_search.py: tags that people gave to films, the first half of the users.
+# benchmarks/defaults/personal_search.py: tags that people gave to films, first half of the users.
 PREFERENCES_WEIGHT = 0.3
 
 

@@ -58,7 +58,7 @@ class ImplicitALS(CollaborativeModel):
     observed one. Short histories need more regularization than long ones; below a mean of 10, reg
     stops growing, as it would shrink every embedding to zero. The last factor, 1 for c̄ = 1, keeps
     the penalty in proportion to the confidences whatever their scale.
-    `benchmarks/collaborative_defaults.py` chose the constants.
+    `benchmarks/defaults/collaborative_defaults.py` chose the constants.
 
     Parameters: n_components, the embedding size d; max_iter; alpha0 > 0, the weight of the pairs
     not observed; reg > 0; nu ≥ 0; cg_steps per half iteration; init_scale, the norm that embeddings

@@ -50,8 +50,8 @@ class BiasedMF(CollaborativeModel):
     Parameters: n_components, the embedding size d; max_iter, the epochs; learning_rate of the
     first; reg, damping and bias_reg > 0; init_scale, the standard deviation that embeddings start
     with; n_threads, one per core by default; random_state; callback(iteration, max_iter), called
-    after each epoch, from 1 again after a restart. `benchmarks/collaborative_defaults.py` chose the
-    defaults.
+    after each epoch, from 1 again after a restart. The defaults were
+    chosen by `benchmarks/defaults/collaborative_defaults.py`.
 
     Fitted: mean_; user_biases_ (n_users,), item_biases_ (n_items,); user_embeddings_ (n_users, d),
     item_embeddings_ (n_items, d), float32, zero without ratings; rating_range_, the scale that

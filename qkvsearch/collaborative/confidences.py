@@ -37,8 +37,8 @@ def confidences(
     ((rating − lowest) / (highest − lowest))², ratings outside the scale counting as its ends; 1 for
     a pair without a rating (NaN), and for every pair where there are no ratings or only one value.
     Squaring makes a middling rating count much less than a high one. Of the formulas compared in
-    `benchmarks/rating_confidences.py` it is a compromise: its relevance is within 5% of the best on
-    each data set, and it gives few disliked hits.
+    `benchmarks/defaults/rating_confidences.py` it is a compromise: its relevance is within
+    5% of the best on each data set, and it gives few disliked hits.
 
     >>> confidences(np.array([1., 3., 5.]), 3, (1., 5.)).tolist()
     [0.0, 0.25, 1.0]

@@ -13,8 +13,8 @@ AUTO = "auto"
 LIBRARIES = ("safetensors", "tokenizers")
 # The most seconds that a build encodes for unless it is asked to take longer.
 PATIENCE = 60
-# Of minilm on two cores, by `benchmarks/encoder_speed.py`. Estimated, not timed: the same catalog
-# gets the same encoder on a busy day.
+# Of minilm on two cores, by `benchmarks/defaults/encoder_speed.py`. Estimated, not timed: the same
+# catalog gets the same encoder on a busy day.
 TOKENS_PER_SECOND, BYTES_PER_TOKEN = 7000, 3.6
 # Special ones, and the most that are read, of a text.
 ADDED_TOKENS, MOST_TOKENS = 2, 256

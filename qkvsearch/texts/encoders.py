@@ -59,7 +59,7 @@ class DenseHead:
     are best -> the encoder, and the epochs, None where it has none. load: what is installed, of an
     encoder choice; raises `QkvError`. is_weighted: whether the catalog says how much each of its
     tokens counts. second_pass: how much a standard deviation of late interaction between its tokens
-    counts beside a fused score, by `benchmarks/token_head.py`; 0 for none.
+    counts beside a fused score, by `benchmarks/defaults/token_head.py`; 0 for none.
     """
 
     learn: Callable[[Columns, int | None], tuple[TextEncoder, int | None]] | None = None
