@@ -324,3 +324,11 @@ def test_damage_that_keeps_the_size_is_found_by_checksum(workspace):
 def test_a_reader_cannot_write(workspace):
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         workspace.open().tables.db.execute("DELETE FROM builds")
+
+
+def test_a_snapshot_that_is_closed_lets_go_of_the_database(workspace):
+    snapshot = workspace.open()
+    assert snapshot.tables.names([0])[0] == [4]
+    snapshot.close()
+    with pytest.raises((sqlite3.ProgrammingError, WorkspaceError), match="closed database"):
+        snapshot.tables.names([0])
