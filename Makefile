@@ -21,9 +21,10 @@ lint: .venv/installed-test
 translations: .venv/installed-test
 	$(BIN)/python docs/translations.py
 
-# Ours beside the peers: the README's table. Needs QKVSEARCH_DATA, a folder of data sets.
+# Ours beside the peers, kept in benchmarks/results; then docs/figures.md and the README's table.
+# Needs QKVSEARCH_DATA, a folder of data sets. A script alone: make bench ONLY=text_search:ted
 bench: .venv/installed-bench
-	$(BIN)/python benchmarks
+	$(BIN)/python benchmarks $(ONLY:%=--only %)
 
 # How many of N small faults, drawn with SEED, the tests find: the table of docs/trust.md.
 N ?= 150

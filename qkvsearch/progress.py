@@ -1,10 +1,10 @@
-"""How long work says how far it is."""
+"""The callbacks by which long work reports its progress."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-# Called as (what is done, how much is done, how much there is).
+# Called as (name of the step, amount done, amount in all).
 Progress = Callable[[str, int, int], None]
-# That of an estimator: called as (iterations done, iterations in all).
+# An estimator's: called as (iterations done, iterations in all).
 Callback = Callable[[int, int], None]

@@ -1,28 +1,35 @@
-"""Spread tasks over as many threads as the BLAS library uses, one BLAS thread to each."""
+"""Threads: tasks in parallel with one BLAS thread each, so that bits do not depend on the cores."""
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
-from typing import Any, TypeVar
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 Task = TypeVar("Task")
 
-_busy = threading.Lock()
+# Modules that load a BLAS library besides NumPy's.
+BLAS_MODULES = ("scipy.special._ufuncs", "scipy.linalg._fblas", "scipy.linalg.cython_blas", "torch")
+
+_lock = threading.Lock()
+_n_callers = 0  # that are inside `one_blas_thread`
+_limits: dict[Any, Any] = {}  # by controller, in the order they were set
 
 
 def run_in_threads(worker: Callable[[], Callable[[Task], None]], tasks: Iterable[Task]) -> None:
-    """Have every task done by a worker, one for each thread, in no certain order.
+    """Run every task, in no certain order, in as many threads as BLAS uses.
 
-    The first error of any ends all, and is raised.
-
-    Several threads in BLAS for each of several threads of ours would fight for the cores. How many
-    BLAS has is the process's, so one call at a time may change it; a call that comes meanwhile,
-    from another thread or from within a task, does its tasks one by one.
+    worker() is called once in each thread and returns the function that runs a task there. The
+    first error stops all threads and is raised. Within a task, or while another thread runs tasks,
+    tasks run one by one: nested threads would compete for the cores.
     """
     waiting = deque(tasks)
 
@@ -31,7 +38,7 @@ def run_in_threads(worker: Callable[[], Callable[[Task], None]], tasks: Iterable
         while waiting:
             try:
                 task = waiting.popleft()
-            except IndexError:  # another thread was faster
+            except IndexError:  # another thread took it
                 return
             try:
                 work(task)
@@ -39,61 +46,68 @@ def run_in_threads(worker: Callable[[], Callable[[Task], None]], tasks: Iterable
                 waiting.clear()
                 raise
 
-    if len(waiting) < 2 or not _busy.acquire(blocking=False):
+    if len(waiting) < 2:
         return drain()
-    # Imported when used, here and below: they take longer to import than all else of attention.
+    n_threads = 1 if _n_callers else min(_blas_threads(), len(waiting))
+    if n_threads == 1:
+        with one_blas_thread():
+            return drain()
+    with thread_pool(n_threads) as pool:
+        others = [pool.submit(drain) for _ in range(n_threads - 1)]
+        drain()
+        for other in others:
+            other.result()
+
+
+@contextmanager
+def thread_pool(n_threads: int | None = None) -> Iterator[ThreadPoolExecutor]:
+    """A pool of threads, one per core by default, with BLAS in one thread while it is open."""
+    # Imported when used, as below: it takes longer to import than all of attention.
     from concurrent.futures import ThreadPoolExecutor
 
-    try:
-        n_threads = min(_blas_threads(), len(waiting))
-        with _controller().limit(limits=1, user_api="blas"), ThreadPoolExecutor(n_threads) as pool:
-            others = [pool.submit(drain) for _ in range(n_threads - 1)]
-            drain()
-            for other in others:
-                other.result()
-    finally:
-        _busy.release()
+    with one_blas_thread(), ThreadPoolExecutor(n_threads or available_cores()) as pool:
+        yield pool
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """BLAS in one thread: what is solved here is small, so that more of them mostly wait for one
-    another, and sums of more than 128 components would differ in their last bits.
+    """BLAS in one thread until the last caller, in any thread, has left; then as it was before.
 
-    Whoever has the threads already, has set them to one.
+    The last bits of a product depend on the number of BLAS threads. And where products are small,
+    or tasks have threads of their own, more BLAS threads mostly wait for one another.
     """
-    if not _busy.acquire(blocking=False):
-        yield
-        return
+    global _n_callers
+    with _lock:
+        controller = _controller(tuple(name in sys.modules for name in BLAS_MODULES))
+        if controller not in _limits:
+            _limits[controller] = controller.limit(limits=1, user_api="blas")
+        _n_callers += 1
     try:
-        with _numpy_blas().limit(limits=1, user_api="blas"):
-            yield
+        yield
     finally:
-        _busy.release()
+        with _lock:
+            _n_callers -= 1
+            while _limits and not _n_callers:
+                _limits.popitem()[1].restore_original_limits()
 
 
-@cache
-def _numpy_blas() -> Any:
-    """A ThreadpoolController of what NumPy has loaded: SciPy's BLAS, which `_controller` imports,
-    takes longer than a search.
+@lru_cache(maxsize=1)
+def _controller(loaded: tuple[bool, ...]) -> Any:
+    """A controller of all BLAS libraries; cached, since looking for them takes a millisecond.
+
+    loaded: whether each of BLAS_MODULES is imported; another look is needed where that changes.
     """
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
-
-
-@cache
-def _controller() -> Any:
-    """A ThreadpoolController, made once: its look through the process takes a millisecond."""
-    import scipy.linalg.cython_blas  # noqa: F401  (compiled products of matrices are in SciPy's BLAS)
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
 
 
 def _blas_threads() -> int:
-    """What the environment (OPENBLAS_NUM_THREADS and its like) and the machine grant BLAS."""
-    libraries = _controller().select(user_api="blas").info()
+    """How many threads BLAS may use, by the machine and by OPENBLAS_NUM_THREADS and the like."""
+    import scipy.linalg.cython_blas  # noqa: F401  (numba's products of matrices use SciPy's BLAS)
+
+    controller = _controller(tuple(name in sys.modules for name in BLAS_MODULES))
+    libraries = controller.select(user_api="blas").info()
     return max((library["num_threads"] for library in libraries), default=1)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from qkvsearch.workspace import BuildContents, Workspace, store
+from qkvsearch.workspace import BuildContents, Workspace, publish
 
 pytestmark = pytest.mark.skipif(
     sys.platform == "win32", reason="Windows has neither fork nor SIGKILL"
@@ -40,9 +40,9 @@ def contents(number):
 KILLED_AT_EVERY_STEP = """
 import json, os, shutil, signal, sqlite3, sys
 from pathlib import Path
-from qkvsearch.workspace import Workspace, arrays, store
+from qkvsearch.workspace import Workspace, arrays, publish
 
-store.KEPT_SECONDS = -1  # so that there is a build to remove
+publish.KEPT_SECONDS = -1  # so that there is a build to remove
 steps, fatal = [], None
 
 def step(name):
@@ -77,7 +77,7 @@ def build(folder):
     sqlite3.connect = lambda *args, **kwargs: connect(*args, factory=Stepping, **kwargs)
     for module, name in [
         (Path, "mkdir"), (arrays.np, "save"), (arrays.json, "dump"), (os, "fsync"),
-        (store.shutil, "rmtree"),
+        (publish.shutil, "rmtree"),
     ]:
         stepping(module, name)
     Workspace(folder).publish(contents(3))
@@ -203,8 +203,8 @@ def test_what_was_recorded_before_the_kill_is_there_and_more_can_be_recorded(cra
 
 
 def test_the_next_build_works_and_leaves_nothing_of_the_killed_one(crashes, monkeypatch):
-    monkeypatch.setattr(store, "ORPHAN_SECONDS", -1)  # a day later
-    monkeypatch.setattr(store, "KEPT_SECONDS", -1)
+    monkeypatch.setattr(publish, "ORPHAN_SECONDS", -1)  # a day later
+    monkeypatch.setattr(publish, "KEPT_SECONDS", -1)
     for path, steps in crashes:
         workspace = Workspace(path)
         workspace.publish(contents(4))
@@ -215,9 +215,9 @@ def test_the_next_build_works_and_leaves_nothing_of_the_killed_one(crashes, monk
         folders = [name for (name,) in rows]
         assert sorted(folders) == sorted(each.name for each in (path / "builds").iterdir())
         assert folders[-1] == snapshot.folder.name
-        assert len(folders) == store.KEPT_BUILDS, steps[-1]
+        assert len(folders) == publish.KEPT_BUILDS, steps[-1]
         tables = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name LIKE 'items_%'"
-        assert snapshot.tables.db.execute(tables).fetchone() == (store.KEPT_BUILDS,), steps[-1]
+        assert snapshot.tables.db.execute(tables).fetchone() == (publish.KEPT_BUILDS,), steps[-1]
 
 
 @pytest.mark.parametrize("seed", range(3))

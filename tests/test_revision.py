@@ -17,13 +17,13 @@ from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.engine import Engine
 from qkvsearch.errors import DataError, QkvError, UnknownIdError, WorkspaceError
 from qkvsearch.revision import add_items, remove_items
-from qkvsearch.revision import models as revision_models
-from qkvsearch.stored import array_kind
+from qkvsearch.stored import tokens
 from qkvsearch.texts.item_keys import item_keys
 from qkvsearch.texts.pretrained.static import find_package
 from qkvsearch.texts.token_encoder import TokenEncoder
-from qkvsearch.workspace import BuildContents, Workspace, arrays, store
+from qkvsearch.workspace import BuildContents, Workspace, arrays, publish, store
 
+pytestmark = pytest.mark.usefixtures("former_builds_stay")
 MORE = pd.DataFrame(
     {
         "id": [31, 4, 0],
@@ -69,29 +69,6 @@ def state(path: Path) -> tuple:
     """The current build's folder, whether it is whole, and its items."""
     with Engine(path) as engine:
         return engine.snapshot.folder.name, engine.snapshot.damaged_files(), ids_of(engine)
-
-
-# --- which arrays there are ---
-
-
-def test_every_array_of_a_build_is_classified_and_those_by_item_by_their_length(movies):
-    by_item = {"text rows", "item rows"}
-    for name, array in stored_arrays(movies).items():
-        assert (array_kind(name) in by_item) == (array.shape[0] == movies.n_items), name
-
-
-@pytest.mark.parametrize("encoder", ["corpus", "static", "folder"])
-def test_every_array_of_every_encoder_is_classified(encoder, shop_items, tiny_bert, tmp_path):
-    if encoder == "static" and find_package() is None:
-        pytest.skip("needs wordllama")
-    chosen = str(tiny_bert) if encoder == "folder" else encoder
-    with qkv.build(tmp_path / "ws", items=shop_items, encoder=chosen) as engine:
-        assert {array_kind(name) for name in stored_arrays(engine)} >= {"remade", "text rows"}
-
-
-def test_an_array_that_nobody_classified_is_an_error():
-    with pytest.raises(LookupError):
-        array_kind("lsa.surprise")
 
 
 # --- the words ---
@@ -232,7 +209,7 @@ def test_spans_of_rows_follow_their_items(path, monkeypatch):
         assert isinstance(encoder, TokenEncoder)
         return [np.full(len(title), -len(title), np.int32) for title in fields[0]]
 
-    monkeypatch.setattr(revision_models, "item_tokens", read)
+    monkeypatch.setattr(tokens, "item_tokens", read)
     add_items(path, MORE)
     remove_items(path, [5, 30])
     with Engine(path) as engine:
@@ -274,14 +251,19 @@ def test_what_is_said_of_the_texts_is_of_those_that_there_are(by_folder, shop_it
     remove_items(path, [50, *shop_items["id"][1:]])
     with Engine(path) as engine:
         assert "texts_cut" not in engine.snapshot.facts
-        assert engine.snapshot.facts["chance"] < former
+        # Of the one item left: with these weights all cosines are 1 to rounding.
+        probes, keys = (engine.snapshot.array(f"transformer.{name}") for name in ("probes", "keys"))
+        assert len(keys) == 1
+        left = np.quantile(np.maximum(probes @ keys[0], 0), 0.95)
+        assert engine.snapshot.facts["chance"] == pytest.approx(left, rel=1e-7)
+        assert engine.snapshot.facts["chance"] <= former
 
 
 def test_more_words_than_a_build_keeps_leave_the_second_pass_out(by_folder, monkeypatch):
     path, _ = by_folder
     with Engine(path) as engine:
         n = len(engine.snapshot.array("transformer.token_vectors"))
-    monkeypatch.setattr(revision_models, "MOST_TOKENS", n + 1)
+    monkeypatch.setattr(tokens, "MOST_TOKENS", n + 1)
     add_items(path, item(50).assign(title="saw"))
     with Engine(path) as engine:
         assert engine.models.has_tokens
@@ -377,11 +359,11 @@ def test_what_was_recorded_stays_and_counts_again_when_its_item_is_back(path):
     remove_items(path, "steel hammer")
     with Engine(path) as engine:
         assert engine.info()["recorded"] == 1
-        assert engine.tables.recorded("eve") == []
+        assert engine.tables.records.of("eve") == []
     add_items(path, pd.DataFrame({"id": [4], "title": ["steel hammer"], "made": [2004]}))
     with Engine(path) as engine:
         position = engine.tables.item_position(4)
-        assert [row[:2] for row in engine.tables.recorded("eve")] == [(position, 5.0)]
+        assert [row[:2] for row in engine.tables.records.of("eve")] == [(position, 5.0)]
 
 
 def test_a_text_id_makes_all_ids_text_and_without_it_they_are_numbers_again(path, shop):
@@ -435,13 +417,13 @@ def test_a_reader_outlives_many_additions_in_a_row(path):
 
 
 def test_links_outlive_the_builds_that_they_came_from(path, monkeypatch):
-    monkeypatch.setattr(store, "KEPT_SECONDS", -1)  # later
+    monkeypatch.setattr(publish, "KEPT_SECONDS", -1)  # later
     first = state(path)[0]
     for number in range(3):
         add_items(path, pd.DataFrame({"id": [100 + number], "title": ["x"], "made": [1]}))
     assert not (path / "builds" / first).exists()
     assert state(path)[1] == []
-    assert len(list((path / "builds").iterdir())) == store.KEPT_BUILDS
+    assert len(list((path / "builds").iterdir())) == publish.KEPT_BUILDS
 
 
 def test_where_a_file_has_but_one_name_it_is_copied(path, monkeypatch):
@@ -464,7 +446,7 @@ def test_a_crash_leaves_the_former_build(path, monkeypatch, place, error):
 
     before = state(path)
     module, name = {"link": (arrays, "_link"), "save": (arrays.np, "save")}.get(
-        place, (store, place)
+        place, (publish, place)
     )
     with monkeypatch.context() as patch:
         patch.setattr(module, name, fail)
@@ -588,7 +570,7 @@ def test_rows_are_reported_and_other_columns_said(path):
     (note,) = add_items(path, more).notes
     assert note == (
         "items: 3 rows read = 1 kept + 1 merged + 1 skipped (1 without an id); 0 repaired; "
-        "left out, for the catalogue has no such column: shelf; "
+        "left out, for the catalog has no such column: shelf; "
         "left empty, for the file has no such column: made"
     )
     with Engine(path) as engine:

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
-import json
 import os
 import re
 import shutil
@@ -15,7 +12,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from qkvsearch.data.writers import require_pyarrow, to_csv, to_jsonl
 from qkvsearch.errors import QkvError
+from qkvsearch.files import replace_synced
 
 # Columns by name, all of one length.
 Table = Mapping[str, Sequence[Any]]
@@ -34,12 +33,7 @@ def check_format(path: Path, form: str | None) -> str:
     if found not in FORMATS:
         raise QkvError(f"{path}: all users go to a .parquet, .csv or .jsonl file, not {found!r}")
     if found == "parquet":
-        try:
-            import pyarrow.parquet  # noqa: F401
-        except ImportError:
-            raise QkvError(
-                f"{path}: writing Parquet needs pyarrow: pip install 'qkvsearch[parquet]'"
-            ) from None
+        require_pyarrow(path)
     return found
 
 
@@ -84,7 +78,7 @@ class Export:
             pq.write_table(self._arrow(table), unfinished)
         else:
             unfinished.write_bytes(_lines(table, self.form).encode())
-        _publish(unfinished, self._part(number))
+        replace_synced(unfinished, self._part(number))
 
     def finish(self, count: int) -> None:
         """The parts 0 to `count` − 1 as one file. Raises `QkvError` as `add` does."""
@@ -105,7 +99,7 @@ class Export:
                 for part in parts:
                     with part.open("rb") as source:
                         shutil.copyfileobj(source, file)
-        _publish(whole, self.path)
+        replace_synced(whole, self.path)
         self._tidy()
 
     def _require_folder(self) -> None:
@@ -135,21 +129,9 @@ class Export:
         return pa.table({name: pa.array(table[name], types[name]) for name in COLUMNS}, schema)
 
 
-def _publish(file: Path, name: Path) -> None:
-    """Give a file its name once the disk has all of it."""
-    with file.open("rb+") as written:
-        os.fsync(written.fileno())
-    file.replace(name)
-
-
 def _lines(table: Table, form: str) -> str:
     """The rows without a heading."""
     rows = zip(*(table[name] for name in COLUMNS), strict=True)
     if form == "jsonl":
-        return "".join(
-            json.dumps(dict(zip(COLUMNS, row, strict=True)), ensure_ascii=False) + "\n"
-            for row in rows
-        )
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
-    return text.getvalue()
+        return to_jsonl(dict(zip(COLUMNS, row, strict=True)) for row in rows)
+    return to_csv(rows)

@@ -12,24 +12,24 @@ from typing import Any, Literal
 
 import numpy as np
 
-from qkvsearch.attention._arguments import Inputs, checked
+from qkvsearch.attention.arguments import Inputs, checked
 from qkvsearch.attention.arrays import Array, cast, is_numpy
 from qkvsearch.attention.masks import window_span
 from qkvsearch.attention.online import TERMS, Partial
-from qkvsearch.attention.options import Rule, block_of
+from qkvsearch.attention.options import AttentionOptions, block_of
 from qkvsearch.attention.weights import EMPTY_ROWS, mix
 from qkvsearch.threads import run_in_threads
 
 BlockSize = int | Literal["auto"]
 
-# A block of queries: its batch and head, then which of the queries.
+# Names a block of queries: the index of its batch and head, then a slice of the queries.
 Place = tuple[Any, ...]
 
-# Large enough that the products of matrices outweigh what happens between them, small enough that
-# the scores of a block, 512 KiB in float32, stay in a core's own cache.
+# Queries and keys of a block: enough that matrix products take most of the time, few enough that
+# the block's scores, 512 KiB in float32, stay in a core's own cache.
 QUERIES, KEYS = 256, 512
 
-# With fewer scores than this in all, or in each matrix, computing them at once is faster.
+# With at most this many scores in all, or in each matrix, computing them at once is faster.
 FEW_SCORES, SMALL_MATRIX = 2**18, 2**14
 
 
@@ -39,13 +39,13 @@ PARTIAL_OPTIONS = {
 
 
 def check_size(block_size: BlockSize) -> None:
-    """Raise ValueError for what is no size of a block."""
+    """Raise ValueError unless `block_size` is "auto" or a positive integer."""
     if block_size != "auto" and not (isinstance(block_size, int | np.integer) and block_size > 0):
         raise ValueError(f'block_size must be "auto" or a positive integer, got {block_size!r}')
 
 
-def pay(given: Inputs, block_size: BlockSize) -> bool:
-    """Whether to go block by block: a size is asked for, the scores are many, or from a file."""
+def worthwhile(given: Inputs, block_size: BlockSize) -> bool:
+    """Whether blocks are better: a size was given, there are many scores, or an array is a file."""
     if not is_numpy(given.query):
         return False
     if block_size != "auto" or any(isinstance(x, np.memmap) for x in given):
@@ -53,23 +53,23 @@ def pay(given: Inputs, block_size: BlockSize) -> bool:
     return math.prod(given.shape) > FEW_SCORES and math.prod(given.shape[-2:]) > SMALL_MATRIX
 
 
-def attend(given: Inputs, rule: Rule, block_size: BlockSize) -> Array:
+def attend(given: Inputs, options: AttentionOptions, block_size: BlockSize) -> Array:
     """Attention's output (..., Hq, L, dv), in the dtype to answer in."""
     output = np.empty((*given.shape[:-1], given.value.shape[-1]), given.dtype)
 
     def keep(place: Place, part: Partial) -> None:
-        output[place] = part.mixed if rule.normalize == "none" else part.output()
+        output[place] = part.mixed if options.normalize == "none" else part.output()
         empty = part.total == 0
-        if empty.any() and rule.empty_rows != "zero":
+        if empty.any() and options.empty_rows != "zero":
             value = _at(given.value, place[:-1], given.shape[:-2])
-            weight = EMPTY_ROWS[rule.empty_rows](len(value))
+            weight = EMPTY_ROWS[options.empty_rows](len(value))
             output[place][empty] = weight * value.sum(axis=0, dtype=given.working)
 
-    _for_each_part(given, rule, block_size, keep)
+    _for_each_part(given, options, block_size, keep)
     return output
 
 
-def partial_attention(query: Any, key: Any, value: Any, **options: Any) -> Partial:
+def partial_attention(query: Any, key: Any, value: Any, **keywords: Any) -> Partial:
     """softmax(QKᵀ/√d + M)·V over some of the keys: arrays, or files opened with `mmap_mode="r"`.
 
     Shapes and options as for `attention`, without normalize, return_weights, empty_rows and
@@ -83,32 +83,35 @@ def partial_attention(query: Any, key: Any, value: Any, **options: Any) -> Parti
     >>> first.merge(rest).output().round(3).T
     array([[2.5  , 4.433, 4.844, 4.948, 4.981, 4.993]])
     """
-    unknown = sorted(options.keys() - PARTIAL_OPTIONS)
+    unknown = sorted(keywords.keys() - PARTIAL_OPTIONS)
     if unknown:
         raise TypeError(f"partial_attention takes no {', '.join(unknown)}")
-    given = checked(query, key, value, options.pop("mask", None), options.pop("bias", None))
+    given = checked(query, key, value, keywords.pop("mask", None), keywords.pop("bias", None))
     if not is_numpy(given.query):
         raise TypeError(f"partial_attention takes NumPy arrays, got {type(given.query).__name__}")
-    rule = Rule(given.mask, given.bias, **options)
-    rule.check_widths(given.query, given.key)
+    options = AttentionOptions(given.mask, given.bias, **keywords)
+    options.check_widths(given.query, given.key)
     peak, total = (np.empty(given.shape[:-1], given.working) for _ in range(2))
     mixed = np.empty((*given.shape[:-1], given.value.shape[-1]), given.working)
 
     def keep(place: Place, part: Partial) -> None:
         peak[place], total[place], mixed[place] = part
 
-    _for_each_part(given, rule, "auto", keep)
+    _for_each_part(given, options, "auto", keep)
     return Partial(peak, total, mixed)
 
 
 def _for_each_part(
-    given: Inputs, rule: Rule, block_size: BlockSize, keep: Callable[[Place, Partial], None]
+    given: Inputs,
+    options: AttentionOptions,
+    block_size: BlockSize,
+    keep: Callable[[Place, Partial], None],
 ) -> None:
-    """Hand over each block of queries' attention over all keys that it sees, with its place."""
+    """Call keep(place, partial) for each block of queries, after attention over all its keys."""
     *lead, n_queries, n_keys = given.shape
     sizes = (QUERIES, KEYS) if block_size == "auto" else (block_size, block_size)
     rows_size, keys_size = min(sizes[0], max(n_queries, 1)), min(sizes[1], max(n_keys, 1))
-    fast = _is_plain(given, rule)
+    fast = _is_plain(given, options)
     if fast:
         key, value = (
             x if _is_row_by_row(x) else np.ascontiguousarray(x) for x in (given.key, given.value)
@@ -116,49 +119,50 @@ def _for_each_part(
         given = given._replace(key=key, value=value)
 
     def worker() -> Callable[[Place], None]:
-        # One array for all blocks: memory asked for anew costs as much as the exponentials.
+        # One array for all blocks: allocating one for each would cost as much as the exponentials.
         scratch = np.empty((rows_size, keys_size), given.working)
 
         @np.errstate(all="ignore")
         def work(place: Place) -> None:
             *index, rows = place
             query, key, value, mask, bias = (_at(x, index, lead) for x in given[:5])
-            here = replace(rule, mask=mask, bias=bias)
+            own = replace(options, mask=mask, bias=bias)
             if fast:
-                part = _in_compiled_code(query, key, value, here, rows, scratch)
+                part = _in_compiled_code(query, key, value, own, rows, scratch)
                 if _is_sound(part):
                     return keep(place, part)
             for some in _slices(rows.start, rows.stop, rows_size):
-                part = _in_numpy(query, key, value, here, some, scratch, np.matmul)
+                part = _in_numpy(query, key, value, own, some, scratch, np.matmul)
                 if not _is_sound(part):
-                    part = _in_numpy(query, key, value, here, some, scratch, mix)
+                    part = _in_numpy(query, key, value, own, some, scratch, mix)
                 keep((*index, some), part)
 
         return work
 
-    # Compiled code takes up to four blocks of queries in a row, to come back to Python less often,
-    # as long as that leaves eight tasks for the threads to share.
+    # Compiled code takes up to four blocks of queries at a time, to return to Python less often, as
+    # long as at least eight tasks are left for the threads to share.
     several = min(4, max(1, math.prod(given.shape[:-1]) // rows_size // 8)) if fast else 1
-    # The last queries first: under a look-ahead mask they have most to do, and should not be
-    # what everyone waits for at the end.
+    # The last queries first: under a look-ahead mask they take longest, and a long task that starts
+    # last would leave the other threads idle.
     tasks = reversed(_slices(0, n_queries, rows_size * several))
     run_in_threads(worker, [(*index, rows) for rows in tasks for index in np.ndindex(*lead)])
 
 
 def _is_sound(part: Partial) -> bool:
-    """Whether no infinite or NaN value, visible or not, has left its trace."""
+    """False where an infinite or NaN value, visible or hidden, reached the result."""
     return bool(np.isfinite(part.mixed.sum()))
 
 
-def _is_plain(given: Inputs, rule: Rule) -> bool:
-    """Whether the compiled loop can do it: softmax over float32 dot products, all or a window."""
+def _is_plain(given: Inputs, options: AttentionOptions) -> bool:
+    """Whether the compiled loop can compute this: softmax over float32 dot products, with or
+    without a window."""
     return (
-        (rule.score, rule.normalize, rule.softcap) == ("dot", "softmax", 0)
-        and rule.mask is None
-        and rule.bias is None
+        (options.score, options.normalize, options.softcap) == ("dot", "softmax", 0)
+        and options.mask is None
+        and options.bias is None
         and min(given.query.shape[-1], given.value.shape[-1]) > 0
         and all(x.dtype == np.float32 for x in given[:3])
-        # A file is not to be copied into memory to have its rows in order.
+        # Other layouts are copied, which a file may be too large for.
         and all(_is_row_by_row(x) or not isinstance(x, np.memmap) for x in given[1:3])
     )
 
@@ -169,18 +173,18 @@ def _is_row_by_row(x: Array) -> bool:
 
 
 def _in_compiled_code(
-    query: Array, key: Array, value: Array, rule: Rule, rows: slice, scratch: Array
+    query: Array, key: Array, value: Array, options: AttentionOptions, rows: slice, scratch: Array
 ) -> Partial:
     """Attention of these rows of queries over all keys, for what `_is_plain`."""
-    # Imported when used: a compiler takes longer to import than all else here.
-    from qkvsearch.attention._kernels import attend_rows
+    # Imported when used: the compiler takes longer to import than everything else here.
+    from qkvsearch.attention.block_kernel import attend_rows
 
-    scale = query.shape[-1] ** -0.5 if rule.scale is None else rule.scale
+    scale = query.shape[-1] ** -0.5 if options.scale is None else options.scale
     scaled = np.ascontiguousarray(query[rows]) * np.float32(scale)
     part = Partial.empty(len(scaled), value.shape[-1], scaled.dtype)
     # A memory-mapped file is an array underneath.
     keys, values = key.view(np.ndarray), value.view(np.ndarray)
-    seen = window_span(len(scaled), len(keys), *rule.sides, rule.causal_offset + rows.start)
+    seen = window_span(len(scaled), len(keys), *options.sides, options.causal_offset + rows.start)
     attend_rows(scaled, keys, values, *seen, scratch, *part)
     return part
 
@@ -189,24 +193,24 @@ def _in_numpy(
     query: Array,
     key: Array,
     value: Array,
-    rule: Rule,
+    options: AttentionOptions,
     rows: slice,
     scratch: Array,
     product: Callable[[Array, Array], Array],
 ) -> Partial:
-    """Attention of these rows of queries over all keys, in the verbs of `functional.attend`."""
+    """Attention of these rows of queries over all keys, by the steps of `functional.attend`."""
     q = cast(query[rows], scratch.dtype)
     part = Partial.empty(len(q), value.shape[-1], q.dtype)
-    first, stop = window_span(len(q), len(key), *rule.sides, rule.causal_offset + rows.start)
+    first, stop = window_span(len(q), len(key), *options.sides, options.causal_offset + rows.start)
     for keys in _slices(first.min(), stop.max(), scratch.shape[1]):
-        if rule.mask is not None and not block_of(rule.mask, rows, keys).any():
+        if options.mask is not None and not block_of(options.mask, rows, keys).any():
             continue
         k, v = cast(key[keys], q.dtype), cast(value[keys], q.dtype)
         scores = scratch[: len(q), : len(k)]
-        rule.scores(q, k, out=scores)
-        rule.capped(scores, out=scores)
-        rule.visible(scores, rows, keys, out=scores)
-        peak, total = TERMS[rule.normalize](scores)  # in place: scores are terms now
+        options.scores(q, k, out=scores)
+        options.capped(scores, out=scores)
+        options.visible(scores, rows, keys, out=scores)
+        peak, total = TERMS[options.normalize](scores)  # in place: scores are terms now
         part = part.merge(Partial(peak, total, product(scores, v)))
     return part
 

@@ -1,9 +1,9 @@
 """Scaled dot-product attention, softmax(QKᵀ/√d + M)·V: the formula, and the ways to compute it.
 
-`attend` is the formula, a step a line; each step's verbs have a file of their own: `scores` (how
-well a key answers a query), `masks` (which keys a query may attend to), `weights` (how much each
-key counts). `attention` finds the fastest way to the same result: `blocks` where there are many
-scores, `fused` where PyTorch has a kernel for it.
+`attend` is the formula, one line a step. Each step's operations have a file of their own: `scores`
+(how well a key answers a query), `masks` (which keys a query may attend to), `weights` (how much
+each key counts). `attention` picks the fastest way to the same result: `blocks` where there are
+many scores, `fused` where PyTorch has a kernel for it.
 
 A weight of exactly 0 takes nothing from its value, even from an infinite or NaN one. float16 and
 bfloat16 are computed in float32; the result has the inputs' dtype, float64 for whole numbers.
@@ -18,13 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from qkvsearch.attention import blocks, fused
-from qkvsearch.attention._arguments import Inputs, checked
+from qkvsearch.attention.arguments import Inputs, checked
 from qkvsearch.attention.arrays import Array, cast, is_numpy, namespace
-from qkvsearch.attention.options import Rule
+from qkvsearch.attention.options import AttentionOptions
 from qkvsearch.attention.scores import Score
 from qkvsearch.attention.weights import mix
 
-# As many scores as the formula holds at a time, of many small matrices: 4 MiB in float32.
+# The formula computes many small matrices in batches of at most this many scores: 4 MiB in float32.
 MANY_SCORES = 2**20
 
 
@@ -39,17 +39,18 @@ class Steps(NamedTuple):
     output: Array
 
 
-def attend(query: Array, key: Array, value: Array, rule: Rule) -> Steps:
-    """softmax(QKᵀ/√d + M)·V, a step a line, as the rule has it.
+def attend(query: Array, key: Array, value: Array, options: AttentionOptions) -> Steps:
+    """softmax(QKᵀ/√d + M)·V with these options, one line a step.
 
-    >>> steps = attend(np.array([[4.0, 0.0]]), np.eye(2), np.array([[1.0], [0.0]]), Rule(scale=1))
+    >>> options = AttentionOptions(scale=1)
+    >>> steps = attend(np.array([[4.0, 0.0]]), np.eye(2), np.array([[1.0], [0.0]]), options)
     >>> steps.scores, steps.weights.round(3), steps.output.round(3)
     (array([[4., 0.]]), array([[0.982, 0.018]]), array([[0.982]]))
     """
-    scores = rule.scores(query, key)
-    capped = rule.capped(scores)
-    masked = rule.visible(capped)
-    weights = rule.weights(masked, empty_rows=rule.empty_rows)
+    scores = options.scores(query, key)
+    capped = options.capped(scores)
+    masked = options.visible(capped)
+    weights = options.weights(masked, empty_rows=options.empty_rows)
     return Steps(scores, capped, masked, weights, mix(weights, value))
 
 
@@ -98,30 +99,32 @@ def attention(
     array([[1.]])
     """
     given = checked(query, key, value, mask, bias)
-    options = is_causal, causal_offset, scale, softcap, window, score, normalize, empty_rows
-    rule = Rule(given.mask, given.bias, *options)
-    rule.check_widths(given.query, given.key)
+    how = is_causal, causal_offset, scale, softcap, window, score, normalize, empty_rows
+    options = AttentionOptions(given.mask, given.bias, *how)
+    options.check_widths(given.query, given.key)
     blocks.check_size(block_size)
-    return (_with_weights if return_weights else _output)(given, rule, block_size)
+    return (_with_weights if return_weights else _output)(given, options, block_size)
 
 
-def _with_weights(given: Inputs, rule: Rule, block_size: blocks.BlockSize) -> tuple[Array, Array]:
+def _with_weights(
+    given: Inputs, options: AttentionOptions, block_size: blocks.BlockSize
+) -> tuple[Array, Array]:
     """Output and weights (..., Hq, L, S): all are held at once, whatever the block size."""
-    steps = attend(*given.ready(), rule)
+    steps = attend(*given.ready(), options)
     weights = namespace(steps.weights).broadcast_to(steps.weights, given.shape)
     return cast(steps.output, given.dtype), cast(weights, given.dtype)
 
 
-def _output(given: Inputs, rule: Rule, block_size: blocks.BlockSize) -> Array:
-    """The output alone, by the quickest way that gives the formula's numbers."""
-    if fused.agrees(given, rule):
-        return fused.attend(given, rule)
-    if blocks.pay(given, block_size):
-        return blocks.attend(given, rule, block_size)
+def _output(given: Inputs, options: AttentionOptions, block_size: blocks.BlockSize) -> Array:
+    """The output alone, by the fastest way that gives the formula's numbers."""
+    if fused.agrees(given, options):
+        return fused.attend(given, options)
+    if blocks.worthwhile(given, block_size):
+        return blocks.attend(given, options, block_size)
     if not is_numpy(given.query):
-        return cast(attend(*given.ready(), rule).output, given.dtype)
+        return cast(attend(*given.ready(), options).output, given.dtype)
     output = np.empty((*given.shape[:-1], given.value.shape[-1]), given.dtype)
     for place, some in given.batches(MANY_SCORES):
-        here = replace(rule, mask=some.mask, bias=some.bias)
-        output[place] = attend(*some.ready(), here).output
+        own = replace(options, mask=some.mask, bias=some.bias)
+        output[place] = attend(*some.ready(), own).output
     return output

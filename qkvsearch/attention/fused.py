@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import sys
 
-from qkvsearch.attention._arguments import Inputs
+from qkvsearch.attention.arguments import Inputs
 from qkvsearch.attention.arrays import Array, cast, namespace
-from qkvsearch.attention.options import Rule
+from qkvsearch.attention.options import AttentionOptions
 
 
-def agrees(given: Inputs, rule: Rule) -> bool:
+def agrees(given: Inputs, options: AttentionOptions) -> bool:
     """Whether the kernel computes this: softmax over dot products of PyTorch's finite tensors.
 
     It knows no cap and no other score, gives an empty row zeros at best, and lets a NaN leak from
@@ -20,30 +20,34 @@ def agrees(given: Inputs, rule: Rule) -> bool:
     return (
         torch is not None
         and isinstance(given.query, torch.Tensor)
-        and (rule.score, rule.normalize, rule.softcap) == ("dot", "softmax", 0)
-        and rule.empty_rows == "zero"
+        and (options.score, options.normalize, options.softcap) == ("dot", "softmax", 0)
+        and options.empty_rows == "zero"
         and min(given.shape) > 0
         and all(bool(torch.isfinite(x).all()) for x in (given.query, given.key, given.value))
     )
 
 
-def attend(given: Inputs, rule: Rule) -> Array:
+def attend(given: Inputs, options: AttentionOptions) -> Array:
     """`torch.nn.functional.scaled_dot_product_attention`: (..., Hq, L, dv), on the same device."""
     from torch.nn.functional import scaled_dot_product_attention as kernel
 
     xp = namespace(given.query)
     *lead, _, _ = given.shape
     q, k, v = (xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in given.ready())
-    if rule.sides == (None, 0) and rule.mask is rule.bias is None and rule.causal_offset == 0:
-        output = kernel(q, k, v, is_causal=True, scale=rule.scale)
-    elif rule.sides == (None, None) and rule.mask is rule.bias is None:
-        output = kernel(q, k, v, scale=rule.scale)
+    if (
+        options.sides == (None, 0)
+        and options.mask is options.bias is None
+        and options.causal_offset == 0
+    ):
+        output = kernel(q, k, v, is_causal=True, scale=options.scale)
+    elif options.sides == (None, None) and options.mask is options.bias is None:
+        output = kernel(q, k, v, scale=options.scale)
     else:
-        shape = given.shape[-2:] if rule.mask is rule.bias is None else given.shape
+        shape = given.shape[-2:] if options.mask is options.bias is None else given.shape
         zeros = xp.zeros(shape, dtype=given.working, device=q.device)
-        shown = rule.visible(zeros)
+        shown = options.visible(zeros)
         empty = xp.all(shown == -math.inf, axis=-1, keepdims=True)
         # A row of −∞ alone is NaN in some versions of the kernel, and has a NaN gradient in others.
-        mixed = kernel(q, k, v, attn_mask=xp.where(empty, zeros, shown), scale=rule.scale)
+        mixed = kernel(q, k, v, attn_mask=xp.where(empty, zeros, shown), scale=options.scale)
         output = xp.where(empty, xp.zeros_like(mixed), mixed)
     return cast(output, given.dtype)

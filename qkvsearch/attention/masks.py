@@ -12,7 +12,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention._arguments import as_mask
+from qkvsearch.attention.arguments import as_mask
 from qkvsearch.attention.arrays import Array, as_arrays, beside, cast
 
 Mask = npt.NDArray[np.bool_]
@@ -91,7 +91,7 @@ def window_span(
     check_window(left, right, offset)
     starts = np.zeros(L, np.int64)
     stops = np.full(L, S, np.int64)
-    # Python's integers do not overflow; past either end of the keys a window may as well stop.
+    # Clipped as Python integers, which do not overflow: offsets may be larger than int64.
     if left is not None:
         starts = np.clip(np.arange(L) + min(max(offset - left, -L), S), 0, S)
     if right is not None:

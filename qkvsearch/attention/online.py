@@ -1,8 +1,9 @@
-"""The online softmax: attention over some of the keys, in a form that more keys can join.
+"""The online softmax: attention over some of the keys, to which more keys can be added.
 
-A softmax needs all of a row's scores only for their largest and for a sum. Both can be running
-figures, corrected when a larger score arrives; so keys may come block by block, in any order, from
-several files or machines.   Milakov & Gimelshein 2018, section 3; Dao et al. 2022, section 3.1.
+A softmax needs a row's largest score and the sum of its exponentials. Both can be kept as running
+values and corrected when a larger score arrives. So keys may come block by block, in any order,
+from several files or machines.
+Milakov & Gimelshein 2018, section 3; Dao et al. 2022, section 3.1.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from qkvsearch.attention.arrays import Array
 class Partial(NamedTuple):
     """What some of the keys contribute to each query's answer.
 
-    peak (..., L), at least the largest score met; total (..., L) = Σⱼ exp(sⱼ − peak), 0 where
+    peak (..., L), at least the largest score so far; total (..., L) = Σⱼ exp(sⱼ − peak), 0 where
     every key was hidden; mixed (..., L, dv) = Σⱼ exp(sⱼ − peak)·vⱼ.
 
     >>> first = Partial(np.array([0.0]), np.array([2.0]), np.array([[10.0]]))
@@ -35,7 +36,7 @@ class Partial(NamedTuple):
     def empty(cls, n_queries: int, width: int, dtype: np.dtype) -> Partial:
         """Of no keys at all: L queries, values of `width`."""
         return cls(
-            # Not −∞, from which nothing could be subtracted.
+            # Not −∞: −∞ − (−∞) would be NaN.
             np.full(n_queries, np.finfo(dtype).min, dtype),
             np.zeros(n_queries, dtype),
             np.zeros((n_queries, width), dtype),
@@ -57,14 +58,15 @@ class Partial(NamedTuple):
         return self.mixed / np.where(total == 0, 1, total)
 
 
-# --- terms: scores (L, S) become, in place, what each key adds to its row; their peak and total ---
+# --- terms: what each key adds to its row, computed in place of the scores (L, S). Each function
+# returns the rows' peaks (L,) and totals (L,) ---
 
 Terms = Callable[[Array], tuple[Array, Array]]
 
 
 def softmax_terms(scores: Array) -> tuple[Array, Array]:
     """exp(s − peak)."""
-    # Never −∞, from which nothing could be subtracted.
+    # Never −∞: −∞ − (−∞) would be NaN.
     peak = np.maximum(scores.max(axis=-1), np.finfo(scores.dtype).min)
     scores -= peak[:, None]
     np.exp(scores, out=scores)
@@ -78,7 +80,7 @@ def relu_terms(scores: Array) -> tuple[Array, Array]:
 
 
 def plain_terms(scores: Array) -> tuple[Array, Array]:
-    """s itself; the total, by which nothing will be divided, says how many keys were visible."""
+    """s itself. The total is the number of visible keys; nothing is divided by it."""
     hidden = scores == -np.inf
     scores[hidden] = 0
     return _no_peak(scores), (~hidden).sum(axis=-1, dtype=scores.dtype)

@@ -1,11 +1,11 @@
-"""Attention's options, checked: how scores are made, which are hidden, how they become weights."""
+"""The options of attention, checked: the score, what is hidden, how scores become weights."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from qkvsearch.attention._arguments import named
+from qkvsearch.attention.arguments import named
 from qkvsearch.attention.arrays import Array
 from qkvsearch.attention.masks import add, check_window, hide, hide_far
 from qkvsearch.attention.scores import SCORES, Score, cap, check_widths, dot_score
@@ -15,11 +15,11 @@ ALL = slice(0, None)
 
 
 @dataclass(frozen=True, eq=False)
-class Rule:
-    """What `attention` was asked to do; its docstring explains the words.
+class AttentionOptions:
+    """The options of `attention`; its docstring explains each of them.
 
-    Every method takes all tokens, or a block of them, `rows` of queries by `keys`; and an array to
-    write to, `out`, where NumPy is to save the memory for another.
+    Methods work on all tokens or on a block: slices `rows` of the queries and `keys` of the keys.
+    Where `out` is given (NumPy only), the result is written to it, which saves memory.
     """
 
     mask: Array | None = None
@@ -50,7 +50,7 @@ class Rule:
 
     @property
     def sides(self) -> tuple[int | None, int | None]:
-        """How far a query sees to its left and right; None is without limit."""
+        """How many keys a query may attend to at its left and right; None is without limit."""
         left, right = self.window or (None, None)
         if self.is_causal:
             right = 0 if right is None else min(right, 0)

@@ -17,7 +17,7 @@ Score = Callable[[Array, Array, float | None], Array]
 def dot_score(
     query: Array, key: Array, scale: float | None = None, out: Array | None = None
 ) -> Array:
-    """Scaled dot products, scale · QKᵀ; None is 1/√d, which keeps their spread the same for any d.
+    """Scaled dot products, scale · QKᵀ. None is 1/√d, which gives scores the same spread for any d.
 
     query (..., L, d), key (..., S, d) -> (..., L, S), written to `out` where one is given (NumPy
     alone). Raises ValueError where d differs.
@@ -83,7 +83,7 @@ class AdditiveScore:
         xp = namespace(query)
         queries, keys = query @ w_query, key @ w_key
         factors = w if scale is None else w * float(scale)
-        # Unit by unit, because the tanh of all h at once would take h times the scores' memory.
+        # One hidden unit at a time: the tanh of all h would take h times the scores' memory.
         return sum(
             factors[h] * xp.tanh(queries[..., :, None, h] + keys[..., None, :, h])
             for h in range(w.shape[0])
@@ -103,7 +103,7 @@ SCORES: Mapping[str, Score] = {"dot": dot_score, "cosine": cosine_score}
 
 
 def cap(scores: Array, softcap: float, out: Array | None = None) -> Array:
-    """Keep scores within ±softcap, smoothly: softcap · tanh(scores / softcap); 0 leaves them be.
+    """Keep scores within ±softcap, smoothly: softcap · tanh(scores / softcap); 0 is off.
 
     Any shape -> the same shape, written to `out` where one is given (NumPy alone). Raises
     ValueError where softcap is negative.
@@ -124,7 +124,7 @@ def cap(scores: Array, softcap: float, out: Array | None = None) -> Array:
 
 
 def unit(x: Array) -> Array:
-    """The vectors at length 1; first by their largest entry, so that no square overflows.
+    """The vectors scaled to length 1; first divided by their largest entry, so no square overflows.
 
     x (..., d) -> (..., d); a zero vector stays.
 

@@ -1,7 +1,7 @@
 """Numbers that remember how they were made: the symbolic form of the steps in `trace`.
 
-NumPy computes on arrays of them (dtype object) as on numbers, so the same verbs that compute a
-step also write it down.
+NumPy computes on arrays of them (dtype object) as on numbers, so the operations that compute
+a step also write it down.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.attention.arrays import Array
-from qkvsearch.attention.options import Rule
+from qkvsearch.attention.options import AttentionOptions
 from qkvsearch.attention.weights import EMPTY_ROWS
 
-# How firmly a text holds together: what is looser than its place asks for gets parentheses.
+# Precedence of an operation, lowest first: an operand of lower precedence gets parentheses.
 SUM, PRODUCT, ATOM, NUMBER = range(4)
 
 
@@ -26,9 +26,9 @@ SUM, PRODUCT, ATOM, NUMBER = range(4)
 class Expression:
     """A number or a vector, and how it is written; +, ·, /, exp and tanh carry both along.
 
-    text, value (a number, or a vector (d,)), firmness (of the text). A product of two vectors is
-    their dot product. What is hidden stays so, −∞ + x = −∞, and what does not count is left out:
-    0 + x = x, 0·x = 0, 1·x = x, x/x = 1.
+    text; value, a number or a vector (d,); precedence, of the text's outermost operation. A product
+    of two vectors is their dot product. Terms are simplified: −∞ + x = −∞ (a hidden key stays
+    hidden), 0 + x = x, 0·x = 0, 1·x = x, x/x = 1.
 
     >>> a, b = Expression("a", 2.0), Expression("b", 3.0)
     >>> print((a + b) / b, ((a + b) / b).value * 3)
@@ -39,7 +39,7 @@ class Expression:
 
     text: str
     value: Any
-    firmness: int = ATOM
+    precedence: int = ATOM
 
     def __str__(self) -> str:
         return self.text
@@ -53,7 +53,7 @@ class Expression:
             return expression(-math.inf)
         if self.reads("0") or other.reads("0"):
             return other if self.reads("0") else self
-        negative = other.firmness == NUMBER and other.text.startswith("−")
+        negative = other.precedence == NUMBER and other.text.startswith("−")
         added = f"− {other.text[1:]}" if negative else f"+ {other.text}"
         return Expression(f"{self.text} {added}", self.value + other.value, SUM)
 
@@ -95,13 +95,13 @@ class Expression:
 
     def reads(self, text: str) -> bool:
         """Whether it is a plain number, written so."""
-        return self.firmness == NUMBER and self.text == text
+        return self.precedence == NUMBER and self.text == text
 
     def _passed_to(self, name: str, function: Callable[[Any], Any]) -> Expression:
         return Expression(f"{name}({self.text})", function(self.value))
 
-    def _within(self, firmness: int) -> str:
-        return f"({self.text})" if self.firmness < firmness else self.text
+    def _within(self, precedence: int) -> str:
+        return f"({self.text})" if self.precedence < precedence else self.text
 
 
 def expression(x: Any) -> Expression:
@@ -177,100 +177,106 @@ def numbered(n: int, prefix: str = "") -> tuple[str, ...]:
     return tuple(f"{prefix}{i + 1}" for i in range(n))
 
 
-# --- the verbs of attention that NumPy cannot run on symbols, or that would read badly ---
+# --- operations that NumPy cannot run on symbols, or whose text would be hard to read ---
 
 
-def score_symbols(rule: Rule, query: Array, key: Array) -> Array:
+def score_symbols(options: AttentionOptions, query: Array, key: Array) -> Array:
     """a_Q·b_K, a product of vectors; another score by its name, as cosine(a_Q, b_K).
 
     symbols of vectors (L,), (S,) -> (L, S).
 
     >>> a, b = symbols(["a"], np.eye(1)), symbols(["b", "c"], np.eye(2)[:, :1])
-    >>> score_symbols(Rule(scale=1), a, b), score_symbols(Rule(scale=1, score="cosine"), a, b)
-    (array([[a·b, a·c]], dtype=object), array([[cosine(a, b), cosine(a, c)]], dtype=object))
+    >>> score_symbols(AttentionOptions(scale=1), a, b)
+    array([[a·b, a·c]], dtype=object)
+    >>> score_symbols(AttentionOptions(scale=1, score="cosine"), a, b)
+    array([[cosine(a, b), cosine(a, c)]], dtype=object)
     """
-    if rule.score == "dot":
-        return rule.scores(query[:, None], key[:, None])
-    name, scale = score_name(rule), "" if rule.scale in (None, 1) else f", scale={rule.scale:g}"
-    pairs = [(q, k, rule.scores(q.value[None], k.value[None])[0, 0]) for q in query for k in key]
+    if options.score == "dot":
+        return options.scores(query[:, None], key[:, None])
+    name, scale = (
+        score_name(options),
+        "" if options.scale in (None, 1) else f", scale={options.scale:g}",
+    )
+    pairs = [(q, k, options.scores(q.value[None], k.value[None])[0, 0]) for q in query for k in key]
     scores = [Expression(f"{name}({q}, {k}{scale})", score) for q, k, score in pairs]
     return filled((len(query), len(key)), scores)
 
 
-def formulas(rule: Rule, d: int) -> Mapping[str, str]:
+def formulas(options: AttentionOptions, d: int) -> Mapping[str, str]:
     """Each step in terms of the one before.
 
-    >>> formulas(Rule(scale=0.5), d=3)["scaled"]
+    >>> formulas(AttentionOptions(scale=0.5), d=3)["scaled"]
     '0.5·scores'
     """
     scores, scaled = (
-        f"{score_name(rule)}(Q, K)",
-        f"{1 if rule.scale is None else rule.scale:g}·scores",
+        f"{score_name(options)}(Q, K)",
+        f"{1 if options.scale is None else options.scale:g}·scores",
     )
-    if callable(rule.score):
-        scaled = f"{score_name(rule)}(Q, K, scale={rule.scale})"
-    elif rule.score == "dot":
-        scores, scaled = "Q·Kᵀ", f"scores/√{d}" if rule.scale is None else scaled
-    masked = "scaled" if not rule.softcap else "capped"
+    if callable(options.score):
+        scaled = f"{score_name(options)}(Q, K, scale={options.scale})"
+    elif options.score == "dot":
+        scores, scaled = "Q·Kᵀ", f"scores/√{d}" if options.scale is None else scaled
+    masked = "scaled" if not options.softcap else "capped"
     normalized = {"softmax": "softmax(masked)", "relu": "max(0, masked)/Σ", "none": "masked"}
     return {
         "scores": scores,
         "scaled": scaled,
-        "capped": f"{rule.softcap:g}·tanh(scaled/{rule.softcap:g})",
+        "capped": f"{options.softcap:g}·tanh(scaled/{options.softcap:g})",
         "masked": f"{masked} + M",
-        "weights": f"S = {normalized[rule.normalize]}",
+        "weights": f"S = {normalized[options.normalize]}",
         "weighted": "Sᵢⱼ·Vⱼ",
         "outputs": "S·V",
     }
 
 
-def score_name(rule: Rule) -> str:
+def score_name(options: AttentionOptions) -> str:
     """What to call a score, even a function of one's own.
 
-    >>> score_name(Rule(score="cosine"))
+    >>> score_name(AttentionOptions(score="cosine"))
     'cosine'
     """
-    if isinstance(rule.score, str):
-        return rule.score
-    return getattr(rule.score, "__name__", type(rule.score).__name__)
+    if isinstance(options.score, str):
+        return options.score
+    return getattr(options.score, "__name__", type(options.score).__name__)
 
 
-def scaled_symbols(rule: Rule, scores: Array, query: Array, key: Array) -> Array:
+def scaled_symbols(options: AttentionOptions, scores: Array, query: Array, key: Array) -> Array:
     """Scores times the scale, or over √d; a score that is a function does its own scaling.
 
     scores (L, S), symbols of vectors (L,), (S,) -> (L, S).
 
     >>> a = symbols(["a"], np.eye(2)[:1])
-    >>> scaled_symbols(Rule(), score_symbols(Rule(scale=1), a, a), a, a)
+    >>> scaled_symbols(AttentionOptions(), score_symbols(AttentionOptions(scale=1), a, a), a, a)
     array([[(a·a)/√2]], dtype=object)
     """
-    if callable(rule.score):
-        return score_symbols(rule, query, key)
-    if rule.scale is not None:
-        return float(rule.scale) * scores
-    if rule.score != "dot" or not len(query):
+    if callable(options.score):
+        return score_symbols(options, query, key)
+    if options.scale is not None:
+        return float(options.scale) * scores
+    if options.score != "dot" or not len(query):
         return scores
     d = len(query[0].value)
     return scores / Expression(f"√{d}", math.sqrt(max(d, 1)))
 
 
-def weight_symbols(rule: Rule, masked: Array, numbers: Array) -> Array:
+def weight_symbols(options: AttentionOptions, masked: Array, numbers: Array) -> Array:
     """Each score's part of the sum of its row; for a row with nothing to attend to, numbers.
 
     masked (L, S), numbers: their values, which say what row is empty -> (L, S).
 
-    >>> weight_symbols(Rule(), filled((1, 2), [Expression("s", 2.0), -np.inf]), np.zeros((1, 2)))
+    >>> masked = filled((1, 2), [Expression("s", 2.0), -np.inf])
+    >>> weight_symbols(AttentionOptions(), masked, np.zeros((1, 2)))
     array([[1, 0]], dtype=object)
     """
-    floor = 0 if rule.normalize == "relu" else -math.inf
+    floor = 0 if options.normalize == "relu" else -math.inf
     entries: list[Any] = []
     for row, empty in zip(masked, (numbers <= floor).all(axis=-1), strict=True):
         if empty:
-            entries += [EMPTY_ROWS[rule.empty_rows](len(row))] * len(row)
-        elif rule.normalize == "none":
+            entries += [EMPTY_ROWS[options.empty_rows](len(row))] * len(row)
+        elif options.normalize == "none":
             entries += [0 if score.reads("−∞") else score for score in row]
         else:
-            parts = np.exp(row) if rule.normalize == "softmax" else [s.positive() for s in row]
+            parts = np.exp(row) if options.normalize == "softmax" else [s.positive() for s in row]
             entries += [part / sum(parts) for part in parts]
     return filled(masked.shape, entries)
 
@@ -285,5 +291,5 @@ def renamed(names: Sequence[str], written: Array, values: Array) -> Array:
     """
     new = zip(names, written.flat, values.flat, strict=True)
     return filled(
-        written.shape, [w if w.firmness == NUMBER else Expression(n, v) for n, w, v in new]
+        written.shape, [w if w.precedence == NUMBER else Expression(n, v) for n, w, v in new]
     )

@@ -1,7 +1,7 @@
-"""Attention recorded step by step: every array between the inputs and the output, labelled.
+"""Attention recorded step by step: every array from the inputs to the output, with labels.
 
-`trace` and `attention` share their code, `functional.attend`: one cannot drift from the other.
-Each step also comes in symbols, a_Q·b_K for the number there; `symbols.py` makes them.
+`trace` and `attention` both run `functional.attend`, so they always agree.
+Each step is also written in symbols, such as a_Q·b_K for a score; `symbols.py` makes them.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention._arguments import checked, named
+from qkvsearch.attention.arguments import checked, named
 from qkvsearch.attention.arrays import Array, answer_dtype, cast
 from qkvsearch.attention.functional import attend
-from qkvsearch.attention.options import Rule
+from qkvsearch.attention.options import AttentionOptions
 from qkvsearch.attention.symbols import (
     distinct,
     filled,
@@ -37,7 +37,7 @@ Labels = tuple[str, ...]
 
 @dataclass(frozen=True, eq=False)
 class TraceStep:
-    """One array on the way, with a label for each row and column.
+    """One array of the computation, with a label for each row and column.
 
     name, formula, array (rows, columns), or (rows, columns, dv) for the weighted values.
     """
@@ -228,16 +228,16 @@ def _attention_steps(
     *,
     mask: npt.ArrayLike | None = None,
     bias: npt.ArrayLike | None = None,
-    **options: Any,
+    **keywords: Any,
 ) -> tuple[TraceStep, ...]:
     """What `attend` computes, and before it the scores without their scale."""
     given = checked(queries.array, keys.array, values.array, mask, bias)
     if len(given.shape) != 2:
         raise ValueError(f"a trace takes one mask and bias (L, S), got scores {given.shape}")
-    rule = Rule(given.mask, given.bias, **options)
-    unscaled = replace(rule, scale=1)
+    options = AttentionOptions(given.mask, given.bias, **keywords)
+    unscaled = replace(options, scale=1)
     query, key, value = given.ready()
-    steps = attend(query, key, value, rule)
+    steps = attend(query, key, value, options)
     # A mix of one value at a time, so that here, too, a weight of 0 takes nothing.
     each = mix(steps.weights[:, :, None, None], value[:, None, :])[:, :, 0]
 
@@ -245,21 +245,21 @@ def _attention_steps(
         symbols(_entries(step.rows, step.name[0].upper()), step.array)
         for step in (queries, keys, values)
     )
-    how = formulas(rule, query.shape[-1])
+    how = formulas(options, query.shape[-1])
 
     def step(name: str, array: Array, write: Callable[[], Array], columns: Labels) -> TraceStep:
         return TraceStep(name, how[name], cast(array, given.dtype), queries.rows, columns, write)
 
     to_keys = partial(step, columns=keys.rows)
     scores = to_keys("scores", unscaled.scores(query, key), lambda: score_symbols(unscaled, Q, K))
-    scaled = to_keys("scaled", steps.scores, lambda: scaled_symbols(rule, scores.symbols, Q, K))
-    capped = to_keys("capped", steps.capped, lambda: rule.capped(scaled.symbols))
-    masked = to_keys("masked", steps.masked, lambda: rule.visible(capped.symbols))
-    shares = partial(weight_symbols, rule, numbers=steps.masked)
+    scaled = to_keys("scaled", steps.scores, lambda: scaled_symbols(options, scores.symbols, Q, K))
+    capped = to_keys("capped", steps.capped, lambda: options.capped(scaled.symbols))
+    masked = to_keys("masked", steps.masked, lambda: options.visible(capped.symbols))
+    shares = partial(weight_symbols, options, numbers=steps.masked)
     weights = to_keys("weights", steps.weights, lambda: shares(masked.symbols))
     weighted = to_keys("weighted", each, lambda: _pairs(weights) * V)
     outputs = step("outputs", steps.output, lambda: _pairs(weights) @ V, values.columns)
-    cap = (capped,) if rule.softcap else ()
+    cap = (capped,) if options.softcap else ()
     return scores, scaled, *cap, masked, weights, weighted, outputs
 
 

@@ -1,4 +1,4 @@
-"""Training: the Adam optimiser, shuffled minibatches, and the loop."""
+"""Training: the Adam optimizer, shuffled minibatches, and the loop."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Batch = TypeVar("Batch")
 
 @dataclass(eq=False)
 class Adam:
-    """Steps against the gradient, each weight's as long as its gradients are steady.
+    """The Adam optimizer: each weight's step is larger where its gradients agree with one another.
 
-    learning_rate (may be changed between steps), beta_1 and beta_2 (how much of the past the
-    averages of gradients and of their squares keep), epsilon; weight_decay shrinks every weight by
-    learning_rate · weight_decay a step, apart from the gradient ("AdamW"). One optimiser serves
-    one model: it keeps two averages per weight, and how many steps each has had.
+    learning_rate (may be changed between steps); beta_1 and beta_2, how much of the past the
+    averages of gradients and of their squares keep; epsilon; weight_decay shrinks every weight by
+    learning_rate · weight_decay a step, apart from the gradient ("AdamW"). Use one
+    optimizer for one model: it keeps two averages and a step count for each weight.
     Kingma & Ba 2015, algorithm 1; decay: Loshchilov & Hutter 2019, algorithm 2.
 
     >>> weights = {"weight": np.array([1.0, 1.0])}
@@ -53,7 +53,7 @@ class Adam:
             self._move(name, weights[name], gradient)
 
     def _move(self, name: str, weight: Array, gradient: Array) -> None:
-        """Move a weight, after bringing its averages up to date; in place, as memory is slower."""
+        """Update a weight's averages, then move it; in place, as allocating memory is slower."""
         new = (np.zeros_like(weight), np.zeros_like(weight), 0)
         mean, square, n = self._averages.get(name, new)
         n += 1
@@ -65,7 +65,7 @@ class Adam:
         change -= square
         change *= 1 - self.beta_2
         square += change
-        # The averages start at 0, and are too near to it by 1 − βⁿ.
+        # The averages start at 0, which makes them too small by the factor 1 − βⁿ.
         np.divide(square, 1 - self.beta_2**n, out=change)
         np.sqrt(change, out=change)
         change += self.epsilon

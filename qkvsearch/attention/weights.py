@@ -1,5 +1,5 @@
-"""Weights, how much each key counts: scores made to sum to 1 by softmax or ReLU, or left as they
-are. A row is one query's keys; a score of −∞ is a hidden key, and gets exactly 0."""
+"""Scores to weights, how much each key counts: by softmax, by ReLU, or unchanged. A row holds one
+query's scores; a score of −∞ is a hidden key, and its weight is exactly 0."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention._arguments import named
+from qkvsearch.attention.arguments import named
 from qkvsearch.attention.arrays import (
     Array,
     answer_dtype,
@@ -27,7 +27,7 @@ def softmax(
     """Weights of 0 to 1 that sum to 1 in every row; a score of −∞ gets exactly 0.
 
     Any shape, rows along `axis` -> the same shape, in float32 or better. The nearer temperature
-    is to 0, the more the largest score takes all. A row of only −∞ becomes 0 ("zero"), 1/S
+    is to 0, the nearer the largest score's weight is to 1. A row of only −∞ becomes 0 ("zero"), 1/S
     ("uniform"), NaN ("nan") or a ValueError ("raise"). Raises ValueError, too, where temperature
     is not positive and finite.
     Vaswani et al. 2017, section 3.2.1; temperature: Hinton et al. 2015, section 2.
@@ -44,14 +44,14 @@ def softmax(
         return _fill(rows, xp.all(rows == -math.inf, axis=axis, keepdims=True), empty_rows, axis)
     peak = xp.max(rows, axis=axis, keepdims=True)
     empty = peak == -math.inf
-    # Downwards from the peak nothing overflows, however large the score or low the temperature.
+    # No exponent is above 0, so nothing overflows, however large the scores or low the temperature.
     divisor = max(float(temperature), float(xp.finfo(rows.dtype).smallest_normal))
     weights = xp.exp((rows - xp.where(empty, xp.zeros_like(peak), peak)) / divisor)
     return _share(weights, empty, empty_rows, axis)
 
 
 def relu(scores: Array, empty_rows: str = "zero") -> Array:
-    """max(0, s) over its row's sum; a row without a positive score counts as empty.
+    """max(0, s) divided by its row's sum; a row without a positive score counts as empty.
 
     scores (..., L, S) -> weights (..., L, S); `empty_rows` as for `softmax`.
 
@@ -59,7 +59,7 @@ def relu(scores: Array, empty_rows: str = "zero") -> Array:
     array([0.75, 0.  , 0.25, 0.  ])
     """
     xp = namespace(scores)
-    # A NaN, too, is not ≤ 0: it stays, to be seen in the result.
+    # A NaN is not ≤ 0 either: it stays, and shows in the result.
     positive = xp.where(scores <= 0, xp.zeros_like(scores), scores)
     empty = xp.all(scores <= 0, axis=-1, keepdims=True)
     return _share(positive, empty, empty_rows)
@@ -93,7 +93,7 @@ def _refuse(n_keys: int) -> float:
     )
 
 
-# The weight that each of its keys has for a query that may attend to none of them.
+# The weight of each key, for a query that may attend to none of them.
 EMPTY_ROWS: Mapping[str, Callable[[int], float]] = {
     "zero": lambda n_keys: 0.0,
     "uniform": lambda n_keys: 1 / max(n_keys, 1),
@@ -103,7 +103,7 @@ EMPTY_ROWS: Mapping[str, Callable[[int], float]] = {
 
 
 def mix(weights: Array, value: Array) -> Array:
-    """weights @ value with 0 · ∞ = 0 · NaN = 0: nothing leaks from values nobody attends to.
+    """weights @ value with 0 · ∞ = 0 · NaN = 0: a value with weight 0 adds nothing.
 
     weights (..., L, S), value (..., S, dv) -> (..., L, dv).
 
@@ -125,14 +125,14 @@ def mix(weights: Array, value: Array) -> Array:
 
 
 def _share(parts: Array, empty: Array, empty_rows: str, axis: int = -1) -> Array:
-    """Each part over the sum of its row."""
+    """Each part divided by the sum of its row."""
     xp = namespace(parts)
     total = xp.sum(parts, axis=axis, keepdims=True)
     return _fill(parts / xp.where(empty, xp.ones_like(total), total), empty, empty_rows, axis)
 
 
 def _fill(weights: Array, empty: Array, empty_rows: str, axis: int = -1) -> Array:
-    """Give rows that have nothing to attend to the weights asked for."""
+    """Fill rows that have nothing to attend to with the weights that `empty_rows` names."""
     xp = namespace(weights)
     fill = named("empty_rows", empty_rows, EMPTY_ROWS)
     if not xp.any(empty):

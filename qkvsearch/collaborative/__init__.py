@@ -1,1 +1,1 @@
-"""Embeddings of users and items learned from their interactions: collaborative filtering."""
+"""Collaborative filtering: embeddings of users and items, learned from their interactions."""

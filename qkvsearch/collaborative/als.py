@@ -1,14 +1,13 @@
-"""Embeddings from who met what: implicit alternating least squares."""
+"""Implicit alternating least squares: embeddings from which user interacted with which item."""
 
 from __future__ import annotations
 
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from qkvsearch.collaborative.base import CollaborativeModel, one_entry_per_pair
 from qkvsearch.collaborative.factors import ImplicitFactors
@@ -24,48 +23,51 @@ from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError
 from qkvsearch.parameters import check_positive, check_whole, is_finite, random_generator, require
 from qkvsearch.progress import Callback
-from qkvsearch.threads import available_cores
+from qkvsearch.threads import available_cores, thread_pool
 
 AUTO_ALPHA0 = 10.0
 AUTO_REG = 0.2
 HIGHEST_ALPHA0 = 1.0
+SHORTEST_MEAN = 10.0
 
 
 class ImplicitALS(CollaborativeModel):
-    """Users and items as vectors whose dot product says how likely they meet.
+    """Users and items as vectors; their dot product says how likely the user wants the item.
 
-    Minimises, with score s = u·y (Rendle, Krichene, Zhang and Koren 2022, "Revisiting the
+    Minimizes, with score s = u·y (Rendle, Krichene, Zhang and Koren 2022, "Revisiting the
     Performance of iALS on Item Recommendation Benchmarks", section 3, arXiv 2110.14037):
 
         Σ_observed c·(1 − s)² + α₀ Σ_all s² + Σ_users reg·(n_u + α₀·n_items)^nu·|u|²
                                             + Σ_items reg·(n_i + α₀·n_users)^nu·|y|²
 
-    with n_u, n_i the lengths of their histories. Those without one are outside the sums (n_users
-    and n_items do not count them) and get a zero embedding. It alternates between the users and
-    the items, a few warm-started conjugate gradient steps each, preconditioned by the diagonal in
-    the principal axes of the side held fixed. Above 128 components it takes them in blocks, one
-    after the other (Rendle, Krichene, Zhang and Koren 2021, "iALS++: Speeding up Matrix
-    Factorization with Subspace Optimization", arXiv 2110.14044).
+    with n_u, n_i the lengths of their histories. Users and items without one are not in the sums,
+    nor counted in n_users and n_items; their embedding is zero. It alternates between users and
+    items: a few warm-started conjugate gradient steps for one side while the other is held fixed,
+    preconditioned by the diagonal in the principal axes of the fixed side. More than 128 components
+    are solved in blocks, one after another (Rendle, Krichene, Zhang and Koren 2021, "iALS++:
+    Speeding up Matrix Factorization with Subspace Optimization", arXiv 2110.14044).
 
-    "auto" follows the data, with n̄ the mean length of the users' histories and c̄ the mean
+    "auto" depends on the data, with n̄ the mean length of the users' histories and c̄ the mean
     confidence of their pairs:
 
         α₀ = m·c̄·n̄ / n_items     reg = 0.2 / max(n̄, 10)^⅔ · (1 + m)·c̄ / (1 + m·c̄)
         m = min(10, n_items / n̄)
 
-    A fixed α₀ that suits a dense set collapses on a sparse one: the pairs not observed count m
-    times as much as the observed ones together, but none of them more than an observed one does.
-    Short histories overfit under the reg that suits long ones; below 10 it would shrink every
-    embedding to nothing. The last factor, 1 for c̄ = 1, keeps the penalty in proportion to the
-    confidences whatever their scale. `benchmarks/collaborative_defaults.py` chose the constants.
+    A fixed α₀ that suits a dense data set fails on a sparse one. With this one, the unobserved
+    pairs together count m times as much as the observed ones, and each counts at most as much as an
+    observed one. Short histories need more regularization than long ones; below a mean of 10, reg
+    stops growing, as it would shrink every embedding to zero. The last factor, 1 for c̄ = 1, keeps
+    the penalty in proportion to the confidences whatever their scale.
+    `benchmarks/collaborative_defaults.py` chose the constants.
 
     Parameters: n_components, the embedding size d; max_iter; alpha0 > 0, the weight of the pairs
     not observed; reg > 0; nu ≥ 0; cg_steps per half iteration; init_scale, the norm that embeddings
     start with; n_threads, one per core by default; random_state; callback(iteration, max_iter),
-    called after each. The result is the same bit for bit whatever n_threads.
+    called after each. The result is the same to the last bit for any n_threads.
 
     Fitted: user_embeddings_ (n_users, d) and item_embeddings_ (n_items, d), float32; alpha0_ and
-    reg_ as used; user_ids_ and item_ids_, None after a matrix; factors_, all that answering needs.
+    reg_ as used; user_ids_ and item_ids_, None after a matrix; factors_, the `ImplicitFactors` that
+    answer queries.
 
     >>> watched = csr_matrix([[1, 0, 1, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 1, 0, 0]])
     >>> model = ImplicitALS(n_components=2, random_state=0).fit(watched)
@@ -104,9 +106,9 @@ class ImplicitALS(CollaborativeModel):
     def fit(self, X: Any, y: None = None) -> Self:
         """Learn from a sparse matrix (n_users, n_items) or from `Interactions`.
 
-        A matrix holds confidences c, 1 for a plain positive; stored zeros are no interaction. The
-        pairs of `Interactions` are plain positives. Raises `DataError` for a confidence that is
-        negative or not finite, naming its place.
+        A matrix holds confidences c; a stored zero is no interaction. Every pair of `Interactions`
+        has confidence 1. Raises `DataError` for a confidence that is negative or not finite, naming
+        its place.
         """
         self._check_parameters()
         observed = self._read(X)
@@ -138,10 +140,10 @@ class ImplicitALS(CollaborativeModel):
         return np.einsum("nd,nd->n", self.user_embeddings_[u], self.item_embeddings_[i])
 
     def fold_in(self, history: Any, confidences: Any = None) -> np.ndarray:
-        """The embedding (d,) of someone who was not there at training, solved exactly.
+        """The embedding (d,) of a user who was not in the training data, solved exactly.
 
-        history: the items they met, named as in `predict`. A sparse matrix (n, n_items) of
-        confidences holds n people and gives (n, d).
+        history: the items they interacted with, named as in `predict`. A sparse matrix (n, n_items)
+        of confidences holds n users and gives (n, d).
         """
         check_is_fitted(self)
         if not issparse(history):
@@ -149,13 +151,13 @@ class ImplicitALS(CollaborativeModel):
             return self.factors_.fold_in(positions, confidences).astype(np.float32)
         if confidences is not None:
             raise DataError("a sparse history holds its confidences itself: pass no others")
-        people = one_entry_per_pair(history)
-        if people.shape[1] != len(self.item_embeddings_):
+        histories = one_entry_per_pair(history)
+        if histories.shape[1] != len(self.item_embeddings_):
             raise DataError(
-                f"histories have {people.shape[1]} columns, the model {len(self.item_embeddings_)}"
-                " items: give one column per item"
+                f"histories have {histories.shape[1]} columns, the model "
+                f"{len(self.item_embeddings_)} items: give one column per item"
             )
-        return self.factors_.fold_in_many(people).astype(np.float32)
+        return self.factors_.fold_in_many(histories).astype(np.float32)
 
     def _values(self, interactions: Interactions) -> None:
         return None
@@ -172,9 +174,9 @@ class ImplicitALS(CollaborativeModel):
         require(nu_valid, "nu", self.nu, "a finite number, 0 or above")
 
     def _alternate(self, observed: csr_matrix) -> int:
-        """Solve for the users with the items held fixed, then the other way round, and again.
+        """Solve for the users with the items held fixed, then for the items, `max_iter` times.
 
-        Returns how many items have a history.
+        Returns the number of items that have a history.
         """
         n_threads = self.n_threads or available_cores()
         rng = random_generator(self.random_state)
@@ -189,33 +191,33 @@ class ImplicitALS(CollaborativeModel):
             chosen if value == "auto" else float(value)
             for value, chosen in zip(given, auto, strict=True)
         )
-        d, turns = self.n_components, np.eye(self.n_components)
-        # One BLAS thread: the products here are small, and their sums must not depend on it.
-        with threadpool_limits(1, "blas"), ThreadPoolExecutor(n_threads) as pool:
+        d, rotation = self.n_components, np.eye(self.n_components)
+        with thread_pool(n_threads) as pool:
             for iteration in range(1, self.max_iter + 1):
-                turns = turns @ self._improve(users, items, pool)
-                turns = turns @ self._improve(items, users, pool)
+                rotation = rotation @ self._improve(users, items, pool)
+                rotation = rotation @ self._improve(items, users, pool)
                 if self.callback is not None:
                     self.callback(iteration, self.max_iter)
-            # Back to where they began, so that a small change of the data makes a small change.
+            # Back to the axes of the start, so that a small change of the data changes little.
             for side in (users, items):
-                side.turn(turns.T, pool)
-        found = (np.ascontiguousarray(side.embeddings[:, :d]) for side in (users, items))
-        self.user_embeddings_, self.item_embeddings_ = found
+                side.rotate(rotation.T, pool)
+        self.user_embeddings_, self.item_embeddings_ = (
+            np.ascontiguousarray(side.embeddings[:, :d]) for side in (users, items)
+        )
         return items.n_active
 
     def _improve(self, side: Side, others: Side, pool: Executor) -> np.ndarray:
         """A few conjugate gradient steps for every row of one side, shared among the threads.
 
-        The embeddings of both sides are turned to the principal axes of the others; returns those
-        axes (d, d). No dot product changes by that, but the weight of all pairs becomes one number
-        a component instead of a matrix, and a history, drawn from the same embeddings, has nearly
-        the same axes: with its diagonal as preconditioner, the first step goes most of the way.
+        First the embeddings of both sides are rotated to the principal axes (d, d) of the other
+        side, which are returned. Dot products stay the same. But the term over all pairs becomes
+        diagonal, and that of a history, a sample of the same embeddings, nearly so: with the
+        diagonal as preconditioner, the first step does most of the work.
         """
         d, width = self.n_components, blocks(self.n_components)[1]
         values, axes = principal_axes(others.embeddings[:, :d])
-        side.turn(axes, pool)
-        others.turn(axes, pool)
+        side.rotate(axes, pool)
+        others.rotate(axes, pool)
         spectrum = np.zeros(others.embeddings.shape[1], np.float32)
         with np.errstate(over="ignore"):
             spectrum[:d] = self.alpha0_ * values
@@ -238,6 +240,7 @@ def auto_strengths(mean_length: float, mean_confidence: float, n_items: int) -> 
     """α₀ and reg by the formulas of `ImplicitALS`."""
     m = min(AUTO_ALPHA0, HIGHEST_ALPHA0 * n_items / mean_length)
     alpha0 = m * mean_confidence * mean_length / n_items
-    # A mean user's penalty, reg·(n̄ + α₀·n_items), is reg·n̄·(1 + m·c̄): made (1 + m)·c̄ instead.
+    # A mean user's penalty, reg·(n̄ + α₀·n_items), is reg·n̄·(1 + m·c̄); this makes it
+    # proportional to (1 + m)·c̄.
     in_proportion = (1 + m) * mean_confidence / (1 + m * mean_confidence)
-    return alpha0, AUTO_REG / max(mean_length, 10.0) ** (2 / 3) * in_proportion
+    return alpha0, AUTO_REG / max(mean_length, SHORTEST_MEAN) ** (2 / 3) * in_proportion

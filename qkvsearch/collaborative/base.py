@@ -1,4 +1,4 @@
-"""What the collaborative models share: reading interactions, naming rows."""
+"""What the collaborative models share: reading interactions, and finding rows by id."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from qkvsearch.errors import DataError
 
 
 class CollaborativeModel(BaseEstimator, ABC):
-    """Users and items in, by row number or by their owner's ids; a score for each pair out."""
+    """An estimator of users and items, which are named by row number or by the caller's ids."""
 
     user_ids_: Ids | None
     item_ids_: Ids | None
@@ -23,7 +23,7 @@ class CollaborativeModel(BaseEstimator, ABC):
     item_embeddings_: np.ndarray
 
     def _read(self, X: Any) -> csr_matrix:
-        """Users × items, float32, one entry a pair; remembers the ids. Never writes to X."""
+        """Users × items, float32, one entry a pair; keeps the ids. Never changes X."""
         if isinstance(X, Interactions):
             self.user_ids_, self.item_ids_ = X.user_ids, X.item_ids
             matrix = X.matrix(self._values(X))
@@ -40,7 +40,7 @@ class CollaborativeModel(BaseEstimator, ABC):
 
     @abstractmethod
     def _values(self, interactions: Interactions) -> np.ndarray | None:
-        """What each pair is worth to this model; None is 1."""
+        """The value of each pair for this model (n,); None is 1 for all."""
 
     def _refuse(self, matrix: csr_matrix, bad: np.ndarray, advice: str) -> None:
         """Raise `DataError` that names the first pair whose value is `bad` (bool, nnz)."""

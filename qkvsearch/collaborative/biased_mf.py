@@ -1,9 +1,8 @@
-"""Embeddings from ratings: matrix factorisation with biases."""
+"""Matrix factorization with biases: embeddings from ratings."""
 
 from __future__ import annotations
 
-from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import replace
+from concurrent.futures import Executor
 from typing import Any, Self
 
 import numpy as np
@@ -11,43 +10,42 @@ from scipy.sparse import csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
 from qkvsearch.collaborative.base import CollaborativeModel
+from qkvsearch.collaborative.confidences import rating_scale
 from qkvsearch.collaborative.factors import RatingFactors
-from qkvsearch.collaborative.feedback import rating_scale
-from qkvsearch.collaborative.sgd import Grid, Learnt, Penalties, group_count
+from qkvsearch.collaborative.sgd import Grid, Learned, Penalties, group_count
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError
 from qkvsearch.parameters import check_positive, check_whole, random_generator
 from qkvsearch.progress import Callback
-from qkvsearch.threads import available_cores
+from qkvsearch.threads import thread_pool
 
-# In standard deviations. A one among fives lies within; the top of a heavy tail does not, and
-# would pull everything towards itself.
+# In standard deviations. A rating of 1 among fives is nearer than this; the end of a heavy tail is
+# further away, and would dominate the gradient.
 FURTHEST_TARGET = 10.0
 DIVERGED = 100.0
-# From a learning rate of 1 down to one that suits most data.
+# Each halves the learning rate: enough from 1 down to a rate that suits most data.
 MAX_RESTARTS = 6
 
 
 class BiasedMF(CollaborativeModel):
-    """Ratings as r̂ = μ + b_u + b_i + p_u·q_i: a mean, two biases, and a meeting of tastes.
+    """Ratings as r̂ = μ + b_u + b_i + p_u·q_i: a mean, two biases, and how user and item fit.
 
-    Minimises, with r in standard deviations from the mean (Koren, Bell and Volinsky 2009, "Matrix
+    Minimizes, with r in standard deviations from the mean (Koren, Bell and Volinsky 2009, "Matrix
     Factorization Techniques for Recommender Systems", equations 4 and 5):
 
         Σ_observed (r − r̂)² + Σ_users reg·(n_u + damping)·|p_u|² + bias_reg·b_u²
                             + Σ_items reg·(n_i + damping)·|q_i|² + bias_reg·b_i²
 
-    with n_u, n_i how many ratings they have. The part that grows with n keeps those with many from
-    fitting the errors of the others; the part that does not, those with few from fitting their own;
-    a bias needs the second part only.
+    with n_u, n_i their numbers of ratings. The part that grows with n regularizes users and items
+    with many ratings, the constant part those with few; a bias needs the constant part only.
 
-    Stochastic gradient descent, by blocks of users and items that threads share. The learning rate
-    falls linearly to zero over the epochs, which settles the embeddings without a held-out part to
-    stop by. The result is the same bit for bit whatever n_threads.
+    Stochastic gradient descent over blocks of users and items, in threads. The learning rate falls
+    linearly to zero over the epochs, so that the embeddings converge without early stopping on
+    held-out ratings. The result is the same to the last bit for any n_threads.
 
-    Ratings far outside the others (`feedback.rating_scale`) count as the end of the scale, and none
-    counts as more than 10 deviations from the mean. A descent that diverges all the same starts
-    again with half the learning rate, up to six times; then `fit` raises `DataError`.
+    Ratings far outside the others (`confidences.rating_scale`) count as the end of the scale, and
+    none counts as more than 10 standard deviations from the mean. A descent that still diverges is
+    started again with half the learning rate, up to six times; then `fit` raises `DataError`.
 
     Parameters: n_components, the embedding size d; max_iter, the epochs; learning_rate of the
     first; reg, damping and bias_reg > 0; init_scale, the standard deviation that embeddings start
@@ -56,9 +54,9 @@ class BiasedMF(CollaborativeModel):
     defaults.
 
     Fitted: mean_; user_biases_ (n_users,), item_biases_ (n_items,); user_embeddings_ (n_users, d),
-    item_embeddings_ (n_items, d), float32, zero for who has no ratings; rating_range_, the scale
-    that predictions stay within; learning_rate_ as used; user_ids_ and item_ids_, None after a
-    matrix; factors_, all that answering needs.
+    item_embeddings_ (n_items, d), float32, zero without ratings; rating_range_, the scale that
+    predictions are clipped to; learning_rate_ as used; user_ids_ and item_ids_, None after a
+    matrix; factors_, the `RatingFactors` that answer queries.
 
     >>> ratings = csr_matrix([[5, 5, 1], [4, 5, 2], [1, 2, 5]])
     >>> model = BiasedMF(n_components=2, random_state=0).fit(ratings)
@@ -94,12 +92,14 @@ class BiasedMF(CollaborativeModel):
     def fit(self, X: Any, y: None = None) -> Self:
         """Learn from a sparse matrix (n_users, n_items) of ratings or from rated `Interactions`.
 
-        Every stored value is a rating, a stored zero too; pairs of `Interactions` that met without
-        a rating (NaN) are left out. Raises `DataError` for ratings that are not finite, NaN in a
+        Every stored value is a rating, a stored zero too; pairs of `Interactions` without a rating
+        (NaN) are left out. Raises `DataError` for ratings that are not finite, NaN in a
         matrix too, naming the pair, and for `Interactions` without ratings.
         """
         self._check_parameters()
-        ratings = self._read(_rated(X) if isinstance(X, Interactions) else X)
+        if isinstance(X, Interactions) and X.ratings is not None:
+            X = X.take(~np.isnan(X.ratings))
+        ratings = self._read(X)
         if not ratings.nnz:
             raise DataError("there is nothing to learn from: no user has rated an item")
         bad = ~np.isfinite(ratings.data)
@@ -118,7 +118,7 @@ class BiasedMF(CollaborativeModel):
         return self.factors_.predict(self.user_embeddings_[u], self.user_biases_[u], i)
 
     def fold_in(self, items: Any, ratings: Any) -> tuple[float, np.ndarray]:
-        """The bias and the embedding (d,) of someone who rated these items (h,), solved exactly.
+        """The bias and the embedding (d,) of a user who rated these items (h,), solved exactly.
 
         Items are named as in `predict`. `factors_.predict` turns the two into ratings.
         """
@@ -168,17 +168,17 @@ class BiasedMF(CollaborativeModel):
             bias_reg=float(self.bias_reg),
         )
 
-    def _descend_or_restart(self, ratings: csr_matrix) -> Learnt:
-        """The descent at the first of the rates, each half of the one before, that converges."""
+    def _descend_or_restart(self, ratings: csr_matrix) -> Learned:
+        """The result of the first learning rate that converges; each is half of the one before."""
         rng = random_generator(self.random_state)
         penalties = Penalties(self.reg, self.damping, self.bias_reg)
         grid = Grid.of(ratings, penalties, group_count(ratings.nnz))
         self.learning_rate_ = float(self.learning_rate)
-        with ThreadPoolExecutor(self.n_threads or available_cores()) as pool:
+        with thread_pool(self.n_threads) as pool:
             for _ in range(1 + MAX_RESTARTS):
-                learnt = self._start(ratings, rng)
-                if self._descend(learnt, grid, rng, pool):
-                    return learnt
+                learned = self._start(ratings, rng)
+                if self._descend(learned, grid, rng, pool):
+                    return learned
                 self.learning_rate_ /= 2
         raise DataError(
             f"the descent diverges, at a learning_rate of {2 * self.learning_rate_:g} too: lower "
@@ -186,21 +186,21 @@ class BiasedMF(CollaborativeModel):
         )
 
     def _descend(
-        self, learnt: Learnt, grid: Grid, rng: np.random.Generator, pool: Executor
+        self, learned: Learned, grid: Grid, rng: np.random.Generator, pool: Executor
     ) -> bool:
-        """All epochs over standardised ratings; False as soon as they diverge."""
+        """All epochs over standardized ratings, in place; False as soon as they diverge."""
         for iteration in range(1, self.max_iter + 1):
             rate = self.learning_rate_ * (1 - (iteration - 1) / self.max_iter)
-            grid.descend(learnt, rate, rng, pool)
-            # Written so that NaN, which compares as neither, counts as diverged.
-            if not all(np.abs(part).max() < DIVERGED for part in learnt):
+            grid.descend(learned, rate, rng, pool)
+            # `not <` and not `>=`: a NaN counts as diverged.
+            if not all(np.abs(part).max() < DIVERGED for part in learned):
                 return False
             if self.callback is not None:
                 self.callback(iteration, self.max_iter)
         return True
 
-    def _start(self, ratings: csr_matrix, rng: np.random.Generator) -> Learnt:
-        """No biases, and random embeddings for who has ratings."""
+    def _start(self, ratings: csr_matrix, rng: np.random.Generator) -> Learned:
+        """Zero biases; random embeddings, but zero for users and items without ratings."""
         counts = ratings.getnnz(axis=1), ratings.getnnz(axis=0)
         user_biases, item_biases = (np.zeros(len(side), np.float32) for side in counts)
         users, items = (
@@ -211,17 +211,3 @@ class BiasedMF(CollaborativeModel):
         users[counts[0] == 0] = 0
         items[counts[1] == 0] = 0
         return user_biases, item_biases, users, items
-
-
-def _rated(log: Interactions) -> Interactions:
-    """The log without the pairs that met but were not rated; users and items keep their rows."""
-    if log.ratings is None or not np.isnan(log.ratings).any():
-        return log
-    rated = ~np.isnan(log.ratings)
-    return replace(
-        log,
-        users=log.users[rated],
-        items=log.items[rated],
-        ratings=log.ratings[rated],
-        times=None if log.times is None else log.times[rated],
-    )

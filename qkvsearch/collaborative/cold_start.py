@@ -1,4 +1,4 @@
-"""Items that nobody met: a place among the others by what their text says."""
+"""Cold items, those without interactions: an embedding from their text."""
 
 from __future__ import annotations
 
@@ -6,30 +6,32 @@ import numpy as np
 
 # Penalties compared, in units of the mean eigenvalue of XᵀX.
 PENALTIES = np.logspace(-4, 4, 17)
-# From fewer the error of one left out is chance.
+# With fewer, the leave-one-out error depends on chance.
 LEAST_ITEMS = 50
-# Texts that have nothing to do with tastes come so close to the error of placing all at zero.
+# Texts that say nothing about preferences come this close to the error of all-zero embeddings.
 WORTH_IT = 0.99
-# Left out in turn to compare them are so many items.
+# To compare penalties, at most this many items are left out, one at a time.
 MOST_LEFT_OUT = 5000
 
 
 def fit_text_map(keys: np.ndarray, embeddings: np.ndarray) -> np.ndarray | None:
-    """The matrix (t, d), float32, that turns an item's text vector into an embedding: ridge
-    regression on the items that someone met. None where it tells nothing of them, or they are few.
+    """The matrix (t, d), float32, that maps an item's text vector to its embedding.
 
-    keys (n, t): text vectors. embeddings (n, d), zeros where nobody met the item. The penalty λ is
-    the one with the least leave-one-out error, in closed form: an item's residual without itself
-    in the fit is residual / (1 − hᵢ), hᵢ = xᵢᵀ(XᵀX + λI)⁻¹xᵢ (Allen 1974, "The relationship between
-    variable selection and data augmentation and a method for prediction"), and it must be clearly
-    less than that of placing all at zero. All items that someone met count alike, however few met
-    them: a new item is then placed where the mean item with such a text is, little-known ones
-    included, and does not outrank known ones by being new. Without an intercept, so that an item
-    without text stays at zero.
+    Ridge regression on the items with interactions. None where these are few, or where their texts
+    predict nothing.
+
+    keys (n, t): text vectors. embeddings (n, d), zeros for cold items. The penalty λ is the one
+    with the least leave-one-out error, in closed form: the residual of an item that is left out of
+    the fit is residual / (1 − hᵢ), hᵢ = xᵢᵀ(XᵀX + λI)⁻¹xᵢ (Allen 1974, "The relationship between
+    variable selection and data augmentation and a method for prediction"). That error must be
+    clearly less than the error of all-zero embeddings. All items with interactions have the same
+    weight, however few interactions they have: a new item then gets the mean embedding of items
+    with such a text, little-known ones included, and does not outrank known ones for being new.
+    There is no intercept, so an item without text stays at zero.
 
     >>> words = np.repeat(np.eye(2), 30, axis=0)
-    >>> tastes = words @ [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
-    >>> (words[:1] @ fit_text_map(words, tastes)).round(2).tolist()
+    >>> embeddings = words @ [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]
+    >>> (words[:1] @ fit_text_map(words, embeddings)).round(2).tolist()
     [[1.0, 0.0, 0.0]]
     """
     rows = np.any(keys, axis=1) & np.any(embeddings, axis=1)
@@ -38,30 +40,32 @@ def fit_text_map(keys: np.ndarray, embeddings: np.ndarray) -> np.ndarray | None:
     if len(inputs) < LEAST_ITEMS:
         return None
     values, vectors = np.linalg.eigh(inputs.T @ inputs)
-    turned = inputs @ vectors
-    values, products = np.maximum(values, 0), turned.T @ targets
+    rotated = inputs @ vectors
+    values, products = np.maximum(values, 0), rotated.T @ targets
 
-    some = slice(None, None, len(turned) // MOST_LEFT_OUT + 1)
+    left_out = slice(None, None, len(rotated) // MOST_LEFT_OUT + 1)
 
     def error(penalty: float) -> float:
-        leverage = (turned[some] ** 2 / (values + penalty)).sum(axis=1, keepdims=True)
-        residual = targets[some] - turned[some] @ (products / (values + penalty)[:, None])
+        leverage = (rotated[left_out] ** 2 / (values + penalty)).sum(axis=1, keepdims=True)
+        residual = targets[left_out] - rotated[left_out] @ (products / (values + penalty)[:, None])
         return float(((residual / np.maximum(1 - leverage, 1e-9)) ** 2).sum())
 
     penalties = PENALTIES * values.mean()
     errors = [error(penalty) for penalty in penalties]
-    if min(errors) > WORTH_IT * (targets[some] ** 2).sum():
+    if min(errors) > WORTH_IT * (targets[left_out] ** 2).sum():
         return None
     best = penalties[int(np.argmin(errors))]
     mapped: np.ndarray = vectors @ (products / (values + best)[:, None])
     return mapped.astype(np.float32)
 
 
-def placed(
+def place_cold_items(
     embeddings: np.ndarray, keys: np.ndarray, text_map: np.ndarray, cold: np.ndarray
 ) -> np.ndarray:
-    """The embeddings (n, d) with those of the `cold` items (bool, n) from their text vectors, none
-    longer than the mean of the others: an unusually pure text is no sign of being better liked.
+    """The embeddings (n, d), those of the `cold` items (bool, n) computed from their text vectors.
+
+    None becomes longer than the mean of the others, since an extreme text is no sign that an item
+    is liked better.
     """
     if not cold.any():
         return embeddings

@@ -1,8 +1,12 @@
-"""What a fitted collaborative model needs to answer: plain arrays and one exact linear solve."""
+"""A user's vector from a history: one exact linear solve, with the items' embeddings held fixed.
+
+`ImplicitFactors` does it for `ImplicitALS`, `RatingFactors` for `BiasedMF`: what of a fitted model
+is stored and answers queries.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -13,26 +17,39 @@ from qkvsearch.threads import one_blas_thread, run_in_threads
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-RATING_NUMBERS = ("mean", "lowest", "highest", "reg", "damping", "bias_reg")
-# Numbers in the matrices that are solved in one call: 8 MB.
+# `fold_in_many` solves matrices of at most this many numbers together: 8 MB.
 AT_ONCE = 2**20
 
 
 def solve_positive(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
     """matrix⁻¹ right in float64, for a symmetric positive definite matrix, by Cholesky.
 
-    NumPy alone: importing `scipy.linalg` for its triangular solve takes longer than a search.
+    With NumPy alone: importing `scipy.linalg` for its triangular solve takes longer than a search.
     """
     lower = np.linalg.cholesky(matrix)
     return np.linalg.solve(lower.T, np.linalg.solve(lower, right))
 
 
+class StoredFields:
+    """A dataclass of arrays and numbers that is stored under the names of its fields."""
+
+    def state(self) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+        """The arrays and the numbers, by name; `from_state` is the way back."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+        arrays = {name: x for name, x in values.items() if isinstance(x, np.ndarray)}
+        return arrays, {name: x for name, x in values.items() if name not in arrays}
+
+    @classmethod
+    def from_state(cls, arrays: dict[str, np.ndarray], numbers: dict[str, float]) -> Self:
+        return cls(**arrays, **numbers)
+
+
 @dataclass(frozen=True)
-class ImplicitFactors:
-    """The item side of a fitted `ImplicitALS`; it places anyone by what they met.
+class ImplicitFactors(StoredFields):
+    """The item side of a fitted `ImplicitALS`, which solves for the vector of any user.
 
     item_embeddings (n, d); gram (d, d) = Σ y yᵀ over all items; alpha0, reg, nu and n_items (items
-    that someone met) as in the objective of `ImplicitALS`.
+    with interactions) as in the objective of `ImplicitALS`.
 
     >>> factors = ImplicitFactors(np.eye(2), np.eye(2), alpha0=0.5, reg=0.25, nu=1.0, n_items=2)
     >>> factors.fold_in([0])
@@ -47,7 +64,7 @@ class ImplicitFactors:
     n_items: int
 
     def fold_in(self, positions: np.ndarray, confidences: np.ndarray | None = None) -> np.ndarray:
-        """The embedding (d,) of someone with this history of distinct items; none gives zeros."""
+        """The embedding (d,) of a user with this history of distinct items; none gives zeros."""
         return self.history_vectors(positions, confidences).sum(axis=0)
 
     def history_vectors(
@@ -55,8 +72,10 @@ class ImplicitFactors:
     ) -> np.ndarray:
         """What each item of a history (h,) adds to the embedding: rows cⱼ A⁻¹yⱼ (h, d), float64.
 
-        A = α₀·gram + Σ cⱼ yⱼyⱼᵀ + reg·(h + α₀·n_items)^nu·I. The rows sum to `fold_in`, so that
-        score(i) = yᵢ·u = Σⱼ cⱼ yᵢᵀA⁻¹yⱼ: a candidate's attention to each item of the history.
+        A = α₀·gram + Σ cⱼ yⱼyⱼᵀ + reg·(h + α₀·n_items)^nu·I. Their sum is `fold_in`, so that
+        score(i) = yᵢ·u = Σⱼ cⱼ yᵢᵀA⁻¹yⱼ: how much candidate i attends to each item j of the
+        history.
+
         confidences (h,): finite, not negative, 1 by default; `DataError` otherwise.
         """
         with one_blas_thread():
@@ -64,9 +83,9 @@ class ImplicitFactors:
             return solve_positive(matrix, weighted.T).T
 
     def fold_in_many(self, histories: csr_matrix) -> np.ndarray:
-        """The embeddings (n, d), float64, of n people by histories (n, n_items) of confidences.
+        """The embeddings (n, d), float64, of histories (n, n_items) of confidences.
 
-        `fold_in` of every row, solved as exactly, without what each item adds: several times
+        Solves the same equations as `fold_in`, exactly, but not for each item's part: several times
         faster, and in as many threads as BLAS has.
         """
         n, d = histories.shape[0], len(self.gram)
@@ -97,26 +116,16 @@ class ImplicitFactors:
         """A (d, d), and the rows cⱼyⱼ (h, d)."""
         history = rows(self.item_embeddings, positions)
         weights = check_values(confidences, len(history), lowest=0.0)
-        n_met = np.count_nonzero(weights)
-        ridge = self.reg * (n_met + self.alpha0 * self.n_items) ** self.nu
+        n_observed = np.count_nonzero(weights)
+        ridge = self.reg * (n_observed + self.alpha0 * self.n_items) ** self.nu
         weighted = history * weights[:, None]
         matrix = self.alpha0 * self.gram + history.T @ weighted + ridge * np.eye(len(self.gram))
         return matrix, weighted
 
-    def state(self) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-        """The arrays and the numbers to store; `from_state` is the way back."""
-        arrays = {"item_embeddings": self.item_embeddings, "gram": self.gram}
-        numbers = {n: getattr(self, n) for n in ("alpha0", "reg", "nu", "n_items")}
-        return arrays, numbers
-
-    @classmethod
-    def from_state(cls, arrays: dict[str, np.ndarray], numbers: dict[str, float]) -> Self:
-        return cls(**arrays, **numbers)  # type: ignore[arg-type]
-
 
 @dataclass(frozen=True)
-class RatingFactors:
-    """The item side of a fitted `BiasedMF`; it predicts the ratings of anyone who rated something.
+class RatingFactors(StoredFields):
+    """The item side of a fitted `BiasedMF`, which solves for the bias and the vector of any user.
 
     mean: of all ratings; item_biases (n,), item_embeddings (n, d); lowest, highest: the scale that
     ratings and predictions are clipped to; reg, damping and bias_reg as in the objective of
@@ -145,7 +154,7 @@ class RatingFactors:
     ) -> np.ndarray:
         """Ratings (n,) of the items at `positions` (n,), clipped to the scale.
 
-        By one user, embedding (d,) and bias, or by one each, (n, d) and (n,).
+        For one user, embedding (d,) and bias, or for a user each, (n, d) and (n,).
         """
         items = rows(self.item_embeddings, positions)
         affinity = np.einsum("nd,nd->n", items, np.broadcast_to(user_embedding, items.shape))
@@ -153,7 +162,7 @@ class RatingFactors:
         return np.clip(ratings, self.lowest, self.highest)
 
     def fold_in(self, positions: np.ndarray, ratings: np.ndarray) -> tuple[float, np.ndarray]:
-        """The bias and the embedding (d,) of someone who rated these items (h,), items held fixed.
+        """The bias and the embedding (d,) of a user who rated these items (h,).
 
         Minimises Σ (r − mean − bᵢ − b − p·qᵢ)² + reg·(h + damping)·|p|² + bias_reg·b², a ridge
         regression. Ratings outside the scale count as its ends, as in training. No ratings give
@@ -172,30 +181,20 @@ class RatingFactors:
             solution = solve_positive(matrix, inputs.T @ targets)
         return float(solution[0]), solution[1:]
 
-    def state(self) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-        """The arrays and the numbers to store; `from_state` is the way back."""
-        arrays = {"item_biases": self.item_biases, "item_embeddings": self.item_embeddings}
-        numbers = {n: getattr(self, n) for n in RATING_NUMBERS}
-        return arrays, numbers
-
-    @classmethod
-    def from_state(cls, arrays: dict[str, np.ndarray], numbers: dict[str, float]) -> Self:
-        return cls(**arrays, **numbers)  # type: ignore[arg-type]
-
 
 def unit_rows(vectors: np.ndarray) -> np.ndarray:
-    """Vectors (n, d) at length 1, of their dtype; zeros stay zeros."""
+    """Vectors (n, d) scaled to length 1, in their dtype; zeros stay zeros."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(lengths > 0, lengths, 1))
 
 
 def rows(array: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """The entries at `positions` in float64; none where there are none, also for a plain []."""
+    """The entries at `positions`, in float64; `positions` may be an empty list."""
     return np.asarray(array[np.asarray(positions, dtype=np.intp)], dtype=np.float64)
 
 
 def check_values(values: np.ndarray | None, count: int, lowest: float = -np.inf) -> np.ndarray:
-    """One finite number (float64) per item of a history; `DataError` names the first bad one."""
+    """One number (float64) per item of a history; `DataError` names the first bad one."""
     if values is None:
         return np.ones(count)
     numbers = np.asarray(values, dtype=np.float64).reshape(-1)

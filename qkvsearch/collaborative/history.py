@@ -1,4 +1,4 @@
-"""What a person met: the items, how much each says, and when; what came later stands instead."""
+"""A user's history: items, confidences, ratings and times, joined with later interactions."""
 
 from __future__ import annotations
 
@@ -7,26 +7,25 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from qkvsearch.collaborative.feedback import confidences
+from qkvsearch.collaborative.confidences import confidences
 from qkvsearch.errors import QkvError
 
 NO_TIMES = (
-    "the interactions here have no times, so none is recent (--recent): build from a log with a "
+    "the interactions here have no times, so none is recent (`recent`): build from a log with a "
     "time column"
 )
-# Row number, rating and time of a meeting. A rating of None, where someone only met or likes the
-# item, counts in full.
-Meeting = tuple[int, float | None, int]
+# An item's row number, the rating and the time. Without a rating (None) the confidence is 1.
+Interaction = tuple[int, float | None, int]
 
-# Before all times, and after all: what a log without times holds, and what someone says just now.
+# Before all times: of a log without times. After all times: of what a query says the user likes.
 UNKNOWN_TIME = int(np.iinfo(np.int64).min)
 NOW = int(np.iinfo(np.int64).max)
 
 
 @dataclass(frozen=True)
 class History:
-    """What a person met: row numbers (h,), confidences (h,) to recommend by, ratings (h,), NaN
-    where unknown, and times (h,), `UNKNOWN_TIME` where the log has none.
+    """One user's items: row numbers (h,), confidences (h,) to recommend by, ratings (h,), NaN where
+    unknown, and times (h,), `UNKNOWN_TIME` where the log has none.
     """
 
     positions: np.ndarray
@@ -37,14 +36,15 @@ class History:
     def __len__(self) -> int:
         return len(self.positions)
 
-    def recorded_later(self, records: Iterable[Meeting]) -> list[Meeting]:
-        """Of records, oldest first, what counts beside this history: not what the build knows from
-        a later time. A meeting without a rating keeps the one that there was, at its own time.
+    def recorded_later(self, records: Iterable[Interaction]) -> list[Interaction]:
+        """The records, oldest first, that are new to this history: the last of each item.
 
-        Records of one second stay in their order.
+        An item that the history has at a later time is left out. A record without a rating keeps
+        the item's last rating. Records of the same second stay in order: each gets a time after the
+        one before.
 
-        >>> met = History(np.array([4]), np.ones(1), np.array([2.0]), np.array([10]))
-        >>> met.recorded_later([(4, 5.0, 9), (4, None, 20), (7, None, 20)])
+        >>> past = History(np.array([4]), np.ones(1), np.array([2.0]), np.array([10]))
+        >>> past.recorded_later([(4, 5.0, 9), (4, None, 20), (7, None, 20)])
         [(4, 2.0, 20), (7, None, 21)]
         """
         times = dict(zip(self.positions.tolist(), self.times.tolist(), strict=True))
@@ -53,7 +53,7 @@ class History:
             for position, rating in zip(self.positions.tolist(), self.ratings.tolist(), strict=True)
             if np.isfinite(rating)
         }
-        latest: dict[int, Meeting] = {}
+        latest: dict[int, Interaction] = {}
         before = UNKNOWN_TIME
         for position, rating, time in records:
             if time < times.get(position, time):
@@ -61,13 +61,13 @@ class History:
             before = max(time, before + 1)
             if rating is not None:
                 ratings[position] = rating
-            latest.pop(position, None)  # what is met again comes last
+            latest.pop(position, None)  # the last interaction decides the place in the order
             latest[position] = (position, ratings.get(position), before)
         return list(latest.values())
 
-    def then(self, later: Iterable[Meeting], scale: tuple[float, float] | None) -> History:
-        """With later meetings, which stand instead of earlier ones with the same items."""
-        latest = {meeting[0]: meeting for meeting in later}
+    def then(self, later: Iterable[Interaction], scale: tuple[float, float] | None) -> History:
+        """This history with later interactions, which replace earlier ones with the same items."""
+        latest = {interaction[0]: interaction for interaction in later}
         if not latest:
             return self
         stays = ~np.isin(self.positions, list(latest))
@@ -84,9 +84,10 @@ class History:
         )
 
     def recent(self, half_life: int) -> History:
-        """With each confidence halved for every `half_life` meetings that came later: c·2^(−age/N).
+        """Confidences halved for every `half_life` later interactions: c·2^(−age/half_life).
 
-        Meetings of the same time are of the same age. Raises `QkvError` where the log has no times.
+        Interactions of the same time have the same age. Raises `QkvError` where the log has no
+        times.
 
         >>> three = History(np.arange(3), np.ones(3), np.full(3, np.nan), np.array([30, 10, 20]))
         >>> three.recent(1).confidences.tolist()

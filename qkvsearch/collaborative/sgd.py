@@ -1,4 +1,4 @@
-"""Stochastic gradient descent over ratings, in blocks that threads share without a conflict."""
+"""Stochastic gradient descent over ratings, in blocks that threads work on in parallel."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from qkvsearch.compiled import compiled
 
 Array = np.ndarray[Any, Any]
 
-# So many ratings take longer than handing them to a thread.
+# Fewer ratings than this take less time than handing them to a thread.
 SMALLEST_BLOCK = 10_000
 MOST_GROUPS = 32
-# Biases have more ratings each than they need: at the full rate they follow single ones.
+ONE = np.float32(1)
+# A bias has many ratings: at the full learning rate it would follow single ones.
 BIAS_PACE = np.float32(0.3)
 
-# User biases (n_users,), item biases (n_items,), user and item embeddings; one row, one rating's.
-Learnt = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+# User biases (n_users,), item biases (n_items,), user embeddings (n_users, d), item embeddings
+# (n_items, d).
+Learned = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
 class Penalties:
-    """What is added to the squared errors: reg·(n + damping)·|x|² for an embedding x of n ratings,
-    bias_reg·b² for a bias.
-    """
+    """reg·(n + damping)·|x|² for an embedding x with n ratings, bias_reg·b² for a bias b."""
 
     reg: float
     damping: float
     bias_reg: float
 
     def per_rating(self, counts: np.ndarray) -> np.ndarray:
-        """What one rating bears, (n, 2): of its row's embedding's penalty and of its bias's."""
+        """The share of one rating in the penalties of its row's embedding and bias: (n, 2)."""
         n = np.maximum(counts, 1)
         shares = (self.reg * (1 + self.damping / n), self.bias_reg / n)
         return np.column_stack(shares).astype(np.float32)
@@ -42,15 +42,18 @@ class Penalties:
 
 @dataclass(frozen=True)
 class Grid:
-    """Ratings in groups of users by groups of items (Gemulla, Haas, Nijkamp and Sismanis 2011,
-    "Large-Scale Matrix Factorization with Distributed Stochastic Gradient Descent", section 4).
+    """Blocks of ratings, groups of users by groups of items.
+
+    Gemulla, Haas, Nijkamp and Sismanis 2011, "Large-Scale Matrix Factorization with Distributed
+    Stochastic Gradient Descent", section 4.
 
     Blocks that share neither users nor items change different numbers, so their order does not
-    matter and any number of threads gives the same. How many groups follows from the ratings alone.
+    matter, and any number of threads gives the same result. The number of groups depends on the
+    ratings alone.
 
-    user_groups: the rows of each group; indptr (n_groups, n_users + 1): where each user's ratings
-    of the items of a group begin in `columns` and `targets`; user_shares and item_shares: what
-    `Penalties.per_rating` gives.
+    user_groups: the user rows of each group. indptr (n_groups, n_users + 1): where each user's
+    ratings of the items of a group begin in `columns` (item rows) and `targets` (ratings).
+    user_shares, item_shares: from `Penalties.per_rating`.
     """
 
     user_groups: list[np.ndarray]
@@ -62,17 +65,18 @@ class Grid:
 
     @classmethod
     def of(cls, ratings: csr_matrix, penalties: Penalties, n_groups: int) -> Self:
+        """The blocks of ratings (n_users, n_items)."""
         n_users, n_items = ratings.shape
         user_counts = np.diff(ratings.indptr)
         item_counts = np.bincount(ratings.indices, minlength=n_items)
         # All ratings of the first group of items by user, then those of the next.
-        group = deal(item_counts, n_groups)[ratings.indices]
+        group = balanced_groups(item_counts, n_groups)[ratings.indices]
         rows = np.repeat(np.arange(n_users), user_counts) + n_users * group
         arranged = coo_matrix(
             (ratings.data, (rows, ratings.indices)), (n_groups * n_users, n_items)
         ).tocsr()
         starts = np.arange(n_groups)[:, None] * n_users + np.arange(n_users + 1)
-        user_group = deal(user_counts, n_groups)
+        user_group = balanced_groups(user_counts, n_groups)
         rated = user_counts > 0
         return cls(
             user_groups=[np.flatnonzero(rated & (user_group == g)) for g in range(n_groups)],
@@ -85,7 +89,7 @@ class Grid:
         )
 
     def descend(
-        self, learnt: Learnt, rate: float, rng: np.random.Generator, pool: Executor
+        self, learned: Learned, rate: float, rng: np.random.Generator, pool: Executor
     ) -> None:
         """One epoch, in place: every rating once, users and blocks in a new random order."""
         n_groups = len(self.user_groups)
@@ -93,7 +97,7 @@ class Grid:
 
         def descend_block(user_group: int, item_group: int) -> None:
             descend(
-                orders[user_group], self.indptr[item_group], self.columns, self.targets, *learnt,
+                orders[user_group], self.indptr[item_group], self.columns, self.targets, *learned,
                 self.user_shares, self.item_shares, np.float32(rate),
             )  # fmt: skip
 
@@ -103,10 +107,10 @@ class Grid:
 
 
 def group_count(n_ratings: int) -> int:
-    """As many groups of users, and of items, as threads can ever be busy: a power of two.
+    """How many groups of users, and of items, to make: a power of two, and the most threads used.
 
-    With the ratings grow both the blocks and what a user has in one, since short stretches of
-    ratings cost time: hence the cube root.
+    It grows with the cube root of the ratings only, so that the blocks, and a user's ratings in a
+    block, grow too: few ratings in a row cost time.
 
     >>> group_count(5_000), group_count(80_000), group_count(800_000), group_count(10**9)
     (1, 2, 4, 32)
@@ -115,16 +119,16 @@ def group_count(n_ratings: int) -> int:
     return min(MOST_GROUPS, 2 ** round(np.log2(groups)))
 
 
-def deal(counts: np.ndarray, n_groups: int) -> np.ndarray:
-    """A group number for each row, so that all groups have about as many ratings.
+def balanced_groups(counts: np.ndarray, n_groups: int) -> np.ndarray:
+    """A group number (n,) for each row, such that all groups have about equally many ratings.
 
-    From the most ratings to the fewest, to and fro over the groups.
+    Rows are given out from the most ratings to the fewest, forward and backward over the groups.
 
-    >>> deal(np.array([9, 7, 5, 3]), 2).tolist()
+    >>> balanced_groups(np.array([9, 7, 5, 3]), 2).tolist()
     [0, 1, 1, 0]
     """
-    there = np.arange(n_groups)
-    turns = np.resize(np.concatenate([there, there[::-1]]), len(counts))
+    forward = np.arange(n_groups)
+    turns = np.resize(np.concatenate([forward, forward[::-1]]), len(counts))
     groups = np.empty(len(counts), dtype=np.int64)
     groups[np.argsort(-counts, kind="stable")] = turns
     return groups
@@ -155,11 +159,10 @@ def descend(
 ) -> None:
     """Stochastic gradient descent, in place, on the ratings of the users in `order`.
 
-    Each rating pulls its own two biases and two vectors: x += rate·(error·∂r̂/∂x − share·x). The
-    loop that moves a user's vector p also makes its product with the next item's vector, which
-    reads p once less.
+    Each rating updates its two biases and two vectors: x += rate·(error·∂r̂/∂x − share·x). The loop
+    that updates a user's vector p also computes its product with the next item's vector, so that p
+    is read once, not twice.
     """
-    one = np.float32(1)
     d = user_embeddings.shape[1]
     bias_rate = BIAS_PACE * rate
     for user in order:
@@ -167,8 +170,8 @@ def descend(
         if start == end:
             continue
         p, bias = user_embeddings[user], user_biases[user]
-        p_kept = one - rate * user_shares[user, 0]
-        bias_kept = one - bias_rate * user_shares[user, 1]
+        p_kept = ONE - rate * user_shares[user, 0]
+        bias_kept = ONE - bias_rate * user_shares[user, 1]
         affinity = product(p, item_embeddings[columns[start]])
         for k in range(start, end):
             item = columns[k]
@@ -176,9 +179,9 @@ def descend(
             following = item_embeddings[columns[min(k + 1, end - 1)]]
             error = targets[k] - bias - item_biases[item] - affinity
             bias = bias_kept * bias + bias_rate * error
-            item_kept = one - bias_rate * item_shares[item, 1]
+            item_kept = ONE - bias_rate * item_shares[item, 1]
             item_biases[item] = item_kept * item_biases[item] + bias_rate * error
-            q_kept = one - rate * item_shares[item, 0]
+            q_kept = ONE - rate * item_shares[item, 0]
             pull = rate * error
             affinity = np.float32(0)
             for j in range(d):

@@ -1,4 +1,4 @@
-"""Users and items as the alternating solver holds them: histories, and embeddings being solved."""
+"""The two sides of alternating least squares, users and items: histories and embeddings."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from qkvsearch.collaborative.solver import LANES, blocks
 from qkvsearch.errors import DataError
 
 CHUNKS_PER_THREAD = 8
-# Rows that are turned at a time: few enough that their copy is small.
-TURNED_AT_ONCE = 1024
+# Rows rotated at a time: few, since each batch is copied.
+ROTATED_AT_ONCE = 1024
 
 # indptr (n_rows + 1,), columns (n_pairs,), confidences (n_pairs,) or (1,)
 Pairs = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def by_user_and_by_item(observed: csr_matrix) -> tuple[Pairs, Pairs]:
-    """Where the confidences are, as the indptr and the columns of compressed rows, and what they
-    are: a single one if all are equal, which saves a third of the memory.
+    """The observed pairs in compressed rows, one row a user and one row an item.
+
+    The confidences are a single number where all are equal, which saves a third of the memory.
     """
     first = observed.data[:1]
     by_user = observed.indptr, observed.indices
@@ -35,10 +36,11 @@ def by_user_and_by_item(observed: csr_matrix) -> tuple[Pairs, Pairs]:
 
 @dataclass(frozen=True)
 class Side:
-    """Users or items: the histories as compressed rows, and the embeddings being solved.
+    """Users or items: their histories in compressed rows, and the embeddings being solved.
 
-    confidences: one for each pair, or a single one where all are equal. embeddings (n, d), d being
-    n_components or a little more, as the kernel wants it; those above stay zero.
+    confidences: one for each pair, or a single one where all are equal. lengths (n,) of the
+    histories. chunks: the rows that have a history, in parts for the threads. embeddings (n, d),
+    d being n_components rounded up to what the solver needs; the added components stay zero.
     """
 
     indptr: np.ndarray
@@ -67,7 +69,7 @@ class Side:
         if padding := n_blocks * LANES * len(width) - n_components:
             embeddings = np.pad(embeddings, ((0, 0), (0, padding)))
         embeddings[lengths == 0] = 0
-        # Dealt out from the longest history to the shortest, so that all chunks take as long.
+        # From the longest history to the shortest, one to each chunk in turn: all take as long.
         order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
         n_chunks = CHUNKS_PER_THREAD * n_threads
         return cls(
@@ -82,18 +84,18 @@ class Side:
 
     @property
     def n_active(self) -> int:
-        """How many have a history."""
+        """The number of rows that have a history."""
         return sum(map(len, self.chunks))
 
-    def turn(self, by: np.ndarray, pool: Executor) -> None:
+    def rotate(self, by: np.ndarray, pool: Executor) -> None:
         """Multiply the embeddings in place by an orthogonal matrix, square in n_components."""
         by = by.astype(np.float32)
 
         def apply(rows: np.ndarray) -> None:
             rows[:] = rows @ by
 
-        turned = self.embeddings[:, : len(by)]
-        list(pool.map(apply, np.array_split(turned, -(-len(turned) // TURNED_AT_ONCE))))
+        used = self.embeddings[:, : len(by)]
+        list(pool.map(apply, np.array_split(used, -(-len(used) // ROTATED_AT_ONCE))))
 
 
 def principal_axes(embeddings: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -114,7 +116,7 @@ def finite_gram(embeddings: np.ndarray) -> np.ndarray:
 
 
 def require_finite(numbers: np.ndarray) -> None:
-    """Raises `DataError` where they are not."""
+    """Raise `DataError` for infinite numbers and NaNs."""
     if not np.isfinite(numbers).all():
         raise DataError(
             "the embeddings cannot be solved for in 32 bits: use smaller confidences, or less "

@@ -1,7 +1,8 @@
-"""The compiled solver of the implicit model, made once for each width; it leaves the GIL to others.
+"""The compiled solver of `ImplicitALS`: conjugate gradient for one row after another.
 
-`width` is a tuple of so many nothings: its length, times LANES, is known when the loops are
-compiled, which makes them a fifth faster than loops up to a number that comes with the data.
+`width` is a tuple of zeros; only its length matters. numba then knows the loop
+bound, LANES times that length, at compile time, which makes the loops a fifth faster. Each width is
+compiled once. Compiled functions release Python's lock (GIL), so threads run them in parallel.
 """
 
 from __future__ import annotations
@@ -16,22 +17,24 @@ Array = np.ndarray[Any, Any]
 Width = tuple[int, ...]
 
 ZERO, ONE = np.float32(0), np.float32(1)
-# Embeddings are padded with zeros to a multiple of what a processor multiplies at once.
+# Embeddings are padded with zeros to a multiple of this, which a processor multiplies at once.
 LANES = 16
-# Above so many components, blocks of them are solved one after another.
+# More components than this are solved in blocks, one after another.
 WIDEST_BLOCK = 128
 # Rows of a history that are multiplied at once.
 AT_ONCE = 4
-# A history of more rows is gathered anew for every step, piece by piece; multiples of AT_ONCE.
+# A history of more than MOST_KEPT rows is gathered again for every step, PIECE rows at a time. Both
+# are multiples of AT_ONCE.
 MOST_KEPT, PIECE = 8192, 64
-# An embedding is asked for so many rows before its turn, since memory takes about so long.
+# How many rows ahead of its use an embedding is prefetched: about as long as memory takes.
 AHEAD = 8
-# So little of the objective left to gain is float32 noise: dividing by it would only spread it.
+# Below this, what is left of the residual is rounding errors of float32: dividing by it would
+# amplify them.
 CONVERGED = np.float32(1e-20)
 
 
 def blocks(n_components: int) -> tuple[int, Width]:
-    """How many blocks of components, and the width of each.
+    """The number of blocks of components, and the width of each.
 
     >>> blocks(64), [(n, LANES * len(width)) for n, width in (blocks(5), blocks(300), blocks(512))]
     ((1, (0, 0, 0, 0)), [(1, 16), (3, 112), (4, 128)])
@@ -49,46 +52,47 @@ def dot(a: Array, b: Array, width: Width) -> np.float32:
 
 
 @compiled
-def rounded(n: int) -> int:
-    """The next number of rows, n or above, that can be taken AT_ONCE."""
+def round_up(n: int) -> int:
+    """n, or the next multiple of AT_ONCE above it."""
     return -(-n // AT_ONCE) * AT_ONCE
 
 
 @compiled
-def ask_ahead(others: Array, columns: Array, k: int, start: int, stop: int) -> None:
+def prefetch_row(others: Array, columns: Array, k: int, start: int, stop: int) -> None:
+    """Prefetch components start to stop of the row that comes AHEAD rows after pair k."""
     ahead = columns[min(k + AHEAD, columns.shape[0] - 1)]
     for j in range(start, stop, LANES):
         prefetch(others, ahead, j)
 
 
 @compiled
-def root(confidences: Array, k: int) -> np.float32:
-    """√c of a row's pair k; `confidences` hold a single one where all are equal."""
+def sqrt_confidence(confidences: Array, k: int) -> np.float32:
+    """√c of pair k; `confidences` (1,) holds for all pairs."""
     return np.sqrt(confidences[min(k, confidences.shape[0] - 1)])
 
 
 @compiled
-def clear(history: Array, n: int, width: Width) -> None:
-    """Zeros after the n rows of a history, so that they can be taken AT_ONCE."""
-    for k in range(n, rounded(n)):
+def clear_padding(history: Array, n: int, width: Width) -> None:
+    """Zero the rows after the n of a history, up to the next multiple of AT_ONCE."""
+    for k in range(n, round_up(n)):
         for j in range(LANES * len(width)):
             history[k, j] = ZERO
 
 
 @compiled
-def begin(
+def initial_errors(
     others: Array, columns: Array, confidences: Array, x: Array, errors: Array, width: Width
 ) -> None:
-    """errors[k] = √c·(1 − y·x), without the first block's part of the product."""
+    """errors[k] = √c·(1 − y·x), y·x without the first block's components."""
     first, d = LANES * len(width), x.shape[0]
-    later = x[first:]
+    rest_of_x = x[first:]
     for k in range(columns.shape[0]):
-        ask_ahead(others, columns, k, first, d)
+        prefetch_row(others, columns, k, first, d)
         y = others[columns[k], first:]
         rest = ZERO
-        for j in range(later.shape[0]):
-            rest += y[j] * later[j]
-        errors[k] = root(confidences, k) * (ONE - rest)
+        for j in range(rest_of_x.shape[0]):
+            rest += y[j] * rest_of_x[j]
+        errors[k] = sqrt_confidence(confidences, k) * (ONE - rest)
 
 
 @compiled
@@ -105,15 +109,16 @@ def gather(
     squares: Array,
     width: Width,
 ) -> None:
-    """The pairs from `first` on, as many as there is room for: history[k] = √c·y[start:start + b];
-    out += historyᵀ errors; squares += the history's squares. The first block, at 0, takes its own
-    part from the errors.
+    """Fill `history` with √c·y[start:start + b] of the pairs from `first` on, until it is full.
+
+    Adds historyᵀ errors to `out`, and the columns' squared lengths to `squares`. The first block
+    also subtracts its part of y·x from the errors, which `initial_errors` left out.
     """
     b, last = LANES * len(width), min(columns.shape[0], first + history.shape[0])
     for k in range(first, last):
-        ask_ahead(others, columns, k, start, start + b)
+        prefetch_row(others, columns, k, start, start + b)
         y, row = others[columns[k], start : start + b], history[k - first]
-        weight, score = root(confidences, k), ZERO
+        weight, score = sqrt_confidence(confidences, k), ZERO
         for j in range(b):
             row[j] = weight * y[j]
             score += row[j] * x[j]
@@ -123,11 +128,11 @@ def gather(
         error = errors[k]
         for j in range(b):
             out[j] += error * row[j]
-    clear(history, last - first, width)
+    clear_padding(history, last - first, width)
 
 
 @compiled
-def kept(
+def history_rows(
     others: Array,
     columns: Array,
     confidences: Array,
@@ -136,16 +141,16 @@ def kept(
     history: Array,
     width: Width,
 ) -> Array:
-    """The history from `first` on, as much as there is room for: gathered again unless all is."""
+    """The rows of `history` for the pairs from `first` on; gathered again where not all fit."""
     b, last = LANES * len(width), min(columns.shape[0], first + history.shape[0])
     if columns.shape[0] > history.shape[0]:
         for k in range(first, last):
-            ask_ahead(others, columns, k, start, start + b)
-            y, weight = others[columns[k], start : start + b], root(confidences, k)
+            prefetch_row(others, columns, k, start, start + b)
+            y, weight = others[columns[k], start : start + b], sqrt_confidence(confidences, k)
             for j in range(b):
                 history[k - first, j] = weight * y[j]
-        clear(history, last - first, width)
-    return history[: rounded(last - first)]
+        clear_padding(history, last - first, width)
+    return history[: round_up(last - first)]
 
 
 @compiled
@@ -165,22 +170,22 @@ def add_history(history: Array, vector: Array, out: Array, width: Width) -> None
 
 
 @compiled
-def follow(
+def update_errors(
     others: Array,
     columns: Array,
     confidences: Array,
     start: int,
-    moved: Array,
+    change: Array,
     history: Array,
     errors: Array,
     width: Width,
 ) -> None:
-    """errors −= history moved, for the blocks that come after this one."""
-    n, room = len(columns), len(history)
-    for first in range(0, n, room):
-        part = kept(others, columns, confidences, first, start, history, width)
-        for k in range(min(room, n - first)):
-            errors[first + k] -= dot(part[k], moved, width)
+    """errors −= history·change, so that the next blocks see what this one changed."""
+    n, capacity = len(columns), len(history)
+    for first in range(0, n, capacity):
+        part = history_rows(others, columns, confidences, first, start, history, width)
+        for k in range(min(capacity, n - first)):
+            errors[first + k] -= dot(part[k], change, width)
 
 
 @compiled
@@ -198,43 +203,43 @@ def solve_block(
     steps: int,
     width: Width,
 ) -> None:
-    """Preconditioned conjugate gradient on one block x of a row, in place; `errors` follow it."""
-    b, n, room = LANES * len(width), len(columns), len(history)
+    """Preconditioned conjugate gradient on one block x of a row, in place; updates `errors` too."""
+    b, n, capacity = LANES * len(width), len(columns), len(history)
     residual, direction, product = work[0], work[1], work[2]
-    moved, penalty, inverse = work[3], work[4], work[5]
-    # Number by number, here and below: assigning slices would double the time to compile.
+    change, penalty, inverse = work[3], work[4], work[5]
+    # Loops, here and below: assigning slices would double the time to compile.
     for j in range(b):
         penalty[j] = inverse[j] = spectrum[j] + ridge
         residual[j] = -penalty[j] * x[j]
-        moved[j] = direction[j] = ZERO
-    for first in range(0, n, room):
+        change[j] = direction[j] = ZERO
+    for first in range(0, n, capacity):
         gather(
             others, columns, confidences, first, start, x, history, errors, residual, inverse, width
         )
     for j in range(b):
         inverse[j] = ONE / inverse[j]
-    before = ONE  # of no account: there is no direction yet
+    before = ONE  # any number: the first direction is 0
     for _ in range(steps):
         squared = ZERO
         for j in range(b):
             squared += residual[j] * residual[j] * inverse[j]
         if squared < CONVERGED:
             break
-        turn = squared / before
+        ratio = squared / before
         for j in range(b):
-            direction[j] = residual[j] * inverse[j] + turn * direction[j]
+            direction[j] = residual[j] * inverse[j] + ratio * direction[j]
             product[j] = penalty[j] * direction[j]
-        for first in range(0, n, room):
-            part = kept(others, columns, confidences, first, start, history, width)
+        for first in range(0, n, capacity):
+            part = history_rows(others, columns, confidences, first, start, history, width)
             add_history(part, direction, product, width)
         step, before = squared / dot(direction, product, width), squared
         for j in range(b):
-            moved[j] += step * direction[j]
+            change[j] += step * direction[j]
             residual[j] -= step * product[j]
     for j in range(b):
-        x[j] += moved[j]
+        x[j] += change[j]
     if start + b < others.shape[1]:
-        follow(others, columns, confidences, start, moved, history, errors, width)
+        update_errors(others, columns, confidences, start, change, history, errors, width)
 
 
 @compiled
@@ -250,29 +255,29 @@ def solve_rows(
     steps: int,
     width: Width,
 ) -> None:
-    """Conjugate gradient on each row x of `solved`, in place, from where it stands.
+    """A few conjugate gradient steps for each row x of `solved`, in place, from its present value.
 
     Solves (diag(spectrum) + Σ c·y yᵀ + ridge·I) x = Σ c·y, the sums over the row's pairs: `columns`
-    name the rows y of `others`, `confidences` are c (one for all where there is only one). Block by
-    block of components, the others held fixed: `errors` are √c·(1 − y·x) as x stands. The matrix's
-    diagonal is the preconditioner (Jacobi). The √c·y of a block are gathered once into `history`,
-    small and contiguous, which every step reads again; what is longer than MOST_KEPT is gathered
-    again instead, since it would not stay near the processor.
+    are row numbers of y in `others`, `confidences` are c, one for each pair or one for all.
+    The components are solved block by block, the other blocks held fixed; `errors` are √c·(1 − y·x)
+    for the present x. The preconditioner is the matrix's diagonal (Jacobi). The √c·y of a block are
+    gathered once into `history`, small and contiguous, which every step reads again. A history
+    longer than MOST_KEPT is gathered for every step, since it would not stay in the cache.
     """
     b, longest = LANES * len(width), 0
     for row in rows:
         longest = max(longest, indptr[row + 1] - indptr[row])
-    history = np.empty((min(rounded(longest), MOST_KEPT), b), np.float32)
+    history = np.empty((min(round_up(longest), MOST_KEPT), b), np.float32)
     all_errors, work = np.empty(longest, np.float32), np.empty((6, b), np.float32)
     for row in rows:
-        met = columns[indptr[row] : indptr[row + 1]]
+        items = columns[indptr[row] : indptr[row + 1]]
         last = min(indptr[row + 1], confidences.shape[0])
         own = confidences[min(indptr[row], last - 1) : last]
-        place = history[: PIECE if len(met) > len(history) else len(history)]
-        errors = all_errors[: len(met)]
-        begin(others, met, own, solved[row], errors, width)
+        place = history[: PIECE if len(items) > len(history) else len(history)]
+        errors = all_errors[: len(items)]
+        initial_errors(others, items, own, solved[row], errors, width)
         for start in range(0, others.shape[1], b):
             solve_block(
-                others, met, own, spectrum[start : start + b], ridges[row], start,
+                others, items, own, spectrum[start : start + b], ridges[row], start,
                 solved[row, start : start + b], errors, place, work, steps, width,
             )  # fmt: skip

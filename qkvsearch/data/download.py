@@ -1,21 +1,20 @@
-"""Public data sets from their official address: checked, unpacked, and never left half done."""
+"""Public data sets from their official address: downloaded, checked and unpacked, or not at all."""
 
 from __future__ import annotations
 
 import hashlib
 import http.client
 import os
-import shutil
-import tempfile
 import urllib.error
 import urllib.request
 import zipfile
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from qkvsearch.errors import DataError, suggest
+from qkvsearch.files import folder_beside
+from qkvsearch.progress import Progress
 
 MOVIELENS = "https://files.grouplens.org/datasets/movielens"
 TERMS = "research use only; see its README"
@@ -25,8 +24,8 @@ CHUNK = 1 << 18
 
 @dataclass(frozen=True)
 class Download:
-    """A zip archive with one folder of the data set's name. `md5` is the published checksum; where
-    it is None, the data set changes with time, and the sum is read from beside the archive.
+    """A zip archive that holds one folder. `md5` is the published checksum; None for a data set
+    that changes with time, whose checksum is read from the file beside the archive.
     """
 
     name: str
@@ -62,40 +61,32 @@ def find_download(name: str) -> Download:
     return DOWNLOADS[name]
 
 
-def fetch(
-    download: Download, folder: Path, progress: Callable[[str, int, int], None] | None = None
-) -> Path:
-    """Download, check and unpack into `folder`; the data set's own folder comes back.
+def fetch(download: Download, folder: Path, progress: Progress | None = None) -> Path:
+    """Download, check and unpack into `folder`; returns the data set's own folder.
 
-    Everything happens in a hidden folder beside it that is renamed at the end, so that a download
-    that fails leaves nothing. Raises `DataError` naming the address and what to do.
+    A download that fails leaves nothing behind. Raises `DataError` that names the address and what
+    to do.
     """
     target = folder / download.name
     if target.exists():
         raise DataError(f"{target} is there already; remove it to fetch it again")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{download.name}-", dir=folder))
-    except OSError as error:
-        raise DataError(f"{folder}: cannot write: {error.strerror}") from None
-    try:
-        archive = partial / "archive.zip"
-        found = _download(download.address, archive, progress)
-        published = download.md5 or _published_md5(f"{download.address}.md5")
-        if found != published:
-            raise DataError(
-                f"{download.address}: the checksum is {found}, published is {published}; "
-                "the download was cut or changed: try again"
-            )
-        os.replace(_unpack(archive, partial / "unpacked"), target)
-    except (OSError, http.client.HTTPException) as error:
-        raise DataError(f"{download.address}: {_reason(error)}") from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    with folder_beside(target) as partial:
+        try:
+            archive = partial / "archive.zip"
+            found = _download(download.address, archive, progress)
+            published = download.md5 or _published_md5(f"{download.address}.md5")
+            if found != published:
+                raise DataError(
+                    f"{download.address}: the checksum is {found}, published is {published}; "
+                    "the download was cut or changed: try again"
+                )
+            os.replace(_unpack(archive, partial / "unpacked"), target)
+        except (OSError, http.client.HTTPException) as error:
+            raise DataError(f"{download.address}: {_reason(error)}") from None
     return target
 
 
-def _download(address: str, path: Path, progress: Callable[[str, int, int], None] | None) -> str:
+def _download(address: str, path: Path, progress: Progress | None) -> str:
     """The MD5 of what was written to `path`."""
     digest, done = hashlib.md5(usedforsecurity=False), 0
     with urllib.request.urlopen(address, timeout=TIMEOUT) as response, path.open("wb") as file:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+
+from qkvsearch.threads import one_blas_thread
 
 N_RESAMPLES = 1000
 CONFIDENCE = 0.95
-# So many draws are held at a time, 32 MB.
+# At most 4 million draws are held at a time, 32 MB.
 DRAWS_AT_ONCE = 1 << 22
 
 
@@ -36,7 +37,7 @@ def resampled_means(
     at_once = max(1, DRAWS_AT_ONCE // n)
     totals = np.empty((n_resamples, table.shape[1]))
     # One BLAS thread: the order of a sum must not depend on how many there are.
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         for start in range(0, n_resamples, at_once):
             size = min(at_once, n_resamples - start)
             drawn = rng.integers(n, size=(size, n)) + n * np.arange(size)[:, None]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
+from qkvsearch.errors import DataError
+from qkvsearch.files import folder_beside
 from qkvsearch.lessons import LESSONS
 from qkvsearch.texts.pretrained.fetch import data_home
 
@@ -28,14 +29,12 @@ def remember(lesson: str) -> bool:
     names = done() | {lesson}
     try:
         path = _path()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # Moved into place, so that a reader never meets half a file.
-        with tempfile.TemporaryDirectory(prefix=f".{FILE}-", dir=path.parent) as folder:
-            written = Path(folder, FILE)
+        with folder_beside(path) as folder:
+            written = folder / FILE
             text = json.dumps({"done": [name for name in LESSONS if name in names]})
             written.write_text(text + "\n", encoding="utf-8")
             os.replace(written, path)
-    except (OSError, RuntimeError):  # the latter where there is no home at all
+    except (OSError, RuntimeError, DataError):  # the latter where there is no home at all
         return False
     return True
 

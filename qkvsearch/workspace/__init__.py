@@ -1,7 +1,9 @@
-"""Where it lives on disk: SQLite and array files, published atomically, read without unpickling."""
+"""The workspace on disk: SQLite and array files, published atomically, read without unpickling."""
 
 from qkvsearch.workspace.arrays import FORMAT_VERSION
-from qkvsearch.workspace.store import BuildContents, Snapshot, Workspace
+from qkvsearch.workspace.publish import BuildContents
+from qkvsearch.workspace.snapshot import Snapshot
+from qkvsearch.workspace.store import Workspace
 from qkvsearch.workspace.tables import Tables
 
 __all__ = ["FORMAT_VERSION", "BuildContents", "Snapshot", "Tables", "Workspace"]

@@ -8,15 +8,16 @@ import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from qkvsearch.errors import WorkspaceError
+from qkvsearch.files import sync
 
 # 2: several dense heads, each with its encoder, and weights learned for all.
-# 3: term counts, so that items can join and leave.
-# 4: settings of the ratings, how many met each item, and by what a pretrained model is known again.
+# 3: term counts, so that items can be added and removed.
+# 4: settings of the ratings, interactions per item, and a fingerprint of each pretrained model.
 FORMAT_VERSION = 4
 MANIFEST = "manifest.json"
 
@@ -34,9 +35,9 @@ def write_build(
     facts: Mapping[str, Any],
     shared: Mapping[str, StoredFile] | None = None,
 ) -> None:
-    """Write the arrays, then the manifest, and have the disk confirm both.
+    """Write the arrays, then the manifest, both flushed to the disk before this returns.
 
-    `shared`: files of another build that belong to this one as they are.
+    `shared`: files of another build that this one has in common with it.
     """
     folder.mkdir(parents=True)
     files: dict[str, Any] = {}
@@ -47,12 +48,12 @@ def write_build(
         path = folder / f"{name}.npy"
         with path.open("wb") as file:
             np.save(file, np.ascontiguousarray(array), allow_pickle=False)
-            _sync(file)
+            sync(file)
         files[name] = {"bytes": path.stat().st_size, "sha256": checksum(path)}
     manifest = {"format": FORMAT_VERSION, **facts, "files": files}
     with (folder / MANIFEST).open("w", encoding="utf-8") as text:
         json.dump(manifest, text, indent=1, ensure_ascii=False)
-        _sync(text)
+        sync(text)
     for directory in (folder, folder.parent):
         _sync_directory(directory)
 
@@ -105,7 +106,7 @@ def checksum(path: Path) -> str:
 
 
 def _link(source: Path, target: Path) -> None:
-    """One file under two names; a copy where the file system has but one name a file."""
+    """A second name for a file; a copy where the file system has no hard links."""
     try:
         target.hardlink_to(source)
     except FileNotFoundError:
@@ -113,12 +114,7 @@ def _link(source: Path, target: Path) -> None:
     except OSError:
         shutil.copyfile(source, target)
         with target.open("rb+") as file:
-            _sync(file)
-
-
-def _sync(file: IO[Any]) -> None:
-    file.flush()
-    os.fsync(file.fileno())
+            sync(file)
 
 
 def _sync_directory(path: Path) -> None:

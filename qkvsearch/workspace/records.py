@@ -4,33 +4,77 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
+from qkvsearch.data.ids import id_text
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.workspace.arrays import read_array
+from qkvsearch.workspace.schema import CURRENT_BUILD, RECORDED
+from qkvsearch.workspace.sql import HAS_TABLE, read_rows
 
 TIMES = "interactions.times"
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS recorded (
-    number INTEGER PRIMARY KEY AUTOINCREMENT,
-    user TEXT NOT NULL,
-    item TEXT NOT NULL,
-    rating REAL,
-    time INTEGER NOT NULL
-)
-"""
+# An item's row number, the rating, and when (Unix seconds).
+Record = tuple[int, float | None, int]
+
+
+@dataclass(frozen=True)
+class Records:
+    """What was recorded, as far as the items are in the catalog of a build."""
+
+    db: sqlite3.Connection
+    build: int
+
+    def of(self, user: Any) -> list[Record]:
+        """What was recorded of a user, oldest first."""
+        return [row[1:] for row in self._select("WHERE user = ?", id_text(user))]
+
+    def by_user(self) -> dict[str, list[Record]]:
+        """`of` for every user with records, in the order of their first."""
+        found: dict[str, list[Record]] = {}
+        for row in self._select():
+            found.setdefault(row[0], []).append(row[1:])
+        return found
+
+    def count(self) -> int:
+        """How many there are, including those of items that are not in the catalog."""
+        return int(self._rows("SELECT count(*) FROM recorded")[0][0]) if self.exist else 0
+
+    def has(self, user: Any) -> bool:
+        """Whether anything was recorded of a user, even of items that are not in the catalog."""
+        sql = "SELECT 1 FROM recorded WHERE user = ? LIMIT 1"
+        return self.exist and bool(self._rows(sql, id_text(user)))
+
+    @property
+    def exist(self) -> bool:
+        """False in a workspace that was built before anything could be recorded."""
+        return bool(self._rows(HAS_TABLE, "recorded"))
+
+    def _select(self, where: str = "", *values: Any) -> list[tuple[Any, ...]]:
+        if not self.exist:
+            return []
+        return self._rows(
+            f"SELECT user, _position, rating, time FROM recorded JOIN items_{self.build} "
+            f"ON id = item {where} ORDER BY number",
+            *values,
+        )
+
+    def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        return read_rows(self.db, sql, *values)
 
 
 def append(database: Path, user: str, item: str, rating: float | None) -> None:
-    """One more interaction, on disk when this returns. Its time is now, or the last one of the
-    build's log where that is in the future. Raises `WorkspaceError`.
+    """One more interaction, on disk when this returns. Raises `WorkspaceError`.
+
+    Its time is now, or the last time of the build's log where that is in the future.
     """
     try:
         db = sqlite3.connect(database, timeout=60)
         try:
             with db:
-                db.execute(SCHEMA)
+                db.execute(RECORDED)
                 moment = max([int(time.time()), *_last_times(db, database.parent)])
                 db.execute(
                     "INSERT INTO recorded (user, item, rating, time) VALUES (?, ?, ?, ?)",
@@ -42,22 +86,15 @@ def append(database: Path, user: str, item: str, rating: float | None) -> None:
         raise WorkspaceError(f"{database}: cannot record: {error}") from None
 
 
-def is_recorded(db: sqlite3.Connection, user: str) -> bool:
-    """Whether anything was recorded of a user, be it of items that are gone."""
-    if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'recorded'").fetchone():
-        return False
-    return bool(db.execute("SELECT 1 FROM recorded WHERE user = ? LIMIT 1", (user,)).fetchone())
-
-
 def _last_times(db: sqlite3.Connection, workspace: Path) -> list[int]:
-    """The last time of the log that the current build learned from; none without a log of times."""
-    builds = db.execute("SELECT folder FROM builds WHERE is_current").fetchall()
-    return [time for (name,) in builds for time in _last_of(workspace / "builds" / name)]
+    """The last time in the log of the current build; none where its log has no times."""
+    builds = db.execute(CURRENT_BUILD).fetchall()
+    return [time for _, name, _ in builds for time in _last_of(workspace / "builds" / name)]
 
 
 @lru_cache(maxsize=8)
 def _last_of(build: Path) -> list[int]:
-    """Kept, for a build never changes, and a log may be long."""
+    """Cached: a build never changes, and a log may be long."""
     if not (build / f"{TIMES}.npy").is_file():
         return []
     times = read_array(build, TIMES)

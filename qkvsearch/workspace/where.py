@@ -1,4 +1,4 @@
-"""`--where`: a person's SQL expression over the catalogue's columns, and nothing but those."""
+"""`where`: a person's SQL expression over the catalogue's columns, and nothing but those."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from qkvsearch.errors import QkvError, suggest
 
-# Functions of their arguments alone; what reads files, clocks or memory is not among them.
+# Functions that depend on their arguments only; none reads files, clocks or memory.
 PURE_FUNCTIONS = frozenset(
     "abs coalesce glob ifnull iif instr length like lower ltrim max min nullif replace round rtrim "
     "substr substring trim typeof unicode upper".split()
@@ -53,20 +53,20 @@ def matching_positions(
 
 
 def _one_condition(expression: str) -> bool:
-    """False where a parenthesis closes the one around the expression, or a query is nested."""
+    """False where a parenthesis would end the condition early, or a query is nested."""
     bare = QUOTED.sub(" ", expression)
     depths = accumulate((char == "(") - (char == ")") for char in bare)
     return min(depths, default=0) >= 0 and not re.search(r"(?i)\b(select|values)\b", bare)
 
 
 def _quoted_names(expression: str) -> list[str]:
-    """What stands in double quotes. SQLite takes an unknown column there for a text, silently."""
+    """Names in double quotes: SQLite would silently read an unknown column there as a text."""
     quoted = [text for text in QUOTED.findall(expression) if text.startswith('"')]
     return [text[1:-1] for text in quoted]
 
 
 def _reason(expression: str, error: str, columns: Sequence[str]) -> str:
-    message = f"--where {expression!r}: {error}"
+    message = f"`where` {expression!r}: {error}"
     unknown = re.search(r"no such column: (\S+)", error)
     if unknown:
         message += suggest(unknown.group(1), list(columns))

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import numpy as np
 
 from qkvsearch.attention import attention, padding_mask
-from qkvsearch.attention._arguments import checked
+from qkvsearch.attention.arguments import checked
 from qkvsearch.attention.arrays import Array, cast
 from qkvsearch.attention.functional import attend
 from qkvsearch.attention.masks import window_mask
-from qkvsearch.attention.options import Rule
+from qkvsearch.attention.options import AttentionOptions
 
 # The step that a qk_matmul_output_mode shows, by its number.
 STEPS = ("scores", "capped", "masked", "weights")
@@ -55,7 +55,7 @@ def onnx_attention(
     query = split_heads(Q, q_num_heads)
     key = after(past_key, split_heads(K, kv_num_heads))
     value = after(past_value, split_heads(V, kv_num_heads))
-    rule = Rule(
+    options = AttentionOptions(
         *mask_and_bias(attn_mask, size=key.shape[2]),
         is_causal=bool(is_causal),
         causal_offset=0 if past_key is None else past_key.shape[2],
@@ -64,9 +64,9 @@ def onnx_attention(
         window=(side(left_window_size), side(right_window_size)),
     )
     if nonpad_kv_seqlen is not None:
-        rule = each_to_its_length(rule, nonpad_kv_seqlen, query.shape[2], key.shape[2])
-    output = attention(query, key, value, **vars(rule))
-    steps = attend(*checked(query, key, value, rule.mask, rule.bias).ready(), rule)
+        options = each_to_its_length(options, nonpad_kv_seqlen, query.shape[2], key.shape[2])
+    output = attention(query, key, value, **vars(options))
+    steps = attend(*checked(query, key, value, options.mask, options.bias).ready(), options)
     shown = cast(getattr(steps, STEPS[qk_matmul_output_mode]), Q.dtype)
     return Outputs(output if Q.ndim == 4 else join_heads(output), key, value, shown)
 
@@ -104,12 +104,14 @@ def mask_and_bias(attn_mask: Array | None, size: int) -> tuple[Array | None, Arr
     return (padded, None) if boolean else (None, padded)
 
 
-def each_to_its_length(rule: Rule, lengths: Array, L: int, S: int) -> Rule:
-    """The rule for caches of unequal length, each of which ends with its L queries.
+def each_to_its_length(
+    options: AttentionOptions, lengths: Array, L: int, S: int
+) -> AttentionOptions:
+    """The options for caches of unequal length, each of which ends with its L queries.
 
     Every sequence has a causal offset of its own, so what it sees is a mask (n, 1, L, S).
     """
-    near = np.stack([window_mask(L, S, *rule.sides, offset=length - L) for length in lengths])
+    near = np.stack([window_mask(L, S, *options.sides, offset=length - L) for length in lengths])
     mask = near[:, None] & padding_mask(lengths, S)[:, None, None]
-    mask = mask if rule.mask is None else mask & rule.mask
-    return replace(rule, mask=mask, is_causal=False, window=None)
+    mask = mask if options.mask is None else mask & options.mask
+    return replace(options, mask=mask, is_causal=False, window=None)

@@ -42,6 +42,34 @@ def test_mistakes_are_told_in_a_sentence_with_the_right_exit_code(qkv, args, cod
     assert answer.stdout == ""
 
 
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("recommend", "--user", "u001", "--damping", "nan"), "--damping is a number from 0 up"),
+        (("recommend", "--user", "u001", "--damping", "inf"), "--damping is a number from 0 up"),
+        (("recommend", "--user", "u001", "--diversity", "nan"), "--diversity is a number from 0"),
+        (("search", "war", "--temperature", "inf"), "--temperature is a number above 0"),
+        (("similar", "Heat", "--temperature", "nan"), "--temperature is a number above 0"),
+        (("similar", "--user", "u001", "--temperature", "inf"), "--temperature is a number"),
+        (("tune", "--minutes", "inf"), "--minutes is a number above 0"),
+        (("tune", "--minutes", "nan"), "--minutes is a number above 0"),
+        (("recommend", "--user", "u001", "--model", "next-item", "--recent", "3"),
+         "leave --recent out"),
+        (("recommend", "--user", "u001", "--model", "next-item"), "build with --next-item"),
+        (("search", "war", "--where", "`recent` > 3"), "--where '`recent` > 3': no such column"),
+        (("search", "war", "--heads", "collaborative"), "name the user (--user)"),
+        (("evaluate", "recommend", "--next-item"),
+         "--next-item foresees what comes last, and --protocol random holds out"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
+)  # fmt: skip
+def test_a_parameter_is_spelled_as_the_option_that_was_given(qkv, movies_path, args, said):
+    answer = qkv("-w", movies_path, *args)
+    assert (answer.code, answer.stdout) == (1, "")
+    assert said in answer.stderr
+    assert "Error: " in answer.stderr
+
+
 def test_an_unknown_column_lists_the_columns_there_are(qkv, shop_items):
     shop_items.to_csv("shop.csv", index=False)
     answer = qkv("build", "shop.csv", "--title-column", "titel")

@@ -10,8 +10,8 @@ import pytest
 from scipy.sparse import coo_matrix, csr_matrix
 
 from qkvsearch.collaborative.als import ImplicitALS
+from qkvsearch.collaborative.confidences import confidences, rating_scale
 from qkvsearch.collaborative.factors import ImplicitFactors
-from qkvsearch.collaborative.feedback import confidences, rating_scale
 from qkvsearch.collaborative.solver import MOST_KEPT
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, UnknownIdError

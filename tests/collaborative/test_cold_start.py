@@ -7,7 +7,12 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.collaborative.cold_start import LEAST_ITEMS, PENALTIES, fit_text_map, placed
+from qkvsearch.collaborative.cold_start import (
+    LEAST_ITEMS,
+    PENALTIES,
+    fit_text_map,
+    place_cold_items,
+)
 
 TOPICS = ("apple pear plum", "hammer saw drill", "violin cello harp")
 
@@ -54,7 +59,7 @@ def test_only_cold_items_are_placed_and_those_without_text_stay_at_zero(texts):
     keys, tastes = texts
     keys[9] = 0
     cold = ~tastes.any(axis=1)
-    filled = placed(tastes, keys, fit_text_map(keys, tastes), cold)
+    filled = place_cold_items(tastes, keys, fit_text_map(keys, tastes), cold)
     np.testing.assert_array_equal(filled[~cold], tastes[~cold])
     assert not filled[9].any()
     assert filled[[0, 18, 27]].any(axis=1).all()

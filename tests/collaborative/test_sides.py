@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from qkvsearch.collaborative.sides import TURNED_AT_ONCE, Side, by_user_and_by_item, principal_axes
+from qkvsearch.collaborative.sides import ROTATED_AT_ONCE, Side, by_user_and_by_item, principal_axes
 
 D = 5
 
@@ -16,7 +16,7 @@ D = 5
 @pytest.fixture
 def sides():
     """More users than are turned at once, and items; 5 components, in 16 with the padding."""
-    met = np.random.default_rng(0).random((2 * TURNED_AT_ONCE + 3, 30)) < 0.2
+    met = np.random.default_rng(0).random((2 * ROTATED_AT_ONCE + 3, 30)) < 0.2
     rng = np.random.default_rng(1)
     return tuple(Side.start(*p, D, 1, rng, 1) for p in by_user_and_by_item(csr_matrix(met * 1.0)))
 
@@ -28,7 +28,7 @@ def axes(sides):
     before = [side.embeddings.copy() for side in sides]
     with ThreadPoolExecutor(2) as pool:
         for side in sides:
-            side.turn(axes, pool)
+            side.rotate(axes, pool)
     return lengths, before
 
 

@@ -20,7 +20,7 @@ except RuntimeError:
     print("no place")
 
 from importlib import import_module
-for module in ("attention._kernels", "retrieval._kernels", "collaborative.solver"):
+for module in ("attention.block_kernel", "retrieval._kernels", "collaborative.solver"):
     import_module(f"qkvsearch.{module}")
 import_module("qkvsearch.attention.layers.packed")
 

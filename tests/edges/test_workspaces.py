@@ -197,13 +197,14 @@ def test_a_result_that_does_not_fit_on_the_disk_is_an_error(shop_path, surroundi
 # says which when it got there, and ends what it says with its exit code.
 WAITING = """
 import signal, sys, time
-import qkvsearch.builder, qkvsearch.workspace.arrays as arrays, qkvsearch.workspace.store as store
+import qkvsearch.builder
+from qkvsearch.workspace import arrays, publish
 from qkvsearch.cli import main
 from qkvsearch.collaborative.als import ImplicitALS
 
 # What runs in the background inherits that Ctrl-C is ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-place = {"fit": ImplicitALS, "save": arrays.np, "fsync": arrays.os, "write_tables": store}
+place = {"fit": ImplicitALS, "save": arrays.np, "fsync": arrays.os, "write_tables": publish}
 
 def wait(*args, **kwargs):
     print(name, flush=True)

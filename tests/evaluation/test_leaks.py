@@ -75,7 +75,7 @@ def mapped(monkeypatch):
     items that are placed by them.
     """
     seen = {"learnt from": set(), "placed": set()}
-    fit_text_map, placed = panel.fit_text_map, panel.placed
+    fit_text_map, place_cold_items = panel.fit_text_map, panel.place_cold_items
 
     def fitted(keys, items):
         seen["learnt from"].update(np.flatnonzero(items.any(axis=1)).tolist())
@@ -83,10 +83,10 @@ def mapped(monkeypatch):
 
     def placing(items, keys, text_map, unmet):
         seen["placed"].update(np.flatnonzero(unmet).tolist())
-        return placed(items, keys, text_map, unmet)
+        return place_cold_items(items, keys, text_map, unmet)
 
     monkeypatch.setattr(panel, "fit_text_map", fitted)
-    monkeypatch.setattr(panel, "placed", placing)
+    monkeypatch.setattr(panel, "place_cold_items", placing)
     return seen
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.errors import WorkspaceError
-from qkvsearch.workspace import Workspace, arrays, store
+from qkvsearch.workspace import Workspace, arrays, publish
 
 NEW = [(1, "New (2020)", 2020, "War", 5.0)]
 
@@ -54,7 +54,7 @@ def test_a_reader_keeps_its_build_when_a_new_one_is_published(workspace, make_co
 
 
 def test_only_the_last_two_builds_stay(workspace, make_contents, monkeypatch):
-    monkeypatch.setattr(store, "KEPT_SECONDS", -1)
+    monkeypatch.setattr(publish, "KEPT_SECONDS", -1)
     for year in (2001, 2002, 2003):
         workspace.publish(make_contents([(1, "x", year, "War", 1.0)]))
     with sqlite3.connect(workspace.path / "workspace.db") as db:
@@ -73,7 +73,7 @@ def test_only_the_last_two_builds_stay(workspace, make_contents, monkeypatch):
 
 def test_what_a_crash_left_behind_goes_after_a_day_but_not_before(workspace, make_contents):
     builds = workspace.path / "builds"
-    day = store.ORPHAN_SECONDS
+    day = publish.ORPHAN_SECONDS
     ours = "20200101-000000-abcdef", "20200101-000000-fedcba"
     for name, age in ((ours[0], day + 60), (ours[1], 60), ("release-1.0", day + 60)):
         (builds / name).mkdir()
@@ -224,20 +224,20 @@ def break_at(monkeypatch, point, error):
         connect = sqlite3.connect
         monkeypatch.setattr(FailingConnection, "error", error)
         monkeypatch.setattr(
-            store.sqlite3, "connect", lambda *a, **k: connect(*a, factory=FailingConnection, **k)
+            publish.sqlite3, "connect", lambda *a, **k: connect(*a, factory=FailingConnection, **k)
         )
     elif point == "after write_tables":
-        write = store.write_tables
+        write = publish.write_tables
 
         def fail(*args):
             write(*args)
             raise error
 
-        monkeypatch.setattr(store, "write_tables", fail)
+        monkeypatch.setattr(publish, "write_tables", fail)
     elif point == "fsync":
         monkeypatch.setattr(arrays.os, "fsync", raising(error))
     else:
-        monkeypatch.setattr(store, point, raising(error))
+        monkeypatch.setattr(publish, point, raising(error))
 
 
 POINTS = ["write_build", "fsync", "write_tables", "after write_tables", "COMMIT"]
@@ -268,13 +268,13 @@ def test_a_crash_leaves_the_old_build_current_and_no_stray(
 def test_an_interruption_just_after_the_commit_keeps_the_new_build(
     workspace, make_contents, monkeypatch
 ):
-    make_current = Workspace._make_current
+    make_current = publish.make_current
 
     def interrupted(*args):
         make_current(*args)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Workspace, "_make_current", interrupted)
+    monkeypatch.setattr(publish, "make_current", interrupted)
     with pytest.raises(KeyboardInterrupt):
         workspace.publish(make_contents(NEW, numbers=np.ones(1)))
     assert state(workspace)[:2] == (([1], ["New (2020)"]), [1.0])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from qkvsearch.errors import UnknownIdError
 from qkvsearch.workspace import Workspace
-from qkvsearch.workspace.tables import title_key
+from qkvsearch.workspace.titles import title_key
 
 
 @pytest.mark.parametrize("spelling", [30, "30", 30.0, " 30 "])

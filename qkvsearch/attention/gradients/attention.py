@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention._arguments import checked
+from qkvsearch.attention.arguments import checked
 from qkvsearch.attention.arrays import cast
 from qkvsearch.attention.functional import attend
 from qkvsearch.attention.gradients.functions import (
@@ -23,7 +23,7 @@ from qkvsearch.attention.gradients.functions import (
     weighted,
 )
 from qkvsearch.attention.layers.initializers import Array
-from qkvsearch.attention.options import Rule
+from qkvsearch.attention.options import AttentionOptions
 from qkvsearch.attention.scores import AdditiveScore
 
 
@@ -47,13 +47,13 @@ def attention_vjp(
     bias: npt.ArrayLike | None = None,
     score: str | AdditiveScore = "dot",
     block_size: Any = None,
-    **options: Any,
+    **keywords: Any,
 ) -> tuple[Array, Callable[[Array], AttentionGradients]]:
-    """`attention`, and back: its verbs in reverse order, each by its own gradient.
+    """`attention`, and back: its operations in reverse order, each with its own gradient.
 
     Shapes, dtypes, options and errors as for `attention`, but that it never goes by blocks; the
     pull takes (..., Hq, L, dv) and sums where inputs broadcast or share heads. What a hidden token
-    holds, be it NaN, has no say. Raises TypeError for a score that is a function of one's own.
+    holds, even NaN, has no effect. Raises TypeError for a score that is a function of one's own.
     Vaswani et al. 2017, section 3.2.1.
 
     >>> output, pull = attention_vjp([[0.0]], [[1.0], [-1.0]], [[1.0], [0.0]])
@@ -62,18 +62,18 @@ def attention_vjp(
     """
     way_back = score_vjp(score)
     given = checked(query, key, value, mask, bias)
-    rule = Rule(given.mask, given.bias, score=score, **options)
+    options = AttentionOptions(given.mask, given.bias, score=score, **keywords)
     q, k, v = given.ready()
     with np.errstate(all="ignore"):
-        *_, masked, weights, output = attend(q, k, v, rule)
+        *_, masked, weights, output = attend(q, k, v, options)
 
     @np.errstate(all="ignore")
     def pull(gradient: Array) -> AttentionGradients:
         gradient, visible = np.asarray(gradient, given.working), masked != -np.inf
-        scores, pull_score = way_back(q, _seen(k, visible), rule.scale)
-        _, pull_cap = cap_vjp(scores, rule.softcap)
+        scores, pull_score = way_back(q, _seen(k, visible), options.scale)
+        _, pull_cap = cap_vjp(scores, options.softcap)
         by_weights = summed_to(gradient @ v.swapaxes(-1, -2), weights.shape)
-        pull_weights = NORMALIZER_PULLS[rule.normalize]
+        pull_weights = NORMALIZER_PULLS[options.normalize]
         by_masked = np.where(visible, pull_weights(weights, masked, by_weights), 0)
         by_query, by_key, by_score = pull_score(pull_cap(summed_to(by_masked, scores.shape)))
         by_value = summed_to(weights.swapaxes(-1, -2) @ gradient, v.shape)
@@ -81,14 +81,16 @@ def attention_vjp(
             cast(by_query, given.dtype),
             cast(_over_query_heads(by_key, given.key.shape), given.dtype),
             cast(_over_query_heads(by_value, given.value.shape), given.dtype),
-            None if rule.bias is None else cast(summed_to(by_masked, rule.bias.shape), given.dtype),
+            None
+            if options.bias is None
+            else cast(summed_to(by_masked, options.bias.shape), given.dtype),
             {name: cast(array, given.dtype) for name, array in by_score.items()},
         )
 
     return cast(output, given.dtype), pull
 
 
-# --- the verbs, backwards ---
+# --- the operations, backwards ---
 
 
 def score_vjp(score: Any) -> Callable[..., tuple[Array, ScorePull]]:
@@ -101,7 +103,7 @@ def score_vjp(score: Any) -> Callable[..., tuple[Array, ScorePull]]:
         return partial(additive_score_vjp, score)
     if callable(score):
         raise TypeError(f"no gradient is known for the score {score!r}")
-    # An unknown name is for `Rule` to refuse: it knows which there are.
+    # `AttentionOptions` refuses unknown names.
     return {"cosine": cosine_score_vjp}.get(score, dot_score_vjp)
 
 

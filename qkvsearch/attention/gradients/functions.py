@@ -40,7 +40,7 @@ def softmax_vjp(scores: Array, temperature: float = 1.0) -> tuple[Array, Pull]:
 
 
 def pull_softmax(weights: Array, gradient: Array) -> Array:
-    """Back through a softmax that gave these weights.
+    """The gradient by the scores, from the gradient by the weights that their softmax gave.
 
     weights, gradient (..., S) -> (..., S).
 
@@ -52,7 +52,7 @@ def pull_softmax(weights: Array, gradient: Array) -> Array:
 
 
 def weighted(weights: Array, gradient: Array) -> Array:
-    """weights · gradient with 0 · ∞ = 0 · NaN = 0: what does not count has no say.
+    """weights · gradient with 0 · ∞ = 0 · NaN = 0: a key of weight 0 gets no gradient.
 
     Any shape.
 
@@ -63,7 +63,7 @@ def weighted(weights: Array, gradient: Array) -> Array:
 
 
 def cap_vjp(scores: Array, softcap: float) -> tuple[Array, Pull]:
-    """softcap · tanh(scores / softcap), and back: tanh' = 1 − tanh²; 0 leaves both be.
+    """softcap · tanh(scores / softcap), and back: tanh' = 1 − tanh²; 0 is off.
 
     Any shape.
 
@@ -227,7 +227,7 @@ def additive_score_vjp(
         q, k = query @ w_query, key @ w_key
         by_q, by_k, by_w = np.empty_like(q), np.empty_like(k), np.empty_like(w)
         scaled = gradient * factor
-        # Unit by unit, as the score itself: all h at once would take h times the scores' memory.
+        # One hidden unit at a time, as in the score: all h at once would take h times the memory.
         for h in range(len(w)):
             tanh = np.tanh(q[..., :, None, h] + k[..., None, :, h])
             by_w[h] = np.vdot(scaled, tanh)

@@ -226,7 +226,7 @@ def decoder_layer_vjp(
 def stack_vjp(
     stack: Encoder | Decoder, x: Array, *memory: Array, **options: Any
 ) -> tuple[Array, Pull]:
-    """Layer after layer, and back from the last to the first; the memory gets from every layer."""
+    """Layer after layer, and back; the memory gets the sum of the layers' gradients."""
     pulls = []
     for layer in stack.layers:
         x, pull_layer = vjp(layer, x, *memory, **options)
@@ -252,7 +252,7 @@ def stack_vjp(
 def _residual_vjp(
     x: Array, sublayer: Callable[[Array], tuple[Array, Pull]], norm: LayerNorm, norm_first: bool
 ) -> tuple[Array, Callable[[Array], tuple[tuple[Array, ...], Weights, Weights]]]:
-    """`residual`, and back: the gradient takes both ways, through the sublayer and past it.
+    """`residual`, and back: the gradient flows both through the sublayer and past it.
 
     The pull gives the gradients by the inputs, the sublayer's weights and the norm's.
     He et al. 2016, section 3.2.

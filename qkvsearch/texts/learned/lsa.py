@@ -10,12 +10,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from qkvsearch.labelled import NEGLIGIBLE
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.texts.vocabulary import count_terms
+from qkvsearch.threads import one_blas_thread
 
 
 class CorpusEncoder(TransformerMixin, BaseEstimator):
@@ -42,7 +42,7 @@ class CorpusEncoder(TransformerMixin, BaseEstimator):
 
         n_components = min(self.n_components, n_texts, n_terms)
         # One BLAS thread: the bits must not depend on how many there are, and more are slower here.
-        with threadpool_limits(1, "blas"):
+        with one_blas_thread():
             _, strengths, directions = randomized_svd(
                 tf_idf, n_components, n_iter=5, random_state=self.random_state
             )

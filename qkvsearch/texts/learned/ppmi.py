@@ -10,11 +10,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_is_fitted
-from threadpoolctl import threadpool_limits
 
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.texts.vocabulary import count_terms
+from qkvsearch.threads import one_blas_thread
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -48,7 +48,7 @@ class CooccurrenceEncoder(TransformerMixin, BaseEstimator):
         information = _positive_information(counts, self.smoothing)
         n_components = min(self.n_components, n_terms)
         # One BLAS thread: the bits must not depend on how many there are.
-        with threadpool_limits(1, "blas"):
+        with one_blas_thread():
             directions, strengths, _ = randomized_svd(
                 information, n_components, n_iter=4, random_state=self.random_state
             )

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
 import subprocess
 import sys
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -19,6 +17,7 @@ from pathlib import Path
 from typing import IO, TextIO
 
 from qkvsearch.errors import QkvError, suggest
+from qkvsearch.files import folder_beside
 from qkvsearch.texts.pretrained import static
 
 ENVIRONMENT = "QKVSEARCH_MODELS"
@@ -119,24 +118,18 @@ def fetch_minilm(
         return target
     if target.exists() and not _is_replaceable(target):
         raise QkvError(f"{target}: is there already, and holds something else")
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-    except OSError as error:
-        raise QkvError(f"{target.parent}: cannot write: {error.strerror}") from None
-    try:
-        found = _download(partial / "download", shown) if source is None else source
-        for name, wanted in MINILM_SUMS.items():
-            with _opened(found, name) as file:
-                _copy(file, partial / "model" / name, wanted, found)
-        if target.exists():
-            os.replace(target, partial / "replaced")
-        os.replace(partial / "model", target)
-    except OSError as error:
-        named = error.filename or target
-        raise QkvError(f"{named}: {error.strerror or error}") from None
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    with folder_beside(target) as partial:
+        try:
+            found = _download(partial / "download", shown) if source is None else source
+            for name, wanted in MINILM_SUMS.items():
+                with _opened(found, name) as file:
+                    _copy(file, partial / "model" / name, wanted, found)
+            if target.exists():
+                os.replace(target, partial / "replaced")
+            os.replace(partial / "model", target)
+        except OSError as error:
+            named = error.filename or target
+            raise QkvError(f"{named}: {error.strerror or error}") from None
     return target
 
 

@@ -1,0 +1,48 @@
+"""Fuzzy titles: items by a title without its year or article, and near matches of a wrong one."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from difflib import get_close_matches
+
+from qkvsearch.workspace.sql import read_rows
+
+ARTICLES = "The|A|An|Le|La|Les|El|Los|Las|Der|Die|Das|Il|Un|Une"
+FIRST_ARTICLE = re.compile(rf"^({ARTICLES})\s+(?=\S)", re.IGNORECASE)
+# A wrong title is compared with at most this many, those that share a word with it first.
+MAX_COMPARED = 20_000
+MAX_SHOWN = 3
+
+
+def title_key(title: str) -> str:
+    """A title without case, without the year or other brackets at its end, and without its article.
+
+    >>> title_key("Matrix, The (1999)") == title_key("the matrix")
+    True
+    """
+    bare = title.strip()
+    if bare.endswith(")"):
+        bare = re.sub(r"(?<=\S)(\s*\([^()]*\))+$", "", bare)
+    if ", " in bare:
+        bare = re.sub(rf"^(.*), ({ARTICLES})$", r"\2 \1", bare, flags=re.IGNORECASE)
+    return FIRST_ARTICLE.sub("", bare).casefold()
+
+
+def near_titles(db: sqlite3.Connection, build: int, wanted: str) -> list[str]:
+    """Titles that contain `wanted`, then titles and ids that are spelled much like it."""
+    key = title_key(wanted)
+    titles = f"SELECT key, title FROM titles_{build} JOIN items_{build} ON _position = position"
+    words = [f"%{word}%" for word in re.findall(r"\w{3,}", key)[:20]]
+    sharing = " OR ".join(["key LIKE ?"] * len(words)) or "0"
+    containing = read_rows(db, f"{titles} WHERE instr(key, ?) LIMIT {MAX_SHOWN}", key)
+    rows = [
+        *containing,
+        *read_rows(db, f"{titles} WHERE {sharing} LIMIT {MAX_COMPARED}", *words),
+        *read_rows(db, f"{titles} LIMIT {MAX_COMPARED}"),
+    ]
+    ids = read_rows(db, f"SELECT CAST(id AS TEXT) FROM items_{build} LIMIT {MAX_COMPARED}")
+    named = {name: name for (name,) in ids} | {key: str(title) for key, title in rows}
+    close = [named[name] for name in get_close_matches(key, named, n=MAX_SHOWN, cutoff=0.6)]
+    first = [str(title) for _, title in containing if key]
+    return list(dict.fromkeys([*first, *close]))[:MAX_SHOWN]
