@@ -71,7 +71,22 @@ CONSTANTS = [
     ("retrieval", "LONGEST_ITEM", 128),
     ("retrieval", "MOST_TOKENS", 1_000_000),
     ("retrieval", "TEMPERATURE", 0.05),
-    ("retrieval", "WEIGHTS", {"static": 0.15, "minilm": 0.2, "transformer": 0.2}),
+    ("texts", "SECOND_PASS", {"static": 0.15, "minilm": 0.2, "transformer": 0.2}),
+    (
+        "texts",
+        "CHOICES",
+        {
+            "corpus": {"lexical": 0.3, "lsa": 0.1, "contrastive": 0.6},
+            "static": {"lexical": 0.15, "lsa": 0.05, "contrastive": 0.3, "static": 0.5},
+            "minilm": {
+                "lexical": 0.1,
+                "lsa": 0.05,
+                "contrastive": 0.1,
+                "static": 0.2,
+                "minilm": 0.55,
+            },
+        },
+    ),  # fmt: skip
     ("answers", r"\w+_WEIGHT", 0.3),
     ("answers", "WEIGHTS", {"collaborative": 0.6, "semantic": 0.4}),
     ("answers", "POOL", 200),
