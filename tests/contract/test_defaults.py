@@ -8,6 +8,7 @@ import ast
 import importlib
 import inspect
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -70,7 +71,22 @@ CONSTANTS = [
     ("retrieval", "LONGEST_ITEM", 128),
     ("retrieval", "MOST_TOKENS", 1_000_000),
     ("retrieval", "TEMPERATURE", 0.05),
-    ("retrieval", "WEIGHTS", {"static": 0.15, "minilm": 0.2, "transformer": 0.2}),
+    ("texts", "SECOND_PASS", {"static": 0.15, "minilm": 0.2, "transformer": 0.2}),
+    (
+        "texts",
+        "CHOICES",
+        {
+            "corpus": {"lexical": 0.3, "lsa": 0.1, "contrastive": 0.6},
+            "static": {"lexical": 0.15, "lsa": 0.05, "contrastive": 0.3, "static": 0.5},
+            "minilm": {
+                "lexical": 0.1,
+                "lsa": 0.05,
+                "contrastive": 0.1,
+                "static": 0.2,
+                "minilm": 0.55,
+            },
+        },
+    ),  # fmt: skip
     ("answers", r"\w+_WEIGHT", 0.3),
     ("answers", "WEIGHTS", {"collaborative": 0.6, "semantic": 0.4}),
     ("answers", "POOL", 200),
@@ -116,20 +132,24 @@ def test_a_question_has_the_defaults_that_the_commands_have(name):
     assert defaults(getattr(qkvsearch.Engine, name)) == ENGINE[name]
 
 
-def values(package, pattern):
-    """Of the constants whose names match, by the name, wherever in the package they are set."""
+@cache
+def constants(package):
+    """Name and value of each, wherever in the package it is set."""
+    found = []
     for path in sorted((ROOT / package).rglob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             targets = node.targets if isinstance(node, ast.Assign) else []
             targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
             for name in (one.id for one in ast.walk(ast.Tuple(targets)) if type(one) is ast.Name):
-                if re.fullmatch(pattern, name):
+                if name.isupper():
                     module = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts)
-                    yield getattr(importlib.import_module(module.removesuffix(".__init__")), name)
+                    module = importlib.import_module(module.removesuffix(".__init__"))
+                    found.append((name, getattr(module, name)))
+    return found
 
 
 @pytest.mark.parametrize(("package", "name", "value"), CONSTANTS)
 def test_a_constant_is_the_one_that_was_measured(package, name, value):
-    found = list(values(package, name))
+    found = [one for called, one in constants(package) if re.fullmatch(name, called)]
     assert found, f"{package} has no {name} any more; what took its place belongs here"
     assert value in found

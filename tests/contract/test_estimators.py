@@ -173,8 +173,13 @@ class TestEveryCollaborativeModel:
         pairs = scattered.tocoo()
         halves = (np.tile(pairs.data / 2, 2), (np.tile(pairs.row, 2), np.tile(pairs.col, 2)))
         repeated = coo_matrix(halves, shape=scattered.shape)
+        unmerged = csr_matrix(scattered.shape)  # two halves of each pair side by side
+        unmerged.data, unmerged.indices = (
+            np.repeat(x, 2) for x in (scattered.data / 2, scattered.indices)
+        )
+        unmerged.indptr = scattered.indptr * 2
         expected = clone(model).fit(scattered).item_embeddings_
-        for matrix in (scattered.tocsc(), scattered.astype(np.float64), repeated):
+        for matrix in (scattered.tocsc(), scattered.astype(np.float64), repeated, unmerged):
             assert np.allclose(clone(model).fit(matrix).item_embeddings_, expected, atol=1e-5)
 
     def test_no_interactions_no_embedding(self, model, scattered):

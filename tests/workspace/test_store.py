@@ -7,6 +7,7 @@ import sqlite3
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -85,13 +86,20 @@ def test_what_a_crash_left_behind_goes_after_a_day_but_not_before(workspace, mak
     assert "release-1.0" in left, "a folder that is not ours was removed"
 
 
+def make_old(workspace):
+    """All builds as if they were published years ago."""
+    with sqlite3.connect(workspace.path / "workspace.db") as db:
+        db.execute("UPDATE builds SET created = '2020-01-01T00:00:00+00:00'")
+    db.close()
+
+
 @pytest.mark.parametrize("statement", ["DELETE", "DROP", "BEGIN"])
 def test_a_build_that_is_current_stays_so_whatever_becomes_of_tidying_up(
     workspace, make_contents, monkeypatch, statement
 ):
     """What cannot be removed now is removed after the next build."""
-    monkeypatch.setattr(store, "KEPT_SECONDS", -1)
     workspace.publish(make_contents(NEW))
+    make_old(workspace)
     failed = []
 
     class Failing(sqlite3.Connection):
@@ -107,21 +115,20 @@ def test_a_build_that_is_current_stays_so_whatever_becomes_of_tidying_up(
 
     connect = sqlite3.connect
     with monkeypatch.context() as patch:
-        patch.setattr(
-            store.sqlite3, "connect", lambda *a, **k: connect(*a, **{**k, "factory": Failing})
-        )
+        patch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **{**k, "factory": Failing}))
         workspace.publish(make_contents(NEW, numbers=np.ones(1)))
     assert failed
     names, numbers, folders = state(workspace)
     assert (names, numbers) == (([1], ["New (2020)"]), [1.0])
     assert len(folders) == 3
+    make_old(workspace)
     workspace.publish(make_contents(NEW))
     assert len(state(workspace)[2]) == 2
 
 
 def test_a_folder_that_cannot_be_listed_is_no_failed_build(workspace, make_contents, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(store.Path, "iterdir", raising(PermissionError("not yours")))
+        patch.setattr(Path, "iterdir", raising(PermissionError("not yours")))
         workspace.publish(make_contents(NEW, numbers=np.ones(1)))
     assert state(workspace)[:2] == (([1], ["New (2020)"]), [1.0])
 
@@ -160,20 +167,24 @@ def test_who_finds_the_database_locked_waits_for_it(workspace, make_contents, wh
 def test_the_disk_confirms_every_file_of_a_build_whole_before_it_is_current(
     tmp_path, make_contents, monkeypatch
 ):
-    confirmed, fsync, make_current = {}, os.fsync, Workspace._make_current
+    confirmed, fsync, connect, current = {}, os.fsync, sqlite3.connect, []
 
     def spy(descriptor):
         fsync(descriptor)
         status = os.fstat(descriptor)
         confirmed[status.st_ino] = status.st_size
 
-    current = []
-    monkeypatch.setattr(arrays.os, "fsync", spy)
-    monkeypatch.setattr(
-        Workspace, "_make_current", lambda *a: (current.append(dict(confirmed)), make_current(*a))
-    )
+    class Watched(sqlite3.Connection):
+        def execute(self, sql, *values):
+            if sql.startswith("INSERT INTO builds"):
+                current.append(dict(confirmed))
+            return super().execute(sql, *values)
+
+    monkeypatch.setattr(os, "fsync", spy)
     workspace = Workspace(tmp_path / "ws")
-    workspace.publish(make_contents())
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **{**k, "factory": Watched}))
+        workspace.publish(make_contents())
     (before,) = current
     folder = workspace.open().folder
     files = sorted(path.name for path in folder.iterdir())
@@ -324,3 +335,11 @@ def test_damage_that_keeps_the_size_is_found_by_checksum(workspace):
 def test_a_reader_cannot_write(workspace):
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         workspace.open().tables.db.execute("DELETE FROM builds")
+
+
+def test_a_snapshot_that_is_closed_lets_go_of_the_database(workspace):
+    snapshot = workspace.open()
+    assert snapshot.tables.names([0])[0] == [4]
+    snapshot.close()
+    with pytest.raises((sqlite3.ProgrammingError, WorkspaceError), match="closed database"):
+        snapshot.tables.names([0])

@@ -203,3 +203,15 @@ def test_conditions_joined_by_and_or_not_are_their_python_twins(years, condition
     found = matching_positions(db, "items", ["year"], expression)
     db.close()
     assert found == [i for i, year in enumerate(years) if holds(year)]
+
+
+def test_a_connection_is_as_free_after_a_condition_as_before():
+    db = sqlite3.connect(":memory:")
+    db.executescript("CREATE TABLE items (_position, id); INSERT INTO items VALUES (0, 7), (1, 8)")
+    for expression, found in (("id > 7", [1]), ("random() > 0", None)):
+        if found is None:
+            with pytest.raises(QkvError):
+                matching_positions(db, "items", ["id"], expression)
+        else:
+            assert matching_positions(db, "items", ["id"], expression) == found
+        assert db.execute("SELECT abs(random()) >= 0 FROM sqlite_master").fetchall() == [(1,)]
