@@ -41,9 +41,6 @@ class Expression:
     value: Any
     precedence: int = ATOM
 
-    def __str__(self) -> str:
-        return self.text
-
     def __repr__(self) -> str:
         return self.text
 
