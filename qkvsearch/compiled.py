@@ -29,8 +29,8 @@ def _compiled(function: Callable[..., Any], fastmath: Any) -> Callable[..., Any]
     every divisor would prevent vectorization.
     """
     options = {"nogil": True, "fastmath": fastmath, "error_model": "numpy"}
-    # Inlined into compiled callers: otherwise code that was compiled just now and the same code from
-    # the cache differ in the last bits of what they compute.
+    # Inlined into compiled callers: otherwise code compiled just now and the same code from the
+    # cache differ in the last bits of their results.
     options["forceinline"] = True
     try:
         return njit(cache=True, **options)(function)

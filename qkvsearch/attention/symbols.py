@@ -152,7 +152,7 @@ def matrix_symbols(rows: Sequence[str], values: Array) -> Array:
 
 
 def distinct(labels: Sequence[str]) -> tuple[str, ...]:
-    """Labels told apart: the second saw is saw′.
+    """Labels made distinct: the second saw becomes saw′.
 
     >>> distinct(("I", "saw", "a", "saw"))
     ('I', 'saw', 'a', 'saw′')
