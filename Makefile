@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint translations bench clean
+.PHONY: demo test lint translations bench mutants clean
 
 demo: .venv/installed
 	$(BIN)/qkvsearch demo
@@ -21,9 +21,16 @@ lint: .venv/installed-test
 translations: .venv/installed-test
 	$(BIN)/python docs/translations.py
 
-# Ours beside the peers: the README's table. Needs QKVSEARCH_DATA, a folder of data sets.
+# Ours beside the peers, kept in benchmarks/results; then docs/figures.md and the README's table.
+# Needs QKVSEARCH_DATA, a folder of data sets. A script alone: make bench ONLY=text_search:ted
 bench: .venv/installed-bench
-	$(BIN)/python benchmarks
+	$(BIN)/python benchmarks $(ONLY:%=--only %)
+
+# How many of N small faults, drawn with SEED, the tests find: the table of docs/trust.md.
+N ?= 150
+SEED ?= 0
+mutants: .venv/installed-test
+	$(BIN)/python tests/mutants.py $(N) $(SEED)
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

@@ -1,4 +1,4 @@
-"""Data in, workspace out: fit the encoder and the models, make the keys, publish."""
+"""Data in, workspace out: fit the encoders and the models, store each part, publish."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from qkvsearch import __version__
-from qkvsearch.collaborative.confidences import confidences
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.judgements import Judgements, Queries
 from qkvsearch.data.readers import Dataset
@@ -20,24 +19,23 @@ from qkvsearch.learning.head_weights import learn_head_weights
 from qkvsearch.learning.judged_weights import JudgedQueries, judged_queries, learn_from_judgements
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval.keys import LexicalKeys
-from qkvsearch.retrieval.late import WEIGHTS, item_tokens, table_of, token_keys
+from qkvsearch.retrieval.late_interaction import item_tokens, token_keys
 from qkvsearch.stored import (
-    note_reading,
-    store_encoder,
-    store_implicit,
-    store_interactions,
-    store_lexical,
-    store_next_item,
-    store_popularity,
-    store_ratings,
-    store_tokens,
+    TUNED,
+    DensePart,
+    LexicalPart,
+    LogPart,
+    NextItemPart,
+    PreferencesPart,
+    RatingsPart,
+    TokensPart,
 )
-from qkvsearch.stored.kinds import TUNED
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.choice import AUTO, Choice, choose
 from qkvsearch.texts.encoders import (
     CHOICES,
     LEARNED,
+    SECOND_PASS,
     TextEncoder,
     fitted_encoder,
     learned_encoder,
@@ -60,7 +58,7 @@ def build_workspace(
 ) -> Workspace:
     """Learn everything from `dataset` and publish it at `path`. Raises `QkvError`.
 
-    Tastes are learned with the settings that `tune` found for the workspace, if it did.
+    Preferences are learned with the settings that `tune` found for the workspace, if it did.
     encoder: a name, a model's folder, or "auto", the best that is installed and quick enough.
     judged: queries and which items answer them, to learn the heads' weights from. next_item: also
     train the model of what comes next, which takes minutes and PyTorch.
@@ -80,19 +78,19 @@ def build_workspace(
         _check_next_item(dataset.interactions)
     if encoder not in CHOICES:  # a folder, to be found from anywhere
         encoder = str(Path(encoder).resolve())
-    report = progress or (lambda stage, done, total: None)
+    progress = progress or (lambda stage, done, total: None)
     contents = _contents(dataset, encoder, chosen.why)
-    _add_text(contents, fields, pretrained, weights, questions, report)
+    _add_text(contents, fields, pretrained, weights, questions, progress)
     workspace = Workspace(path)
     if dataset.interactions is not None:
         former = current_facts(workspace)
         contents.facts |= {name: former[name] for name in former.keys() & {TUNED}}
-        _add_interactions(contents, dataset.interactions, report)
+        _add_interactions(contents, dataset.interactions, progress)
         if next_item:
-            _add_next_item(contents, dataset.interactions, report)
-    report("saving", 0, 1)
+            _add_next_item(contents, dataset.interactions, progress)
+    progress("saving", 0, 1)
     workspace.publish(contents)
-    report("saving", 1, 1)
+    progress("saving", 1, 1)
     return workspace
 
 
@@ -104,7 +102,7 @@ def current_facts(workspace: Workspace) -> dict[str, Any]:
 
 
 def _contents(dataset: Dataset, encoder: str, why: str) -> BuildContents:
-    """A build of a catalogue without models. why: reasons for an encoder taken by itself."""
+    """A build of a catalog without models. why: reasons for an encoder taken by itself."""
     return BuildContents(
         catalog=dataset.catalog,
         facts={
@@ -124,41 +122,41 @@ def _add_text(
     pretrained: Mapping[str, TextEncoder],
     prior: dict[str, float],
     questions: JudgedQueries | None,
-    report: Progress,
+    progress: Progress,
 ) -> None:
     """The lexical keys, each dense head's encoder and keys, and how much every head counts."""
     texts = ["\n".join(column) for column in zip(*fields, strict=True)]
     learned = [name for name in prior if name in LEARNED]
-    report("reading texts", 0, len(learned) + 1)
+    progress("reading texts", 0, len(learned) + 1)
     counted = count_terms(texts, Analyzer().key_terms)
-    store_lexical(contents, *counted)
+    LexicalPart().store(contents, *counted)
     encoders: dict[str, TextEncoder] = {}
     epochs: dict[str, int | None] = {}
     keys: dict[str, np.ndarray] = {}
     for name in list(prior)[1:]:
         if name in LEARNED:
-            report("reading texts", learned.index(name) + 1, len(learned) + 1)
+            progress("reading texts", learned.index(name) + 1, len(learned) + 1)
             encoders[name], epochs[name] = learned_encoder(name, fields)
         else:
             encoders[name] = fitted_encoder(name, fields, pretrained=pretrained.get(name))
-        keys[name], cut = encode_items(name, encoders[name], fields, report)
-        store_encoder(contents, name, encoders[name], keys[name], cut)
-    report("reading texts", len(learned) + 1, len(learned) + 1)
+        keys[name], cut = encode_items(name, encoders[name], fields, progress)
+        DensePart(name).store(contents, encoders[name], keys[name], cut)
+    progress("reading texts", len(learned) + 1, len(learned) + 1)
     main = list(prior)[-1]
     if main in pretrained:
-        note_reading(contents, main)
-    _add_tokens(contents, main, encoders, fields, report)
-    report("weighing the heads", 0, 1)
+        DensePart(main).note_texts(contents)
+    _add_tokens(contents, main, encoders, fields, progress)
+    progress("weighing the heads", 0, 1)
     if questions is None:
         weights = learn_head_weights(
-            fields, encoders, prior, epochs, progress=partial(report, "weighing the heads")
+            fields, encoders, prior, epochs, progress=partial(progress, "weighing the heads")
         )
     else:
         lexical = LexicalKeys.from_counts(*counted)
         weights = learn_from_judgements(questions, lexical, encoders, keys, prior)
         contents.facts["weights_from"] = questions.summary()
     contents.facts["head_weights"] = weights
-    report("weighing the heads", 1, 1)
+    progress("weighing the heads", 1, 1)
 
 
 def _add_tokens(
@@ -166,36 +164,27 @@ def _add_tokens(
     head: str,
     encoders: Mapping[str, TextEncoder],
     fields: list[list[str]],
-    report: Progress,
+    progress: Progress,
 ) -> None:
     """What the second pass of a search compares, where it helps with this encoder."""
-    if head not in WEIGHTS:
+    if head not in SECOND_PASS:
         return
     encoder = encoders[head]
-    report("reading tokens", 0, len(fields[0]))
-    found = item_tokens(encoder, fields, lambda _, n, of: report("reading tokens", n, of))
-    keys = token_keys(found, table_of(encoder))
+    progress("reading tokens", 0, len(fields[0]))
+    keys = token_keys(item_tokens(encoder, fields, progress), encoder.table)
     if keys is not None:
-        store_tokens(contents, head, keys)
+        TokensPart(head).store(contents, keys)
 
 
-def _add_interactions(contents: BuildContents, log: Interactions, report: Progress) -> None:
+def _add_interactions(contents: BuildContents, log: Interactions, progress: Progress) -> None:
     """The log itself, embeddings to recommend by, and a model of ratings if there are any."""
-    from qkvsearch.collaborative.als import ImplicitALS
     from qkvsearch.collaborative.biased_mf import BiasedMF
 
-    store_interactions(contents, log)
-    weights = confidences(log.ratings, len(log), contents.facts.get("rating_scale"))
-    tastes = ImplicitALS(
-        **contents.facts.get(TUNED, {}).get("settings", {}),
-        random_state=0,
-        callback=lambda i, n: report("learning tastes", i, n),
-    )
-    store_implicit(contents, tastes.fit(log.matrix(weights)).factors_)
-    store_popularity(contents, log)
+    LogPart().store(contents, log)
+    PreferencesPart().learn(contents, log, progress)
     if len(log.rated()):
-        ratings = BiasedMF(random_state=0, callback=lambda i, n: report("learning ratings", i, n))
-        store_ratings(contents, ratings.fit(log).factors_)
+        model = BiasedMF(random_state=0, callback=partial(progress, "learning ratings"))
+        RatingsPart().store(contents, model.fit(log).factors_)
 
 
 def _check_next_item(log: Interactions | None) -> None:
@@ -207,9 +196,9 @@ def _check_next_item(log: Interactions | None) -> None:
     NextItem().check(log)
 
 
-def _add_next_item(contents: BuildContents, log: Interactions, report: Progress) -> None:
+def _add_next_item(contents: BuildContents, log: Interactions, progress: Progress) -> None:
     """The model whose history attends to itself."""
     from qkvsearch.sequences.next_item import NextItem
 
-    model = NextItem(random_state=0, callback=lambda i, n: report("learning what comes next", i, n))
-    store_next_item(contents, model.fit(log).model_)
+    model = NextItem(random_state=0, callback=partial(progress, "learning what comes next"))
+    NextItemPart().store(contents, model.fit(log).model_)

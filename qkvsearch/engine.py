@@ -1,26 +1,27 @@
-"""An opened workspace: search, recommend, similar, attend, and the reasons for each answer."""
+"""An opened workspace: search, recommend, similar, attend, change, measure and tune, in Python."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import partial
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from qkvsearch.answers.all_users import AllUsers, similar_users
+from qkvsearch.answers.arguments import check, check_model
 from qkvsearch.answers.batch import BatchRecommendations
 from qkvsearch.answers.candidates import as_list, candidates, ranked
-from qkvsearch.answers.control import pool_size
-from qkvsearch.answers.facts import build_facts
+from qkvsearch.answers.diversity import diverse, pool_size
+from qkvsearch.answers.facts import ItemRows, UserRows, build_facts
+from qkvsearch.answers.histories import Histories
+from qkvsearch.answers.reasons import with_facts, with_reasons
 from qkvsearch.answers.recommend import Recommender
 from qkvsearch.answers.search import TextSearch
 from qkvsearch.answers.similar import Neighbours
 from qkvsearch.data.ids import Id, id_text
-from qkvsearch.errors import QkvError, WorkspaceError
+from qkvsearch.errors import QkvError
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import Head, Ranking
 from qkvsearch.stored import StoredModels
-from qkvsearch.texts import encoded_text as reading
 from qkvsearch.texts.self_attention import AttentionMap
 from qkvsearch.workspace import Snapshot, Workspace
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
     from qkvsearch.data.judgements import Judgements, Queries
     from qkvsearch.data.readers import Source
+    from qkvsearch.evaluation.report import Evaluation
+    from qkvsearch.evaluation.tuning import Trial, Tuning
     from qkvsearch.revision import Revision
 
 
@@ -59,7 +62,26 @@ class Engine:
         """Let go of the workspace's database."""
         self.snapshot.close()
 
-    # --- queries ---
+    def __repr__(self) -> str:
+        facts = self.snapshot.facts
+        return (
+            f"<Engine {self.workspace.path}: {self.n_items:,} items, "
+            f"{facts.get('n_users', 0):,} users, encoder {facts['encoder']}>"
+        )
+
+    @property
+    def items(self) -> ItemRows:
+        """The catalogue: `engine.items["m042"]` is a row by column, `engine.items.to_frame()` all
+        of them; iterating gives ids.
+        """
+        return ItemRows(self.tables)
+
+    @property
+    def users(self) -> UserRows:
+        """The users, those recorded since the build as well, in the same way as `items`."""
+        return UserRows(Histories(self.models, self.tables))
+
+    # --- questions ---
 
     def search(
         self,
@@ -76,18 +98,23 @@ class Engine:
         """Items ranked for a text query by `heads`: "lexical", those of the build's encoder by
         name, or "semantic" for all of those; by default all.
 
-        With a `user` their taste is one more head, "collaborative". The score is the heads'
+        With a `user` their preferences are one more head, "collaborative". The score is the heads'
         weighted sum in standard deviations from their means, or by `fusion="ranks"` of 1 / (60 +
         rank). A query of which no head knows a word has no hits. With `explain` each hit carries
         `matches`: the words of each column in which the lexical head finds the query's. `notes`
         say what of the query was not read, and when hits are no better than chance. Raises
         `QkvError` for a head, a user or `where` that cannot be used.
         """
-        taste = None if user is None else partial(self._taste, user)
+
+        def preferences() -> Head | None:
+            people = self._recommender()
+            return people.head(people.histories.of(user))
+
         names = None if heads is None else as_list(heads)
         mask = candidates(self.tables, self.n_items, where)
-        fused = self.texts.fused(query, names, fusion, taste, mask)
-        ranking = ranked(self.tables, fused, k, temperature, mask)
+        personal = None if user is None else preferences
+        fused = self.texts.fused(query, names, fusion, personal, mask)
+        ranking = ranked(fused, self.tables.names, k, temperature, mask)
         if explain:
             found = [self.texts.matches(query, int(position)) for position in ranking.positions]
             ranking = ranking.annotated(matches=found)
@@ -118,22 +145,25 @@ class Engine:
 
         The score is an exact solve on the current history, near 1 for what is all but sure to be
         wanted; with `model="next-item"` it is the item · the last state of the history that
-        attends to itself, which has no such bound. Left out are items met before, unless `seen`,
-        and all but `only` these ids. With `recent` an interaction counts half for every so many
-        later ones; `damping` takes from what everyone met, `diversity`, 0 to 1, from what is like
-        the hits above. With `explain`, `because`: what the history adds to the score, and without
-        an id what damping, diversity and the model's constant do; together they are the score.
+        attends to itself, which has no such bound. Left out are the items of the history, unless
+        `seen`, and all but `only` these ids. An interaction counts half for every `recent` later
+        ones; `damping` takes from popular items, `diversity`, 0 to 1, from those that are like the
+        hits above. With `explain`, `because`: what the history adds to the score, and without an
+        id what damping, diversity and the model's constant do; together they are the score.
+        Raises `QkvError` for an argument that cannot be used.
         """
+        check(k=k, temperature=temperature, damping=damping, diversity=diversity)
+        check_model(model, recent)
         people = self._recommender()
-        history = people.history(user, as_list(likes), recent)
-        met = () if seen else history.positions
-        mask = candidates(self.tables, self.n_items, where, met, only)
-        head = people.by(model, recent)(history, damping)
-        ranking = ranked(self.tables, head, pool_size(k, diversity), temperature, mask)
-        ranking = people.diverse(ranking, diversity, k)
+        history = people.histories.of(user, as_list(likes), recent)
+        known = () if seen else history.positions
+        mask = candidates(self.tables, self.n_items, where, known, only)
+        head = people.head(history, model, damping)
+        pool = ranked(head, self.tables.names, pool_size(k, diversity), temperature, mask)
+        ranking = diverse(pool, self.models, diversity, k)
         if explain:
-            ranking = people.with_reasons(ranking, history)
-        return people.with_facts(ranking, history)
+            ranking = with_reasons(ranking, history, self.tables)
+        return with_facts(ranking, history, self.models)
 
     def recommend_all(
         self,
@@ -149,14 +179,15 @@ class Engine:
         format: str | None = None,
         progress: Progress | None = None,
     ) -> tuple[int, int]:
-        """`recommend` for everyone, to a .parquet, .csv or .jsonl file. Returns how many users
+        """`recommend` for all users, to a .parquet, .csv or .jsonl file. Returns how many users
         there are, and how many an interrupted run, which the same call goes on with, had done.
+        Raises `QkvError` for an argument that cannot be used.
         """
-        everyone = AllUsers(self._recommender())
+        users = AllUsers(self._recommender())
         mask = candidates(self.tables, self.n_items, where, only=only)
-        batch = BatchRecommendations(everyone, k, mask, seen, recent, damping, model)
+        batch = BatchRecommendations(users, k, mask, seen, recent, damping, model)
         state = f"{self.snapshot.folder.name} {self.tables.records.count()}"
-        return len(everyone), batch.write(Path(path), format, state, progress)
+        return len(users), batch.write(Path(path), format, state, progress)
 
     def similar_users(
         self,
@@ -167,18 +198,21 @@ class Engine:
         explain: bool = False,
         progress: Progress | None = None,
     ) -> Ranking:
-        """Users of the nearest taste, by the cosine of their embeddings, every one solved now;
-        `shared` is how many items both met, `because` what each of the user's own adds.
+        """Users of the most similar preferences, by the cosine of their embeddings, every one
+        solved now; `shared` is how many items both interacted with, `because` what each of the
+        user's own adds.
         """
+        check(k=k, temperature=temperature)
         return similar_users(self._recommender(), user, k, temperature, explain, progress)
 
     def similar(
         self, item: Any, *, k: int = 10, where: str | None = None, temperature: float | None = None
     ) -> Ranking:
-        """Neighbours of an item, by who met it and by what it is called and tagged."""
+        """Neighbours of an item, by its users and by what it is called and tagged."""
         position = self.tables.item_position(item)
         mask = candidates(self.tables, self.n_items, where, [position])
-        return ranked(self.tables, Neighbours(self.texts).fused(position), k, temperature, mask)
+        head = Neighbours(self.texts).fused(position)
+        return ranked(head, self.tables.names, k, temperature, mask)
 
     def attend(
         self, text: str, mask: str = "none", layer: int | None = None, head: int | None = None
@@ -189,7 +223,9 @@ class Engine:
         of all, without a layer the last. Raises `QkvError` where the encoder has no layers.
         """
         encoder = self.models.encoder(self.models.main_head)
-        return reading.attend(encoder, text, mask, layer, head)
+        return encoder.attend(text, mask).map(layer, head)
+
+    # --- changes ---
 
     def record(self, user: Id, item: Id, rating: float | None = None) -> tuple[Id, str]:
         """One more interaction, on disk when this returns. The next `recommend` knows it, by an
@@ -203,50 +239,127 @@ class Engine:
         people = self._recommender()
         if not id_text(user):
             raise QkvError("a user needs an id")
-        people.check_rating(rating)
+        people.histories.check_rating(rating)
         ids, titles = self.tables.names([self.tables.item_position(item)])
         self.workspace.record(id_text(user), id_text(ids[0]), rating)
         return ids[0], titles[0]
 
-    def add(self, items: Source, columns: Columns | None = None) -> Revision:
+    def add(
+        self, items: Source, columns: Columns | None = None, *, progress: Progress | None = None
+    ) -> Revision:
         """Items of a file or frame join the workspace without a rebuild, in the place of those with
         their ids; this engine finds them at once. Raises `QkvError`.
         """
         from qkvsearch.revision import add_items
 
-        revision = add_items(self.workspace.path, items, columns)
+        revision = add_items(self.workspace.path, items, columns, progress)
         self._reopen()
         return revision
 
-    def remove(self, items: Id | Iterable[Id] = (), *, where: str | None = None) -> Revision:
+    def remove(
+        self,
+        items: Id | Iterable[Id] = (),
+        *,
+        where: str | None = None,
+        progress: Progress | None = None,
+    ) -> Revision:
         """Items leave the workspace with their interactions, by id or title or by a condition; all
         of them or, where one is unknown, none.
         """
         from qkvsearch.revision import remove_items
 
-        revision = remove_items(self.workspace.path, items, where=where)
+        revision = remove_items(self.workspace.path, items, where=where, progress=progress)
         self._reopen()
         return revision
+
+    # --- measurements ---
+
+    def evaluate_search(
+        self,
+        queries: str | Path | Queries,
+        qrels: str | Path | Judgements,
+        *,
+        heads: str | Iterable[str] | None = None,
+        progress: Progress | None = None,
+    ) -> Evaluation:
+        """nDCG@10, MRR@10 and Recall@100 of search, beside the lexical head alone.
+
+        queries, qrels: files, or query ids to their texts, and to the grade of each judged item.
+        The report's `notes` say what the figures leave out. Raises `QkvError`.
+        """
+        from qkvsearch.evaluation.search import evaluate_heads
+
+        names = None if heads is None else as_list(heads)
+        return evaluate_heads(self.search, queries, qrels, names, self.items.ids, progress)
+
+    def evaluate_recommend(
+        self,
+        protocol: str = "random",
+        *,
+        k: int = 10,
+        random_state: int = 0,
+        next_item: bool = False,
+        progress: Progress | None = None,
+    ) -> Evaluation:
+        """Recommendations judged by interactions held out of training, beside simpler methods.
+
+        protocol: "random", "leave-last-out", "time" or "strong". The models learn anew from the
+        train part of the build's log, with the settings that `tune` found, if it did; `next_item`:
+        the model of what comes next too (minutes). The report's `notes` say what the figures leave
+        out. Raises `QkvError`.
+        """
+        from qkvsearch.answers import measure
+
+        return measure.evaluate_recommend(
+            self.models, protocol, k, random_state, next_item, progress
+        )
+
+    def tune(
+        self,
+        protocol: str = "random",
+        *,
+        k: int = 10,
+        trials: int | None = None,
+        minutes: float | None = None,
+        random_state: int = 0,
+        callback: Callable[[list[Trial]], None] | None = None,
+        progress: Progress | None = None,
+    ) -> Tuning:
+        """Settings of the recommender that suit the log, searched for and, where they are better,
+        put in use: the preferences are learned with them, and this engine answers by them.
+
+        trials: how many random settings, by default 27. minutes: when to be done, by default 5, and
+        no limit where `trials` says how long. `callback` is given all trials after each. Raises
+        `QkvError`.
+        """
+        from qkvsearch.answers import measure
+
+        found = measure.search_settings(
+            self.models, protocol, k, trials, minutes, random_state, callback, progress
+        )
+        if found.worthwhile:
+            kept = {"protocol": protocol, "seed": random_state, "settings": found.settings}
+            self._learn_preferences(kept if found.settings else None, progress)
+        return found
+
+    def reset_tuning(self, *, progress: Progress | None = None) -> None:
+        """Back to the default settings, without a search. Raises `WorkspaceError`."""
+        self._learn_preferences(None, progress)
+
+    def _learn_preferences(self, tuned: dict[str, Any] | None, progress: Progress | None) -> None:
+        """Anew from the whole log, with what was found or the default settings."""
+        from qkvsearch.revision.relearn import learn_preferences
+
+        learn_preferences(self.workspace.path, tuned, progress)
+        self._reopen()
 
     def info(self) -> dict[str, Any]:
         """What was built, when, and from what."""
         return {"workspace": str(self.workspace.path), **build_facts(self.snapshot)}
 
-    # --- from the owner's words to heads ---
-
     def _recommender(self) -> Recommender:
         """Raises `WorkspaceError` where nobody's interactions were given."""
-        if self.models.implicit is None:
-            raise WorkspaceError(
-                f"{self.workspace.path}: nobody's interactions are here to recommend from; build "
-                "with --interactions FILE"
-            )
-        return Recommender(self.models.implicit, self.models, self.tables)
-
-    def _taste(self, user: Any) -> Head | None:
-        """What a user's history says of every item."""
-        people = self._recommender()
-        return people.head(people.history(user))
+        return Recommender(self.models, self.tables)
 
 
 def open_workspace(path: str | Path) -> Engine:
@@ -265,6 +378,7 @@ def build(
     queries: str | Path | Queries | None = None,
     qrels: str | Path | Judgements | None = None,
     next_item: bool = False,
+    progress: Progress | None = None,
 ) -> Engine:
     """Build a workspace at `path` from files or data frames, and open it.
 
@@ -272,7 +386,8 @@ def build(
     and `interactions`: a file or a pandas frame each, with `columns` where their names say too
     little. `encoder`: a name, a model's folder, or "auto", the best that is installed and quick
     enough. `queries` with `qrels`: judged queries to learn the heads' weights from.
-    `next_item`: also train the model of what comes next. Raises `QkvError`.
+    `next_item`: also train the model of what comes next. `progress` is called as (what is done, how
+    much is done, how much there is). Raises `QkvError`.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -286,5 +401,7 @@ def build(
 
     judged = judged_by(queries, qrels)
     dataset = read_source(source, items, interactions, columns)
-    build_workspace(path, dataset, encoder=encoder, judged=judged, next_item=next_item)
+    build_workspace(
+        path, dataset, encoder=encoder, judged=judged, next_item=next_item, progress=progress
+    )
     return Engine(path)

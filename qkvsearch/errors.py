@@ -1,4 +1,8 @@
-"""The errors a person can cause: each message says what is wrong, where, and what to do."""
+"""The errors a person can cause: each message says what is wrong, where, and what to do.
+
+Parameters are named as Python spells them, in backticks: `recent`. The command line puts its own
+spelling there, `--recent`.
+"""
 
 
 class QkvError(Exception):
@@ -17,7 +21,7 @@ class WorkspaceError(QkvError):
     """A workspace is missing, damaged, from a newer version, or lacks what was asked of it."""
 
 
-def suggest(word: str, known: list[str], n: int = 3) -> str:
+def suggest(word: str, known: list[str]) -> str:
     """A clause that names near matches, or nothing.
 
     >>> suggest("genre", ["genres", "year", "title"])
@@ -26,5 +30,5 @@ def suggest(word: str, known: list[str], n: int = 3) -> str:
     from difflib import get_close_matches
 
     by_folded = {name.casefold(): name for name in known}
-    close = get_close_matches(word.casefold(), by_folded, n=n, cutoff=0.6)
+    close = get_close_matches(word.casefold(), by_folded, n=3, cutoff=0.6)
     return f"; did you mean {', '.join(by_folded[name] for name in close)}?" if close else ""

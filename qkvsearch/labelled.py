@@ -1,4 +1,5 @@
-"""A vector as a sum of labelled vectors, by which every dense score can be explained."""
+"""A vector as a sum of labelled vectors, by which every dense score can be explained; and vectors
+at length 1, in floats and in bytes."""
 
 from __future__ import annotations
 
@@ -11,6 +12,30 @@ import numpy as np
 
 # Below this, a length or a difference of numbers of about 1 is rounding error.
 NEGLIGIBLE = 1e-5
+# The largest number of int8 that has a negative of the same size.
+LEVELS = 127
+
+
+def unit_rows(vectors: np.ndarray, negligible: float = 0.0) -> np.ndarray:
+    """Vectors (..., d) at length 1, of their dtype; zeros where a length is at most `negligible`.
+
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    lengths = np.linalg.norm(vectors, axis=-1, keepdims=True)
+    return np.asarray(vectors / np.where(lengths > negligible, lengths, np.inf))
+
+
+def quantize_int8(vectors: np.ndarray) -> np.ndarray:
+    """int8 (n, d): each row over its largest absolute number, times 127. Its length is lost.
+
+    >>> quantize_int8(np.array([[2.0, -1.0], [0.0, 0.0]]))
+    array([[127, -64],
+           [  0,   0]], dtype=int8)
+    """
+    largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
+    return np.rint(vectors / np.where(largest > 0, largest, 1) * LEVELS).astype(np.int8)
 
 
 @dataclass(frozen=True)

@@ -23,6 +23,7 @@ import qkvsearch
 from qkvsearch.cli import main
 from qkvsearch.data.samples import sample
 from qkvsearch.engine import Engine
+from qkvsearch.workspace import BuildContents, Workspace
 
 # A slow machine is no failure.
 settings.register_profile("qkvsearch", deadline=None)
@@ -152,6 +153,21 @@ def shop_path(tmp_path_factory, shop_items, shop_log) -> Path:
 @pytest.fixture(scope="session")
 def shop(shop_path: Path) -> Engine:
     return Engine(shop_path)
+
+
+@pytest.fixture
+def former_builds_stay(monkeypatch) -> None:
+    """After every incremental update the former build's files are what they were: the two share
+    files by hard links, and to write into one of them would change both.
+    """
+    publish = Workspace.publish
+
+    def checked(self: Workspace, contents: BuildContents) -> None:
+        publish(self, contents)
+        if contents.base is not None:
+            assert contents.base.damaged_files() == []
+
+    monkeypatch.setattr(Workspace, "publish", checked)
 
 
 # --- matrices ---

@@ -343,7 +343,7 @@ def test_another_format_is_refused_before_any_work(shop, tmp_path, name):
 
 @pytest.mark.parametrize("options", [{"k": -1}, {"damping": -1}, {"recent": 0}], ids=str)
 def test_what_cannot_be_is_refused_before_any_work(movies, tmp_path, options):
-    with pytest.raises(QkvError, match=f"{next(iter(options))} is"):
+    with pytest.raises(QkvError, match=f"`{next(iter(options))}` is"):
         movies.recommend_all(tmp_path / "all.csv", **options)
     assert list(tmp_path.iterdir()) == []
 
@@ -422,11 +422,11 @@ def test_an_allow_list_may_begin_with_a_mark_and_unknown_ids_are_counted(
 def test_a_table_says_which_items_are_new_and_what_was_met(qkv, shop_path):
     answer = qkv("-w", shop_path, "recommend", "--user", "101", "-k", 99, "--explain")
     lines = [line.strip() for line in answer.stdout.splitlines()]
-    assert lines.count("new: nobody has met it yet") == 1
-    assert "apple hammer" in lines[lines.index("new: nobody has met it yet") - 1]
+    assert lines.count("new: no interactions yet") == 1
+    assert "apple hammer" in lines[lines.index("new: no interactions yet") - 1]
     assert any(line.endswith("because of red apple") for line in lines)
     answer = qkv("-w", shop_path, "similar", "--user", "101", "-k", 1, "--explain")
-    assert "both met red apple" in answer.stdout
+    assert "shared: red apple" in answer.stdout
     # not 101 themself, nor 300, who likes nothing
     assert "over 5 users" in answer.stdout
 

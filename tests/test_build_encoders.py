@@ -56,7 +56,7 @@ def test_a_model_that_is_gone_is_named_and_words_still_search(tiny_bert, tmp_pat
     with qkv.build(tmp_path / "ws", items=ITEMS, encoder=str(model)) as engine:
         shutil.rmtree(model)
         assert engine.search("deep sea", heads=["lexical", "lsa"])
-        with pytest.raises(QkvError, match=r"model.*search --heads lexical,lsa,contrastive$"):
+        with pytest.raises(QkvError, match=r"model.*search with `heads` lexical,lsa,contrastive$"):
             engine.search("deep sea")
         assert engine.similar("deep sea", k=3)
         shutil.copytree(tiny_bert, model)
@@ -146,6 +146,8 @@ def test_only_words_that_no_item_has_may_be_no_better_than_chance(tiny_bert, tmp
         engine.snapshot.facts["chance"] = 2.0
         known = engine.search("sea", heads=[main])
         assert not known.notes
+        assert not engine.search("zzqx sea", heads=[main]).notes
+        assert engine.search("zzqx", heads=[main]).notes
 
 
 def test_a_query_is_read_once(tiny_bert, tmp_path, monkeypatch):

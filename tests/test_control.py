@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.answers import control
-from qkvsearch.answers.control import log_popularity
+from qkvsearch.answers import diversity
+from qkvsearch.answers.damping import log_popularity
 from qkvsearch.errors import QkvError, UnknownIdError
+from qkvsearch.labelled import unit_rows
 
 OPTIONS = [
     {},
@@ -34,7 +35,7 @@ def ids(ranking):
 
 
 def met_of(engine, user):
-    return set(engine.tables.names(engine._recommender().history(user).positions)[0])
+    return set(engine.tables.names(engine._recommender().histories.of(user).positions)[0])
 
 
 # --- the parts of a score, whatever is asked for ---
@@ -154,7 +155,7 @@ def test_only_unknown_ids_is_an_error(movies, only):
 
 def test_recent_halves_for_every_so_many_later_ones(movies):
     people = movies._recommender()
-    plain, weighed = people.history("u005"), people.history("u005", recent=4)
+    plain, weighed = people.histories.of("u005"), people.histories.of("u005", recent=4)
     later = [(plain.times > time).sum() for time in plain.times]
     np.testing.assert_allclose(
         weighed.confidences, plain.confidences * 0.5 ** (np.array(later) / 4), rtol=1e-6
@@ -166,7 +167,7 @@ def test_the_latest_counts_most_and_the_score_is_still_exact(films):
         films.record("shifting", title, 5)
     with qkv.open(films.workspace.path) as engine:
         ranking = engine.recommend(user="shifting", recent=1, likes=["Heat"], explain=True, k=3)
-        history = engine._recommender().history("shifting", ["Heat"], recent=1)
+        history = engine._recommender().histories.of("shifting", ["Heat"], recent=1)
         embedding = engine.models.implicit.fold_in(history.positions, history.confidences)
         expected = engine.models.implicit.item_embeddings[ranking.positions] @ embedding
         np.testing.assert_allclose([hit.score for hit in ranking], expected, atol=1e-5)
@@ -182,7 +183,7 @@ def test_times_that_order_within_a_user_are_enough(tmp_path):
     )
     engine = qkv.build(tmp_path / "ranks", items=items, interactions=log, encoder="corpus")
     engine.record("a", 3)
-    history = engine._recommender().history("a", recent=1)
+    history = engine._recommender().histories.of("a", recent=1)
     weights = dict(zip(history.positions.tolist(), history.confidences.tolist(), strict=True))
     assert weights == {2: 1.0, 0: 0.5, 1: 0.25}
 
@@ -262,6 +263,17 @@ def test_each_diverse_hit_is_the_best_by_the_formula(movies):
     np.testing.assert_allclose([hit.score for hit in ranking], values, atol=1e-5)
 
 
+def test_a_cold_item_is_like_what_its_text_is_like():
+    """Where one of two items has no embedding, their texts are compared, not zeros."""
+    embeddings = np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
+    texts = np.array([[3.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
+    similar = diversity.ItemSimilarity(unit_rows(embeddings), unit_rows(texts))
+    half = np.sqrt(0.5)
+    np.testing.assert_allclose(similar(0), [1, half, half])
+    np.testing.assert_allclose(similar(1), [half, 1, half])
+    np.testing.assert_allclose(similar(2), [half, half, 1])
+
+
 @pytest.mark.parametrize(
     "options", [{"diversity": 0.5}, {"diversity": 0.9, "damping": 0.5}], ids=str
 )
@@ -273,7 +285,7 @@ def test_the_first_diverse_hits_are_the_same_for_every_k(movies, options):
 
 
 def test_more_than_the_pool_can_be_asked_for(movies, monkeypatch):
-    monkeypatch.setattr(control, "POOL", 20)
+    monkeypatch.setattr(diversity, "POOL", 20)
     assert len(movies.recommend(user="u017", k=30, diversity=0.5)) == 30
 
 
@@ -308,7 +320,7 @@ def test_the_score_of_a_similar_user_is_the_cosine_of_what_is_solved_now(films):
     films.record("u002", "Alien", 5)
 
     def solved(user):
-        history = films._recommender().history(user)
+        history = films._recommender().histories.of(user)
         vector = films.models.implicit.fold_in(history.positions, history.confidences)
         return vector / np.linalg.norm(vector)
 

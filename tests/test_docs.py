@@ -1,28 +1,30 @@
-"""The documentation is not stale: generated pages, links, commands and names that it mentions."""
+"""The documentation is not stale: generated pages, figures, sessions, links, commands and names."""
 
 from __future__ import annotations
 
 import importlib.util
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import qkvsearch
 from qkvsearch.cli import COMMANDS, group
+from qkvsearch.texts.pretrained.static import find_package
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("datasets/*.md")])
 SHELL = re.compile(r"```(?:sh|console)\n(.*?)```", re.DOTALL)
+# Of what a session prints; other digits are ids and counts.
+DECIMAL = re.compile(r"\d+\.\d+(?:e-\d+)?")
 
 pytestmark = pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="not run from a checkout")
 
 
 def test_the_command_reference_is_what_generate_writes():
-    spec = importlib.util.spec_from_file_location("generate", ROOT / "docs" / "generate.py")
-    generate = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(generate)
+    generate = script("generate")
     written = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     assert written == generate.page(), "run python docs/generate.py"
     assert all(f"## qkvsearch {command}\n" in written for command in COMMANDS)
@@ -55,6 +57,134 @@ def parse(words):
         rest = [*context._protected_args, *context.args] if hasattr(command, "commands") else []
 
 
+def script(name):
+    """A module of docs/, which is no package."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def sessions():
+    """The commands shown with their output: page, arguments, output."""
+    docs = script("sessions")
+    for page in docs.PAGES:
+        for command, output in docs.sessions(page):
+            yield pytest.param(shlex.split(command), output, id=f"{page.name}: {command}")
+
+
+@pytest.mark.parametrize(
+    ("command", "output"), list(sessions()) if (ROOT / "docs").is_dir() else []
+)
+@pytest.mark.skipif(find_package() is None, reason="the sessions have the encoders extra")
+def test_a_session_prints_what_the_page_shows(qkv, command, output):
+    answer = qkv(*command[1:])
+    assert answer.code == 0, answer.stderr
+    shown, printed = ((lined_up(text), decimals(text)) for text in (output, answer.stdout))
+    assert printed[0] == shown[0], "run python docs/sessions.py"
+    assert printed[1] == pytest.approx(shown[1], rel=0.02, abs=0.002)
+
+
+def lined_up(text):
+    """The words and whole numbers, without the spaces of columns."""
+    return [DECIMAL.sub("#", line).split() for line in text.strip().splitlines()]
+
+
+def decimals(text):
+    return [float(number) for number in DECIMAL.findall(text)]
+
+
+def test_a_session_that_runs_again_is_written_in_place_of_its_output():
+    page = "Before\n```console\n$ qkvsearch one\nold\n$ qkvsearch two\nold\n```\n```sh\nold\n```\n"
+    written = script("sessions").rewritten(page, lambda command: f"{command[-3:]}\n")
+    assert written == page.replace("one\nold", "one\none").replace("two\nold", "two\ntwo")
+
+
+def test_the_readme_is_short_and_has_a_picture():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(readme.splitlines()) <= 200
+    assert re.search(r"!\[[^]]+\]\([^)]+\.svg\)", readme)
+    assert "make demo" in readme
+    assert "make test" in readme
+
+
+# --- figures ---
+
+
+@pytest.fixture
+def figures(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT)
+    return importlib.import_module("benchmarks.figures")
+
+
+def test_the_pages_show_the_figures_of_the_results(figures):
+    page, readme = (path.read_text(encoding="utf-8") for path in (figures.PAGE, figures.README))
+    assert page == figures.page(), "run python -m benchmarks.figures"
+    assert readme == figures.readme(readme), "run python -m benchmarks.figures"
+
+
+def test_the_readme_has_at_most_twelve_figures(figures):
+    rows = [line.split(" | ") for line in figures.readme_table().splitlines() if line[:1] == "|"]
+    cells = [cell.strip("| ") for row in rows[2:] for cell in row[2:]]
+    assert 0 < sum(map(bool, cells)) <= 12
+    assert {"qkvsearch" in row[1] for row in rows[2:]} == {True, False}, "ours beside others"
+
+
+def test_every_script_and_no_other_has_its_place_on_the_page(figures):
+    sections = [one.script for one in (*figures.CLAIMS, *figures.DEFAULTS)]
+    scripts = {path.stem for path in SCRIPTS}
+    assert len(sections) == len(set(sections))
+    assert set(sections) == scripts
+    assert {path.stem for path in figures.RESULTS.glob("*.jsonl")} <= scripts
+
+
+SCRIPTS = sorted([*ROOT.glob("benchmarks/claims/*.py"), *ROOT.glob("benchmarks/defaults/*.py")])
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_a_script_finds_all_that_it_names(monkeypatch, path):
+    """It is run now and then only, so that a name that has moved would be noticed late."""
+    monkeypatch.syspath_prepend(ROOT)
+    script = importlib.import_module(f"benchmarks.{path.parent.name}.{path.stem}")
+    assert all(map(callable, script.PARTS.values()))
+    assert script.PARTS
+
+
+def test_scripts_without_results_are_left_out(figures, tmp_path):
+    assert figures.page(tmp_path) == figures.INTRODUCTION
+    assert figures.readme_table(tmp_path) == ""
+
+
+def test_a_part_that_runs_again_replaces_its_own_rows_alone(figures, tmp_path):
+    results = importlib.import_module("benchmarks.support.results")
+    row = results.Row("a task", "qkvsearch", "RMSE", 0.5, seconds=2.0, ratio=1.0)
+    other = replace(row, task="another")
+    run = results.Run("2001-02-03", "a processor", 2, {"python": "3.11"})
+    parts = ["first", "second"]
+    results.keep("script", "second", [other], run, parts, tmp_path)
+    results.keep("script", "first", [row, row], run, parts, tmp_path)
+    results.keep("script", "first", [replace(row, quality=None)], run, parts, tmp_path)
+    kept = results.read("script", tmp_path)
+    assert [(result.part, result.row, result.run) for result in kept] == [
+        ("first", replace(row, quality=None), run),
+        ("second", other, run),
+    ]
+
+
+def test_the_best_figure_is_bold_by_the_metric(figures):
+    tables = importlib.import_module("benchmarks.support.tables")
+    row = importlib.import_module("benchmarks.support.results").Row
+    errors = [row("a task", name, "RMSE", value) for name, value in (("ours", 0.9), ("peer", 0.8))]
+    gains = [replace(one, metric="NDCG@20") for one in errors]
+    assert tables.tables(errors).splitlines()[2:] == ["| ours | .9000 |", "| peer | **.8000** |"]
+    assert tables.tables(gains).splitlines()[2:] == ["| ours | **.9000** |", "| peer | .8000 |"]
+    assert tables.tables(gains, "by task").splitlines()[0] == "| NDCG@20 | ours | peer |"
+    assert tables.tables(gains, "by system").splitlines()[0] == "| NDCG@20 | a task |"
+
+
+# --- names ---
+
+
 def test_the_python_page_names_everything_that_is_public():
     page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
     for name in qkvsearch.__all__:
@@ -82,5 +212,5 @@ def test_the_formats_page_names_every_json_field():
 def test_every_script_that_a_text_names_is_there():
     texts = [*PAGES, *ROOT.glob("qkvsearch/**/*.py")]
     for text in texts:
-        for name in re.findall(r"benchmarks/\w+\.py", text.read_text(encoding="utf-8")):
+        for name in re.findall(r"benchmarks/[\w/]+\.py", text.read_text(encoding="utf-8")):
             assert (ROOT / name).is_file(), f"{text.relative_to(ROOT)} names {name}"

@@ -121,7 +121,7 @@ def test_where_that_nothing_meets_gives_no_hits(videos):
 
 @pytest.mark.parametrize("where", ["secnds > 3", "seconds >", "", "1); DROP TABLE builds --"])
 def test_where_that_cannot_be_used_is_a_clear_error(videos, where):
-    with pytest.raises(QkvError, match="--where"):
+    with pytest.raises(QkvError, match="`where`"):
         videos.search("attention", where=where)
 
 
@@ -235,9 +235,23 @@ def test_one_like_or_head_alone_is_itself_and_not_its_letters(movies, videos):
     assert answers(alone) == answers(videos.search("bread", heads=["lexical"]))
 
 
+def test_a_users_preferences_count_3_beside_10_for_all_other_heads(movies):
+    ranking = movies.search("war", user="u001", k=1)
+    spreads = {head.name: head.scores.std() for head in ranking.head.addends}
+    assert spreads["collaborative"] == pytest.approx(0.3 / 1.3, rel=1e-3)
+    others = [spread for name, spread in spreads.items() if name != "collaborative"]
+    assert sum(others) == pytest.approx(1 / 1.3, rel=1e-3)
+
+
+def test_neighbours_are_6_parts_users_and_4_parts_texts(movies):
+    ranking = movies.similar("Heat", k=1)
+    spreads = {head.name: head.scores.std() for head in ranking.head.addends}
+    assert spreads == pytest.approx({"collaborative": 0.6, "semantic": 0.4}, rel=1e-3)
+
+
 @pytest.mark.parametrize("temperature", [0, -1, float("nan"), float("inf")])
 def test_a_temperature_that_cannot_be_is_said(videos, temperature):
-    with pytest.raises(QkvError, match="temperature is a number above 0"):
+    with pytest.raises(QkvError, match="`temperature` is a number above 0"):
         videos.search("bread", temperature=temperature)
 
 
@@ -282,7 +296,7 @@ def test_recommending_to_nobody_is_a_clear_error(movies):
 
 @pytest.mark.parametrize("question", [{"user": "u001"}, {"likes": ["Why do cats purr?"]}])
 def test_a_workspace_without_interactions_says_what_is_missing(things, question):
-    with pytest.raises(WorkspaceError, match="build with --interactions"):
+    with pytest.raises(WorkspaceError, match="build with `interactions`"):
         things.recommend(**question)
 
 

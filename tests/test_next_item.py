@@ -12,7 +12,7 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.sequences.model import NextItemModel
-from qkvsearch.stored import store_next_item
+from qkvsearch.stored import NextItemPart
 from qkvsearch.workspace import BuildContents, Workspace
 
 ITEMS = pd.DataFrame({"id": range(12), "title": [f"part {chr(97 + i)}" for i in range(12)]})
@@ -32,7 +32,7 @@ def untrained(tmp_path):
     catalog = read_source(None, ITEMS, LOG, None).catalog
     contents = BuildContents(catalog, former.tables.ids("users"), facts=facts, base=former)
     contents.shared |= set(former.facts["files"])
-    store_next_item(contents, NextItemModel.create(12, 8, 2, 2, 10, rng=0))
+    NextItemPart().store(contents, NextItemModel.create(12, 8, 2, 2, 10, rng=0))
     workspace.publish(contents)
     former.close()
     with qkv.open(tmp_path) as engine:
@@ -106,17 +106,17 @@ def test_info_says_that_the_model_is_there(untrained, qkv):
 def test_what_cannot_be_asked_is_said(untrained, tmp_path_factory):
     with pytest.raises(QkvError, match="did you mean next-item"):
         untrained.recommend(user=3, model="next-itm")
-    with pytest.raises(QkvError, match="--recent"):
+    with pytest.raises(QkvError, match="leave `recent` out"):
         untrained.recommend(user=3, model="next-item", recent=2)
     path = tmp_path_factory.mktemp("plain")
     with (
         qkv.build(path, items=ITEMS, interactions=LOG, encoder="corpus") as engine,
-        pytest.raises(WorkspaceError, match="build with --next-item"),
+        pytest.raises(WorkspaceError, match="build with `next_item`"),
     ):
         engine.recommend(user=3, model="next-item")
     with (
         qkv.build(path, items=ITEMS, interactions=LOG, encoder="corpus") as engine,
-        pytest.raises(WorkspaceError, match="build with --next-item"),
+        pytest.raises(WorkspaceError, match="build with `next_item`"),
     ):
         engine.recommend_all(path / "all.csv", model="next-item")
     assert not list(path.glob("all.csv*"))

@@ -17,13 +17,13 @@ from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.engine import Engine
 from qkvsearch.errors import DataError, QkvError, UnknownIdError, WorkspaceError
 from qkvsearch.revision import add_items, remove_items
-from qkvsearch.revision import models as revision_models
-from qkvsearch.stored import array_kind
+from qkvsearch.stored import tokens
 from qkvsearch.texts.item_keys import item_keys
 from qkvsearch.texts.pretrained.static import find_package
 from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.workspace import BuildContents, Workspace, arrays, publish, store
 
+pytestmark = pytest.mark.usefixtures("former_builds_stay")
 MORE = pd.DataFrame(
     {
         "id": [31, 4, 0],
@@ -69,29 +69,6 @@ def state(path: Path) -> tuple:
     """The current build's folder, whether it is whole, and its items."""
     with Engine(path) as engine:
         return engine.snapshot.folder.name, engine.snapshot.damaged_files(), ids_of(engine)
-
-
-# --- which arrays there are ---
-
-
-def test_every_array_of_a_build_is_classified_and_those_by_item_by_their_length(movies):
-    by_item = {"text rows", "item rows"}
-    for name, array in stored_arrays(movies).items():
-        assert (array_kind(name) in by_item) == (array.shape[0] == movies.n_items), name
-
-
-@pytest.mark.parametrize("encoder", ["corpus", "static", "folder"])
-def test_every_array_of_every_encoder_is_classified(encoder, shop_items, tiny_bert, tmp_path):
-    if encoder == "static" and find_package() is None:
-        pytest.skip("needs wordllama")
-    chosen = str(tiny_bert) if encoder == "folder" else encoder
-    with qkv.build(tmp_path / "ws", items=shop_items, encoder=chosen) as engine:
-        assert {array_kind(name) for name in stored_arrays(engine)} >= {"remade", "text rows"}
-
-
-def test_an_array_that_nobody_classified_is_an_error():
-    with pytest.raises(LookupError):
-        array_kind("lsa.surprise")
 
 
 # --- the words ---
@@ -232,7 +209,7 @@ def test_spans_of_rows_follow_their_items(path, monkeypatch):
         assert isinstance(encoder, TokenEncoder)
         return [np.full(len(title), -len(title), np.int32) for title in fields[0]]
 
-    monkeypatch.setattr(revision_models, "item_tokens", read)
+    monkeypatch.setattr(tokens, "item_tokens", read)
     add_items(path, MORE)
     remove_items(path, [5, 30])
     with Engine(path) as engine:
@@ -286,7 +263,7 @@ def test_more_words_than_a_build_keeps_leave_the_second_pass_out(by_folder, monk
     path, _ = by_folder
     with Engine(path) as engine:
         n = len(engine.snapshot.array("transformer.token_vectors"))
-    monkeypatch.setattr(revision_models, "MOST_TOKENS", n + 1)
+    monkeypatch.setattr(tokens, "MOST_TOKENS", n + 1)
     add_items(path, item(50).assign(title="saw"))
     with Engine(path) as engine:
         assert engine.models.has_tokens
@@ -593,7 +570,7 @@ def test_rows_are_reported_and_other_columns_said(path):
     (note,) = add_items(path, more).notes
     assert note == (
         "items: 3 rows read = 1 kept + 1 merged + 1 skipped (1 without an id); 0 repaired; "
-        "left out, for the catalogue has no such column: shelf; "
+        "left out, for the catalog has no such column: shelf; "
         "left empty, for the file has no such column: made"
     )
     with Engine(path) as engine:

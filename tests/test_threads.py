@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import qkvsearch as qkv
 from qkvsearch.attention import attention, dot_score
 from qkvsearch.collaborative import factors
-from qkvsearch.revision.tastes import learn_tastes
+from qkvsearch.revision.relearn import learn_preferences
 
 
 def tensors(dtype: str, lead: tuple[int, ...]) -> tuple[np.ndarray, ...]:
@@ -90,7 +90,7 @@ def test_embeddings_are_the_same_in_one_thread_and_in_two(d, monkeypatch):
 
 def test_answers_are_the_same_in_one_thread_and_in_two(movies_path, tmp_path):
     path = shutil.copytree(movies_path, tmp_path / "films")
-    learn_tastes(path, {"settings": {"n_components": 160, "max_iter": 1}})
+    learn_preferences(path, {"settings": {"n_components": 160, "max_iter": 1}})
     found = []
     with qkv.open(path) as engine:
         for n_threads in (1, 2):

@@ -1,24 +1,24 @@
-"""All users at once: their histories and embeddings block by block, and who has whose taste."""
+"""All users at once: their histories and embeddings block by block, and similar users."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from qkvsearch.answers.candidates import ranked
+from qkvsearch.answers.reasons import with_reasons
 from qkvsearch.answers.recommend import Recommender
-from qkvsearch.collaborative.factors import unit_rows
-from qkvsearch.collaborative.history import History, Interaction
+from qkvsearch.collaborative.history import History
 from qkvsearch.data.ids import Id, Ids
-from qkvsearch.labelled import LabelledVectors
+from qkvsearch.labelled import LabelledVectors, unit_rows
 from qkvsearch.progress import Progress
-from qkvsearch.retrieval import DenseKeys, Ranking, rank
+from qkvsearch.retrieval import DenseKeys, Ranking
 
-# Histories and embeddings of so many users are held at once, but for the embeddings of `similar`,
-# and so many rows of a table of what to recommend to them.
+# Histories and embeddings are held of at most 2,048 users at a time, but for the embeddings of
+# `similar_users`, and at most 200,000 rows of a table of what to recommend to them.
 BLOCK, ROWS = 2048, 200_000
 
 
@@ -26,33 +26,21 @@ BLOCK, ROWS = 2048, 200_000
 class AllUsers:
     """The users of a build in its order, then those recorded since."""
 
-    people: Recommender
+    recommender: Recommender
 
-    @cached_property
-    def _built(self) -> Ids:
-        return self.people.tables.ids("users")
-
-    @cached_property
-    def _recorded(self) -> dict[str, list[Interaction]]:
-        return self.people.tables.records.by_user()
-
-    @cached_property
+    @property
     def ids(self) -> Ids:
-        """Numbers where all of them are whole numbers, else text."""
-        newcomers = [user for user in self._recorded if user not in self._built]
-        return Ids([*self._built.texts, *newcomers]) if newcomers else self._built
+        return self.recommender.histories.ids
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def history(self, row: int, recent: int | None = None) -> History:
-        """Everything that the user in this row met."""
-        built = row if row < len(self._built) else None
-        history = self.people.met(built, self._recorded.get(self.ids.texts[row], []))
-        return history if recent is None else history.recent(recent)
+        """The history of the user in this row."""
+        return self.recommender.histories.at(row, recent)
 
     def embeddings(self, histories: Sequence[History]) -> np.ndarray:
-        """Of people with these histories, (n, d), float64, solved as exactly as a single one's."""
+        """Of users with these histories, (n, d), float64, solved as exactly as a single one's."""
         from scipy.sparse import csr_matrix
 
         indptr = np.concatenate([[0], np.cumsum([len(history) for history in histories])])
@@ -62,9 +50,9 @@ class AllUsers:
                 np.concatenate([history.positions for history in histories]),
                 indptr,
             ),
-            shape=(len(histories), self.people.models.n_items),
+            shape=(len(histories), self.recommender.models.n_items),
         )
-        return self.people.factors.fold_in_many(matrix)
+        return self.recommender.factors.fold_in_many(matrix)
 
     def blocks(self, k: int = 1) -> list[tuple[int, int]]:
         """First and last row + 1 of each, where k rows of a table are made for every user."""
@@ -73,7 +61,7 @@ class AllUsers:
 
 
 def similar_users(
-    people: Recommender,
+    recommender: Recommender,
     user: Any,
     k: int,
     temperature: float | None,
@@ -82,38 +70,39 @@ def similar_users(
 ) -> Ranking:
     """Users by the cosine of their embeddings with that of `user`, all solved now.
 
-    `shared`: how many items both met. With `explain`, `because`: what each item of the user's own
-    history adds to the cosine, Σⱼ cⱼ (A⁻¹yⱼ · v) / (|u||v|), and whether the other met it too.
+    `shared`: how many items both interacted with. With `explain`, `because`: what each item of the
+    user's own history adds to the cosine, Σⱼ cⱼ (A⁻¹yⱼ · v) / (|u||v|), and whether the other
+    interacted with it too.
     """
-    history = people.history(user)
-    vectors = people.factors.history_vectors(history.positions, history.confidences)
-    everyone, length = AllUsers(people), float(np.linalg.norm(vectors.sum(axis=0)))
-    tastes = _tastes(everyone, progress)
-    others = np.asarray(tastes.any(axis=1))
-    if user in everyone.ids:
-        others[everyone.ids.positions([user])] = False
+    history = recommender.histories.of(user)
+    vectors = recommender.factors.history_vectors(history.positions, history.confidences)
+    users, length = AllUsers(recommender), float(np.linalg.norm(vectors.sum(axis=0)))
+    embeddings = _unit_embeddings(users, progress)
+    others = np.asarray(embeddings.any(axis=1))
+    if user in users.ids:
+        others[users.ids.positions([user])] = False
 
     def names(positions: np.ndarray) -> tuple[list[Id], list[str]]:
-        ids = [everyone.ids[int(position)] for position in positions]
+        ids = [users.ids[int(position)] for position in positions]
         return ids, [str(id_) for id_ in ids]
 
     head = None
     if length:
-        ids, _ = people.tables.names(history.positions)
-        head = DenseKeys(tastes).head("taste", LabelledVectors(ids, vectors / length))
-    ranking = rank(head, names, k=k, temperature=temperature, mask=others)
-    met = [set(everyone.history(int(row)).positions.tolist()) for row in ranking.positions]
-    shared = [sum(item in theirs for item in history.positions.tolist()) for theirs in met]
+        ids, _ = recommender.tables.names(history.positions)
+        head = DenseKeys(embeddings).head("taste", LabelledVectors(ids, vectors / length))
+    ranking = ranked(head, names, k, temperature, others)
+    theirs = [set(users.history(int(row)).positions.tolist()) for row in ranking.positions]
+    shared = [sum(item in of_one for item in history.positions.tolist()) for of_one in theirs]
     ranking = ranking.annotated(shared=shared)
-    return people.with_reasons(ranking, history, met) if explain else ranking
+    return with_reasons(ranking, history, recommender.tables, theirs) if explain else ranking
 
 
-def _tastes(everyone: AllUsers, progress: Progress | None) -> np.ndarray:
+def _unit_embeddings(users: AllUsers, progress: Progress | None) -> np.ndarray:
     """Embeddings at length 1 (n_users, d), float32; zeros for who likes nothing."""
     found: list[np.ndarray] = []
-    for start, stop in everyone.blocks():
-        histories = [everyone.history(row) for row in range(start, stop)]
-        found.append(unit_rows(everyone.embeddings(histories)).astype(np.float32))
+    for start, stop in users.blocks():
+        histories = [users.history(row) for row in range(start, stop)]
+        found.append(unit_rows(users.embeddings(histories)).astype(np.float32))
         if progress is not None:
-            progress("comparing users", stop, len(everyone))
+            progress("comparing users", stop, len(users))
     return np.concatenate(found)

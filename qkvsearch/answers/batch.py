@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 
 from qkvsearch.answers.all_users import AllUsers
-from qkvsearch.answers.control import log_popularity
+from qkvsearch.answers.arguments import TASTES, check, check_model
+from qkvsearch.answers.damping import log_popularity
 from qkvsearch.answers.export import Export, Table
 from qkvsearch.answers.next_item import in_order
-from qkvsearch.answers.recommend import TASTES, check_damping, check_model, check_recent
 from qkvsearch.collaborative.history import NO_TIMES, History
 from qkvsearch.errors import QkvError
 from qkvsearch.progress import Progress
@@ -25,12 +25,12 @@ from qkvsearch.workspace.records import TIMES
 
 @dataclass(frozen=True)
 class BatchRecommendations:
-    """What to recommend to everyone. mask: bool (n_items,), True = may be recommended.
+    """What to recommend to all users. mask: bool (n_items,), True = may be recommended.
 
     `seen` items may be recommended again; `recent`, `damping` and `model` are those of `recommend`.
     """
 
-    everyone: AllUsers
+    users: AllUsers
     k: int
     mask: np.ndarray
     seen: bool = False
@@ -39,12 +39,9 @@ class BatchRecommendations:
     model: str = TASTES
 
     def __post_init__(self) -> None:
+        check(k=self.k, damping=self.damping)
         check_model(self.model, self.recent)
-        check_damping(self.damping)
-        check_recent(self.recent)
-        if self.k < 0:
-            raise QkvError(f"k is how many for each user, 0 or more, not {self.k}")
-        if self.recent is not None and TIMES not in self.everyone.people.models.snapshot:
+        if self.recent is not None and TIMES not in self.users.recommender.models.snapshot:
             raise QkvError(NO_TIMES)
         _ = self._items  # raises where there is no such model
 
@@ -54,11 +51,11 @@ class BatchRecommendations:
 
         state: which build and records these answers are of; parts of another state are not used.
         """
-        blocks = self.everyone.blocks(self.k)
+        blocks = self.users.blocks(self.k)
         options = [self.model, self.k, self.seen, self.recent, self.damping]
         allowed = hashlib.sha256(np.packbits(self.mask).tobytes()).hexdigest()
-        tables = self.everyone.people.tables
-        integer = {"user": self.everyone.ids.integer, "id": tables.ids("items").integer}
+        tables = self.users.recommender.tables
+        integer = {"user": self.users.ids.integer, "id": tables.ids("items").integer}
         export = Export(
             path, form, integer, f"{state} {options} {blocks[:1]} {blocks[-1:]} {allowed}"
         )
@@ -69,7 +66,7 @@ class BatchRecommendations:
             else:
                 export.add(number, self._table(*self.best(start, stop)))
             if progress is not None:
-                progress("recommending", stop, len(self.everyone))
+                progress("recommending", stop, len(self.users))
         export.finish(len(blocks))
         return done
 
@@ -78,7 +75,7 @@ class BatchRecommendations:
 
         Users who like nothing have none, as in `recommend`.
         """
-        histories = [self.everyone.history(row, self.recent) for row in range(start, stop)]
+        histories = [self.users.history(row, self.recent) for row in range(start, stop)]
         embeddings = self._embeddings(histories)
         queries = embeddings
         if self.damping:
@@ -92,24 +89,25 @@ class BatchRecommendations:
     def _embeddings(self, histories: list[History]) -> np.ndarray:
         """(n, d); zeros for who likes nothing, or nothing that the model knows."""
         if self.model == TASTES:
-            return self.everyone.embeddings(histories)
-        model = self.everyone.people.next_item
+            return self.users.embeddings(histories)
+        model = self.users.recommender.next_item
         with one_blas_thread():
-            return np.array([model.fold_in(in_order(history)) for history in histories])
+            return np.asarray(model.fold_in_many([in_order(history) for history in histories]))
 
     @cached_property
     def _items(self) -> np.ndarray:
         """The item embeddings, (n_items, d). Raises `WorkspaceError` where there are none."""
-        people = self.everyone.people
-        is_tastes = self.model == TASTES
-        return people.factors.item_embeddings if is_tastes else people.next_item.items.weight
+        recommender = self.users.recommender
+        if self.model == TASTES:
+            return recommender.factors.item_embeddings
+        return np.asarray(recommender.next_item.items.weight)
 
     @cached_property
     def _allowed(self) -> np.ndarray:
-        """What comes next is one of the items that someone met."""
+        """What comes next is never a cold item."""
         if self.model == TASTES:
             return self.mask
-        return np.asarray(self.mask & self.everyone.people.next_item.known)
+        return np.asarray(self.mask & self.users.recommender.next_item.known)
 
     @cached_property
     def _keys(self) -> np.ndarray:
@@ -118,7 +116,7 @@ class BatchRecommendations:
         """
         keys = self._items
         if self.damping:
-            popularity = log_popularity(self.everyone.people.models.item_counts)
+            popularity = log_popularity(self.users.recommender.models.item_counts)
             keys = np.column_stack([keys, popularity])
         return np.asarray(keys, dtype=np.float32)
 
@@ -140,9 +138,9 @@ class BatchRecommendations:
         self, users: np.ndarray, ranks: np.ndarray, items: np.ndarray, scores: np.ndarray
     ) -> Table:
         found, places = np.unique(items, return_inverse=True)
-        ids, titles = self.everyone.people.tables.names(found)
+        ids, titles = self.users.recommender.tables.names(found)
         return {
-            "user": [self.everyone.ids[row] for row in users.tolist()],
+            "user": [self.users.ids[row] for row in users.tolist()],
             "rank": ranks.tolist(),
             "id": [ids[place] for place in places.tolist()],
             "title": [titles[place] for place in places.tolist()],

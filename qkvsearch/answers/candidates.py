@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch.answers.arguments import check
 from qkvsearch.attention import exclusion_mask
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import QkvError
 from qkvsearch.retrieval import Head, Ranking, rank
+from qkvsearch.retrieval.ranking import Names
 from qkvsearch.workspace import Tables
 
 
@@ -23,7 +25,7 @@ def candidates(
 ) -> np.ndarray:
     """bool (n_items,), True where an item may be ranked. Raises `QkvError`.
 
-    excluded: row numbers; only: ids, of which the unknown ones are passed over.
+    excluded: row numbers; only: ids, of which unknown ones are ignored.
     """
     mask = exclusion_mask(n_items, excluded)
     if only is not None:
@@ -33,14 +35,11 @@ def candidates(
 
 
 def ranked(
-    tables: Tables, head: Head | None, k: int, temperature: float | None, mask: np.ndarray
+    head: Head | None, names: Names, k: int, temperature: float | None, mask: np.ndarray
 ) -> Ranking:
-    """The k best of the items that the mask leaves. Raises `QkvError`."""
-    if k < 0:
-        raise QkvError(f"k is how many to show, 0 or more, not {k}")
-    if temperature is not None and not 0 < temperature < np.inf:
-        raise QkvError(f"the temperature is a number above 0, not {temperature}")
-    return rank(head, tables.names, k=k, temperature=temperature, mask=mask)
+    """The k best that the mask leaves, each with its id and title. Raises `QkvError`."""
+    check(k=k, temperature=temperature)
+    return rank(head, names, k=k, temperature=temperature, mask=mask)
 
 
 def as_list(given: Id | Iterable[Id]) -> list[Any]:
@@ -53,7 +52,5 @@ def _positions(ids: Ids, wanted: list[Any]) -> np.ndarray:
     known = [id_ for id_ in wanted if id_ in ids]
     if not known:
         example = f", such as {id_text(wanted[0])!r}" if wanted else ""
-        raise QkvError(
-            f"the list of ids (only): none of its {len(wanted):,} ids{example} is in the catalogue"
-        )
+        raise QkvError(f"`only`: none of its {len(wanted):,} ids{example} is in the catalogue")
     return ids.positions(known)

@@ -1,10 +1,18 @@
-"""What is known of a build: what it was made from, and with what."""
+"""What is known of a build: what it was made from and with what, its items and its users."""
 
 from __future__ import annotations
 
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from qkvsearch.workspace import Snapshot
+from qkvsearch.answers.histories import Histories
+from qkvsearch.data.ids import Id, Ids
+from qkvsearch.workspace import Snapshot, Tables
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def build_facts(snapshot: Snapshot) -> dict[str, Any]:
@@ -32,3 +40,78 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "format": facts["format"],
         "qkvsearch": facts["qkvsearch"],
     }
+
+
+class Rows(ABC):
+    """Ids in the order of their row numbers, each with a row, by column; nothing can be set."""
+
+    ids: Ids
+    kind: str
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[Id]:
+        return iter(self.ids)
+
+    def __contains__(self, id_: object) -> bool:
+        return id_ in self.ids
+
+    def keys(self) -> Ids:
+        """The ids."""
+        return self.ids
+
+    @abstractmethod
+    def __getitem__(self, id_: Any) -> dict[str, Any]:
+        """One row. Raises `UnknownIdError` with near matches."""
+
+    @abstractmethod
+    def to_frame(self) -> pd.DataFrame:
+        """All rows, one an id."""
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} {self.kind}>"
+
+
+class ItemRows(Rows):
+    """The catalogue: a title that only one item has finds it as well as its id."""
+
+    kind = "items"
+
+    def __init__(self, tables: Tables) -> None:
+        self.tables = tables
+
+    @cached_property
+    def ids(self) -> Ids:  # type: ignore[override]
+        return self.tables.ids("items")
+
+    def __getitem__(self, id_: Any) -> dict[str, Any]:
+        return self.tables.row(self.tables.item_position(id_))
+
+    def to_frame(self) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame(self.tables.cells(), columns=self.tables.columns)
+
+
+class UserRows(Rows):
+    """The users of the build, then those recorded since: with how many items each interacted."""
+
+    kind = "users"
+
+    def __init__(self, histories: Histories) -> None:
+        self.histories = histories
+
+    @cached_property
+    def ids(self) -> Ids:  # type: ignore[override]
+        return self.histories.ids
+
+    def __getitem__(self, id_: Any) -> dict[str, Any]:
+        n = len(self.histories.of("" if id_ is None else id_))
+        return {"id": self.ids[int(self.ids.positions([id_])[0])], "interactions": n}
+
+    def to_frame(self) -> pd.DataFrame:
+        import pandas as pd
+
+        counts = [len(self.histories.at(row)) for row in range(len(self))]
+        return pd.DataFrame({"id": list(self.ids), "interactions": counts})

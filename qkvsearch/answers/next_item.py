@@ -11,8 +11,7 @@ import numpy as np
 
 from qkvsearch.collaborative.history import History
 from qkvsearch.data.ids import Id
-from qkvsearch.retrieval import Head
-from qkvsearch.retrieval.heads import Part
+from qkvsearch.retrieval import Head, Part
 
 if TYPE_CHECKING:
     from qkvsearch.sequences.model import NextItemModel
@@ -29,7 +28,7 @@ class SequenceScorer:
     ids: Sequence[Id]
 
     def head(self) -> Head | None:
-        """Scores of the items that someone met at the build, None where the history has none.
+        """Scores of all but cold items, None where the history has cold items alone.
 
         A score is the last state · the item; its parts are what each item of the history adds at
         held attention weights, norms and gates, and a constant.

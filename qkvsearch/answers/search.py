@@ -1,42 +1,32 @@
-"""A text query to one fused head: the heads of the build, and a user's taste beside them."""
+"""A text query to one fused head: the heads of the build, and a user's preferences beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qkvsearch.answers.matches import Matches, matching_words
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval import Head, fuse, fuse_ranks
-from qkvsearch.retrieval.late import NAME as TOKENS
-from qkvsearch.retrieval.late import (
-    WEIGHTS,
-    LateAttention,
-    at_length_1,
-    joined,
-    late_attention,
-    rerank,
-    text_tokens,
-)
+from qkvsearch.retrieval.late_interaction import NAME as TOKENS
+from qkvsearch.retrieval.late_interaction import LateInteraction, joined, late_interaction, rerank
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import Analyzer, Token
+from qkvsearch.texts.encoders import SECOND_PASS
 from qkvsearch.texts.item_keys import item_pieces
+from qkvsearch.texts.matches import Matches, matching_words
+from qkvsearch.texts.text_encoder import EncodedQuery
 from qkvsearch.workspace import Tables
-
-if TYPE_CHECKING:
-    from qkvsearch.texts.pretrained.transformer import EncodedQuery
 
 # How heads that measure in units of their own become one.
 FUSIONS: Mapping[str, Callable[..., Head]] = {"scores": fuse, "ranks": fuse_ranks}
-TASTE = "collaborative"
-# What a user's taste counts beside the query's heads, which count 1 together.
+PERSONAL = "collaborative"
+# The weight of a user's preferences beside the query's heads, which count 1 together.
 # benchmarks/personal_search.py: tags that people gave to films, the first half of the users.
-TASTE_WEIGHT = 0.3
+PREFERENCES_WEIGHT = 0.3
 
 
 @dataclass(frozen=True)
@@ -52,33 +42,27 @@ class Query:
         return Analyzer().query_tokens(self.text)
 
     @cached_property
-    def reading(self) -> EncodedQuery | None:
-        """What a transformer, as the main head's encoder, makes of the text in one pass; None where
-        the encoder is another.
-        """
-        encoder: Any = self.models.encoder(self.models.main_head)
-        return encoder.read(self.text) if hasattr(encoder, "read") else None
+    def reading(self) -> EncodedQuery:
+        """What the main head's encoder makes of the text."""
+        return self.models.encoder(self.models.main_head).read(self.text)
 
     def head(self, name: str, items: TextSearch) -> Head | None:
         """One head's scores of the items; None where it knows no word of the text."""
         if name == "lexical":
             return self.models.lexical_keys.head(self.tokens)
-        if name == self.models.main_head and self.reading is not None:
-            vectors = self.reading.parts
-        else:
-            vectors = self.models.encoder(name).encode(self.text)
+        is_main = name == self.models.main_head
+        vectors = self.reading.parts if is_main else self.models.encoder(name).encode(self.text)
         return self.models.dense_keys(name).head(name, vectors, partial(items.pieces, name))
 
-    def late(self, items: TextSearch) -> LateAttention | None:
+    def late(self, items: TextSearch) -> LateInteraction | None:
         """The text's words, to attend over those of items; None where there are none."""
         encoder = self.models.encoder(self.models.main_head)
-        read = self.reading
-        words = text_tokens(encoder, self.text) if read is None else at_length_1(read.words)
 
         def labels_of(position: int) -> Sequence[str]:
-            return text_tokens(encoder, joined(items.texts(position))).labels
+            return encoder.read(joined(items.texts(position))).tokens.labels
 
-        return late_attention(words, self.models.token_keys, self.models.lexical_keys, labels_of)
+        keys, lexical = self.models.token_keys, self.models.lexical_keys
+        return late_interaction(self.reading.tokens, keys, lexical, labels_of)
 
     def notes(self, main: Head | None, mask: np.ndarray | None) -> list[str]:
         """What a person should know of an answer by the main head: that it is no better than
@@ -95,8 +79,8 @@ class Query:
                 "None of these words is in the catalogue, and strings of random letters come as "
                 "near to some item: the hits may have nothing to do with the query."
             )
-        if self.reading is not None and (n := self.reading.n_unread):
-            encoder: Any = self.models.encoder(main.name)
+        if n := self.reading.n_unread:
+            encoder = self.models.encoder(main.name)
             found.append(
                 f"The query is longer than {main.name}'s {encoder.limit} tokens: it did not read "
                 f"the last {'word' if n == 1 else f'{n:,} words'}."
@@ -116,12 +100,12 @@ class TextSearch:
         query: str,
         heads: Iterable[str] | None = None,
         fusion: str = "scores",
-        taste: Callable[[], Head | None] | None = None,
+        preferences: Callable[[], Head | None] | None = None,
         mask: np.ndarray | None = None,
     ) -> Head | None:
         """The wanted heads as one, None where none knows anything of the query.
 
-        `taste` makes the head of a user's taste, which says nothing without a word that is known.
+        `preferences` makes the head of a user, which counts only where another head knows a word.
         Of what `mask` leaves (bool, n_items) the best are compared word by word in a second pass,
         where the build has the words and scores are summed. The head's `notes` are of the main
         head. Raises `QkvError` for a head or a fusion that is not there, or not to be had together.
@@ -131,7 +115,7 @@ class TextSearch:
             raise QkvError(
                 f"no fusion {fusion!r}{suggest(fusion, list(FUSIONS))} (there are {there})"
             )
-        names = self.wanted(heads, personal=taste is not None)
+        names = self.wanted(heads, personal=preferences is not None)
         if fusion == "ranks" and TOKENS in names:
             if heads is not None:
                 raise QkvError(
@@ -140,17 +124,17 @@ class TextSearch:
                 )
             names.remove(TOKENS)
         asked = Query(query, self.models)
-        found = {name: asked.head(name, self) for name in names if name not in (TASTE, TOKENS)}
+        found = {name: asked.head(name, self) for name in names if name not in (PERSONAL, TOKENS)}
         known = {name: head for name, head in found.items() if head is not None}
-        if taste is not None and TASTE in names and (known or not found):
-            liked = taste()
-            known |= {} if liked is None else {TASTE: liked}
+        if preferences is not None and PERSONAL in names and (known or not found):
+            liked = preferences()
+            known |= {} if liked is None else {PERSONAL: liked}
         if not known:
             return None
-        weights = self.models.head_weights | {TASTE: TASTE_WEIGHT}
+        weights = self.models.head_weights | {PERSONAL: PREFERENCES_WEIGHT}
         fused = FUSIONS[fusion](list(known.values()), [weights[name] for name in known])
         if TOKENS in names:
-            fused = rerank(fused, asked.late(self), WEIGHTS[self.models.main_head], mask)
+            fused = rerank(fused, asked.late(self), SECOND_PASS[self.models.main_head], mask)
         return replace(fused, notes=asked.notes(found.get(self.models.main_head), mask))
 
     def head(self, name: str, query: str) -> Head | None:
@@ -177,16 +161,18 @@ class TextSearch:
 
     def wanted(self, heads: Iterable[str] | None, personal: bool) -> list[str]:
         """The heads asked for, by default all; "semantic" is all that read the text as vectors. A
-        user's taste counts whenever there is a user.
+        user's preferences count whenever there is a user.
         """
         text = list(self.models.head_weights)
-        has_tokens = self.models.has_tokens and self.models.main_head in WEIGHTS
-        known = [*text, *[TOKENS] * has_tokens, *[TASTE] * personal]
+        has_tokens = self.models.has_tokens and self.models.main_head in SECOND_PASS
+        known = [*text, *[TOKENS] * has_tokens, *[PERSONAL] * personal]
         there = f"(there are {', '.join(known)}, and semantic for {', '.join(text[1:])})"
         asked: set[str] = set()
         for name in known if heads is None else heads:
-            if name == TASTE and not personal:
-                raise QkvError(f"the {TASTE} head is a user's taste: name the user")
+            if name == PERSONAL and not personal:
+                raise QkvError(
+                    f"the {PERSONAL} head is what a user prefers: name the user (`user`)"
+                )
             if name not in known and name != "semantic":
                 raise QkvError(f"no head {name!r}{suggest(name, [*known, 'semantic'])} {there}")
             asked.update(text[1:] if name == "semantic" else [name])
@@ -194,4 +180,4 @@ class TextSearch:
             raise QkvError(f"no heads to score by {there}")
         if asked == {TOKENS}:
             raise QkvError(f"the {TOKENS} head goes through what another found: name one {there}")
-        return [name for name in known if name in asked or name == TASTE]
+        return [name for name in known if name in asked or name == PERSONAL]

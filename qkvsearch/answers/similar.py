@@ -1,4 +1,4 @@
-"""An item to a head: who met it, and what its texts say."""
+"""An item to a head: neighbours by its users, and by its texts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Neighbours:
         scored = {"semantic": self._by_text(position)}
         if models.implicit is not None:
             direction = self.direction(position)
-            if direction.vectors.any():  # an item that nobody met has none
+            if direction.vectors.any():  # a cold item has none
                 keys = models.item_directions
                 scored["collaborative"] = keys.head("collaborative", direction, self.direction)
         return fuse_known(scored, WEIGHTS)
@@ -51,7 +51,7 @@ class Neighbours:
         return whole and replace(whole, parts=parts)
 
     def direction(self, position: int) -> LabelledVectors:
-        """Who met an item, as one vector of length 1 that bears its title."""
+        """An item's embedding at length 1, labelled with its title."""
         _, titles = self.texts.tables.names([position])
         vectors = self.texts.models.item_directions.vectors[[position]]
         return LabelledVectors(titles, np.asarray(vectors))

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from qkvsearch import __version__
-from qkvsearch.cli.context import CommandContext
+from qkvsearch.cli.context import CommandContext, spelled
 from qkvsearch.errors import QkvError, suggest
 
 # In the order in which a newcomer meets them.
@@ -49,6 +49,14 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = import_module(f"qkvsearch.cli.{cmd_name}").command
         return command
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """An error that names a parameter is told in the words of the command that ran."""
+        try:
+            return super().invoke(ctx)
+        except QkvError as error:
+            command = self.get_command(ctx, ctx.invoked_subcommand or "")
+            raise click.ClickException(spelled(str(error), ctx, command)) from error
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
@@ -90,9 +98,6 @@ def main(args: list[str] | None = None) -> None:
     except click.ClickException as error:
         error.show()
         code = error.exit_code
-    except QkvError as error:
-        click.echo(f"Error: {error}", err=True)
-        code = 1
     except (click.Abort, KeyboardInterrupt):
         click.echo("Stopped.", err=True)
         code = 130

@@ -23,25 +23,22 @@ def command(
 ) -> None:
     """Add the items of FILE, or replace those whose ids are already there.
 
-    `search` finds them at once, and `recommend` places what nobody has met yet by its text, marked
-    cold. Nothing is learned anew: the encoder and the tastes stay those of the build. A replaced
-    item keeps its interactions.
+    `search` finds them at once, and `recommend` places items without interactions by their text,
+    marked cold. Nothing is learned anew: the encoder and the preferences stay those of the build. A
+    replaced item keeps its interactions.
 
     \b
     Example:
       qkvsearch -w shop add new-products.csv
     """
     from qkvsearch.data.columns import Columns
-    from qkvsearch.revision import add_items
 
     run = settings()
-    path = run.named_workspace()
-    if path is None:
-        raise click.UsageError("name a workspace to add to: qkvsearch -w DIR add FILE")
+    engine = run.open_named("name a workspace to add to: qkvsearch -w DIR add FILE")
     text = [name.strip() for name in text_columns.split(",")] if text_columns else None
     columns = Columns(id=id_column, title=title_column, text=text)
     with run.progress() as progress:
-        done = add_items(path, file, columns, progress=progress)
-    for note in done.notes:
-        run.say(note)
+        done = engine.add(file, columns, progress=progress)
+    run.say_notes(done.notes)
+    path = engine.workspace.path
     run.say(f"{path}: {done.added:,} added, {done.replaced:,} replaced; {done.n_items:,} items.")

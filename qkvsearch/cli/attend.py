@@ -117,17 +117,15 @@ def command(
       qkvsearch attend "the dog ran as it was late" --encoder minilm --focus it
       qkvsearch attend "river bank" --encoder minilm --against "bank loan"
     """
-    from qkvsearch.texts.encoded_text import read
-
     if plot is not None and plot.suffix.lower() not in PLOTTED:
         raise click.BadParameter(f"a plot is {', '.join(PLOTTED)}", param_hint="--plot")
     question, run = Question(**asked), settings()
     sentence = sys.stdin.read() if text == ("-",) else " ".join(text)
     found = _encoder(run, encoder)
-    reading = read(found, sentence, mask)
+    reading = found.attend(sentence, mask)
     _say_what_is_missing(run, reading)
     if question.against is not None:
-        other = read(found, question.against, mask)
+        other = found.attend(question.against, mask)
         _say_what_is_missing(run, other)
         both = f"{sentence.strip()} / {question.against}"
         _write_comparison(reading, other, question, output, plot, both)
@@ -141,7 +139,7 @@ def command(
 
 def _encoder(run: CommandContext, name: str | None) -> Any:
     """The one asked for, or the workspace's own."""
-    from qkvsearch.texts.encoded_text import pretrained
+    from qkvsearch.texts.encoders import pretrained
 
     if name is not None:
         return pretrained(name)

@@ -122,7 +122,7 @@ def _counted(dataset: Dataset) -> str:
 
 def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[str, Any]) -> None:
     """What the models of a build were made with, and what the former build had and it has not."""
-    from qkvsearch.stored.kinds import TUNED
+    from qkvsearch.stored import TUNED
 
     run.say(f"Encoder: {facts['encoder']} ({facts['encoder_chosen']}).")
     if "texts_cut" in facts:

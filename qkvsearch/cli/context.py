@@ -1,12 +1,13 @@
-"""What every command is given: which workspace, how much to say, where the samples are kept."""
+"""What every command is given: which workspace, how much to say, how parameters are spelled."""
 
 from __future__ import annotations
 
 import atexit
+import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -36,11 +37,24 @@ class CommandContext:
         if not self.quiet:
             click.echo(message, err=True)
 
+    def say_notes(self, notes: Iterable[str]) -> None:
+        """What an answer says of itself, a line each."""
+        context = click.get_current_context()
+        for note in notes:
+            self.say(spelled(note, context, context.command))
+
     def named_workspace(self) -> Path | None:
         """The one asked for, or the one in this folder."""
         if self.workspace is not None:
             return self.workspace
         return DEFAULT_WORKSPACE if DEFAULT_WORKSPACE.is_dir() else None
+
+    def open_named(self, usage: str) -> Engine:
+        """The named workspace, for a command that changes it; without one wrong `usage`."""
+        path = self.named_workspace()
+        if path is None:
+            raise click.UsageError(usage)
+        return _opened(path)
 
     def open(self, sample: str) -> Engine:
         """The named workspace, or else the bundled sample, which is built on its first use."""
@@ -110,6 +124,36 @@ def _opened(path: Path) -> Engine:
     engine = Engine(path)
     click.get_current_context().call_on_close(engine.close)
     return engine
+
+
+def spelled(message: str, context: click.Context, command: click.Command | None) -> str:
+    """A message for the command line: parameters that Python calls `recent` are --recent there.
+
+    What is no option of the command may be one of `build`: what a workspace lacks is given there.
+    """
+    root = context.find_root()
+    build = (
+        root.command.get_command(root, "build") if isinstance(root.command, click.Group) else None
+    )
+    own, builds = _options(command), _options(build)
+
+    def option(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in own:
+            return own[name].opts[0]
+        if name not in builds:
+            return match[0]
+        value = " FILE" * isinstance(builds[name].type, click.Path)
+        return f"{builds[name].opts[0]}{value}"
+
+    return re.sub(r"`(\w+)`", option, message)
+
+
+def _options(command: click.Command | None) -> dict[str, click.Option]:
+    """By the names of the Python parameters, those of a group's commands as well."""
+    commands = [command, *getattr(command, "commands", {}).values()]
+    params = [param for each in commands if each is not None for param in each.params]
+    return {str(p.name): p for p in params if isinstance(p, click.Option)}
 
 
 def settings() -> CommandContext:

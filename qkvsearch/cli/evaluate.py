@@ -8,19 +8,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qkvsearch.cli.context import CommandContext, settings
+from qkvsearch.cli.context import settings
 from qkvsearch.cli.render import Output, output_options, to_table
-from qkvsearch.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from qkvsearch.evaluation.report import Evaluation
-    from qkvsearch.evaluation.search import Search
 
 FILE = click.Path(path_type=Path)
-BASELINE_HEAD = "lexical"
-# Names said of a list on stderr; JSON carries all.
-SHOWN_NAMES = 3
-# Columns of figures that 80 characters hold.
+# At most 6 columns of figures fit into 80 characters.
 FIGURES_ABREAST = 6
 TEXT_WIDTH = 80
 
@@ -64,31 +59,14 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
       qkvsearch -w talks evaluate search --queries queries.tsv --qrels qrels.tsv
       qkvsearch evaluate search --queries q.tsv --qrels qrels.txt --heads lexical --format json
     """
-    from qkvsearch.data.judgements import read_judgements, read_queries
-    from qkvsearch.evaluation.search import evaluate_search
-
     run = settings()
-    texts, judgements = read_queries(queries), read_judgements(qrels)
     engine = run.open(sample="videos")
     names = [name.strip() for name in heads.split(",")] if heads is not None else None
-
-    def searching(names: list[str] | None) -> Search:
-        return lambda text, k: [hit.id for hit in engine.search(text, k=k, heads=names)]
-
-    only_words = names is not None and set(names) == {BASELINE_HEAD}
-    baselines = {} if only_words else {BASELINE_HEAD: searching([BASELINE_HEAD])}
     with run.progress() as progress:
-        found = evaluate_search(
-            searching(names),
-            texts,
-            judgements,
-            baselines=baselines,
-            catalog=engine.tables.ids("items"),
-            progress=progress,
-        )
-    _say_names(run, found, "queries_without_judgements", "left out")
-    _say_names(run, found, "items_not_in_catalog", "count as missed")
-    _write(found, output, f"{found.facts['queries']:,} judged queries")
+        found = engine.evaluate_search(queries, qrels, heads=names, progress=progress)
+    run.say_notes(found.notes)
+    caption = f"{found.facts['queries']:,} judged queries"
+    output.write_one(found.to_dict(), found.to_records(), lambda: _table(found, caption))
 
 
 @command.command()
@@ -104,7 +82,12 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
     "-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many count."
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what is random."
+    "--seed",
+    "random_state",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Of what is random.",
 )
 @click.option(
     "--next-item",
@@ -113,11 +96,11 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
     "minutes; needs qkvsearch[train]).",
 )
 @output_options
-def recommend(protocol: str, k: int, seed: int, next_item: bool, output: Output) -> None:
+def recommend(protocol: str, k: int, random_state: int, next_item: bool, output: Output) -> None:
     """Measure recommendations by interactions held out of training.
 
-    Learns anew from the train part of the workspace's log, ranks the whole catalogue but for what
-    each user met, and gives nDCG, recall, precision, hit rate, MRR and MAP at k, how much of the
+    Learns anew from the train part of the workspace's log, ranks the whole catalogue but for each
+    user's history, and gives nDCG, recall, precision, hit rate, MRR and MAP at k, how much of the
     catalogue is covered, novelty and diversity, beside the most popular items, item-kNN and EASE^R;
     RMSE and MAE where there are ratings, beside biases alone. With ratings, only what was rated in
     the upper half of the scale is relevant. Intervals are by the bootstrap over users.
@@ -130,56 +113,12 @@ def recommend(protocol: str, k: int, seed: int, next_item: bool, output: Output)
     """
     run = settings()
     engine = run.open(sample="movies")
-    log = engine.models.log()
-    if log is None:
-        raise WorkspaceError(
-            f"{engine.workspace.path}: nobody's interactions are here to judge by; build with "
-            "--interactions FILE"
-        )
-    from qkvsearch.evaluation.recommend import evaluate_recommend
-    from qkvsearch.stored.kinds import TUNED
-
-    tuned = engine.snapshot.facts.get(TUNED, {})
-    if tuned:
-        run.say(
-            f"With the settings that tune found by --protocol {tuned['protocol']}; under another "
-            "protocol or seed they may have been chosen by what is held out here."
-        )
     with run.progress() as progress:
-        found = evaluate_recommend(
-            log,
-            protocol,
-            k=k,
-            settings=tuned.get("settings"),
-            keys=engine.models.dense_keys(engine.models.main_head).vectors,
-            next_item=next_item,
-            random_state=seed,
-            progress=progress,
+        found = engine.evaluate_recommend(
+            protocol, k=k, random_state=random_state, next_item=next_item, progress=progress
         )
-    if engine.tables.records.count():
-        run.say(f"Left out: {engine.tables.records.count():,} recorded interactions.")
-    _say_left_out(run, found)
+    run.say_notes(found.notes)
     output.write_one(found.to_dict(), found.to_records(), lambda: _recommend_tables(found))
-
-
-def _say_left_out(run: CommandContext, found: Evaluation) -> None:
-    facts = found.facts
-    if facts["users_without_history"]:
-        run.say(f"Left out: {facts['users_without_history']:,} users without a history to go by.")
-    for name, reason in facts["left_out"].items():
-        run.say(f"Left out: {name}; {reason}.")
-
-
-def _say_names(run: CommandContext, found: Evaluation, fact: str, fate: str) -> None:
-    """Mention on stderr what the figures leave out."""
-    names = found.facts[fact]
-    if names:
-        shown = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
-        run.say(f"{len(names):,} {fact.replace('_', ' ')} {fate}: {shown}")
-
-
-def _write(found: Evaluation, output: Output, caption: str) -> None:
-    output.write_one(found.to_dict(), found.to_records(), lambda: _table(found, caption))
 
 
 def _table(found: Evaluation, caption: str) -> str:
@@ -199,7 +138,7 @@ def _recommend_tables(found: Evaluation) -> str:
     facts = found.facts
     said = [
         f"{found.protocol}, k = {facts['k']}: {facts['users']:,} users judged; "
-        f"{facts['train']:,} interactions learnt from, {facts['test']:,} held out",
+        f"{facts['train']:,} interactions learned from, {facts['test']:,} held out",
         "* best; ± half of the 95% interval, by the bootstrap over users",
         *(found.verdict(name) for name in (names[0], "rmse")),
     ]

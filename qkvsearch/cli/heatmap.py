@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from qkvsearch.cli.render import printable, terminal_width, to_table
+from qkvsearch.cli.render import GAP, abreast, printable, terminal_width, to_table
 
 if TYPE_CHECKING:
     from qkvsearch.texts.focus import Comparison, Focus
@@ -18,8 +18,8 @@ STEPS = (0.05, 0.15, 0.35, 0.6)
 STEPS_SAID = "░ 5 %, ▒ 15 %, ▓ 35 %, █ 60 % or more"
 COSINES_SAID = "cosine of a word with itself in the other text, after so many layers"
 HIDDEN = "·"
-# Characters that a cell takes, and the gap beside it.
-CELL, GAP = 5, 2
+# Characters that a cell takes.
+CELL = 5
 NARROW_CELL, SYMBOL_CELL = 3, 2
 # Words shown for each of a text that is too long for a map.
 SHOWN = 4
@@ -111,23 +111,15 @@ def cosine_table(comparison: Comparison) -> str:
     from rich.cells import cell_len
 
     names = [printable(word) for word in comparison.words]
-    widest = terminal_width() - len("layers") - GAP
-    tables, start = [], 0
-    while start < len(names):
-        end, used = start + 1, max(cell_len(names[start]), CELL)
-        while end < len(names):
-            used += GAP + max(cell_len(names[end]), CELL)
-            if used > widest:
-                break
-            end += 1
-        columns = [("layers", "right"), *((name, "right") for name in names[start:end])]
+    widths = [max(cell_len(name), CELL) for name in names]
+    tables = []
+    for part in abreast(widths, terminal_width() - len("layers") - GAP):
+        columns = [("layers", "right"), *((name, "right") for name in names[part])]
         rows = [
-            [depth, *(f"{cosine:.3f}" for cosine in cosines[start:end])]
+            [depth, *(f"{cosine:.3f}" for cosine in cosines[part])]
             for depth, cosines in enumerate(comparison.cosines)
         ]
-        is_last = end == len(names)
-        tables.append(to_table(columns, rows, COSINES_SAID if is_last else ""))
-        start = end
+        tables.append(to_table(columns, rows, COSINES_SAID if part.stop == len(names) else ""))
     return "\n".join(tables)
 
 

@@ -79,7 +79,7 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking) -> str:
         line += [f"{row['predicted_rating']:.1f}"] if rated else []
         line += [row["shared"]] if people else []
         cells.append([*line, row["id"]])
-        notes = ["new: nobody has met it yet"] if row.get("cold") else []
+        notes = ["new: no interactions yet"] if row.get("cold") else []
         notes += _matches_elsewhere(row) + _reasons(row)
         cells += [["", _dim_line(line)] for line in notes]
     over = f"over {ranking.n_candidates:,} {'users' if people else 'items'}"
@@ -91,7 +91,7 @@ def _marked(title: str, words: list[str]) -> Any:
     """A title with the words that match the query in bold."""
     from rich.text import Text
 
-    from qkvsearch.answers.matches import word_spans
+    from qkvsearch.texts.matches import word_spans
 
     text = Text(printable(title))
     for start, end in word_spans(words, text.plain):
@@ -130,11 +130,11 @@ def _reason(part: dict[str, Any]) -> str:
     """An item of the history by its title; damping and diversity are no items."""
     if part["id"] is None:
         return f"by {part['title']}"
-    return f"{'both met' if part.get('shared') else 'because of'} {part['title']}"
+    return f"{'shared:' if part.get('shared') else 'because of'} {part['title']}"
 
 
 def _by_word(parts: list[dict[str, Any]]) -> list[tuple[str, float]]:
-    """What each word of the query adds by each head, with the word of the item that it met most;
+    """What each word of the query adds by each head, with the item's word that it goes best with;
     the heads' means, which are constants, as one.
     """
     words: dict[tuple[str, str], list[dict[str, Any]]] = {}
@@ -145,9 +145,9 @@ def _by_word(parts: list[dict[str, Any]]) -> list[tuple[str, float]]:
         else:
             words.setdefault((part["head"], part["query"]), []).append(part)
     addends = []
-    for (head, word), met in words.items():
-        best = max(met, key=lambda part: part["value"])["key"]
+    for (head, word), pairs in words.items():
+        best = max(pairs, key=lambda part: part["value"])["key"]
         name = f"{head}: {word}" if best == word else f"{head}: {word} ~ {best}"
-        addends.append((name, sum(part["value"] for part in met)))
+        addends.append((name, sum(part["value"] for part in pairs)))
     addends.sort(key=lambda addend: -abs(addend[1]))
     return [*addends, ("the means of the heads", means)] if means else addends

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from qkvsearch.cli.plot_html import comparison_page, maps_page
 from qkvsearch.cli.render import printable
@@ -115,30 +117,51 @@ def _draw_maps(figure: Any, maps: Sequence[AttentionMap], title: str) -> None:
     figure.suptitle(title, parse_math=False, wrap=True)
 
 
-def _draw_map(axes: Any, one: AttentionMap, *, labelled: bool) -> None:
-    """A row looks, a column is looked at; a hidden pair is grey."""
-    import numpy as np
+def draw_matrix(
+    axes: Any,
+    values: np.ma.MaskedArray,
+    labels: tuple[Sequence[str], Sequence[str]] | None,
+    written: Callable[[float], str],
+    *,
+    limits: tuple[float, float] = (0.0, 1.0),
+    turned: int = 90,
+    size: int = 8,
+) -> None:
+    """The darker, the larger; what is masked is grey.
 
+    labels: of rows and columns, None for neither them nor numbers; column labels are `turned` by so
+    many degrees. written: a number as its cell shows it, in letters of this `size`.
+    """
+    low, high = limits
     axes.set_facecolor("0.85")
-    shown = np.ma.masked_array(one.weights, ~one.mask)
-    if one.tokens:
-        axes.imshow(shown, cmap=COLOURS, vmin=0, vmax=1, interpolation="nearest")
-    where = [] if one.layer is None else [f"layer {one.layer}"]
-    where += [] if one.head is None else [f"head {one.head}"]
-    axes.set_title(", ".join(where), fontsize=10 if labelled else 7)
-    if not labelled:
+    if values.size:
+        axes.imshow(values, cmap=COLOURS, vmin=low, vmax=high, interpolation="nearest")
+    if labels is None:
         axes.set_xticks([])
         axes.set_yticks([])
         return
-    n, tokens = len(one.tokens), [printable(token) for token in one.tokens]
-    axes.set_xticks(range(n), tokens, rotation=90, parse_math=False)
-    axes.set_yticks(range(n), tokens, parse_math=False)
-    axes.set_xlabel("is looked at")
-    axes.set_ylabel("looks")
-    for i, j in zip(*np.nonzero(one.mask), strict=True) if n <= NUMBERED else ():
-        colour = "white" if one.weights[i, j] > LIGHT_ON else "black"
-        percent = f"{100 * one.weights[i, j]:.0f}"
-        axes.text(j, i, percent, ha="center", va="center", color=colour, fontsize=8)
+    rows, columns = (list(map(printable, names)) for names in labels)
+    axes.set_xticks(range(len(columns)), columns, rotation=turned, parse_math=False)
+    axes.set_yticks(range(len(rows)), rows, parse_math=False)
+    shown = (~np.ma.getmaskarray(values)).nonzero()
+    for i, j in zip(*shown, strict=True) if max(values.shape) <= NUMBERED else ():
+        value = float(values.data[i, j])
+        is_dark = high > low and (value - low) / (high - low) > LIGHT_ON
+        colour = "white" if is_dark else "black"
+        axes.text(j, i, written(value), ha="center", va="center", color=colour, fontsize=size)
+
+
+def _draw_map(axes: Any, one: AttentionMap, *, labelled: bool) -> None:
+    """A row attends, a column is attended to; a hidden pair is grey."""
+    values = np.ma.masked_array(one.weights, ~one.mask)
+    labels = (one.tokens, one.tokens) if labelled else None
+    draw_matrix(axes, values, labels, lambda weight: f"{100 * weight:.0f}")
+    where = [] if one.layer is None else [f"layer {one.layer}"]
+    where += [] if one.head is None else [f"head {one.head}"]
+    axes.set_title(", ".join(where), fontsize=10 if labelled else 7)
+    if labelled:
+        axes.set_xlabel("is looked at")
+        axes.set_ylabel("looks")
 
 
 def _draw_lines(figure: Any, comparison: Comparison, title: str) -> None:

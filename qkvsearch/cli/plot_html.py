@@ -5,10 +5,10 @@ nothing from anywhere.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import TYPE_CHECKING
 
 from qkvsearch.cli.render import printable
+from qkvsearch.lessons.exports.page.markup import Html, element, grid, joined
 
 if TYPE_CHECKING:
     from qkvsearch.texts.focus import Comparison
@@ -74,7 +74,7 @@ def comparison_page(comparison: Comparison, title: str) -> str:
 
 
 def _page(title: str, how: str, tables: str, size: str) -> str:
-    shown = _text(" ".join(title.split())) or "Attention"
+    shown = joined([printable(" ".join(title.split())) or "Attention"])
     return PAGE.format(title=shown, how=how, tables=tables, size=size)
 
 
@@ -91,33 +91,23 @@ def _map_table(one: AttentionMap) -> str:
 
 
 def _table(
-    caption: str, corner: str, columns: Sequence[str], rows: Iterable[tuple[str, list[str]]]
-) -> str:
+    caption: str, corner: str, columns: Sequence[str], rows: Iterable[tuple[str, list[Html]]]
+) -> Html:
     """A region that scrolls, by keyboard too, with a table whose cells know their headings."""
-    heads = "".join(f'<th scope="col">{_text(name)}</th>' for name in columns)
-    body = "".join(
-        f'<tr><th scope="row">{_text(name)}</th>{"".join(cells)}</tr>\n' for name, cells in rows
-    )
-    return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{_text(caption)}">'
-        f'<table aria-describedby="how"><caption>{_text(caption)}</caption>\n'
-        f'<thead><tr><th scope="col">{_text(corner)}</th>{heads}</tr></thead>\n'
-        f"<tbody>\n{body}</tbody></table></div>\n"
-    )
+    headings = [corner, *map(printable, columns)]
+    named = ((printable(name), cells) for name, cells in rows)
+    table = grid(element("caption", caption), headings, named, aria_describedby="how")
+    return element("div", table, class_="scroll", role="region", tabindex="0", aria_label=caption)
 
 
-def _cell(weight: float, visible: bool) -> str:
+def _cell(weight: float, visible: bool) -> Html:
     if not visible:
-        return '<td class="hidden" aria-label="hidden">·</td>'
+        return element("td", "·", class_="hidden", aria_label="hidden")
     return _coloured(float(weight), f"{100 * weight:.0f}")
 
 
-def _coloured(share: float, text: str) -> str:
+def _coloured(share: float, text: str) -> Html:
     """A cell as dark as `share`, from 0 to 1, in letters that stand out from it."""
     red, green, blue = (round(255 - share * ink) for ink in INK)
     letters = "#fff" if share > LIGHT_ON else "#000"
-    return f'<td style="background:rgb({red},{green},{blue});color:{letters}">{text}</td>'
-
-
-def _text(text: str) -> str:
-    return escape(printable(text))
+    return element("td", text, style=f"background:rgb({red},{green},{blue});color:{letters}")

@@ -1,4 +1,4 @@
-"""`qkvsearch recommend`: items for a known user, for someone new, or for everyone at once."""
+"""`qkvsearch recommend`: items for a known user, for someone new, or for all users at once."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ ONE_USER_ONLY = ("user", "likes", "explain", "diversity", "temperature")
 @click.option("--user", metavar="ID", help="A user of the log.")
 @click.option("--like", "likes", metavar="ITEM", multiple=True, help="An id or title; repeatable.")
 @click.option(
-    "--all-users", is_flag=True, help="Everyone, to a .parquet, .csv or .jsonl file (-o)."
+    "--all-users", is_flag=True, help="All users, to a .parquet, .csv or .jsonl file (-o)."
 )
-@click.option("--seen/--no-seen", help="Whether what they met may be among it.  [default: no-seen]")
+@click.option(
+    "--seen/--no-seen", help="Whether items of their history may be among it.  [default: no-seen]"
+)
 @click.option(
     "--only",
     metavar="FILE",
@@ -36,7 +38,7 @@ ONE_USER_ONLY = ("user", "likes", "explain", "diversity", "temperature")
     type=click.Choice(["tastes", "next-item"]),
     default="tastes",
     show_default=True,
-    help="What scores: all they met, or what comes next after it (build --next-item).",
+    help="What scores: all of the history, or what comes next after it (build --next-item).",
 )
 @click.option(
     "--recent",
@@ -49,8 +51,8 @@ ONE_USER_ONLY = ("user", "likes", "explain", "diversity", "temperature")
     metavar="X",
     type=click.FloatRange(min=0),
     default=0.0,
-    help="Less of what everyone met: X standard deviations of the scores off for each one of the "
-    "logarithm of how many met it.",
+    help="Less of what is popular: X standard deviations of the scores off for each one of the "
+    "logarithm of an item's number of users.",
 )
 @click.option(
     "--diversity",
@@ -64,8 +66,8 @@ ONE_USER_ONLY = ("user", "likes", "explain", "diversity", "temperature")
 def command(all_users: bool, only: Path | None, output: Output, **options: Any) -> None:
     """Recommend items to a user of the log, or to someone new from what they like.
 
-    What they already know is left out. Nothing is retrained. With --all-users everyone's go to one
-    file; the same call goes on where it was interrupted.
+    What they already know is left out. Nothing is retrained. With --all-users those of all users go
+    to one file; the same call goes on where it was interrupted.
 
     \b
     Examples:
@@ -77,7 +79,7 @@ def command(all_users: bool, only: Path | None, output: Output, **options: Any) 
         given = [name for name in ONE_USER_ONLY if options.pop(name)]
         if given:
             name = {"likes": "like"}.get(given[0], given[0])
-            raise click.UsageError(f"--{name} is for one user, and --all-users for everyone")
+            raise click.UsageError(f"--{name} is for one user, and --all-users for all")
         if output.path is None:
             raise click.UsageError("name a file for all users, such as: -o recs.parquet")
     elif options["user"] is None and not options["likes"]:
@@ -113,7 +115,7 @@ def _ids(path: Path) -> list[str]:
 
 
 def _say_unknown(run: CommandContext, engine: Engine, only: list[str]) -> None:
-    known = engine.tables.ids("items") if only else ()
+    known = engine.items
     unknown = [id_ for id_ in only if id_ not in known]
     if len(unknown) < len(only) and unknown:
         run.say(

@@ -25,19 +25,14 @@ def command(items: tuple[str, ...], where: str | None) -> None:
       qkvsearch -w shop remove 4711 "Rain jacket"
       qkvsearch -w films remove --where "year < 1950"
     """
-    from qkvsearch.revision import remove_items
-
     run = settings()
     if bool(items) == (where is not None):
         raise click.UsageError("name items, or give --where EXPR: one of the two")
-    path = run.named_workspace()
-    if path is None:
-        raise click.UsageError("name a workspace to remove from: qkvsearch -w DIR remove ITEM")
+    engine = run.open_named("name a workspace to remove from: qkvsearch -w DIR remove ITEM")
     with run.progress() as progress:
-        done = remove_items(path, items, where=where, progress=progress)
-    for note in done.notes:
-        run.say(note)
+        done = engine.remove(items, where=where, progress=progress)
+    run.say_notes(done.notes)
     run.say(
-        f"{path}: {done.removed:,} removed, with {done.interactions_removed:,} interactions; "
-        f"{done.n_items:,} items."
+        f"{engine.workspace.path}: {done.removed:,} removed, with {done.interactions_removed:,} "
+        f"interactions; {done.n_items:,} items."
     )

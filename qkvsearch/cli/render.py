@@ -5,15 +5,18 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from qkvsearch.data import writers
 from qkvsearch.errors import QkvError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -30,6 +33,8 @@ BY_SUFFIX = {
 # What is more than rows can be a page or a notebook, too.
 DOCUMENT_FORMATS = (*FORMATS, "html", "ipynb")
 DOCUMENT_BY_SUFFIX = {**BY_SUFFIX, ".html": "html", ".ipynb": "ipynb"}
+# Between the columns of a grid.
+GAP = 2
 # A title may hold what would steer the terminal; a table shows it as a sign of its own.
 CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "�")
 
@@ -181,7 +186,6 @@ def to_table(
 
     Only the "wrap" columns give way where the window is narrow.
     """
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -198,14 +202,36 @@ def to_table(
         table.add_row(
             *(cell if isinstance(cell, Text) else Text(printable(str(cell))) for cell in row)
         )
+    return rendered([table, Text(caption, style="dim")] if caption else [table])
+
+
+def rendered(parts: Iterable[RenderableType]) -> str:
+    """As text, in colour where stdout is a terminal that has any."""
+    from rich.console import Console
+
     text = io.StringIO()
     console = Console(
         file=text, width=terminal_width(), force_terminal=sys.stdout.isatty(), highlight=False
     )
-    console.print(table)
-    if caption:
-        console.print(Text(caption, style="dim"))
+    for part in parts:
+        console.print(part)
     return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
+
+
+def abreast(widths: Sequence[int], room: int) -> Iterator[slice]:
+    """Which columns stand side by side, part for part: as many as fit, at least one.
+
+    >>> [part.stop - part.start for part in abreast([4, 4, 4, 30, 1], room=10)]
+    [2, 1, 1, 1]
+    """
+    start = used = 0
+    for place, width in enumerate(widths):
+        if place > start and used + width > room:
+            yield slice(start, place)
+            start, used = place, 0
+        used += width + GAP
+    if widths:
+        yield slice(start, len(widths))
 
 
 def printable(text: str) -> str:

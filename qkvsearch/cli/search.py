@@ -25,9 +25,11 @@ from qkvsearch.cli.render import Output
     type=click.Choice(["scores", "ranks"]),
     default="scores",
     show_default=True,
-    help="What of the heads is summed: standardised scores, or 1 / (60 + rank).",
+    help="What of the heads is summed: standardized scores, or 1 / (60 + rank).",
 )
-@click.option("--user", metavar="ID", help="Someone of the log, whose taste is one more head.")
+@click.option(
+    "--user", metavar="ID", help="Someone of the log, whose preferences are one more head."
+)
 @click.option("--explain", is_flag=True, help="Show the parts that add up to each score.")
 @ranking_options
 def command(
@@ -50,8 +52,7 @@ def command(
     ranking = engine.search(text, heads=names, explain=marked, **options)
     if not ranking:
         run.say(_why_nothing(ranking.n_candidates, options))
-    for note in ranking.notes:
-        run.say(note)
+    run.say_notes(ranking.notes)
     write_ranking(ranking, output, explain)
 
 

@@ -13,13 +13,13 @@ from qkvsearch.cli.render import Output
 
 @click.command(short_help="List what is like an item, or who is like a user.")
 @click.argument("item", required=False)
-@click.option("--user", metavar="ID", help="List users of the nearest taste instead.")
+@click.option("--user", metavar="ID", help="List users of the most similar preferences instead.")
 @click.option("--explain", is_flag=True, help="Show the parts that add up to each score.")
 @ranking_options
 def command(
     item: str | None, user: str | None, explain: bool, output: Output, **options: Any
 ) -> None:
-    """List the neighbours of an item, by who met it and by its text, or those of a user.
+    """List the neighbours of an item, by its users and by its text, or those of a user.
 
     ITEM is an id, or a title where only one item has it; its year may be left out.
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from qkvsearch.cli.context import CommandContext, settings
 from qkvsearch.cli.render import Output, output_options, to_table
-from qkvsearch.errors import WorkspaceError
 
 if TYPE_CHECKING:
     from qkvsearch.evaluation.tuning import Trial, Tuning
 
-DEFAULT_MINUTES = 5.0
 # Trials shown at a time, the furthest and best first.
 SHOWN_TRIALS = 12
 
@@ -42,7 +39,12 @@ SHOWN_TRIALS = 12
     "--trials", type=click.IntRange(min=1), help="How many random settings to try.  [default: 27]"
 )
 @click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Of what is random."
+    "--seed",
+    "random_state",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Of what is random.",
 )
 @click.option("--reset", is_flag=True, help="Go back to the default settings, without a search.")
 @output_options
@@ -51,7 +53,7 @@ def command(
     k: int,
     minutes: float | None,
     trials: int | None,
-    seed: int,
+    random_state: int,
     reset: bool,
     output: Output,
 ) -> None:
@@ -60,7 +62,7 @@ def command(
     Random settings learn for a while, the better ones for longer (successive halving), judged by
     nDCG at k on a validation part of the log, the default settings and those in use among them. The
     best, the default ones and those in use are judged once on a test part that the search never
-    saw. Then the tastes are learned with the best from the whole log, unless they are in use
+    saw. Then the preferences are learned with the best from the whole log, unless they are in use
     already or the test part says that they are worse, and the workspace takes them over. Until then
     it stays as it is: Ctrl-C leaves no trace.
 
@@ -71,52 +73,27 @@ def command(
       qkvsearch -w films tune --reset
     """
     run = settings()
-    path = run.named_workspace()
-    if path is None:
-        raise click.UsageError("name a workspace to tune: qkvsearch -w DIR tune")
+    engine = run.open_named("name a workspace to tune: qkvsearch -w DIR tune")
     if reset:
-        _learn(run, path, None)
-        run.say(f"{path}: tastes learned with the default settings.")
+        with run.progress() as progress:
+            engine.reset_tuning(progress=progress)
+        run.say(f"{engine.workspace.path}: tastes learned with the default settings.")
         return
-    limit = DEFAULT_MINUTES if minutes is None and trials is None else minutes
-    found = _search(
-        run, protocol=protocol, k=k, trials=trials or 27, minutes=limit, random_state=seed
-    )
-    if found.out_of_time:
-        run.say("The time was up before all settings were tried: --minutes gives it more.")
-    if found.worthwhile:
-        kept = {"protocol": protocol, "seed": seed, "settings": found.settings}
-        _learn(run, path, kept if found.settings else None)
+    with _live(run) as callback:
+        found = engine.tune(
+            protocol,
+            k=k,
+            trials=trials,
+            minutes=minutes,
+            random_state=random_state,
+            callback=callback,
+        )
+    run.say_notes(found.notes)
     output.write_one(found.to_dict(), found.to_records(), lambda: _table(found))
 
 
-def _search(run: CommandContext, **asked: Any) -> Tuning:
-    """For settings better than those in use."""
-    from qkvsearch.evaluation.tuning import tune
-    from qkvsearch.stored.kinds import TUNED
-
-    with run.open(sample="movies") as engine, _told(run) as told:
-        log = engine.models.log()
-        if log is None:
-            raise WorkspaceError(
-                f"{engine.workspace.path}: nobody's interactions are here to learn from; build "
-                "with --interactions FILE"
-            )
-        in_use = engine.snapshot.facts.get(TUNED, {}).get("settings")
-        keys = engine.models.dense_keys(engine.models.main_head).vectors
-        return tune(log, keys=keys, in_use=in_use, told=told, **asked)
-
-
-def _learn(run: CommandContext, path: Path, tuned: dict[str, Any] | None) -> None:
-    """Tastes anew from the whole log, with what was found or the default settings."""
-    from qkvsearch.revision.tastes import learn_tastes
-
-    with run.progress() as progress:
-        learn_tastes(path, tuned, progress)
-
-
 @contextmanager
-def _told(run: CommandContext) -> Iterator[Callable[[list[Trial]], None]]:
+def _live(run: CommandContext) -> Iterator[Callable[[list[Trial]], None]]:
     """Trials as a live table on stderr where that is a terminal, otherwise a line each."""
     if run.quiet or not sys.stderr.isatty():
         yield lambda trials: run.say(_line(trials[-1]))
@@ -139,7 +116,7 @@ def _live_table(trials: list[Trial]) -> Any:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, title=f"{len(trials)} trials", title_justify="left")
-    for heading in ("", "learnt", "validation", "seconds"):
+    for heading in ("", "learned", "validation", "seconds"):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     table.add_column(" ".join(trials[-1].settings), no_wrap=True)
     order = sorted(trials, key=lambda trial: (-trial.share, -trial.figure))

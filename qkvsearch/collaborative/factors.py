@@ -182,12 +182,6 @@ class RatingFactors(StoredFields):
         return float(solution[0]), solution[1:]
 
 
-def unit_rows(vectors: np.ndarray) -> np.ndarray:
-    """Vectors (n, d) scaled to length 1, in their dtype; zeros stay zeros."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.asarray(vectors / np.where(lengths > 0, lengths, 1))
-
-
 def rows(array: np.ndarray, positions: np.ndarray) -> np.ndarray:
     """The entries at `positions`, in float64; `positions` may be an empty list."""
     return np.asarray(array[np.asarray(positions, dtype=np.intp)], dtype=np.float64)

@@ -11,7 +11,7 @@ from qkvsearch.collaborative.confidences import confidences
 from qkvsearch.errors import QkvError
 
 NO_TIMES = (
-    "the interactions here have no times, so none is recent (--recent): build from a log with a "
+    "the interactions here have no times, so none is recent (`recent`): build from a log with a "
     "time column"
 )
 # An item's row number, the rating and the time. Without a rating (None) the confidence is 1.

@@ -46,7 +46,7 @@ def _first(folder: Path, names: tuple[str, ...]) -> Path:
     if found is None:
         raise DataError(
             f"{folder}: none of {', '.join(names)} is here; a folder must be a MovieLens data "
-            "set. For files of your own use --items and --interactions"
+            "set. For files of your own use `items` and `interactions`"
         )
     return found
 

@@ -49,7 +49,7 @@ def read_dataset(
     if interactions is None:
         columns.refuse(("user", "item", "rating", "time"), "interactions")
     if items is None and interactions is None:
-        raise DataError("nothing to build from: give a source, --items or --interactions")
+        raise DataError("nothing to build from: give a source, `items` or `interactions`")
     if items is not None:
         frame, report = load(items, "items")
         catalog = catalog_from_frame(frame, columns, report)

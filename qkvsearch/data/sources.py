@@ -27,7 +27,7 @@ def read_source(
     is_sample = isinstance(source, str) and source.startswith(SAMPLE)
     if is_sample or (isinstance(source, str | Path) and Path(source).is_dir()):
         if items is not None or interactions is not None or columns not in (None, Columns()):
-            raise DataError(f"{source} is known: leave out --items, --interactions and the columns")
+            raise DataError(f"{source} is known: leave out `items`, `interactions` and the columns")
         return _read_sample(str(source)) if is_sample else read_movielens(Path(str(source)))
     if source is not None:
         table = load(source, "source")
@@ -36,7 +36,7 @@ def read_source(
         elif items is None:
             items = table
         else:
-            raise DataError("give a SOURCE, or --items and --interactions, not all three")
+            raise DataError("give a SOURCE, or `items` and `interactions`, not all three")
     return read_dataset(items, interactions, columns)
 
 

@@ -11,19 +11,19 @@ from scipy.sparse import csr_matrix, vstack
 from qkvsearch.errors import DataError
 from qkvsearch.threads import one_blas_thread
 
-# Products of items with items are made so many numbers at a time, 64 MB.
+# Products of items with items are made at most 16 million at a time, 64 MB.
 PRODUCTS_AT_ONCE = 1 << 24
-# EASE^R holds a number for every pair of items: 1.6 GB for so many, and takes minutes.
+# EASE^R holds a number for every pair of items: 1.6 GB for 20,000 items, and takes minutes.
 MOST_ITEMS_OF_EASE = 20_000
 
 
 class TooLargeError(DataError):
-    """This method is not for so much data; the message says how much would be."""
+    """There is too much data for this method; the message says how much it takes."""
 
 
 class System(Protocol):
-    """Learns from a matrix (n_users, n_items) of what each user met; scores items for anyone by
-    theirs. Its numbers are confidences, for `NextItems` places in time.
+    """Learns from a matrix (n_users, n_items) of interactions; scores items for anyone by theirs.
+    The numbers are confidences, for `NextItems` places in time.
     """
 
     def fit(self, X: csr_matrix) -> Self:
@@ -54,7 +54,7 @@ class ItemKNN:
     """The neighbours of what someone likes: score(u, i) = Σ_j c_uj·s_ij over i's nearest items j.
 
     s_ij = x_i·x_j / (|x_i|·|x_j| + shrinkage·c̄) between the columns of the matrix, with c̄ the mean
-    confidence: few meetings in common count less. Deshpande and Karypis 2004, "Item-based top-N
+    confidence: few users in common count less. Deshpande and Karypis 2004, "Item-based top-N
     recommendation algorithms", section 4.1, with the shrinkage of Bell and Koren 2007.
 
     >>> X = csr_matrix([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
@@ -92,7 +92,7 @@ class EASE:
     matrices with a zero diagonal. λ = reg·c̄, with c̄ the mean confidence. Steck 2019,
     "Embarrassingly shallow autoencoders for sparse data", equations 6 to 8.
 
-    Raises `TooLargeError` for more than 20,000 items that someone met.
+    Raises `TooLargeError` for more than 20,000 items that are not cold.
 
     >>> X = csr_matrix([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
     >>> EASE(reg=2).fit(X).scores(csr_matrix([[1, 0, 0]])).tolist()
@@ -109,14 +109,14 @@ class EASE:
         n = len(self.items_)
         if n > MOST_ITEMS_OF_EASE:
             raise TooLargeError(
-                f"{n:,} items were met, and its matrix of all pairs is made for "
+                f"{n:,} items have interactions, and its matrix of all pairs is made for "
                 f"{MOST_ITEMS_OF_EASE:,} at most ({n * n * 4 / 1e9:.0f} GB)"
             )
-        met = X[:, self.items_]
-        columns = met.T.tocsr()
+        known = X[:, self.items_]
+        columns = known.T.tocsr()
         weights = np.empty((n, n), dtype=np.float32)
         for span in spans(n):
-            weights[span] = (columns[span] @ met).toarray()
+            weights[span] = (columns[span] @ known).toarray()
         weights[np.diag_indices(n)] += np.float32(self.reg * X.data.mean())
         _invert(weights)
         weights /= -np.diag(weights).copy()
@@ -138,7 +138,7 @@ BASELINES: dict[str, type[Popularity] | type[ItemKNN] | type[EASE]] = {
 
 
 def spans(n_items: int) -> list[slice]:
-    """Rows of an n_items × n_items matrix, so many at a time that they fit into 64 MB."""
+    """Blocks of rows of an n_items × n_items matrix, of at most 64 MB each."""
     step = max(1, PRODUCTS_AT_ONCE // max(1, n_items))
     return [slice(i, min(i + step, n_items)) for i in range(0, n_items, step)]
 

@@ -8,7 +8,7 @@ from qkvsearch.threads import one_blas_thread
 
 N_RESAMPLES = 1000
 CONFIDENCE = 0.95
-# So many draws are held at a time, 32 MB.
+# At most 4 million draws are held at a time, 32 MB.
 DRAWS_AT_ONCE = 1 << 22
 
 

@@ -1,5 +1,5 @@
 """The users who are judged: what they are known by, what they turn out to like, and what anyone
-who learnt from the train part recommends to them.
+who learned from the train part recommends to them.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from qkvsearch.threads import run_in_threads
 
 Scale = tuple[float, float] | None
 
-# Users are ranked for in blocks of so many scores, 16 MB.
+# Users are ranked for in blocks of at most 4 million scores, 16 MB.
 SCORES_AT_ONCE = 1 << 22
 
 
-class Tastes:
+class Preferences:
     """`ImplicitALS` with any settings, asked as `recommend` asks it: by the exact solve on a
-    user's history, whether or not training saw them, with items that nobody met in their place by
-    text vectors `keys` (n_items, t), where there are any.
+    user's history, whether or not training saw them, with cold items placed by text vectors `keys`
+    (n_items, t), where there are any.
     """
 
     def __init__(self, keys: np.ndarray | None = None, **settings: Any) -> None:
@@ -57,7 +57,7 @@ class Tastes:
 @dataclass(frozen=True)
 class HeldOutUsers:
     """users: rows (n,) of those judged. relevant: for each, the held-out items that count as a
-    hit, of grade 1. train: confidences (n_users, n_items) to learn from. liked, met: the users'
+    hit, of grade 1. train: confidences (n_users, n_items) to learn from. liked, known: the users'
     histories (n, n_items), by confidence and as ones.
     """
 
@@ -65,7 +65,7 @@ class HeldOutUsers:
     relevant: list[dict[int, int]]
     train: csr_matrix
     liked: csr_matrix
-    met: csr_matrix
+    known: csr_matrix
 
     @classmethod
     def of(cls, parts: Split, scale: Scale) -> Self:
@@ -78,27 +78,27 @@ class HeldOutUsers:
                 "nothing to judge by: no rating held out is in the upper half of the scale"
             )
         users = np.array([*relevant])
-        known = scale_of(parts.train)
-        train = _confidences(parts.train, known)
-        history = train if parts.history is parts.train else _confidences(parts.history, known)
-        met = parts.history.matrix()[users]
-        return cls(users, list(relevant.values()), train, history[users], met)
+        train_scale = scale_of(parts.train)
+        train = _confidences(parts.train, train_scale)
+        history = (
+            train if parts.history is parts.train else _confidences(parts.history, train_scale)
+        )
+        known = parts.history.matrix()[users]
+        return cls(users, list(relevant.values()), train, history[users], known)
 
     def in_order(self, parts: Split) -> HeldOutUsers:
-        """The same users, with the places in time of what each met, from 1 on, instead of
-        confidences.
-        """
+        """The same users, with each item's place in time, from 1 on, instead of a confidence."""
         train = _order(parts.train)
         history = train if parts.history is parts.train else _order(parts.history)
         return replace(self, train=train, liked=history[self.users])
 
     def rankings(
-        self, system: System, k: int, told: Callable[[int], None] = lambda n: None
+        self, system: System, k: int, callback: Callable[[int], None] = lambda n: None
     ) -> list[list[int]]:
         """Each user's k best items without their history, of the whole catalogue; ties go to the
-        smaller row number. `told` is called with the number of users done.
+        smaller row number. `callback` is called with the number of users done.
         """
-        n, n_items = self.met.shape
+        n, n_items = self.known.shape
         # At least two blocks, so that BLAS has one thread in each case.
         step = max(1, min(SCORES_AT_ONCE // n_items, -(-n // 2)))
         found: list[list[int]] = [[] for _ in range(n)]
@@ -108,12 +108,12 @@ class HeldOutUsers:
             nonlocal done
             span = slice(start, min(start + step, n))
             scores = system.scores(self.liked[span])
-            scores[self.met[span].nonzero()] = -np.inf
+            scores[self.known[span].nonzero()] = -np.inf
             for row, of_user in enumerate(scores, start):
                 found[row] = top_k(of_user, k, of_user > -np.inf).tolist()
             with lock:
                 done += span.stop - start
-                told(done)
+                callback(done)
 
         run_in_threads(lambda: rank, range(0, n, step))
         return found
@@ -124,7 +124,7 @@ def relevant_items(test: Interactions, scale: Scale) -> dict[int, dict[int, int]
     counts = np.ones(len(test), dtype=bool)
     # One rating for everything cannot tell likes from dislikes.
     if test.ratings is not None and scale is not None and scale[0] < scale[1]:
-        counts = ~(test.ratings <= sum(scale) / 2)  # what was met and not rated counts
+        counts = ~(test.ratings <= sum(scale) / 2)  # what was not rated counts
     relevant: dict[int, dict[int, int]] = {}
     for user, item in zip(test.users[counts].tolist(), test.items[counts].tolist(), strict=True):
         relevant.setdefault(user, {})[item] = 1

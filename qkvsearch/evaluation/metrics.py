@@ -16,14 +16,14 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_matrix
 from sklearn.preprocessing import normalize
 
-# 128 MB of them.
+# At most 16 million cosines are held at a time, 128 MB.
 COSINES_AT_ONCE = 1 << 24
 Ranked = Sequence[Any]
 Grades = Mapping[Any, int]
 
 
 def ndcg(ranked: Ranked, grades: Grades, k: int = 10) -> float:
-    """Normalised discounted cumulative gain: the grades found, the earlier the better.
+    """Normalized discounted cumulative gain: the grades found, the earlier the better.
 
     DCG@k = Σᵣ grade(r) / log₂(r + 1) over ranks r = 1 … k, divided by that of the best possible
     ranking. Gains are linear, as in Järvelin and Kekäläinen 2002 ("Cumulated gain-based evaluation
@@ -108,7 +108,7 @@ def coverage(rankings: Iterable[Ranked], n_items: int) -> float:
 
 
 def novelty(ranked: Ranked, shares: Mapping[Any, float] | Sequence[float], k: int = 10) -> float:
-    """Mean over the first k of −log₂ p(i), with p(i) the share of users who met item i: how many
+    """Mean over the first k of −log₂ p(i), with p(i) the share of users who know item i: how many
     bits of surprise a hit carries. 0 for an empty ranking.
 
     Zhou et al. 2010, "Solving the apparent diversity-accuracy dilemma of recommender systems".

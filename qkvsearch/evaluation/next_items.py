@@ -19,7 +19,7 @@ PROTOCOLS = ("leave-last-out", "time")
 
 
 class NextItems:
-    """`NextItem` with any settings, asked as `recommend --model next-item` asks it: by all of a
+    """`NextItem` with any settings, asked as `recommend(model="next-item")` asks it: by all of a
     history, oldest first. Matrices hold each item's place in time, from 1 on.
     """
 
@@ -31,7 +31,7 @@ class NextItems:
         """Raise `QkvError` where nothing can be learned or judged, before any work."""
         if protocol not in PROTOCOLS:
             raise QkvError(
-                f"--next-item foresees what comes last, and --protocol {protocol} holds out what "
+                f"`next_item` foresees what comes last, and `protocol` {protocol} holds out what "
                 f"came at any time: use {' or '.join(PROTOCOLS)}"
             )
         NextItem().check(log)
@@ -46,7 +46,7 @@ class NextItems:
     def scores(self, histories: csr_matrix) -> np.ndarray:
         fitted = self.model.model_
         rows = pairwise(histories.indptr)
-        embeddings = np.stack([fitted.fold_in(_in_order(histories, *row)) for row in rows])
+        embeddings = fitted.fold_in_many([_in_order(histories, *row) for row in rows])
         scores: np.ndarray = embeddings @ fitted.items.weight.T
         scores[:, ~fitted.known] = -np.inf
         scores[~embeddings.any(axis=1)] = -np.inf

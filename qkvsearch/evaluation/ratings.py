@@ -10,20 +10,20 @@ from qkvsearch.evaluation.report import OURS
 from qkvsearch.evaluation.splits import Split
 from qkvsearch.progress import Progress
 
-# So many ratings of nothing in particular are added to an item's and to a user's own.
+# A bias is a mean over its ratings and as many zeros: 25 for an item, 10 for a user.
 ITEM_DAMPING = 25.0
 USER_DAMPING = 10.0
 PAIRS_AT_ONCE = 1 << 17
 
 
-def rating_errors(parts: Split, random_state: int, report: Progress) -> dict[str, np.ndarray]:
+def rating_errors(parts: Split, random_state: int, progress: Progress) -> dict[str, np.ndarray]:
     """r̂ − r of every rating held out (n,), by `BiasedMF` (ours) and by biases alone.
 
     Users whom training has not seen are placed by the exact solve on their history.
     """
     assert parts.test.ratings is not None
     model = BiasedMF(
-        random_state=random_state, callback=lambda i, n: report("learning ratings", i, n)
+        random_state=random_state, callback=lambda i, n: progress("learning ratings", i, n)
     ).fit(parts.train)
     predicted = {OURS: _model_ratings(model, parts), "biases": _bias_ratings(parts)}
     return {system: ratings - parts.test.ratings for system, ratings in predicted.items()}
@@ -77,6 +77,6 @@ def _bias_ratings(parts: Split) -> np.ndarray:
 
 
 def _damped_means(rows: np.ndarray, values: np.ndarray, n_rows: int, damping: float) -> np.ndarray:
-    """Means (n_rows,) of the values in each row, drawn towards 0 the more, the fewer there are."""
+    """Means (n_rows,) of the values in each row, the closer to 0 the fewer there are."""
     sums = np.bincount(rows, weights=values, minlength=n_rows)
     return sums / (np.bincount(rows, minlength=n_rows) + damping)

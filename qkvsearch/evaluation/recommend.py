@@ -11,7 +11,7 @@ import numpy as np
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.evaluation.baselines import BASELINES, System, TooLargeError
 from qkvsearch.evaluation.bootstrap import N_RESAMPLES, interval, resampled_means
-from qkvsearch.evaluation.held_out import HeldOutUsers, Tastes, scale_of
+from qkvsearch.evaluation.held_out import HeldOutUsers, Preferences, scale_of
 from qkvsearch.evaluation.metrics import (
     average_precision,
     coverage,
@@ -54,7 +54,7 @@ def evaluate_recommend(
     random_state: int = 0,
     progress: Progress | None = None,
 ) -> Evaluation:
-    """Figures at k of what `recommend` answers when it has learnt from a part of the log only,
+    """Figures at k of what `recommend` answers when it has learned from a part of the log only,
     beside the most popular items, item-kNN and EASE^R; RMSE and MAE where there are ratings.
 
     settings: parameters of `ImplicitALS` other than its own. keys: text vectors (n_items, t), by
@@ -74,33 +74,38 @@ def evaluate_recommend(
     >>> evaluate_recommend(log, "strong", k=1).metrics["recall@1"]
     1.0
     """
-    report = progress or (lambda stage, done, total: None)
+    progress = progress or (lambda stage, done, total: None)
     if next_item:
         NextItems.check(log, protocol)
     parts = split(log, protocol, random_state)
-    panel = HeldOutUsers.of(parts, scale_of(log))
-    told = partial(report, "learning tastes")
-    ours = Tastes(keys, **dict(settings or {}), random_state=random_state, callback=told)
+    held_out = HeldOutUsers.of(parts, scale_of(log))
+    callback = partial(progress, "learning tastes")
+    ours = Preferences(keys, **dict(settings or {}), random_state=random_state, callback=callback)
     systems: dict[str, System] = {OURS: ours} | {name: new() for name, new in BASELINES.items()}
-    judged = {name: (system, panel) for name, system in systems.items()}
+    judged = {name: (system, held_out) for name, system in systems.items()}
     if next_item:
-        told = partial(report, "learning what comes next")
-        foreseen = NextItems(random_state=random_state, callback=told)
-        judged[NEXT_ITEM] = (foreseen, panel.in_order(parts))
+        callback = partial(progress, "learning what comes next")
+        upcoming = NextItems(random_state=random_state, callback=callback)
+        judged[NEXT_ITEM] = (upcoming, held_out.in_order(parts))
     found = _Comparison(random_state)
-    left_out = _add_rankings(found, judged, k, report)
-    _add_ratings(found, parts, random_state, report)
-    facts = {"k": k, "random_state": random_state, **_counts(panel, parts), "left_out": left_out}
+    left_out = _add_rankings(found, judged, k, progress)
+    _add_ratings(found, parts, random_state, progress)
+    facts = {"k": k, "random_state": random_state, **_counts(held_out, parts), "left_out": left_out}
     metrics = found.metrics.pop(OURS)
-    return Evaluation(protocol, metrics, found.metrics, facts, found.intervals, found.differences)
+    notes = [f"Left out: {name}; {reason}." for name, reason in left_out.items()]
+    if parts.newcomers:
+        notes.insert(0, f"Left out: {parts.newcomers:,} users without a history to go by.")
+    return Evaluation(
+        protocol, metrics, found.metrics, facts, found.intervals, found.differences, notes
+    )
 
 
-def _counts(panel: HeldOutUsers, parts: Split) -> dict[str, int]:
+def _counts(held_out: HeldOutUsers, parts: Split) -> dict[str, int]:
     """How much the figures rest on."""
     return {
         "resamples": N_RESAMPLES,
-        "users": len(panel.users),
-        "items": panel.train.shape[1],
+        "users": len(held_out.users),
+        "items": held_out.train.shape[1],
         "train": len(parts.train),
         "test": len(parts.test),
         "users_without_history": parts.newcomers,
@@ -108,15 +113,18 @@ def _counts(panel: HeldOutUsers, parts: Split) -> dict[str, int]:
 
 
 def _add_rankings(
-    found: _Comparison, judged: Mapping[str, tuple[System, HeldOutUsers]], k: int, report: Progress
+    found: _Comparison,
+    judged: Mapping[str, tuple[System, HeldOutUsers]],
+    k: int,
+    progress: Progress,
 ) -> dict[str, str]:
-    """Figures of the rankings of each system on its panel; who was left out, and why."""
+    """Figures of the rankings of each system by its held-out users; who was left out, and why."""
     figures: dict[str, Figures] = {}
     overall: dict[str, Metrics] = {}
     left_out: dict[str, str] = {}
-    for name, (system, panel) in judged.items():
+    for name, (system, held_out) in judged.items():
         try:
-            figures[name], overall[name] = _judge(system, panel, k, name, report)
+            figures[name], overall[name] = _judge(system, held_out, k, name, progress)
         except TooLargeError as error:
             left_out[name] = str(error)
     found.add(figures, counts=None, by=lambda means: means)
@@ -126,36 +134,36 @@ def _add_rankings(
 
 
 def _judge(
-    system: System, panel: HeldOutUsers, k: int, name: str, report: Progress
+    system: System, held_out: HeldOutUsers, k: int, name: str, progress: Progress
 ) -> tuple[Figures, Metrics]:
     """Each user's figures, and the one that only all rankings together have."""
-    n = len(panel.users)
-    system.fit(panel.train)
-    rankings = panel.rankings(system, k, lambda done: report(f"ranking by {name}", done, n))
-    pairs = list(zip(rankings, panel.relevant, strict=True))
+    n = len(held_out.users)
+    system.fit(held_out.train)
+    rankings = held_out.rankings(system, k, lambda done: progress(f"ranking by {name}", done, n))
+    pairs = list(zip(rankings, held_out.relevant, strict=True))
     figures = {
         f"{figure}@{k}": np.array([function(*pair, k) for pair in pairs])
         for figure, function in RELEVANCE.items()
     }
-    n_items = panel.train.shape[1]
-    meetings = np.bincount(panel.train.indices, minlength=n_items)
-    n_users = np.count_nonzero(panel.train.getnnz(axis=1))
-    # What nobody met counts as met by one: else it would be infinitely novel.
-    shares = (np.maximum(meetings, 1) / n_users).tolist()
-    # Two items are as alike as their audiences, the users who met them.
-    audiences = panel.train.T.tocsr()
+    n_items = held_out.train.shape[1]
+    counts = np.bincount(held_out.train.indices, minlength=n_items)
+    n_users = np.count_nonzero(held_out.train.getnnz(axis=1))
+    # A cold item counts as one that one user knows: else it would be infinitely novel.
+    shares = (np.maximum(counts, 1) / n_users).tolist()
+    # Two items are as alike as their audiences, the users who know them.
+    audiences = held_out.train.T.tocsr()
     audiences.data = np.ones_like(audiences.data)
     figures[f"novelty@{k}"] = np.array([novelty(ranked, shares, k) for ranked in rankings])
     figures[f"diversity@{k}"] = diversity(rankings, audiences, k)
     return figures, {f"coverage@{k}": coverage(rankings, n_items)}
 
 
-def _add_ratings(found: _Comparison, parts: Split, random_state: int, report: Progress) -> None:
+def _add_ratings(found: _Comparison, parts: Split, random_state: int, progress: Progress) -> None:
     """RMSE and MAE beside biases alone, where there are ratings on both sides."""
     rated = parts.rated()
     if not len(rated.train) or not len(rated.test):
         return
-    errors = rating_errors(rated, random_state, report)
+    errors = rating_errors(rated, random_state, progress)
     users, rows = np.unique(rated.test.users, return_inverse=True)
     counts = np.bincount(rows).astype(float)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -42,7 +43,8 @@ class Evaluation:
     the `facts` that the figures rest on: how many users or queries, and what was left out.
 
     `intervals`: within which each figure lies with 95% confidence, for other users like these.
-    `differences`: for each figure, how far ours is from the best baseline's.
+    `differences`: for each figure, how far ours is from the best baseline's. `notes`: sentences on
+    what the figures leave out, for people; not in `to_dict`, whose facts have all of it.
 
     >>> Evaluation("random", {"mrr@10": 0.5}, facts={"users": 3}).to_dict()
     {'protocol': 'random', 'metrics': {'mrr@10': 0.5}, 'baselines': {}, 'users': 3}
@@ -54,6 +56,7 @@ class Evaluation:
     facts: dict[str, Any] = field(default_factory=dict)
     intervals: dict[str, tuple[float, float]] = field(default_factory=dict)
     differences: dict[str, Difference] = field(default_factory=dict)
+    notes: Sequence[str] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """One object, ready for JSON; without intervals and differences where there are none."""

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from qkvsearch.data.ids import Id, Ids, id_text
-from qkvsearch.data.judgements import Judgements, Queries
+from qkvsearch.data.judgements import Judgements, Queries, judged_by
 from qkvsearch.errors import DataError, suggest
 from qkvsearch.evaluation.metrics import Grades, Ranked, ndcg, recall, reciprocal_rank
 from qkvsearch.evaluation.report import Evaluation, Metrics
 from qkvsearch.progress import Progress
+from qkvsearch.retrieval import Hit
 
 # A query's text and how many hits to the ids of the hits, best first.
 Search = Callable[[str, int], Sequence[Id]]
 
 DEPTH = 100
 PROTOCOL = "judged queries"
+BASELINE = "lexical"
+# Names in a note; the facts have all of them.
+SHOWN_NAMES = 3
 
 
 def evaluate_search(
@@ -60,7 +65,7 @@ def evaluate_search(
                 progress(f"asking {name}", done, len(judged))
         figures[name] = _figures(ranked, grades)
     items = sorted({item for judged_items in grades for item in judged_items})
-    facts = {
+    facts: dict[str, Any] = {
         "queries": len(judged),
         "queries_without_hits": sum(not ranked for ranked in rankings["qkvsearch"]),
         "queries_without_judgements": [query for query in queries if query not in judgements],
@@ -68,7 +73,43 @@ def evaluate_search(
             item for item in items if catalog is not None and item not in catalog
         ],
     }
-    return Evaluation(PROTOCOL, figures.pop("qkvsearch"), figures, facts)
+    left_out = {"queries_without_judgements": "left out", "items_not_in_catalog": "count as missed"}
+    notes = [
+        _counted(facts[fact], fact.replace("_", " "), fate)
+        for fact, fate in left_out.items()
+        if facts[fact]
+    ]
+    return Evaluation(PROTOCOL, figures.pop("qkvsearch"), figures, facts, notes=notes)
+
+
+def _counted(names: Sequence[str], what: str, fate: str) -> str:
+    shown = ", ".join(names[:SHOWN_NAMES]) + (", …" if len(names) > SHOWN_NAMES else "")
+    return f"{len(names):,} {what} {fate}: {shown}"
+
+
+def evaluate_heads(
+    search: Callable[..., Iterable[Hit]],
+    queries: str | Path | Queries,
+    qrels: str | Path | Judgements,
+    heads: list[str] | None,
+    catalog: Ids,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """`Engine.search` by some of its heads, None for all, beside the lexical head alone.
+
+    queries, qrels: files, or what `evaluate_search` takes. Raises `QkvError`.
+    """
+    judged = judged_by(queries, qrels)
+    if judged is None:
+        raise DataError("give queries, and qrels that answer them")
+
+    def searching(by: list[str] | None) -> Search:
+        return lambda text, k: [hit.id for hit in search(text, k=k, heads=by)]
+
+    baselines = {} if heads and {*heads} == {BASELINE} else {BASELINE: searching([BASELINE])}
+    return evaluate_search(
+        searching(heads), *judged, baselines=baselines, catalog=catalog, progress=progress
+    )
 
 
 def _figures(rankings: Sequence[Ranked], judged: Sequence[Grades]) -> Metrics:

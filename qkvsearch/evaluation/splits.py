@@ -51,7 +51,7 @@ def split(log: Interactions, protocol: str, random_state: int = 0) -> Split:
     parts = PROTOCOLS[protocol](log, np.random.default_rng(random_state))
     if not len(parts.train) or not len(parts.test):
         raise DataError(
-            f"--protocol {protocol}: too few interactions; nothing is left to learn from, or "
+            f"`protocol` {protocol}: too few interactions; nothing is left to learn from, or "
             "nobody with a history to judge by"
         )
     return parts
@@ -70,7 +70,7 @@ def split_leave_last_out(log: Interactions, rng: np.random.Generator) -> Split:
     """
     if log.times is None:
         raise DataError(
-            "--protocol leave-last-out needs to know what came last: build with a time column"
+            "`protocol` leave-last-out needs to know what came last: build with a time column"
         )
     place, lengths = places(log, rng.random(len(log)), log.times)
     return _hold_out(log, (place == lengths - 1) & (lengths > 1))
@@ -79,21 +79,21 @@ def split_leave_last_out(log: Interactions, rng: np.random.Generator) -> Split:
 def split_time(log: Interactions, rng: np.random.Generator) -> Split:
     """The last fifth of all interactions; what happened at the same time stays together.
 
-    The one split in which nothing is learnt from the future (Ji, Sun, Zhang and Li 2023, "A
+    The one split in which nothing is learned from the future (Ji, Sun, Zhang and Li 2023, "A
     critical study on data leakage in recommender system offline evaluation"). Users who come only
     after it are left out.
     """
     if log.times is None or not log.times_comparable:
         reason = "has no times" if log.times is None else "only ranks times within each user"
         raise DataError(
-            f"--protocol time needs timestamps that compare between users, and this log {reason}: "
+            f"`protocol` time needs timestamps that compare between users, and this log {reason}: "
             "build with a time column, or use random, leave-last-out or strong"
         )
     cut = np.sort(log.times)[int((1 - TEST_SHARE) * len(log))] if len(log) else 0
     at_once = np.count_nonzero(log.times == cut)
     if at_once > max(1, (1 - TEST_SHARE) * len(log)):
         raise DataError(
-            f"--protocol time: the times do not tell early from late: {at_once:,} of {len(log):,} "
+            f"`protocol` time: the times do not tell early from late: {at_once:,} of {len(log):,} "
             "interactions have the same one; use random or strong"
         )
     held_out = log.times >= cut

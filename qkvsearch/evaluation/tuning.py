@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from qkvsearch.collaborative.als import ImplicitALS
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.evaluation.bootstrap import interval, resampled_means
-from qkvsearch.evaluation.held_out import HeldOutUsers, Tastes, scale_of
+from qkvsearch.evaluation.held_out import HeldOutUsers, Preferences, scale_of
 from qkvsearch.evaluation.metrics import ndcg
 from qkvsearch.evaluation.splits import split
 from qkvsearch.progress import Progress
@@ -52,7 +53,7 @@ class Trial:
 @dataclass(frozen=True)
 class Tuning:
     """What a search found. `settings`: parameters of `ImplicitALS`, none where the default ones
-    were best; `in_use`: those that it was to better. `validation` and `test`: the figure called
+    were best; `in_use`: those that it was to improve on. `validation` and `test`: the figure called
     `metric` by "default", "in_use" where that is something else, and "tuned", what was best.
     `difference` on the test part, tuned − in use, and its 95% `interval`. `out_of_time`: whether
     some settings were not tried, or not to the end, for lack of it.
@@ -76,6 +77,13 @@ class Tuning:
         by.
         """
         return self.settings != self.in_use and self.interval[1] >= 0
+
+    @property
+    def notes(self) -> list[str]:
+        """What a person should know of it beside the figures."""
+        if not self.out_of_time:
+            return []
+        return ["The time was up before all settings were tried: `minutes` gives it more."]
 
     def to_dict(self) -> dict[str, Any]:
         """One object, ready for JSON; without seconds, which are never the same twice."""
@@ -102,7 +110,7 @@ def tune(
     keys: np.ndarray | None = None,
     in_use: Settings | None = None,
     random_state: int = 0,
-    told: Callable[[list[Trial]], None] | None = None,
+    callback: Callable[[list[Trial]], None] | None = None,
     progress: Progress | None = None,
 ) -> Tuning:
     """Search by random settings and successive halving, on a validation part of the training part.
@@ -116,18 +124,19 @@ def tune(
     Jamieson and Talwalkar 2016, "Non-stochastic best arm identification and hyperparameter
     optimization"; Bergstra and Bengio 2012, "Random search for hyper-parameter optimization".
 
-    minutes: when to be done; each round has an equal part of it, and what it does not come to is
-    out. Without a limit the same `random_state` gives the same result. keys: text vectors of the
-    items, as in `evaluate_recommend`. `told` is given all trials after each. Raises `QkvError`
-    where the log cannot be split twice.
+    minutes: when to be done; each round has an equal part of it, and what there is no time for is
+    left out. Without a limit the same `random_state` gives the same result. keys: text vectors of
+    the items, as in `evaluate_recommend`. `callback` is given all trials after each. Raises
+    `QkvError` where the log cannot be split twice.
     """
     deadline = math.inf if minutes is None else time.monotonic() + 60 * minutes
-    validation, test = _panels(log, protocol, random_state)
+    validation, test = _held_out(log, protocol, random_state)
     judge = _Judge(k, keys, random_state)
-    search = _Search(validation, judge, deadline, told or (lambda trials: None), in_use or {})
-    best = search.best(trials)
+    progress = progress or (lambda stage, done, total: None)
+    search = _Search(validation, judge, deadline, trials, in_use or {}, callback, progress)
+    best = search.best()
     finalists = search.finalists | {"tuned": best}
-    figures = judge.of_each(finalists, test, progress or (lambda stage, done, total: None))
+    figures = judge.of_each(finalists, test, progress)
     gain = figures["tuned"] - figures.get("in_use", figures["default"])
     return Tuning(
         protocol=protocol,
@@ -143,7 +152,7 @@ def tune(
     )
 
 
-def _panels(
+def _held_out(
     log: Interactions, protocol: str, random_state: int
 ) -> tuple[HeldOutUsers, HeldOutUsers]:
     """By the validation part, of a log without the test part; and by the test part."""
@@ -187,29 +196,33 @@ class _Judge:
 
     def fitted(
         self,
-        panel: HeldOutUsers,
+        held_out: HeldOutUsers,
         settings: Settings,
         callback: Callable[[int, int], None] | None = None,
-    ) -> Tastes:
-        tastes = Tastes(self.keys, **settings, random_state=self.random_state, callback=callback)
-        return tastes.fit(panel.train)
+    ) -> Preferences:
+        preferences = Preferences(
+            self.keys, **settings, random_state=self.random_state, callback=callback
+        )
+        return preferences.fit(held_out.train)
 
-    def of_users(self, tastes: Tastes, panel: HeldOutUsers) -> np.ndarray:
+    def of_users(self, preferences: Preferences, held_out: HeldOutUsers) -> np.ndarray:
         """The figure of each user (n,)."""
-        rankings = panel.rankings(tastes, self.k)
-        pairs = zip(rankings, panel.relevant, strict=True)
+        rankings = held_out.rankings(preferences, self.k)
+        pairs = zip(rankings, held_out.relevant, strict=True)
         return np.array([ndcg(ranked, relevant, self.k) for ranked, relevant in pairs])
 
     def of_each(
-        self, finalists: dict[str, Trial], panel: HeldOutUsers, report: Progress
+        self, finalists: dict[str, Trial], held_out: HeldOutUsers, progress: Progress
     ) -> dict[str, np.ndarray]:
-        """The figures of each finalist by user; who is there twice learns once."""
+        """The figures of each finalist by user; one that is there twice learns once."""
         figures: dict[int, np.ndarray] = {}
         for n, trial in enumerate(finalists.values()):
-            report("judging by the test part", n, len(finalists))
+            progress("judging by the test part", n, len(finalists))
             if trial.number not in figures:
-                figures[trial.number] = self.of_users(self.fitted(panel, trial.settings), panel)
-        report("judging by the test part", len(finalists), len(finalists))
+                figures[trial.number] = self.of_users(
+                    self.fitted(held_out, trial.settings), held_out
+                )
+        progress("judging by the test part", len(finalists), len(finalists))
         return {who: figures[trial.number] for who, trial in finalists.items()}
 
 
@@ -218,18 +231,23 @@ class _OutOfTimeError(Exception):
 
 
 class _Search:
-    """Trials on one panel, until a deadline."""
+    """Trials judged by the same users, until a deadline."""
 
     def __init__(
         self,
-        panel: HeldOutUsers,
+        held_out: HeldOutUsers,
         judge: _Judge,
         deadline: float,
-        told: Callable[[list[Trial]], None],
+        n_trials: int,
         in_use: Settings,
+        callback: Callable[[list[Trial]], None] | None,
+        progress: Progress,
     ) -> None:
-        self.panel, self.judge = panel, judge
-        self.deadline, self.told = deadline, told
+        self.held_out, self.judge = held_out, judge
+        self.deadline, self.n_trials = deadline, n_trials
+        self.callback, self.progress = callback, progress
+        rounds = accumulate(SHARES[1:], lambda left, _: math.ceil(KEPT * left), initial=n_trials)
+        self.n_planned = int(sum(rounds)) + 1 + bool(in_use)
         self.trials: list[Trial] = []
         self.out_of_time = False
         self.closing = 0.0
@@ -239,29 +257,29 @@ class _Search:
         if in_use:
             self.finalists["in_use"] = self._run(IN_USE, in_use, 1.0)
 
-    def best(self, n_trials: int) -> Trial:
-        """The best of those that learnt to the end; of equal ones what is in use, then the default,
-        then the first.
+    def best(self) -> Trial:
+        """The best of those that learned to the end; of equal ones what is in use, then the
+        default, then the first.
         """
         try:
-            self._halve(self._draw(n_trials))
+            self._halve(self._draw())
         except _OutOfTimeError:
             self.out_of_time = True
         finished = [trial for trial in self.trials if trial.share == SHARES[-1]]
         return max(finished, key=lambda trial: (trial.figure, -trial.number))
 
-    def _draw(self, n_trials: int) -> dict[int, Settings]:
+    def _draw(self) -> dict[int, Settings]:
         """Settings by number."""
         rng = np.random.default_rng(self.judge.random_state)
-        met = self.panel.train
-        n_users, n_items = (np.count_nonzero(met.getnnz(axis=axis)) for axis in (1, 0))
+        known = self.held_out.train
+        n_users, n_items = (np.count_nonzero(known.getnnz(axis=axis)) for axis in (1, 0))
         return {
-            number: draw(rng, self.drawn_around, met.nnz / n_users, int(n_items))
-            for number in range(1, n_trials + 1)
+            number: draw(rng, self.drawn_around, known.nnz / n_users, int(n_items))
+            for number in range(1, self.n_trials + 1)
         }
 
     def _halve(self, settings: dict[int, Settings]) -> None:
-        """Every round has an equal part of the time; what it does not come to is out."""
+        """Every round has an equal part of the time; what there is no time for is left out."""
         for rounds_left, share in zip(range(len(SHARES), 0, -1), SHARES, strict=True):
             ends = time.monotonic() + (self._left() - self.closing) / rounds_left
             of_round: list[Trial] = []
@@ -287,11 +305,11 @@ class _Search:
                 raise _OutOfTimeError
 
         check(0, iterations)
-        tastes = self.judge.fitted(self.panel, settings | {"max_iter": iterations}, check)
+        preferences = self.judge.fitted(self.held_out, settings | {"max_iter": iterations}, check)
         if number == DEFAULT:
-            fitted = tastes.model
+            fitted = preferences.model
             self.drawn_around |= {"alpha0": fitted.alpha0_, "reg": fitted.reg_}
-        figure = float(self.judge.of_users(tastes, self.panel).mean())
+        figure = float(self.judge.of_users(preferences, self.held_out).mean())
         trial = Trial(number, settings, share, figure, time.monotonic() - began)
         self.trials.append(trial)
         if share == SHARES[-1]:
@@ -299,7 +317,9 @@ class _Search:
             slowest = max(t.seconds for t in self.trials if t.share == share)
             always = sum(t.seconds for t in self.trials if t.number <= DEFAULT)
             self.closing = GROWTH * (always + 2 * slowest)
-        self.told(self.trials)
+        self.progress("trying settings", len(self.trials), self.n_planned)
+        if self.callback is not None:
+            self.callback(self.trials)
         return trial
 
     def _left(self) -> float:

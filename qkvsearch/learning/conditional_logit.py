@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from qkvsearch.retrieval.heads import mean_and_deviation
+from qkvsearch.retrieval.fusion import mean_and_deviation
 
 # (heads, queries, items) standardised scores.
 Scores = np.ndarray

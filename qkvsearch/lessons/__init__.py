@@ -1,6 +1,8 @@
 """The course: ten lessons that slow the engine down to a step at a time.
 
-A lesson is a module with `TITLE`, `GOAL` and `MINUTES`, and `lesson(given)`, which computes it.
+A lesson is a folder in `course`: its module has `TITLE`, `GOAL` and `MINUTES`, `TAKES` where it can
+use something of the reader's own (names of fields of `Given`), and `lesson(given)`, which computes
+its steps and its quizzes. To add one: a folder, and its name in `LESSONS`.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from types import ModuleType
 
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.lessons.messages import LANGUAGES, language, say
+from qkvsearch.lessons.own_numbers import refuse
 from qkvsearch.lessons.parts import Given, Lesson
 
 __all__ = ["LANGUAGES", "LESSONS", "Given", "Outline", "language", "lesson", "outline"]
@@ -49,16 +52,21 @@ def lesson(name: str, given: Given | None = None) -> Lesson:
     >>> lesson("masks").showing(54).title
     'Padding'
     """
-    found: Lesson = _module(name).lesson(given or Given())
-    return found
+    module, given = _module(name), given or Given()
+    refuse(given, name, *getattr(module, "TAKES", ()))
+    steps, quizzes = module.lesson(given)
+    about = _outline(name, module)
+    return Lesson(name, about.number, about.title, about.goal, about.minutes, steps, quizzes)
 
 
 def outline() -> Iterator[Outline]:
     """The course, lesson by lesson, without computing any."""
-    for number, name in enumerate(LESSONS, start=1):
-        module = _module(name)
-        title, goal = say(module.TITLE), say(module.GOAL)
-        yield Outline(name, number, title, goal, module.MINUTES)
+    return (_outline(name, _module(name)) for name in LESSONS)
+
+
+def _outline(name: str, module: ModuleType) -> Outline:
+    number = LESSONS.index(name) + 1
+    return Outline(name, number, say(module.TITLE), say(module.GOAL), module.MINUTES)
 
 
 def _module(name: str) -> ModuleType:

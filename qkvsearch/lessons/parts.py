@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from qkvsearch.attention.trace import TraceStep
+from qkvsearch.lessons.cells import Cell, codes
 from qkvsearch.lessons.messages import say
 
 if TYPE_CHECKING:
@@ -102,11 +103,7 @@ class Matrix:
 
     @classmethod
     def of(
-        cls,
-        step: TraceStep,
-        name: str,
-        symbols: bool = False,
-        visible: np.ndarray | None = None,
+        cls, step: TraceStep, name: str, symbols: bool = False, visible: np.ndarray | None = None
     ) -> Matrix:
         """A step of a trace; a weighted value's vectors stand beside one another.
 
@@ -144,16 +141,15 @@ class Curve:
 class Step:
     """One idea: a title, its parts in order, and which points of the course it shows.
 
-    found: what was computed, by name, for whoever asks for a single number. code: the same in the
-    reader's own hands, lines of Python whose last one is an expression that equals `found[result]`.
+    found: what was computed, by name, for whoever asks for a single number. code: the lines of
+    Python that computed it, or None; their value is in `found`, too.
     """
 
     title: str
     parts: Sequence[Text | Formula | Matrix | Table | Curve | Workbench]
     points: tuple[int, ...] = ()
     found: dict[str, Any] = field(default_factory=dict)
-    code: str = ""
-    result: str = ""
+    code: Cell | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +166,11 @@ class Lesson:
     minutes: int
     steps: Sequence[Step]
     quizzes: Sequence[Quiz]
+
+    @property
+    def coded(self) -> list[tuple[Step, str]]:
+        """Each step with its code, which runs after that of the steps before; "" for none."""
+        return list(zip(self.steps, codes(step.code for step in self.steps), strict=True))
 
     def showing(self, point: int) -> Step:
         """The first step that shows this point. Raises KeyError where none does."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-
-# Cormack, Clarke and Büttcher 2009, section 3: chosen on pilot runs, and the results hardly move.
-RANK_CONSTANT = 60
 
 
 class Part(NamedTuple):
@@ -40,88 +37,3 @@ class Head:
     def by_name(self, position: int) -> dict[str, float]:
         """What each fused head adds to one score."""
         return {head.name: float(head.scores[position]) for head in self.addends or [self]}
-
-
-def fuse(heads: Sequence[Head], weights: Sequence[float]) -> Head:
-    """One head from several: the weighted sum of their scores in standard deviations from the mean.
-
-    Heads measure in units of their own (BM25 is open-ended, a cosine is not), so each is
-    standardised over all items before the sum (Lee 1997, "Analyses of multiple evidence
-    combination", on score normalisation). Weights are scaled to sum to 1 over the heads present.
-    In the parts the mean appears as a constant of its own, with neither query nor key.
-    """
-    return _fused(heads, weights, _standardise)
-
-
-def fuse_ranks(heads: Sequence[Head], weights: Sequence[float]) -> Head:
-    """One head from several by the ranks that they give: Σ weight / (60 + rank).
-
-    Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009, section 2), with weights that are
-    scaled to sum to 1. It heeds no head's certainty, only its order: an item that a head has
-    nothing to say about gets nothing from it. A head is one part of a score, under its rank.
-    """
-    return _fused(heads, weights, _by_rank)
-
-
-def fuse_known(scored: Mapping[str, Head | None], weights: Mapping[str, float]) -> Head | None:
-    """The heads that know anything of the query, as one; None where none does."""
-    present = {name: head for name, head in scored.items() if head is not None}
-    if not present:
-        return None
-    return fuse(list(present.values()), [weights[name] for name in present])
-
-
-def mean_and_deviation(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Of scores (..., n_items), (..., 1) each and float64; a deviation of 0 where scores differ by
-    rounding errors alone, and so tell no item from another.
-    """
-    mean = scores.mean(axis=-1, dtype=np.float64, keepdims=True)
-    deviation = scores.std(axis=-1, dtype=np.float64, keepdims=True)
-    largest = np.abs(scores).max(axis=-1, initial=0, keepdims=True)
-    return mean, np.where(deviation > 1e-6 * largest, deviation, 0)
-
-
-def _fused(
-    heads: Sequence[Head], weights: Sequence[float], scale: Callable[[Head, float], Head]
-) -> Head:
-    """The sum of the heads, each scaled with its share of the weights."""
-    shares = np.asarray(weights, dtype=np.float64) / np.sum(weights)
-    scaled = [scale(head, share) for head, share in zip(heads, shares, strict=True)]
-    answering = [head.answers for head in heads if head.answers is not None]
-    return Head(
-        name="+".join(head.name for head in heads),
-        scores=np.asarray(sum(head.scores for head in scaled), dtype=np.float32),
-        parts=lambda position: [part for head in scaled for part in head.parts(position)],
-        answers=np.any(answering, axis=0) if len(answering) == len(heads) else None,
-        addends=scaled,
-    )
-
-
-def _by_rank(head: Head, share: float) -> Head:
-    """`share` / (60 + rank) for each item that the head answers, 0 for the others."""
-    order = np.argsort(-head.scores, kind="stable")  # ties by row, which is by id
-    if head.answers is not None:
-        order = order[head.answers[order]]
-    ranks = np.zeros(len(head.scores), dtype=np.int64)
-    ranks[order] = np.arange(1, len(order) + 1)
-    scores = np.where(ranks > 0, share / (RANK_CONSTANT + ranks), 0).astype(np.float32)
-
-    def parts(position: int) -> list[Part]:
-        place = f"rank {ranks[position]:,}"
-        return [Part(head.name, place, place, float(scores[position]))] if ranks[position] else []
-
-    return replace(head, scores=scores, parts=parts)
-
-
-def _standardise(head: Head, share: float) -> Head:
-    """`share` · (scores − mean) / standard deviation, and its parts."""
-    wide = head.scores.astype(np.float64)
-    mean, deviation = (float(found[0]) for found in mean_and_deviation(wide))
-    factor = share / deviation if deviation else 0.0
-
-    def parts(position: int) -> list[Part]:
-        scaled = [part._replace(value=part.value * factor) for part in head.parts(position)]
-        return [*scaled, Part(head.name, None, None, -mean * factor)]
-
-    scores = ((wide - mean) * factor).astype(np.float32)
-    return replace(head, scores=scores, parts=parts)

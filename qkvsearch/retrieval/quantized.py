@@ -8,10 +8,9 @@ from typing import Self
 
 import numpy as np
 
+from qkvsearch.labelled import LEVELS
 from qkvsearch.retrieval.topk import MOST_KEYS, Score, search_blocks, top_k
 
-# The largest code of an int8 component.
-LEVELS = 127
 # Up to so many queries a pass over the codes each beats turning them into float32 for BLAS.
 FEW = 2
 # Codes become float32 so many at a time, half a megabyte of 128 dimensions.

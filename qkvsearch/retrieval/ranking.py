@@ -11,6 +11,7 @@ import numpy as np
 from qkvsearch.attention import hide, softmax
 from qkvsearch.data.ids import Id
 from qkvsearch.retrieval.heads import Head, Part
+from qkvsearch.retrieval.notebook import as_html, as_text
 from qkvsearch.retrieval.topk import top_k
 
 if TYPE_CHECKING:
@@ -61,6 +62,12 @@ class Ranking(Sequence[Hit]):
 
     def __getitem__(self, index: Any) -> Any:
         return self.hits[index]
+
+    def __repr__(self) -> str:
+        return as_text(self)
+
+    def _repr_html_(self) -> str:
+        return as_html(self)
 
     def explain(self, index: int) -> list[Part]:
         """The parts of one hit's score, the largest first; they add up to it."""

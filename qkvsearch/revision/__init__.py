@@ -13,8 +13,9 @@ from qkvsearch.data.columns import Columns
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import QkvError
 from qkvsearch.progress import Progress
-from qkvsearch.revision.items import Change, with_items, without_items
-from qkvsearch.revision.models import revised_contents
+from qkvsearch.revision.contents import revised_contents
+from qkvsearch.revision.items import with_items, without_items
+from qkvsearch.stored import Change
 from qkvsearch.workspace import Snapshot, Workspace
 
 if TYPE_CHECKING:
@@ -44,9 +45,9 @@ def add_items(
     """Add the items of a file or frame to the workspace at `path`, and publish.
 
     An item whose id is already there is replaced; its interactions stay. Search finds the new
-    items at once. Nobody has met them yet: where the build learned how text tells of taste,
-    `recommend` places them by their text, marked `cold`. Raises `QkvError`, and `DataError` where
-    the file lacks a column that search reads.
+    items at once. Nobody has interacted with them yet: where the build learned how text tells of
+    preferences, `recommend` places them by their text, marked `cold`. Raises `QkvError`, and
+    `DataError` where the file lacks a column that search reads.
     """
     return _revise(path, lambda build: with_items(build, source, columns or Columns()), progress)
 
@@ -60,7 +61,7 @@ def remove_items(
 ) -> Revision:
     """Remove items from the workspace at `path`, with their interactions, and publish.
 
-    `items`: ids, or titles that one item has; or `where`, a condition over the catalogue's columns.
+    `items`: ids, or titles that one item has; or `where`, a condition over the catalog's columns.
     Nothing is removed where one of them is unknown (`UnknownIdError`). Raises `QkvError` where no
     item would be left.
     """
@@ -91,7 +92,7 @@ def _revise(
 def _derive(
     workspace: Workspace, build: Snapshot, change: Change, progress: Progress | None
 ) -> Revision:
-    report = progress or (lambda stage, done, total: None)
+    progress = progress or (lambda stage, done, total: None)
     n_former, n_items = build.facts["n_items"], len(change.catalog)
     added = int((change.origin < 0).sum())
     counts = {
@@ -101,18 +102,18 @@ def _derive(
         "interactions_removed": 0,
     }
     if any(counts.values()):
-        contents = revised_contents(build, change, report)
+        contents = revised_contents(change, progress)
         before = build.facts.get("n_interactions", 0)
         counts["interactions_removed"] = before - contents.facts.get("n_interactions", 0)
         contents.facts |= _history(build.facts, counts)
-        report("saving", 0, 1)
+        progress("saving", 0, 1)
         workspace.publish(contents)
-        report("saving", 1, 1)
+        progress("saving", 1, 1)
     return Revision(**counts, n_items=n_items, notes=change.notes)
 
 
 def _history(facts: Any, counts: dict[str, int]) -> dict[str, Any]:
-    """The sum of all revisions since the build, and a line about it below those of the build."""
+    """The sum of all updates since the build, and a line about it below those of the build."""
     former = facts.get("revised", {})
     total = {name: former.get(name, 0) + count for name, count in counts.items()}
     line = (

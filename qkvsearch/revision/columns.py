@@ -1,4 +1,4 @@
-"""The rows of a file in the columns of a catalogue that is already there."""
+"""The rows of a file in the columns of a catalog that is already there."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def rows_as_here(
     report.require_rows()
     frame = _with_search_columns(frame, columns.text, searched, report.file)
     names = list(frame.columns)
-    told = None if columns.text and "title" in searched else columns.title
+    named = None if columns.text and "title" in searched else columns.title
     id_column = require_column("id", columns.id, names, report.file)
-    title = find_column("title", told, names, report.file) or id_column
+    title = find_column("title", named, names, report.file) or id_column
     read = catalog_from_frame(frame, Columns(id=id_column, title=title), report)
     rows = frame.rename(columns=_own_names(names, id_column, title) | {id_column: "id"})
     rows = rows.assign(id=id_texts(rows["id"]))
@@ -48,18 +48,18 @@ def rows_as_here(
 
 
 def _with_search_columns(
-    frame: pd.DataFrame, told: Sequence[str] | None, searched: Sequence[str], file: str
+    frame: pd.DataFrame, named: Sequence[str] | None, searched: Sequence[str], file: str
 ) -> pd.DataFrame:
     """With the names of the columns that search reads, where the file has others for them."""
-    if told is None:
+    if named is None:
         return frame
-    if len(told) != len(searched):
+    if len(named) != len(searched):
         raise DataError(
             f"{file}: search reads {len(searched)} columns here ({', '.join(searched)}), and "
-            f"--text-columns names {len(told)}: name as many, in that order"
+            f"--text-columns names {len(named)}: name as many, in that order"
         )
     names = list(frame.columns)
-    found = [check_column(name, names, file, "--text-columns") for name in told]
+    found = [check_column(name, names, file, "--text-columns") for name in named]
     in_the_way = [name for name in names if name in searched and name not in found]
     renamed = dict(zip(found, searched, strict=True))
     return frame.drop(columns=in_the_way).rename(columns=renamed)
@@ -90,6 +90,6 @@ def _note_differences(rows: pd.DataFrame, former: pd.DataFrame, report: ReadRepo
     known = {*rows, "title", "year"}
     absent = [name for name in former if name not in known]
     if extra:
-        report.notes.append(f"left out, for the catalogue has no such column: {', '.join(extra)}")
+        report.notes.append(f"left out, for the catalog has no such column: {', '.join(extra)}")
     if absent:
         report.notes.append(f"left empty, for the file has no such column: {', '.join(absent)}")

@@ -1,9 +1,8 @@
-"""Who is in the catalogue from now on, and which row of the former build each one had."""
+"""Who is in the catalog from now on, and which row of the former build each one had."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,36 +16,22 @@ from qkvsearch.data.report import ReadReport
 from qkvsearch.data.tables import as_text
 from qkvsearch.errors import QkvError
 from qkvsearch.revision.columns import rows_as_here
+from qkvsearch.stored import BuildReader, Change
 from qkvsearch.workspace import Snapshot
 
 if TYPE_CHECKING:
     from qkvsearch.data.readers import Source
 
 
-@dataclass(frozen=True)
-class Change:
-    """The catalogue from now on. origin: int64 (n_items,), each item's row number in the former
-    build, −1 for one that was not there. unread: bool (n_items,), True where the former build did
-    not read the texts that the item has now. replaced: how many were there and were given anew.
-    """
-
-    catalog: Catalog
-    origin: np.ndarray
-    unread: np.ndarray
-    replaced: int = 0
-    notes: list[str] = field(default_factory=list)
-
-
 def with_items(build: Snapshot, source: Source, columns: Columns) -> Change:
-    """The catalogue with the items of a file or frame, each in the place of one with its id.
+    """The catalog with the items of a file or frame, each in the place of one with its id.
 
     Raises `DataError` for a file without an id column, or without those that search reads.
     """
     frame, report = load(source, "items")
     cells = _cells(build)
     former = as_text(cells)
-    searched = build.facts["text_columns"]
-    rows = rows_as_here(frame, columns, report, former, searched)
+    rows = rows_as_here(frame, columns, report, former, build.facts["text_columns"])
     stays = ~former["id"].isin(rows["id"])
     by_id = pd.Series(former.index, index=former["id"])
     origin = np.concatenate(
@@ -54,11 +39,11 @@ def with_items(build: Snapshot, source: Source, columns: Columns) -> Change:
     )
     everyone = pd.concat([former[stays], rows], ignore_index=True)
     replaced = len(former) - int(stays.sum())
-    return _change(cells, everyone, origin, searched, replaced, [str(report)])
+    return _change(build, cells, everyone, origin, replaced, [str(report)])
 
 
 def without_items(build: Snapshot, leaving: np.ndarray) -> Change:
-    """The catalogue without the items for which `leaving` (bool, n_items) is True. Raises
+    """The catalog without the items for which `leaving` (bool, n_items) is True. Raises
     `QkvError` where that is all of them.
     """
     if leaving.all():
@@ -68,34 +53,35 @@ def without_items(build: Snapshot, leaving: np.ndarray) -> Change:
         )
     cells = _cells(build)
     kept = np.flatnonzero(~leaving)
-    return _change(cells, as_text(cells).iloc[kept], kept, build.facts["text_columns"])
+    return _change(build, cells, as_text(cells).iloc[kept], kept)
 
 
 def _cells(build: Snapshot) -> pd.DataFrame:
-    """The former catalogue as it is stored."""
+    """The former catalog as it is stored."""
     return pd.DataFrame(build.tables.cells(), columns=build.tables.columns, dtype=object)
 
 
 def _change(
+    build: Snapshot,
     cells: pd.DataFrame,
     rows: pd.DataFrame,
     origin: np.ndarray,
-    searched: Sequence[str],
     replaced: int = 0,
     notes: Sequence[str] = (),
 ) -> Change:
-    """`rows` as the catalogue that a build would make of them: sorted by id, columns as numbers
+    """`rows` as the catalog that a build would make of them: sorted by id, columns as numbers
     where every cell is one, and ids as whole numbers where every one is.
     """
     rows = rows.assign(id=id_texts(rows["id"]))
-    everything = Columns(id="id", title="title", text=searched)
+    everything = Columns(id="id", title="title", text=build.facts["text_columns"])
     catalog = catalog_from_frame(rows, everything, ReadReport("items", read=len(rows)))
     ordered = np.empty(len(catalog), dtype=np.int64)
     ordered[catalog.ids.positions(rows["id"])] = origin
     integer = catalog.ids.integer
     if integer != are_integers(map(str, cells["id"])):
         notes = [*notes, f"All ids are {'whole numbers' if integer else 'text'} from now on."]
-    return Change(catalog, ordered, _unread(cells, catalog, ordered), replaced, list(notes))
+    unread = _unread(cells, catalog, ordered)
+    return Change(BuildReader(build), catalog, ordered, unread, replaced, list(notes))
 
 
 def _unread(cells: pd.DataFrame, catalog: Catalog, origin: np.ndarray) -> np.ndarray:
@@ -106,16 +92,3 @@ def _unread(cells: pd.DataFrame, catalog: Catalog, origin: np.ndarray) -> np.nda
         before = cells[name].map(lambda cell: "" if cell is None else str(cell)).to_numpy(object)
         unread[kept] |= before[origin[kept]] != np.array(texts, dtype=object)[kept]
     return unread
-
-
-def unmoved(origin: np.ndarray, n_former: int) -> bool:
-    """True where every row is where it was, and there is no other."""
-    return len(origin) == n_former and bool((origin == np.arange(n_former)).all())
-
-
-def places(origin: np.ndarray, n_former: int) -> np.ndarray:
-    """The new row number of each former row, −1 for one that left."""
-    place = np.full(n_former, -1, dtype=np.int64)
-    kept = np.flatnonzero(origin >= 0)
-    place[origin[kept]] = kept
-    return place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
@@ -11,6 +12,7 @@ import numpy as np
 
 from qkvsearch.attention.layers import Embedding, Encoder, LearnedPositions, load, state
 from qkvsearch.attention.layers.contributions import contributions
+from qkvsearch.attention.layers.packed import Chunk, encode_one, encode_packed
 
 # How much wider the feed-forward layers are than the embeddings.
 WIDENING = 4
@@ -20,7 +22,7 @@ WIDENING = 4
 class NextItemModel:
     """A history that attends to itself under the look-ahead mask; its last state is the query.
 
-    items: the keys, and what a history is read as, (n_items, d); zeros for one that nobody met.
+    items: the keys, and what a history is read as, (n_items, d); zeros for a cold item.
     positions: how many items came before, (n_positions, d). encoder: layers normed first, ReLU.
     Kang and McAuley 2018, "Self-attentive sequential recommendation", section III.
 
@@ -55,18 +57,17 @@ class NextItemModel:
 
     @cached_property
     def known(self) -> np.ndarray:
-        """bool (n_items,): the items that someone met in training; only they have a score."""
+        """bool (n_items,): not cold: someone had interacted with them; only they have a score."""
         return np.asarray(self.items.weight.any(axis=1))
 
     def states(self, history: np.ndarray) -> np.ndarray:
         """The state (m, d) after each item of a history (h,), row numbers from the oldest on.
 
-        Of the items that anyone met in training only the last n_positions count, so m may be less
-        than h. No state knows of later items.
+        Of the items that are not cold only the last n_positions count, so m may be less than h. No
+        state knows of later items.
         """
         read = self._read(history)
-        hidden: np.ndarray = self.encoder(self._inputs(read), is_causal=True)
-        return hidden
+        return encode_one(self.encoder, self._inputs(read), is_causal=True)
 
     def fold_in(self, history: np.ndarray) -> np.ndarray:
         """The embedding (d,) of someone with this history (h,): its last state, what comes next.
@@ -76,6 +77,22 @@ class NextItemModel:
         states = self.states(history)
         d: int = self.items.weight.shape[1]
         return states[-1] if len(states) else np.zeros(d, np.float32)
+
+    def fold_in_many(self, histories: Sequence[np.ndarray]) -> np.ndarray:
+        """`fold_in` of many histories together, (n, d)."""
+        read = [self._read(history) for history in histories]
+        embeddings = np.zeros((len(read), self.items.weight.shape[1]), np.float32)
+
+        def embed(chunk: Chunk) -> np.ndarray:
+            rows = np.concatenate([read[i] for i in chunk.members])
+            return self._inputs(rows, chunk.places)
+
+        def take(chunk: Chunk, x: np.ndarray) -> None:
+            embeddings[chunk.members] = [states[-1] for _, states in chunk.each(x)]
+
+        lengths = np.array([len(rows) for rows in read], dtype=np.int64)
+        encode_packed(self.encoder, lengths, embed, take, is_causal=True)
+        return embeddings
 
     def history_vectors(self, history: np.ndarray) -> np.ndarray:
         """What each item of a history (h,) adds to its embedding, then a constant: (h + 1, d).
@@ -109,9 +126,11 @@ class NextItemModel:
         rows = np.asarray(history, dtype=np.intp)
         return rows[self._counting(rows)]
 
-    def _inputs(self, rows: np.ndarray) -> np.ndarray:
-        """Embeddings at the size of a state, √d (Vaswani et al. 2017, section 3.4), and places."""
-        return self.positions(self.items(rows) * math.sqrt(self.items.weight.shape[1]))
+    def _inputs(self, rows: np.ndarray, places: np.ndarray | None = None) -> np.ndarray:
+        """Embeddings at the size of a state, √d (Vaswani et al. 2017, section 3.4), and that of
+        where each stands in its history, by default one after the other."""
+        items = self.items(rows) * math.sqrt(self.items.weight.shape[1])
+        return self.positions(items) if places is None else items + self.positions.weight[places]
 
     @property
     def n_heads(self) -> int:

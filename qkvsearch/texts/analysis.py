@@ -25,7 +25,7 @@ ACCENTS = re.compile("[\u0300-\u036f]")
 MAX_TERM = 32
 # The vowels and finals of Korean syllables that are written letter by letter.
 JAMO = re.compile("[\u1160-\u11ff]")
-# The words of texts up to so many characters are kept, of as many texts as take some 20 MB: texts
+# The words of texts up to this many characters are kept, of as many texts as take some 20 MB: texts
 # share their words. Character pairs are too many for that.
 SHORT = 200
 # Where in a text: (start, end).
@@ -66,18 +66,11 @@ class Analyzer:
     ['cafe', 'montreal', 'run', '注意', '意力']
     """
 
-    stop_words: frozenset[str] = STOP_WORDS
-    stem: bool = True
-
-    def __post_init__(self) -> None:
-        # Any set of words is taken; one that cannot change is what words are cached by.
-        object.__setattr__(self, "stop_words", frozenset(self.stop_words))
-
     def tokens(self, text: str) -> list[Token]:
         """All words in order. A lone CJK character is a word; a longer run is its pairs."""
         if len(text) > SHORT or HAS_CJK(text):
-            return self._read(text)
-        return list(_kept(text, self))
+            return _read(text)
+        return list(_kept(text))
 
     def query_tokens(self, text: str) -> list[Token]:
         """What a query is matched by: its words but the stop words, unless it has no others.
@@ -129,7 +122,7 @@ class Analyzer:
         folded, places = _fold_placed(text)
         for run in RUNS.finditer(folded):
             is_cjk = IS_CJK(run[0])
-            for i, token in enumerate(self._split(run[0])):
+            for i, token in enumerate(_split(run[0])):
                 first, last = run.start() + i, run.start() + i + len(token.text) - 1
                 if singles and is_cjk and last > first:
                     yield places[first], folded[first]
@@ -137,14 +130,16 @@ class Analyzer:
             if singles and is_cjk and len(run[0]) > 1:
                 yield places[run.end() - 1], folded[run.end() - 1]
 
-    def _read(self, text: str) -> list[Token]:
-        return [token for run in RUNS.findall(fold(text)) for token in self._split(run)]
 
-    def _split(self, run: str) -> list[Token]:
-        if not IS_CJK(run):
-            return [_word(run, self)]
-        pairs = [run[i : i + 2] for i in range(len(run) - 1)] or [run]
-        return [Token(pair, pair) for pair in pairs]
+def _read(text: str) -> list[Token]:
+    return [token for run in RUNS.findall(fold(text)) for token in _split(run)]
+
+
+def _split(run: str) -> list[Token]:
+    if not IS_CJK(run):
+        return [_word(run)]
+    pairs = [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+    return [Token(pair, pair) for pair in pairs]
 
 
 def _merged(spans: list[Span]) -> list[Span]:
@@ -198,15 +193,14 @@ def _fold_piece(piece: str) -> str:
 
 # A build reads each text many times; of more texts than are kept, each is read anew.
 @lru_cache(maxsize=1 << 15)
-def _kept(text: str, analyzer: Analyzer) -> tuple[Token, ...]:
-    return tuple(analyzer._read(text))
+def _kept(text: str) -> tuple[Token, ...]:
+    return tuple(_read(text))
 
 
 # Texts repeat their words.
 @lru_cache(maxsize=1 << 17)
-def _word(run: str, analyzer: Analyzer) -> Token:
-    term = stem(run) if analyzer.stem else run
-    return Token(run, term[:MAX_TERM], run in analyzer.stop_words)
+def _word(run: str) -> Token:
+    return Token(run, stem(run)[:MAX_TERM], run in STOP_WORDS)
 
 
 def stem(word: str) -> str:

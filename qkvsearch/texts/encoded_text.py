@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.texts.analysis import fold
-from qkvsearch.texts.pretrained.subwords import join_pieces, sum_rows, whole
+from qkvsearch.texts.pretrained.subwords import sum_rows
 from qkvsearch.texts.self_attention import AttentionMap, self_attend
-from qkvsearch.texts.token_encoder import PADDING
 
-# Weights of so many words are a quarter of a million numbers, more than anyone reads.
+# The weights of 512 words are a quarter of a million numbers, more than anyone reads.
 MAX_ATTENDED = 512
 
 
@@ -26,7 +23,7 @@ class EncodedText:
 
     tokens (n), words (m); owners int64 (n,), ascending, the word of each token. hidden
     (n_layers + 1, n, d), before any layer and after each. weights (n_layers, n_heads, n, n), row =
-    the token that looks; mask bool (n, n), True = may attend. `encoder` is its kind. Without
+    the token that attends; mask bool (n, n), True = may attend. `encoder` is its kind. Without
     `has_layers` the one layer and head are the attention without parameters.
     """
 
@@ -103,33 +100,19 @@ class EncodedText:
                 raise QkvError(f"no {name} {given}: there are {name}s 0 to {n - 1}")
 
 
-def attend(
-    encoder: Any, text: str, mask: str = "none", layer: int | None = None, head: int | None = None
-) -> AttentionMap:
-    """A text's attention as one map: a transformer's layer (by default the last) and head (by
-    default the mean over all), else the attention of its word vectors without parameters.
+def without_layers(
+    tokens: LabelledVectors, mask: str, left_out: Sequence[str], encoder: str
+) -> EncodedText:
+    """What attention without parameters makes of word vectors. Raises `QkvError` for an unknown
+    mask, and for too many words.
 
-    mask: "none", "padding", "causal". Raises `QkvError` for another, for a layer or head that the
-    encoder does not have, for a text of more than `MAX_ATTENDED` words.
-    """
-    return read(encoder, text, mask).map(layer, head)
-
-
-def read(encoder: Any, text: str, mask: str = "none") -> EncodedText:
-    """Let an encoder read a text. Raises `QkvError` as `attend` does.
-
-    >>> from qkvsearch.texts.token_encoder import TokenEncoder
-    >>> from qkvsearch.texts.vocabulary import Vocabulary
-    >>> encoder = TokenEncoder(Vocabulary.of(["cat", "dog"]), np.eye(2), np.ones(2))
-    >>> read(encoder, "a dog, a cat").map().weights.round(3)
+    >>> text = LabelledVectors(["dog", "cat"], np.eye(2))
+    >>> without_layers(text, "none", [], "corpus").map().weights.round(3)
     array([[0.881, 0.119],
            [0.119, 0.881]])
     """
-    if hasattr(encoder, "layers"):
-        return _read_layers(encoder, text, mask)
-    tokens: LabelledVectors = encoder.sequence(text)
-    _limit(len(tokens))
-    found = self_attend(tokens, mask, left_out=encoder.unknown(text))
+    check_length(len(tokens))
+    found = self_attend(tokens, mask, left_out)
     return EncodedText(
         tokens=found.tokens,
         words=found.tokens,
@@ -138,52 +121,12 @@ def read(encoder: Any, text: str, mask: str = "none") -> EncodedText:
         weights=found.weights[None, None],
         mask=found.mask,
         left_out=found.left_out,
-        encoder="static" if hasattr(encoder, "tokenizer") else "corpus",
+        encoder=encoder,
         has_layers=False,
     )
 
 
-def _read_layers(encoder: Any, text: str, mask: str) -> EncodedText:
-    found = encoder.layers(text, mask=mask)
-    _limit(len(found.tokens))
-    # As the encoder reads it: what the spans are of.
-    text = whole(re.sub(PADDING, "[PAD]", text, flags=re.IGNORECASE))
-    words, owners = [], np.zeros(0, dtype=np.int64)
-    if found.tokens:
-        # A token that stands nowhere in the text, and padding, are words of their own.
-        alone = [
-            start == end or token == PADDING
-            for token, (start, end) in zip(found.tokens, found.spans, strict=True)
-        ]
-        placed = [span for span, is_alone in zip(found.spans, alone, strict=True) if not is_alone]
-        labels, homes = join_pieces(text, placed)
-        keys = np.empty(len(alone), dtype=np.int64)
-        keys[~np.array(alone)] = homes
-        keys[alone] = -1 - np.flatnonzero(alone)
-        is_first = np.diff(keys, prepend=len(alone)) != 0
-        firsts, owners = np.flatnonzero(is_first), np.cumsum(is_first) - 1
-        words = [labels[keys[i]] if keys[i] >= 0 else found.tokens[i] for i in firsts]
-    return EncodedText(
-        found.tokens, words, owners, found.hidden, found.weights, found.mask,
-        encoder.unknown(text), "a transformer", has_layers=True,
-    )  # fmt: skip
-
-
-def pretrained(name: str) -> Any:
-    """The encoder "minilm" or "static", or a transformer's folder. Raises `QkvError` where that is
-    not installed, or nothing of the kind.
-    """
-    from qkvsearch.texts.encoders import transformer
-    from qkvsearch.texts.pretrained.static import StaticEncoder
-
-    if name == "static":
-        return StaticEncoder.from_package()
-    if name != "minilm" and not Path(name).is_dir():
-        near = suggest(name, ["minilm", "static"])
-        raise QkvError(f"no encoder {name!r}{near} (minilm, static, or a model's folder)")
-    return transformer(name)
-
-
-def _limit(n: int) -> None:
+def check_length(n: int) -> None:
+    """Raises `QkvError` for more words than are shown."""
     if n > MAX_ATTENDED:
         raise QkvError(f"{n:,} words are too many to show; {MAX_ATTENDED} at most")

@@ -1,42 +1,82 @@
-"""The text encoders that a build can have, by name, and how each is made."""
+"""The text encoders that a build can have, by name: how each is made, and how much it counts.
+
+To add one: write a `TextEncoder` in `learned` or `pretrained`, name it in `DENSE_HEADS`, and give
+it its weights in `CHOICES`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from qkvsearch.errors import QkvError, suggest
-from qkvsearch.labelled import LabelledVectors
+from qkvsearch.texts.text_encoder import TextEncoder
+from qkvsearch.texts.token_encoder import TokenEncoder
+from qkvsearch.texts.vocabulary import Vocabulary
+
+Columns = Sequence[Sequence[str]]
 
 
-class TextEncoder(Protocol):
-    """Text to labelled vectors that add up to an embedding of length 1, or to nothing.
+def _learn_lsa(fields: Columns, epochs: int | None) -> tuple[TextEncoder, int | None]:
+    from qkvsearch.texts.learned.lsa import CorpusEncoder
 
-    is_pretrained: whether it was trained elsewhere, so that a build stores only what it learned
-    from the catalogue. limit: the most tokens of a text that it reads, None for no limit.
+    return CorpusEncoder().fit(_whole(fields)).encoder_, None
+
+
+def _learn_contrastive(fields: Columns, epochs: int | None) -> tuple[TextEncoder, int | None]:
+    from qkvsearch.texts.learned.contrastive import ContrastiveEncoder
+
+    settings: dict[str, Any] = {} if epochs is None else {"epochs": epochs, "held_out": 0}
+    model = ContrastiveEncoder(**settings).fit(fields)
+    return model.encoder_, model.n_epochs_
+
+
+def _load_static(choice: str) -> TextEncoder:
+    from qkvsearch.texts.pretrained.static import StaticEncoder
+
+    return StaticEncoder.from_package()
+
+
+def _load_transformer(choice: str) -> TextEncoder:
+    from qkvsearch.texts.pretrained.fetch import find
+    from qkvsearch.texts.pretrained.transformer import TransformerEncoder
+
+    folder = find(choice) if choice in CHOICES else Path(choice)
+    if folder is None:
+        raise QkvError(f"{choice} is not installed: run `qkvsearch model fetch {choice}`")
+    return TransformerEncoder.from_folder(folder)
+
+
+@dataclass(frozen=True)
+class DenseHead:
+    """How a dense head comes by its encoder: by one of the first two.
+
+    learn: from columns of texts, one text an item, and for how many epochs, None to find out which
+    are best -> the encoder, and the epochs, None where it has none. load: what is installed, of an
+    encoder choice; raises `QkvError`. is_weighted: whether the catalogue says how much each of its
+    tokens counts. second_pass: how much a standard deviation of late interaction between its tokens
+    counts beside a fused score, by `benchmarks/token_head.py`; 0 for none.
     """
 
-    @property
-    def is_pretrained(self) -> bool: ...
+    learn: Callable[[Columns, int | None], tuple[TextEncoder, int | None]] | None = None
+    load: Callable[[str], Any] | None = None
+    is_weighted: bool = False
+    second_pass: float = 0.0
 
-    @property
-    def limit(self) -> int | None: ...
 
-    def encode(self, text: str) -> LabelledVectors: ...
-
-    def encode_many(self, texts: Sequence[str]) -> np.ndarray: ...
-
-    def sequence(self, text: str) -> LabelledVectors: ...
-
-    def unknown(self, text: str) -> list[str]: ...
-
-    def learned_arrays(self) -> dict[str, np.ndarray]:
-        """What it learned from the catalogue, to be stored with a build; by name."""
-        ...
-
+DENSE_HEADS: Mapping[str, DenseHead] = {
+    "lsa": DenseHead(learn=_learn_lsa),
+    "contrastive": DenseHead(learn=_learn_contrastive),
+    "static": DenseHead(load=_load_static, is_weighted=True, second_pass=0.15),
+    "minilm": DenseHead(load=_load_transformer, second_pass=0.2),
+    "transformer": DenseHead(load=_load_transformer, second_pass=0.2),
+}
+LEARNED = tuple(name for name, head in DENSE_HEADS.items() if head.learn is not None)
+SECOND_PASS = {name: head.second_pass for name, head in DENSE_HEADS.items() if head.second_pass}
 
 # Of each choice: its dense heads with their weights beside the lexical head's, which is first. The
 # last is the one that gave its name. Chosen on TED's dev queries and on queries made of catalogues.
@@ -45,7 +85,6 @@ CHOICES: Mapping[str, Mapping[str, float]] = {
     "static": {"lexical": 0.15, "lsa": 0.05, "contrastive": 0.3, "static": 0.5},
     "minilm": {"lexical": 0.1, "lsa": 0.05, "contrastive": 0.1, "static": 0.2, "minilm": 0.55},
 }
-LEARNED = ("lsa", "contrastive")
 
 
 def prior_weights(choice: str) -> dict[str, float]:
@@ -72,55 +111,60 @@ def prior_weights(choice: str) -> dict[str, float]:
 
 
 def fitted_encoder(
-    head: str,
-    fields: Sequence[Sequence[str]],
-    choice: str = "corpus",
-    pretrained: TextEncoder | None = None,
+    head: str, fields: Columns, choice: str = "corpus", pretrained: TextEncoder | None = None
 ) -> TextEncoder:
     """The encoder of a dense head: learned from these columns of texts, weighted by them, or the
     pretrained one that was chosen, which is read unless it is given.
     """
     if head in LEARNED:
         return learned_encoder(head, fields)[0]
-    texts = ["\n".join(columns) for columns in zip(*fields, strict=True)]
     encoder: Any = pretrained or pretrained_encoder(head, choice)
-    return encoder.weighted(np.sqrt(encoder.idf(texts))) if head == "static" else encoder
+    if not DENSE_HEADS[head].is_weighted:
+        return encoder
+    return encoder.weighted(np.sqrt(encoder.idf(_whole(fields))))
 
 
 def learned_encoder(
-    head: str, fields: Sequence[Sequence[str]], epochs: int | None = None
+    head: str, fields: Columns, epochs: int | None = None
 ) -> tuple[TextEncoder, int | None]:
     """The encoder of a head that is learned from the catalogue, and for how many epochs it was
     trained, None where it is not trained by epochs. `epochs`: as many, without measuring how many
     are best.
     """
-    if head == "lsa":
-        from qkvsearch.texts.learned.lsa import CorpusEncoder
+    learn = DENSE_HEADS[head].learn
+    assert learn is not None
+    return learn(fields, epochs)
 
-        texts = ["\n".join(columns) for columns in zip(*fields, strict=True)]
-        return CorpusEncoder().fit(texts).encoder_, None
-    from qkvsearch.texts.learned.contrastive import ContrastiveEncoder
 
-    settings: dict[str, Any] = {} if epochs is None else {"epochs": epochs, "held_out": 0}
-    model = ContrastiveEncoder(**settings).fit(fields)
-    return model.encoder_, model.n_epochs_  # type: ignore[return-value]
+def restored_encoder(head: str, choice: str, arrays: Mapping[str, np.ndarray]) -> TextEncoder:
+    """The encoder of a dense head from what a build stored of it, its `learned_arrays`; what was
+    not learned from the catalogue comes from where it is installed. Raises `QkvError`.
+    """
+    if head in LEARNED:
+        return TokenEncoder(Vocabulary(arrays["terms"]), arrays["vectors"], arrays["weights"])
+    encoder = pretrained_encoder(head, choice)
+    return encoder.weighted(arrays["weights"]) if DENSE_HEADS[head].is_weighted else encoder
 
 
 def pretrained_encoder(head: str, choice: str) -> Any:
     """What is installed for a dense head that is not learned from the catalogue: the static table,
     unweighted, or the transformer of the name `choice` or in that folder. Raises `QkvError`.
     """
-    from qkvsearch.texts.pretrained.static import StaticEncoder
+    load = DENSE_HEADS[head].load
+    assert load is not None
+    return load(choice)
 
-    return StaticEncoder.from_package() if head == "static" else transformer(choice)
+
+def pretrained(name: str) -> TextEncoder:
+    """The encoder "minilm" or "static", or a transformer's folder. Raises `QkvError` where that is
+    not installed, or nothing of the kind.
+    """
+    if name not in ("minilm", "static") and not Path(name).is_dir():
+        near = suggest(name, ["minilm", "static"])
+        raise QkvError(f"no encoder {name!r}{near} (minilm, static, or a model's folder)")
+    return pretrained_encoder(name if name in DENSE_HEADS else "transformer", name)
 
 
-def transformer(choice: str) -> TextEncoder:
-    """The pretrained transformer of that name, or in that folder. Raises `QkvError`."""
-    from qkvsearch.texts.pretrained.fetch import find
-    from qkvsearch.texts.pretrained.transformer import TransformerEncoder
-
-    folder = find(choice) if choice in CHOICES else Path(choice)
-    if folder is None:
-        raise QkvError(f"{choice} is not installed: run `qkvsearch model fetch {choice}`")
-    return TransformerEncoder.from_folder(folder)
+def _whole(fields: Columns) -> list[str]:
+    """All columns of each item as one text."""
+    return ["\n".join(columns) for columns in zip(*fields, strict=True)]

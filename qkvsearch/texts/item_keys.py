@@ -7,17 +7,13 @@ much as a description of three hundred, and the key remains a sum of words.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors
+from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.progress import Progress
-from qkvsearch.texts.pretrained.static import StaticEncoder
-from qkvsearch.texts.pretrained.transformer import TransformerEncoder
-
-if TYPE_CHECKING:
-    from qkvsearch.texts.encoders import TextEncoder
+from qkvsearch.texts.text_encoder import TextEncoder
 
 
 class EncodedItems(NamedTuple):
@@ -30,11 +26,11 @@ class EncodedItems(NamedTuple):
 
 
 def encode_items(
-    name: str, encoder: TextEncoder, fields: Sequence[Sequence[str]], report: Progress
+    name: str, encoder: TextEncoder, fields: Sequence[Sequence[str]], progress: Progress
 ) -> EncodedItems:
     """Items given as columns of texts, by the encoder of the dense head `name`.
 
-    Of a pretrained one `report` is called as ("encoding with NAME", texts done, texts in all).
+    Of a pretrained one `progress` is called as ("encoding with NAME", texts done, texts in all).
     """
     done, total = 0, sum(map(len, fields))
     cut = np.zeros(len(fields[0]), dtype=np.uint16)
@@ -42,30 +38,22 @@ def encode_items(
     def encode(texts: Sequence[str]) -> np.ndarray:
         nonlocal done
         start = done
-
-        def progress(_: str, n: int, __: int) -> None:
-            report(f"encoding with {name}", start + n, total)
-
         done += len(texts)
-        if isinstance(encoder, TransformerEncoder):
-            encoded = encoder.encode_batch(texts, progress)
-            cut[encoded.cut] += 1
-            return encoded.embeddings
-        if isinstance(encoder, StaticEncoder):
-            return encoder.encode_many(texts, progress)
-        return encoder.encode_many(texts)
+        found = encoder.encode_texts(
+            texts, lambda _, n, __: progress(f"encoding with {name}", start + n, total)
+        )
+        cut[found.cut] += 1
+        return found.embeddings
 
     keys = item_keys(encode, fields)
-    return EncodedItems(keys, cut if isinstance(encoder, TransformerEncoder) else None)
+    return EncodedItems(keys, None if encoder.limit is None else cut)
 
 
 def item_keys(encode_many: Callable[[Sequence[str]], np.ndarray], fields: Iterable[Any]) -> Any:
     """Keys (n_items, d) float32 of items given as columns of texts: each the sum of its columns'
     embeddings at length 1; zeros where no column has a known word."""
     total = sum(encode_many(column) for column in fields)
-    lengths = np.linalg.norm(total, axis=1, keepdims=True)
-    known = lengths > NEGLIGIBLE
-    return np.where(known, total / np.where(known, lengths, 1), 0).astype(np.float32)
+    return unit_rows(np.asarray(total), NEGLIGIBLE).astype(np.float32)
 
 
 def item_pieces(encoder: TextEncoder, fields: Sequence[str]) -> LabelledVectors:

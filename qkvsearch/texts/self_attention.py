@@ -1,4 +1,4 @@
-"""Self-attention over a text's tokens: each looks at the others and is re-mixed from them."""
+"""Self-attention over a text's tokens: each attends to the others and is mixed from them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import numpy as np
 from qkvsearch.attention import attention, look_ahead_mask
 from qkvsearch.errors import QkvError
 from qkvsearch.labelled import LabelledVectors
-from qkvsearch.texts.token_encoder import PADDING
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MASKS = ("none", "padding", "causal")
+# What stands for padding in a text.
+PADDING = "<PAD>"
 # Term vectors are compared by their angle alone, so that a frequent word does not win by its
 # length. Doubled, the cosine leaves an unrelated word 1/e² of a word's attention to itself: enough
 # to be seen in a short text.
@@ -25,10 +26,10 @@ COSINE_SCALE = 2.0
 
 @dataclass(frozen=True)
 class AttentionMap:
-    """tokens (n); weights (n, n), row = the token that looks, column = what it looks at; outputs
-    (n, d), the re-mixed vectors; mask bool (n, n), True = may attend; left_out, words of the text
-    that the encoder has no vector for. layer and head of a transformer, from 0: both None where the
-    attention is parameter-free, head None where it is the mean over the layer's heads.
+    """tokens (n); weights (n, n), row = the token that attends, column = what it attends to;
+    outputs (n, d), the mixed vectors; mask bool (n, n), True = may attend; left_out, words of the
+    text that the encoder has no vector for. layer and head of a transformer, from 0: both None
+    where the attention is parameter-free, head None where it is the mean over the layer's heads.
     """
 
     tokens: list[str]
@@ -70,25 +71,36 @@ def self_attend(
 ) -> AttentionMap:
     """softmax(2 · cos(X, X) + mask) · X: queries, keys and values are the tokens themselves.
 
-    `mask`: "none", "padding" (nobody looks at `<PAD>`), "causal" (nobody looks ahead). Raises
-    `QkvError` for another.
+    `mask`: "none", "padding" (nothing attends to `<PAD>`), "causal" (nothing attends to what comes
+    later). Raises `QkvError` for another.
 
     >>> text = LabelledVectors(["a", "b"], np.eye(2))
     >>> self_attend(text, "causal").weights.round(3)
     array([[1.   , 0.   ],
            [0.119, 0.881]])
     """
-    n = len(tokens)
-    if mask not in MASKS:
-        raise QkvError(f"no mask {mask!r}; there are {', '.join(MASKS)}")
-    keep = np.ones((n, n), dtype=bool)
-    if mask == "padding":
-        keep &= np.array([label != PADDING for label in tokens.labels], dtype=bool)
-    elif mask == "causal":
-        keep = look_ahead_mask(n)
+    keep = mask_of(tokens.labels, mask)
     vectors = tokens.vectors
     outputs, weights = attention(
         vectors, vectors, vectors,
         mask=keep, score="cosine", scale=COSINE_SCALE, return_weights=True,
     )  # fmt: skip
     return AttentionMap(list(tokens.labels), weights, outputs, keep, list(left_out))
+
+
+def mask_of(labels: Sequence[str], mask: str) -> np.ndarray:
+    """bool (n, n), True = may attend, of one of `MASKS` for these tokens. Raises `QkvError` for
+    another.
+
+    >>> mask_of(["a", "<PAD>"], "padding")
+    array([[ True, False],
+           [ True, False]])
+    """
+    if mask not in MASKS:
+        raise QkvError(f"no mask {mask!r}; there are {', '.join(MASKS)}")
+    if mask == "causal":
+        return look_ahead_mask(len(labels))
+    keep = np.ones((len(labels), len(labels)), dtype=bool)
+    if mask == "padding":
+        keep &= np.array([label != PADDING for label in labels], dtype=bool)
+    return keep

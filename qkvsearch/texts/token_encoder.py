@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors
-from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.progress import Progress
+from qkvsearch.texts.analysis import Analyzer, Token
+from qkvsearch.texts.encoded_text import EncodedText, without_layers
+from qkvsearch.texts.self_attention import PADDING
+from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts, at_most
 from qkvsearch.texts.vocabulary import Vocabulary
 
-PADDING = "<PAD>"
+ANALYZER = Analyzer()
 
 
 @dataclass(frozen=True)
 class TokenEncoder:
-    """The weighted sum of a text's term vectors, at length 1.
+    """The weighted sum of a text's term vectors, at length 1; a `TextEncoder`.
 
     vectors: float32 (n_terms, d). weights: float32 (n_terms,), the inverse document frequencies.
     A term that occurs n times counts 1 + ln n times (Manning, Raghavan and Schütze 2008, 6.4.1).
@@ -31,10 +35,15 @@ class TokenEncoder:
     vocabulary: Vocabulary
     vectors: np.ndarray
     weights: np.ndarray
-    analyzer: Analyzer = field(default_factory=Analyzer)
 
+    kind: ClassVar[str] = "corpus"
     is_pretrained: ClassVar[bool] = False
     limit: ClassVar[int | None] = None
+
+    @property
+    def table(self) -> np.ndarray:
+        """The vectors of the terms, wherever they stand."""
+        return self.vectors
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
         """terms, vectors and weights: all of it."""
@@ -43,8 +52,75 @@ class TokenEncoder:
 
     def encode(self, text: str) -> LabelledVectors:
         """One labelled vector for each known word, adding up to length 1; none for none."""
+        return self._parts(ANALYZER.meaningful_tokens(text))
+
+    def read(self, text: str) -> EncodedQuery:
+        """`encode`, and the vector of each known word in reading order, repeats included; without
+        terms that have a vector of zeros.
+        """
+        tokens = ANALYZER.meaningful_tokens(text)
+        rows = self._rows(tokens)
+        words = [token.text for token, row in zip(tokens, rows, strict=True) if row >= 0]
+        found = LabelledVectors(words, self.vectors[rows[rows >= 0]])
+        return EncodedQuery(self._parts(tokens), found)
+
+    def tokens_many(
+        self, texts: Sequence[str], longest: int, most: int, progress: Progress | None = None
+    ) -> list[np.ndarray] | None:
+        """As `TextEncoder` says: rows of `vectors`."""
+        rows = (self._rows(ANALYZER.meaningful_tokens(text)) for text in texts)
+        return at_most(most, (row[row >= 0][:longest].astype(np.int32) for row in rows))
+
+    def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """What `encode` makes of each text, added up: float32 (n, d), zeros for unknown words."""
+        counts = self.vocabulary.counts(map(ANALYZER.terms, texts))
+        counts.data = (1 + np.log(counts.data)) * self.weights[counts.indices]
+        embeddings = np.asarray(counts @ self.vectors, dtype=np.float32)
+        norms = np.linalg.norm(embeddings, axis=1, keepdims=True)
+        # As in `encode`: of terms outside the catalogue's main directions only rounding is left.
+        shares = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)))
+        return embeddings / np.where(norms > NEGLIGIBLE * shares, norms, np.float32(np.inf))
+
+    def encode_texts(self, texts: Sequence[str], progress: Progress | None = None) -> EncodedTexts:
+        """`encode_many`; no text is too long."""
+        return EncodedTexts(self.encode_many(texts, progress), np.zeros(0, np.int64))
+
+    def attend(self, text: str, mask: str = "none") -> EncodedText:
+        """As `TextEncoder` says: of `sequence`, by attention without parameters."""
+        return without_layers(self.sequence(text), mask, self.unknown(text), self.kind)
+
+    def sequence(self, text: str) -> LabelledVectors:
+        """One vector for each known word in reading order, repeats included, unweighted.
+
+        `<PAD>` in the text stands for itself, with a vector of zeros.
+        """
+        labels: list[str] = []
+        vectors = [np.zeros((0, self.vectors.shape[1]), dtype=self.vectors.dtype)]
+        for piece in re.split("(<PAD>)", text, flags=re.IGNORECASE):
+            if piece.upper() == PADDING:
+                labels.append(PADDING)
+                vectors.append(np.zeros_like(self.vectors[:1]))
+                continue
+            tokens = ANALYZER.meaningful_tokens(piece)
+            rows = self.vocabulary.rows(token.term for token in tokens)
+            labels += [token.text for token, row in zip(tokens, rows, strict=True) if row >= 0]
+            vectors.append(self.vectors[rows[rows >= 0]])
+        return LabelledVectors(labels, np.concatenate(vectors))
+
+    def unknown(self, text: str) -> list[str]:
+        """The words of a text that `sequence` leaves out: stop words, numbers, unknown terms."""
+        known = set(self.sequence(text).labels)
+        words = ANALYZER.tokens(re.sub(PADDING, " ", text, flags=re.IGNORECASE))
+        return [word for word in dict.fromkeys(token.text for token in words) if word not in known]
+
+    def _rows(self, tokens: Sequence[Token]) -> np.ndarray:
+        """The row of each token's term, int64; −1 for an unknown one and for a vector of zeros."""
+        rows = self.vocabulary.rows(token.term for token in tokens)
+        return np.where((rows >= 0) & self.vectors[rows].any(axis=1), rows, -1)
+
+    def _parts(self, tokens: Sequence[Token]) -> LabelledVectors:
         words: dict[str, tuple[str, int]] = {}
-        for token in self.analyzer.meaningful_tokens(text):
+        for token in tokens:
             label, count = words.get(token.term, (token.text, 0))
             words[token.term] = (label, count + 1)
         rows = self.vocabulary.rows(words)
@@ -61,48 +137,3 @@ class TokenEncoder:
         if length <= NEGLIGIBLE * np.linalg.norm(shares):
             return LabelledVectors([], vectors[:0])
         return LabelledVectors(labels, (vectors / length).astype(np.float32))
-
-    def encode_many(self, texts: Sequence[str]) -> np.ndarray:
-        """What `encode` makes of each text, added up: float32 (n, d), zeros for unknown words."""
-        counts = self.vocabulary.counts(map(self.analyzer.terms, texts))
-        counts.data = (1 + np.log(counts.data)) * self.weights[counts.indices]
-        embeddings = np.asarray(counts @ self.vectors, dtype=np.float32)
-        norms = np.linalg.norm(embeddings, axis=1, keepdims=True)
-        # As in `encode`: of terms outside the catalogue's main directions only rounding is left.
-        shares = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)))
-        whole = norms > NEGLIGIBLE * shares
-        return np.where(whole, embeddings / np.where(whole, norms, 1), 0)
-
-    def sequence(self, text: str) -> LabelledVectors:
-        """One vector for each known word in reading order, repeats included, unweighted.
-
-        `<PAD>` in the text stands for itself, with a vector of zeros.
-        """
-        labels: list[str] = []
-        vectors = [np.zeros((0, self.vectors.shape[1]), dtype=self.vectors.dtype)]
-        for piece in re.split("(<PAD>)", text, flags=re.IGNORECASE):
-            if piece.upper() == PADDING:
-                labels.append(PADDING)
-                vectors.append(np.zeros_like(self.vectors[:1]))
-                continue
-            tokens = self.analyzer.meaningful_tokens(piece)
-            rows = self.vocabulary.rows(token.term for token in tokens)
-            labels += [token.text for token, row in zip(tokens, rows, strict=True) if row >= 0]
-            vectors.append(self.vectors[rows[rows >= 0]])
-        return LabelledVectors(labels, np.concatenate(vectors))
-
-    def token_rows(self, text: str) -> tuple[list[str], np.ndarray]:
-        """The known words in reading order, repeats included, and the row (int64) of each one's
-        term in `vectors`; terms with a vector of zeros are left out.
-        """
-        tokens = self.analyzer.meaningful_tokens(text)
-        rows = self.vocabulary.rows(token.term for token in tokens)
-        known = (rows >= 0) & self.vectors[rows].any(axis=1)
-        words = [token.text for token, is_known in zip(tokens, known, strict=True) if is_known]
-        return words, rows[known]
-
-    def unknown(self, text: str) -> list[str]:
-        """The words of a text that `sequence` leaves out: stop words, numbers, unknown terms."""
-        known = set(self.sequence(text).labels)
-        words = self.analyzer.tokens(re.sub(PADDING, " ", text, flags=re.IGNORECASE))
-        return [word for word in dict.fromkeys(token.text for token in words) if word not in known]

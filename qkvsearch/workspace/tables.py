@@ -59,6 +59,12 @@ class Tables:
         picked = ", ".join(map(quoted, self.columns))
         return self._rows(f"SELECT {picked} FROM items_{self.build} ORDER BY _position")
 
+    def row(self, position: int) -> dict[str, Any]:
+        """One item by column; None where blank."""
+        picked = ", ".join(map(quoted, self.columns))
+        sql = f"SELECT {picked} FROM items_{self.build} WHERE _position = ?"
+        return dict(zip(self.columns, self._rows(sql, int(position))[0], strict=True))
+
     def text(self, position: int, columns: Sequence[str]) -> str:
         """What search read of an item: its text columns, one a line."""
         picked = ", ".join(map(quoted, columns))
@@ -68,7 +74,7 @@ class Tables:
         return "\n".join("" if cell is None else str(cell) for cell in row)
 
     def mask(self, expression: str, n_items: int) -> np.ndarray:
-        """bool (n_items,), True where `--where` holds. Raises `QkvError`."""
+        """bool (n_items,), True where the condition holds. Raises `QkvError`."""
         keep = np.zeros(n_items, dtype=bool)
         # Its own connection: the authorizer would also stop other threads that use the shared one.
         with closing(sqlite3.connect(self.uri, uri=True)) as db:

@@ -1,4 +1,4 @@
-"""`--where`: a person's SQL expression over the catalogue's columns, and nothing but those."""
+"""`where`: a person's SQL expression over the catalogue's columns, and nothing but those."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def _quoted_names(expression: str) -> list[str]:
 
 
 def _reason(expression: str, error: str, columns: Sequence[str]) -> str:
-    message = f"--where {expression!r}: {error}"
+    message = f"`where` {expression!r}: {error}"
     unknown = re.search(r"no such column: (\S+)", error)
     if unknown:
         message += suggest(unknown.group(1), list(columns))

@@ -23,6 +23,7 @@ from qkvsearch.attention import (
     padding_mask,
     softmax,
 )
+from qkvsearch.attention.masks import add
 from qkvsearch.attention.weights import mix
 
 # Self-attention in eight steps: three inputs through 4 × 3 projections, unscaled scores.
@@ -166,6 +167,13 @@ def test_minus_infinity_plus_anything_stays_hidden():
     assert weights[0, 3] == 0
 
 
+def test_minus_infinity_wins_over_whatever_it_is_added_to():
+    scores, mask = np.array([2.0, -3.0, INF, NAN]), np.full(4, -INF)
+    with np.errstate(invalid="ignore"):  # −∞ + ∞ is NaN elsewhere
+        np.testing.assert_array_equal(add(scores, mask), mask)
+    np.testing.assert_array_equal(hide(scores, [False] * 4), mask)
+
+
 def test_padding_column_is_exactly_0_and_its_own_row_still_sums_to_1():
     tokens = random(4, 2)
     weights = weights_of(tokens, tokens, tokens, mask=PADDED)
@@ -206,6 +214,18 @@ def test_look_ahead_is_a_triangle():
     weights = weights_of(tokens, tokens, tokens, is_causal=True)
     np.testing.assert_array_equal(weights[0], [1, 0, 0, 0])
     np.testing.assert_array_equal(weights > 0, np.tri(4, dtype=bool))
+
+
+@pytest.mark.parametrize("n", [6, 600], ids=["at once", "block by block"])
+def test_under_a_look_ahead_mask_no_window_shows_what_comes_later(n):
+    x, later = random(n, 4), random(n, 4, seed=1)
+    half = n // 2
+    later[:half] = x[:half]
+    before, after = (
+        attention(each, each, each, is_causal=True, window=(None, 2)) for each in (x, later)
+    )
+    np.testing.assert_allclose(before[:half], after[:half], rtol=1e-12)
+    assert not np.allclose(before[half:], after[half:])
 
 
 def test_every_prefix_run_alone_equals_the_causal_rows():

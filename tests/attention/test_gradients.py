@@ -123,14 +123,14 @@ ATTENTIONS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("options", ATTENTIONS.values(), ids=ATTENTIONS)
-def test_attention_gives_gradients_to_all_it_reads(options: dict[str, Any]) -> None:
+def test_attention_gives_gradients_to_all_it_reads(dense: Any, options: dict[str, Any]) -> None:
     arrays = {
         "query": random(2, 2, 3, 4),
         "key": random(2, 2, 5, 4, seed=1),
         "value": random(2, 2, 5, 2),
         "bias": random(3, 5),
     }
-    assert_attention_gradients(arrays, **options)
+    assert_attention_gradients(dense, arrays, **options)
 
 
 @pytest.mark.parametrize(
@@ -147,15 +147,19 @@ def test_attention_gives_gradients_to_all_it_reads(options: dict[str, Any]) -> N
     ids=["matrices", "grouped", "own groups", "keys lead", "query leads", "values lead", "bias"],
 )
 @pytest.mark.parametrize("score", ["dot", "cosine", ADDITIVE], ids=["dot", "cosine", "additive"])
-def test_what_is_shared_by_broadcasting_gets_the_sum(shapes: list[Any], score: Any) -> None:
+def test_what_is_shared_by_broadcasting_gets_the_sum(
+    dense: Any, shapes: list[Any], score: Any
+) -> None:
     names = ("query", "key", "value", "bias")
     assert_attention_gradients(
+        dense,
         {name: random(*s, seed=i) for i, (name, s) in enumerate(zip(names, shapes, strict=True))},
         score=score,
     )
 
 
-def assert_attention_gradients(arrays: dict[str, np.ndarray], **options: Any) -> None:
+def assert_attention_gradients(dense: Any, arrays: dict[str, np.ndarray], **options: Any) -> None:
+    """Those of the definition, which is no code of ours, by central differences."""
     output, pull = attention_vjp(**arrays, **options)
     np.testing.assert_array_equal(output, attention(**arrays, **options))
     direction = random(*output.shape, seed=7)
@@ -164,7 +168,7 @@ def assert_attention_gradients(arrays: dict[str, np.ndarray], **options: Any) ->
     score = options.get("score")
     weights = state(score) if isinstance(score, AdditiveScore) else {}
     assert_gradients(
-        lambda: float((attention(**arrays, **options) * direction).sum()),
+        lambda: float((dense(**arrays, **options) * direction).sum()),
         found | of_score,
         arrays | weights,
     )

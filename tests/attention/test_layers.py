@@ -11,10 +11,10 @@ import pytest
 
 from qkvsearch.attention.functional import attention
 from qkvsearch.attention.gradients.layers import vjp
-from qkvsearch.attention.layers.basic import Embedding, FeedForward, Linear
+from qkvsearch.attention.layers.basic import Embedding, FeedForward, LayerNorm, Linear
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention
 from qkvsearch.attention.layers.state import load, state
-from qkvsearch.attention.layers.transformer import Decoder, Encoder
+from qkvsearch.attention.layers.transformer import Decoder, Encoder, EncoderLayer
 from qkvsearch.attention.masks import padding_mask
 from qkvsearch.attention.scores import AdditiveScore
 
@@ -45,6 +45,34 @@ def test_one_head_with_identity_projections_is_attention_itself() -> None:
     same, x = Linear(np.eye(4)), random(2, 5, 4)
     layer = MultiHeadAttention(same, same, same, same, n_heads=1)
     np.testing.assert_allclose(layer(x), attention(x, x, x), rtol=1e-12)
+
+
+def test_a_layer_mixes_tokens_then_works_on_each_and_a_text_may_be_its_own_memory() -> None:
+    layer, x = made(EncoderLayer, 8, 2, 16), random(5, 8)
+    mixed = layer.attention_norm(x + layer.attention(x))
+    np.testing.assert_array_equal(
+        layer(x), layer.feed_forward_norm(mixed + layer.feed_forward(mixed))
+    )
+    np.testing.assert_array_equal(layer.attention(x, x), layer.attention(x))
+    assert np.abs(layer.attention(x, random(4, 8)) - layer.attention(x)).min() > 1e-4
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        lambda x, mask: made(Encoder, 2, 8, 2, 16)(x, mask=mask),
+        lambda x, mask: made(Linear, 8, 5)(x),
+        lambda x, mask: LayerNorm.create(8, dtype=np.float64)(x),
+        lambda x, mask: made(FeedForward, 8, 16)(x),
+    ],
+    ids=["encoder", "linear", "norm", "feed forward"],
+)
+def test_tokens_in_another_order_come_out_in_that_order(layer: Any) -> None:
+    x, order, kept = random(4, 8), [2, 3, 0, 1], np.array([True, True, True, False])
+    np.testing.assert_allclose(layer(x[order], kept[order]), layer(x, kept)[order], atol=1e-13)
+    changed = x + random(8) * [[0], [0], [0], [1]]
+    moved = (layer(changed, kept) != layer(x, kept)).any(axis=1)
+    np.testing.assert_array_equal(moved, [False, False, False, True])
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import re
 
 import pytest
 
-from qkvsearch.texts.encoded_text import pretrained, read
+from qkvsearch.texts.encoders import pretrained
 
 TEXT = "deep season didn't redder sea"
 TOKENS = ["[CLS]", "deep", "sea", "##son", "didn", "'", "t", "red", "##der", "sea", "[SEP]"]
@@ -28,7 +28,7 @@ def attend(qkv, tiny_bert):
 
 def test_json_holds_the_models_weights_and_says_which_head(attend, tiny_bert):
     rows = json.loads(attend(TEXT, "--layer", 1, "--head", 2, "--format", "json").stdout)
-    weights = read(pretrained(str(tiny_bert)), TEXT).weights[1, 2]
+    weights = pretrained(str(tiny_bert)).attend(TEXT).weights[1, 2]
     assert [row["weight"] for row in rows] == weights.ravel().tolist()
     assert list(rows[0]) == FIELDS
     assert {(row["layer"], row["head"]) for row in rows} == {(1, 2)}

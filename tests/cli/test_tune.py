@@ -15,10 +15,12 @@ from qkvsearch.engine import Engine
 from qkvsearch.evaluation import tuning
 from qkvsearch.evaluation.splits import PROTOCOLS
 from qkvsearch.evaluation.tuning import Trial, Tuning
-from qkvsearch.revision import remove_items, tastes
-from qkvsearch.revision.tastes import learn_tastes
+from qkvsearch.revision import remove_items
+from qkvsearch.revision.relearn import learn_preferences
+from qkvsearch.stored import PreferencesPart
 from qkvsearch.workspace import Workspace
 
+pytestmark = pytest.mark.usefixtures("former_builds_stay")
 SETTINGS = {"n_components": 8, "max_iter": 5, "alpha0": 0.3, "reg": 0.02, "nu": 0.9}
 
 
@@ -91,7 +93,7 @@ def test_what_was_found_is_in_use_and_kept_in_the_workspace(qkv, ws, found):
 
 def test_all_else_of_the_build_stays(ws):
     before = Workspace(ws).open()
-    learn_tastes(ws, {"settings": SETTINGS})
+    learn_preferences(ws, {"settings": SETTINGS})
     after = Workspace(ws).open()
     assert set(before.facts["files"]) == set(after.facts["files"])
     for name in before.facts["files"]:
@@ -107,7 +109,7 @@ def test_all_else_of_the_build_stays(ws):
 
 def test_reset_goes_back_to_what_a_build_learns(qkv, ws):
     before = state(ws)
-    learn_tastes(ws, {"settings": SETTINGS})
+    learn_preferences(ws, {"settings": SETTINGS})
     answer = qkv("-w", ws, "tune", "--reset")
     after = state(ws)
     assert (answer.code, answer.stdout) == (0, "")
@@ -118,7 +120,7 @@ def test_reset_goes_back_to_what_a_build_learns(qkv, ws):
 
 @pytest.mark.parametrize("in_use", [None, {"settings": SETTINGS | {"n_components": 4}}])
 def test_settings_that_the_test_part_speaks_against_change_nothing(qkv, ws, found, in_use):
-    learn_tastes(ws, in_use)
+    learn_preferences(ws, in_use)
     before = state(ws)
     found((-0.05, -0.01))
     answer = qkv("-w", ws, "tune")
@@ -128,7 +130,7 @@ def test_settings_that_the_test_part_speaks_against_change_nothing(qkv, ws, foun
 
 
 def test_what_an_earlier_search_found_is_judged_beside_what_is_tried(qkv, ws, small):
-    learn_tastes(ws, {"settings": SETTINGS, "protocol": "time"})
+    learn_preferences(ws, {"settings": SETTINGS, "protocol": "time"})
     answer = qkv("-w", ws, "tune", "--trials", 1, "--format", "json")
     found = json.loads(answer.stdout)
     assert found["in_use"] == SETTINGS
@@ -141,7 +143,7 @@ def test_what_an_earlier_search_found_is_judged_beside_what_is_tried(qkv, ws, sm
 def test_the_best_of_those_in_use_the_default_and_the_tried_is_in_use_then(
     qkv, ws, found, settings
 ):
-    learn_tastes(ws, {"settings": SETTINGS})
+    learn_preferences(ws, {"settings": SETTINGS})
     before = state(ws)
     found((0, 0) if settings else (0.01, 0.03), settings)
     answer = qkv("-w", ws, "tune")
@@ -157,7 +159,7 @@ def test_the_best_of_those_in_use_the_default_and_the_tried_is_in_use_then(
 def test_ctrl_c_leaves_the_workspace_as_it_was(qkv, ws, monkeypatch):
     before = state(ws)
 
-    def interrupted(*args, told, **kwargs):
+    def interrupted(*args, callback, **kwargs):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(tuning, "tune", interrupted)
@@ -167,16 +169,16 @@ def test_ctrl_c_leaves_the_workspace_as_it_was(qkv, ws, monkeypatch):
 
 
 def test_another_build_published_meanwhile_is_not_lost(ws, monkeypatch):
-    original = tastes.store_implicit
+    original = PreferencesPart.store
 
     def publish_in_between(*args):
         original(*args)
-        monkeypatch.setattr(tastes, "store_implicit", original)
+        monkeypatch.setattr(PreferencesPart, "store", original)
         remove_items(ws, where="year < 1950")
 
     n_before = state(ws)[1]["n_items"]
-    monkeypatch.setattr(tastes, "store_implicit", publish_in_between)
-    learn_tastes(ws, {"settings": SETTINGS})
+    monkeypatch.setattr(PreferencesPart, "store", publish_in_between)
+    learn_preferences(ws, {"settings": SETTINGS})
     _, facts, _ = state(ws)
     assert facts["tuned"] == {"settings": SETTINGS}
     assert facts["n_items"] < n_before
@@ -199,7 +201,7 @@ def test_the_live_table_fits_80_columns_and_has_the_furthest_first():
 def test_evaluate_judges_the_settings_in_use(qkv, ws):
     run = ("-w", ws, "evaluate", "recommend", "--format", "json")
     default = json.loads(qkv(*run).stdout)["metrics"]["ndcg@10"]
-    learn_tastes(ws, {"settings": SETTINGS, "protocol": "time"})
+    learn_preferences(ws, {"settings": SETTINGS, "protocol": "time"})
     answer = qkv(*run)
     assert json.loads(answer.stdout)["metrics"]["ndcg@10"] != default
     assert "settings that tune found by --protocol time" in answer.stderr

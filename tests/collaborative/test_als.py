@@ -92,6 +92,20 @@ class TestImplicitALS:
         losses = [objective(fitted, much_met) for fitted in fits]
         assert losses[0] > losses[1] > losses[2]
 
+    @pytest.mark.parametrize("n_components", [8, 16])
+    def test_twice_as_many_steps_as_components_solve_what_is_badly_conditioned(self, n_components):
+        """As conjugate directions do; steepest descent is then still a tenth off."""
+        rng = np.random.default_rng(0)
+        c = (rng.random((40, 30)) < 0.4) * 10.0 ** rng.uniform(-1, 1, (40, 30))
+        settings = {"cg_steps": 2 * n_components, "alpha0": 0.05, "reg": 1e-3, "nu": 0.0}
+        before, after = (
+            ImplicitALS(n_components, max_iter=n, random_state=0, **settings).fit(csr_matrix(c))
+            for n in (1, 2)
+        )
+        expected = np.array([best_user(before, row) for row in c])
+        error = np.linalg.norm(after.user_embeddings_ - expected) / np.linalg.norm(expected)
+        assert error < 1e-4
+
     @pytest.mark.parametrize("n_components", [130, 384])
     def test_blocks_of_components_end_at_the_exact_solution(self, scattered, n_components):
         """By the users' half of the last iteration; 130 leaves padding in the last block."""

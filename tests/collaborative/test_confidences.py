@@ -46,6 +46,9 @@ def test_one_slip_does_not_stretch_the_scale(slip):
 def test_rare_ratings_within_reach_stay_on_the_scale():
     """Few people give the lowest ratings; that makes them no slips."""
     assert rating_scale(np.array([3.0, 4.0, 5.0] * 1000 + [1.0])) == (1, 5)
+    assert rating_scale(np.array([1.0, 2.0, 3.0] * 1000 + [5.0])) == (1, 5)
+    assert rating_scale(np.array([2.0, 3.0, 4.0] * 1000 + [0.0, 6.0])) == (0, 6)
+    assert rating_scale(np.array([2.0, 3.0, 4.0] * 1000 + [-0.1, 6.1])) == (2, 4)
     assert rating_scale(np.array([2.0, 9.0])) == (2, 9)
     assert rating_scale(np.array([4.0])) == (4, 4)
 

@@ -51,7 +51,29 @@ def test_a_parameter_that_cannot_work_is_named(model, name, value):
         model(**{name: value}).fit(csr_matrix(np.eye(3)))
 
 
-def test_numpy_numbers_are_numbers():
-    data = csr_matrix(np.eye(3))
-    ImplicitALS(np.int32(2), alpha0=np.float32(0.1), nu=np.float64(0)).fit(data)
-    BiasedMF(np.int64(2), reg=np.float32(0.1), max_iter=np.uint8(2)).fit(data)
+@pytest.mark.parametrize(
+    ("model", "numbers"),
+    [
+        (
+            ImplicitALS,
+            {"n_components": np.int32(2), "alpha0": np.float32(0.5), "nu": np.float64(0)}
+            | {"max_iter": np.uint8(3), "cg_steps": np.int64(2), "init_scale": np.float16(0.25)},
+        ),
+        (
+            BiasedMF,
+            {"n_components": np.int64(2), "reg": np.float32(0.25), "max_iter": np.uint8(2)}
+            | {"damping": np.float16(2), "learning_rate": np.float32(0.0625)},
+        ),
+    ],
+)
+def test_numpy_numbers_are_numbers(model, numbers):
+    """They fit the same bits as Python's own of the same value."""
+    data = csr_matrix(np.eye(5) + np.eye(5, k=1) * 3)
+    plain = {name: number.item() for name, number in numbers.items()}
+    found, expected = (model(random_state=0, **kwargs).fit(data) for kwargs in (numbers, plain))
+    assert np.array_equal(found.user_embeddings_, expected.user_embeddings_)
+    assert np.array_equal(found.item_embeddings_, expected.item_embeddings_)
+    assert found.item_embeddings_.shape == (5, 2)
+    assert np.any(found.item_embeddings_)
+    other = model(random_state=0, **{**plain, "max_iter": plain["max_iter"] + 1}).fit(data)
+    assert not np.array_equal(found.item_embeddings_, other.item_embeddings_)

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+
+import numpy as np
+import pytest
+
+from qkvsearch.attention import attention
+from qkvsearch.embeddings import BiasedMF, ImplicitALS
 
 FIT_WITHOUT_A_PLACE = """
 from numba.core import caching
@@ -24,19 +31,39 @@ from importlib import import_module
 for module in ("attention.block_kernel", "retrieval._kernels", "collaborative.solver"):
     import_module(f"qkvsearch.{module}")
 import_module("qkvsearch.attention.layers.packed")
-
-import numpy as np
+"""
+# Numbers that compiled code has a part in: the solver's, the descent's, attention block by block.
+COMPUTED = """
 from scipy.sparse import csr_matrix
-from qkvsearch.collaborative.biased_mf import BiasedMF
-print(np.isfinite(BiasedMF(2).fit(csr_matrix(np.eye(3))).user_embeddings_).all())
+
+data = csr_matrix(np.eye(9) * 3 + np.eye(9, k=2))
+found = [
+    model.fit(data).predict(0, [0, 1, 2]).tolist()
+    for model in (ImplicitALS(4, random_state=0), BiasedMF(2, random_state=0))
+]
+x = np.random.default_rng(0).normal(size=(600, 4)).astype(np.float32)
+found.append(attention(x, x, x)[:3].ravel().tolist())
+"""
+IMPORTS = """
+import json
+import numpy as np
+from qkvsearch.attention import attention
+from qkvsearch.embeddings import BiasedMF, ImplicitALS
 """
 
 
-def test_a_read_only_install_compiles_without_keeping_the_code():
+def test_a_read_only_install_compiles_without_keeping_the_code_and_computes_the_same():
     """Guards against `RuntimeError: cannot cache function`, as in a container without a home."""
-    command = [sys.executable, "-c", FIT_WITHOUT_A_PLACE]
+    code = FIT_WITHOUT_A_PLACE + IMPORTS + COMPUTED + "print(json.dumps(found))"
+    command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout.split("\n") == ["no place", "True", ""], done.stderr
+    said = done.stdout.splitlines() or ["", "[]"]
+    assert said[0] == "no place", done.stderr
+    here = {"np": np, "attention": attention, "BiasedMF": BiasedMF, "ImplicitALS": ImplicitALS}
+    exec(COMPUTED, here)
+    for there, expected in zip(json.loads(said[1]), here["found"], strict=True):
+        assert there == pytest.approx(expected, rel=1e-5, abs=1e-6)
+        assert np.ptp(expected) > 0.1
 
 
 FIT = """

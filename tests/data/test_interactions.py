@@ -52,6 +52,17 @@ def test_no_rows_make_an_empty_matrix():
     assert log.matrix().shape == (0, 2)
 
 
+def test_pairs_stay_apart_where_users_times_items_is_beyond_32_bits():
+    """65,537 users of 65,536 items: counted in 32 bits, the last pair would be the first."""
+    n = 2**16
+    items = Ids([f"{number:05}" for number in range(n)])
+    users = [f"{number:05}" for number in range(n + 1)]
+    log = Interactions.from_columns(users, [items[0]] * (n + 1), item_ids=items)
+    assert len(log) == n + 1
+    np.testing.assert_array_equal(log.users, np.arange(n + 1))
+    assert not log.items.any()
+
+
 @given(rows, st.booleans(), st.booleans())
 def test_from_columns_is_its_dict_twin(rows, timed, given_ids):
     item_ids = Ids(["100", "9"]) if given_ids else None

@@ -75,7 +75,7 @@ def test_tags_join_the_text_the_most_used_first_without_case(tmp_path):
 def test_a_folder_with_neither_file_names_what_it_looked_for(tmp_path):
     with pytest.raises(DataError, match=r"ratings\.csv, ratings\.dat, u\.data") as error:
         read_movielens(tmp_path)
-    assert "--items and --interactions" in str(error.value)
+    assert "`items` and `interactions`" in str(error.value)
 
 
 def test_a_folder_without_films_names_what_it_looked_for(tmp_path):

@@ -249,3 +249,17 @@ def test_a_log_of_which_nothing_can_be_used_says_why(write):
 def test_nothing_given_is_an_error():
     with pytest.raises(DataError, match="nothing to build from"):
         read_dataset(None, None)
+
+
+@pytest.mark.parametrize(
+    ("columns", "role"),
+    [({"item": "score"}, "rating"), ({"item": "date"}, "time"), ({"user": "score"}, "rating")],
+)
+def test_a_column_plays_one_role_only(write, columns, role):
+    """The ids of items or users are neither their ratings nor their times."""
+    log = write("log.csv", "user,item,score,date\n1,2,3,4\n5,6,7,8\n")
+    dataset = read_dataset(None, log, Columns(**columns))
+    found = dataset.interactions
+    values = {"rating": found.ratings, "time": found.times}
+    assert values.pop(role) is None
+    assert next(iter(values.values())) is not None

@@ -80,6 +80,14 @@ def test_a_quoted_cell_may_span_lines_and_hold_quotes(read):
     assert report.read == 2
 
 
+def test_a_space_after_a_delimiter_is_no_part_of_the_cell(read):
+    """Else a quote after it would be a letter, and the delimiter inside it would end the cell."""
+    rows, report = read('id, title, year\n1, "Kettle, The", 1999\n2,  b,\n')
+    assert rows == [["id", "title", "year"], ["1", "Kettle, The", "1999"], ["2", "b", None]]
+    assert not report.skipped
+    assert read('id, "title, year"\n1, a\n')[0] == [["id", "title, year"], ["1", "a"]]
+
+
 @pytest.mark.parametrize("place", [0, 1, 2])
 @pytest.mark.parametrize("extra", [",x", ",x,y,z"])
 def test_a_row_with_too_many_cells_is_skipped_and_counted_wherever_it_is(read, place, extra):

@@ -86,7 +86,7 @@ def test_who_likes_nothing_is_recommended_nothing(scattered):
 
 def test_ease_refuses_what_would_not_fit(scattered, monkeypatch):
     monkeypatch.setattr(baselines, "MOST_ITEMS_OF_EASE", 28)
-    with pytest.raises(TooLargeError, match=r"29 items were met.*28 at most"):
+    with pytest.raises(TooLargeError, match=r"29 items have interactions.*28 at most"):
         EASE().fit(scattered)
 
 

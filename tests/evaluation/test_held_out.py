@@ -7,7 +7,7 @@ import pytest
 
 from qkvsearch.collaborative.confidences import confidences
 from qkvsearch.embeddings import ImplicitALS
-from qkvsearch.evaluation.held_out import HeldOutUsers, Tastes
+from qkvsearch.evaluation.held_out import HeldOutUsers, Preferences
 from qkvsearch.evaluation.splits import Split, split
 
 
@@ -25,10 +25,10 @@ def test_many_are_folded_in_as_each_alone(scattered):
 def test_rankings_are_those_of_the_engine(movies):
     log = movies.models.log()
     some = np.isin(log.users, [0, 7, 30])
-    panel = HeldOutUsers.of(Split(log, log, log.take(some)), movies.models.rating_scale)
+    held_out = HeldOutUsers.of(Split(log, log, log.take(some)), movies.models.rating_scale)
     keys = movies.models.dense_keys(movies.models.main_head).vectors
-    found = panel.rankings(Tastes(keys, random_state=0).fit(panel.train), k=10)
-    for user, ranked in zip(panel.users, found, strict=True):
+    found = held_out.rankings(Preferences(keys, random_state=0).fit(held_out.train), k=10)
+    for user, ranked in zip(held_out.users, found, strict=True):
         answer = movies.recommend(user=log.user_ids[int(user)], k=10)
         assert [log.item_ids[item] for item in ranked] == [hit.id for hit in answer]
 
@@ -36,33 +36,33 @@ def test_rankings_are_those_of_the_engine(movies):
 @pytest.mark.parametrize("protocol", ["random", "strong"])
 def test_confidences_are_by_the_scale_of_what_is_learnt_from(log, protocol):
     parts = split(log, protocol)
-    panel = HeldOutUsers.of(parts, (1, 5))
+    held_out = HeldOutUsers.of(parts, (1, 5))
     weights = confidences(parts.train.ratings, len(parts.train), (1, 5))
-    assert (panel.train != parts.train.matrix(weights)).nnz == 0
-    assert (panel.met != parts.history.matrix()[panel.users]).nnz == 0
-    assert panel.liked.shape == panel.met.shape == (len(panel.users), 60)
+    assert (held_out.train != parts.train.matrix(weights)).nnz == 0
+    assert (held_out.known != parts.history.matrix()[held_out.users]).nnz == 0
+    assert held_out.liked.shape == held_out.known.shape == (len(held_out.users), 60)
 
 
 def test_progress_counts_everyone_once(log):
-    panel = HeldOutUsers.of(split(log, "random"), (1, 5))
+    held_out = HeldOutUsers.of(split(log, "random"), (1, 5))
     done = []
-    panel.rankings(Tastes(random_state=0).fit(panel.train), 5, done.append)
-    assert done[-1] == len(panel.users)
+    held_out.rankings(Preferences(random_state=0).fit(held_out.train), 5, done.append)
+    assert done[-1] == len(held_out.users)
     assert done == sorted(done)
 
 
 def test_items_that_nobody_met_have_their_place_by_text(log):
     train = log.take(log.items != 7)
-    panel = HeldOutUsers.of(Split(train, train, log.take(log.items == 7)), (1, 5))
+    held_out = HeldOutUsers.of(Split(train, train, log.take(log.items == 7)), (1, 5))
     keys = np.eye(3, dtype=np.float32)[np.arange(60) % 3]  # by taste
-    plain = Tastes(random_state=0).fit(panel.train)
-    with_texts = Tastes(keys, random_state=0).fit(panel.train)
-    assert not plain.scores(panel.liked)[:, 7].any()
-    cold = with_texts.scores(panel.liked)[:, 7]
-    of_their_taste = panel.users % 3 == 7 % 3
+    plain = Preferences(random_state=0).fit(held_out.train)
+    with_texts = Preferences(keys, random_state=0).fit(held_out.train)
+    assert not plain.scores(held_out.liked)[:, 7].any()
+    cold = with_texts.scores(held_out.liked)[:, 7]
+    of_their_taste = held_out.users % 3 == 7 % 3
     assert of_their_taste.any()
     assert cold[of_their_taste].min() > cold[~of_their_taste].max(initial=-np.inf)
     others = np.arange(60) != 7
     assert np.array_equal(
-        plain.scores(panel.liked)[:, others], with_texts.scores(panel.liked)[:, others]
+        plain.scores(held_out.liked)[:, others], with_texts.scores(held_out.liked)[:, others]
     )

@@ -223,7 +223,7 @@ def test_a_baseline_that_is_too_large_is_left_out_and_said(log, monkeypatch):
     monkeypatch.setattr(baselines, "MOST_ITEMS_OF_EASE", 20)
     found = evaluate_recommend(log)
     assert set(found.baselines) == {"popularity", "item-knn", "biases"}
-    assert "60 items were met" in found.facts["left_out"]["ease"]
+    assert "60 items have interactions" in found.facts["left_out"]["ease"]
 
 
 def test_settings_are_those_that_are_judged(log):

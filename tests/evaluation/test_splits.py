@@ -147,9 +147,9 @@ def test_strong_keeps_a_fifth_of_the_users_from_training(log):
 
 def test_protocols_that_need_times_say_so(log):
     without = replace(log, times=None)
-    with pytest.raises(DataError, match="leave-last-out needs to know what came last"):
+    with pytest.raises(DataError, match="`protocol` leave-last-out needs to know what came last"):
         split(without, "leave-last-out")
-    with pytest.raises(DataError, match=r"time needs timestamps.*this log has no times"):
+    with pytest.raises(DataError, match=r"`protocol` time needs timestamps.*this log has no times"):
         split(without, "time")
     with pytest.raises(DataError, match="only ranks times within each user"):
         split(replace(log, times_comparable=False), "time")
@@ -158,7 +158,7 @@ def test_protocols_that_need_times_say_so(log):
 @protocols
 def test_one_interaction_each_is_too_little(protocol):
     log = Interactions.from_columns([1, 2, 3], [1, 2, 3], times=[5, 6, 7])
-    with pytest.raises(DataError, match=f"{protocol}: too few interactions"):
+    with pytest.raises(DataError, match=f"`protocol` {protocol}: too few interactions"):
         split(log, protocol)
 
 

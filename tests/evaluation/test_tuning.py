@@ -12,8 +12,7 @@ from threadpoolctl import threadpool_limits
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings import ImplicitALS
 from qkvsearch.errors import DataError
-from qkvsearch.evaluation import held_out as panel
-from qkvsearch.evaluation import tuning
+from qkvsearch.evaluation import held_out, tuning
 from qkvsearch.evaluation.recommend import evaluate_recommend
 from qkvsearch.evaluation.splits import PROTOCOLS, split
 from qkvsearch.evaluation.tuning import Tuning, draw, tune
@@ -58,13 +57,13 @@ def test_texts_are_learned_from_by_what_each_fit_is_shown(
     log_with_new_items, keys, protocol, shown, monkeypatch
 ):
     learnt_from = []
-    original = panel.fit_text_map
+    original = held_out.fit_text_map
 
     def spied(keys, items):
         learnt_from.append(set(np.flatnonzero(items.any(axis=1)).tolist()))
         return original(keys, items)
 
-    monkeypatch.setattr(panel, "fit_text_map", spied)
+    monkeypatch.setattr(held_out, "fit_text_map", spied)
     found = tune(log_with_new_items, protocol, trials=2, keys=keys)
     parts = split(log_with_new_items, protocol)
     inner = set(split(parts.train, protocol, 1).train.items.tolist())
@@ -108,7 +107,10 @@ def test_settings_in_use_that_are_worse_than_the_default_give_way_to_it(log):
 
 
 def test_a_third_of_each_round_goes_on_and_the_default_is_in_the_last(log):
-    found = tune(log, trials=9)
+    counted = []
+    found = tune(log, trials=9, progress=lambda *where: counted.append(where))
+    assert counted[13] == ("trying settings", 14, 14)
+    assert counted[14] == ("judging by the test part", 0, 2)
     by_share = {share: [t for t in found.trials if t.share == share] for share in tuning.SHARES}
     first, second, last = by_share.values()
     assert [len(first), len(second), len(last)] == [9, 3, 2]
@@ -152,7 +154,7 @@ def test_time_that_is_up_leaves_the_default(log, monkeypatch):
         told.append(len(trials))
         now[0] += 100  # every trial takes longer than there is
 
-    found = tune(log, trials=9, minutes=1, told=tell)
+    found = tune(log, trials=9, minutes=1, callback=tell)
     assert found.out_of_time
     assert [trial.number for trial in found.trials] == [0]
     assert found.settings == {}
@@ -163,7 +165,7 @@ def test_time_that_is_up_leaves_the_default(log, monkeypatch):
 def test_a_fit_is_stopped_in_the_middle(log, monkeypatch):
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    original = tuning.Tastes
+    original = tuning.Preferences
 
     class Slow(original):
         def __init__(self, keys=None, callback=None, **settings):
@@ -174,7 +176,7 @@ def test_a_fit_is_stopped_in_the_middle(log, monkeypatch):
 
             super().__init__(keys, callback=tick, **settings)
 
-    monkeypatch.setattr(tuning, "Tastes", Slow)
+    monkeypatch.setattr(tuning, "Preferences", Slow)
     found = tune(log, trials=9, minutes=57 / 60)  # ten seconds, and 45 kept for the last fits
     assert found.out_of_time
     assert len(found.trials) < 4

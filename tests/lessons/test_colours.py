@@ -9,7 +9,7 @@ from typing import get_args
 
 import pytest
 
-from qkvsearch.cli.lesson.matrix import COLOURS
+from qkvsearch.cli.lesson.grids import COLOURS
 from qkvsearch.lessons import exports
 from qkvsearch.lessons.parts import Role
 

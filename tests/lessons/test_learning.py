@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -71,8 +73,12 @@ def test_the_column_convention_is_the_transpose(course):
 @pytest.mark.point(31)
 def test_how_far_columns_are_from_rows_is_computed_and_told(course, monkeypatch):
     assert course.showing(31).found["apart"] < 1e-12
-    right = learning.turned
-    monkeypatch.setattr(learning, "turned", lambda *given: [a + 0.25 for a in right(*given)])
+    right = learning.trace_self_attention
+
+    def wrong(*given, **options):
+        return {s.name: replace(s, array=s.array + 0.25) for s in right(*given, **options)}
+
+    monkeypatch.setattr(learning, "trace_self_attention", wrong)
     wrong = learning.columns()
     assert wrong.found["apart"] == pytest.approx(0.25)
     assert any("by 0.25 at most" in part.text for part in wrong.parts if isinstance(part, Text))

@@ -9,7 +9,6 @@ from qkvsearch.errors import DataError
 from qkvsearch.lessons import Given, lesson
 from qkvsearch.lessons.course import masks
 from qkvsearch.lessons.course.masks import layers, one_layer
-from qkvsearch.lessons.course.masks.both_sides import a_finite_number, both_sides
 from qkvsearch.lessons.parts import Matrix, Table, Text
 from qkvsearch.lessons.workbench import Workbench
 
@@ -142,7 +141,7 @@ def test_masked_on_both_sides_row_d_is_undefined_and_a_program_must_choose(found
 
 @pytest.mark.point(56)
 def test_uniform_is_the_mean_of_all_values_of_other_inputs_too():
-    step = both_sides(with_token(1))
+    step = one_layer.both_sides(with_token(1))
     np.testing.assert_allclose(step.found["uniform"], step.found["mean"])
     assert not np.allclose(step.found["uniform"], [2, 2])
 
@@ -150,7 +149,7 @@ def test_uniform_is_the_mean_of_all_values_of_other_inputs_too():
 @pytest.mark.point(56)
 def test_a_finite_number_is_uniform_only_where_it_replaces_the_scores():
     """T1: −1e9 added is 1/4 in float32, and as if nothing were hidden in float64."""
-    step = a_finite_number()
+    step = one_layer.a_finite_number()
     assert np.isnan(step.found["undefined"]).all()
     np.testing.assert_array_equal(step.found["replaced"], [0.25] * 4)
     assert step.found["float32"].dtype == np.float32

@@ -8,7 +8,7 @@ import pytest
 
 import qkvsearch
 from qkvsearch.lessons.course.recommender import predicted, slope
-from qkvsearch.lessons.course.recommender.fitting import MIDDLE, RATINGS, fit
+from qkvsearch.lessons.course.recommender.descent import MIDDLE, RATINGS, fit
 from qkvsearch.lessons.parts import Curve
 
 

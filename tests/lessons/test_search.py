@@ -9,8 +9,7 @@ import pytest
 import qkvsearch
 from qkvsearch.errors import QkvError
 from qkvsearch.lessons import Given, lesson
-from qkvsearch.lessons.course.search import Catalogue, hard, workbench
-from qkvsearch.lessons.course.search.catalogue import LETTERS, TAGS, TITLES
+from qkvsearch.lessons.course.search import LETTERS, TAGS, TITLES, Catalogue, hard, workbench
 from qkvsearch.lessons.exports.page import to_page
 
 

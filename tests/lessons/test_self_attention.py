@@ -38,9 +38,11 @@ def steps(course):
 @pytest.mark.point(35)
 def test_the_eight_steps_go_from_inputs_to_outputs(course):
     assert len(course.steps) == 8
-    assert [step.result for step in course.steps] == [
-        "inputs", "w_value", "values", "scores", "weights", "weighted", "output", "outputs",
-    ]  # fmt: skip
+    names = "inputs", "w_value", "values", "scores", "weights", "weighted", "output", "outputs"
+    for step, name in zip(course.steps, names, strict=True):
+        value = step.code.value
+        last = value[-1] if isinstance(value, tuple) else value
+        np.testing.assert_array_equal(last, step.found[name])
     assert all(35 in step.points for step in course.steps)
 
 

@@ -13,10 +13,11 @@ from qkvsearch.lessons.course.softmax import (
     by_hand,
     dominance,
     scores,
+    slopes,
     temperatures,
+    variances,
     workbench,
 )
-from qkvsearch.lessons.course.softmax.widths import slopes, variances
 
 
 @pytest.fixture(scope="module")

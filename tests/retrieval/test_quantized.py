@@ -59,6 +59,27 @@ def test_masks_too_few_keys_and_none(n, tmp_path):
     assert empty.search(queries, keys[:0], 5)[0].shape == (n, 0)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 40, 130])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "float64"])
+def test_keys_that_tie_come_by_position_beyond_every_block(n, masked, dtype):
+    """20,000 keys, more than a block scores at once, are 40 vectors over and over; the queries are
+    single letters, so that all products are exact.
+    """
+    rng = np.random.default_rng(2)
+    distinct = np.eye(40, 48) * rng.permutation(np.arange(1, 41))[:, None]
+    kinds = rng.integers(40, size=20_000)
+    keys = distinct[kinds].astype(np.float32)
+    asked = rng.integers(40, size=n)
+    queries = np.eye(48)[asked].astype(dtype)
+    mask = rng.random(20_000) < 0.5 if masked else None
+    positions, scores = QuantizedKeys.from_keys(keys).search(queries, keys, 7, mask)
+    for found, score, kind in zip(positions, scores, asked, strict=True):
+        left = kinds == kind if mask is None else (kinds == kind) & mask
+        assert found.tolist() == np.flatnonzero(left)[:7].tolist()
+        assert np.array_equal(score, np.full(7, distinct[kind, kind], np.float32))
+
+
 def test_it_is_stored_and_opened_as_memory_maps(tmp_path):
     keys = drawn("random", 300, np.random.default_rng(1))
     for name, array in QuantizedKeys.from_keys(keys).arrays().items():

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.retrieval import Head, Part, rank
+from qkvsearch.retrieval.notebook import SHOWN_HITS
 
 scores = st.lists(st.floats(-50, 50, width=32), min_size=1, max_size=12)
 
@@ -115,3 +116,53 @@ def test_a_frame_has_one_row_a_hit():
     frame = rank(head_of([1, 5]), names, k=2).to_frame()
     assert frame["id"].tolist() == ["i1", "i0"]
     assert frame["rank"].tolist() == [1, 2]
+
+
+# --- as it shows itself ---
+
+
+def titled(*titles):
+    return lambda positions: (list(range(len(positions))), [titles[i] for i in positions])
+
+
+def test_a_ranking_shows_itself_as_lines_and_as_a_table():
+    ranking = rank(head_of([1.0, 3.0, 2.0]), names, k=2, temperature=1)
+    assert repr(ranking).splitlines() == [
+        "Ranking: 2 hits of 3 candidates",
+        "   1    3.0000   66.5%  Item 1 (i1)",
+        "   2    2.0000   24.5%  Item 2 (i2)",
+    ]
+    page = ranking._repr_html_()
+    assert page.startswith("<table>")
+    assert page.count("<tr>") == 3
+    assert "width:80px" in page
+    assert "width:29px" in page
+    assert "h +3.000" in page
+
+
+def test_titles_are_escaped_in_the_table_and_harmless_in_a_terminal():
+    ranking = rank(head_of([2.0, 1.0]), titled("<script>x</script>", "a\x1b[2J\x9bb"), k=2)
+    page = ranking._repr_html_()
+    assert "<script>" not in page
+    assert "&lt;script&gt;" in page
+    for shown in (page, repr(ranking)):
+        assert "\x1b" not in shown
+        assert "\x9b" not in shown
+
+
+def test_the_reasons_of_the_table_are_the_largest():
+    ranking = rank(head_of([1.0]), names, k=1)
+    because = [{"title": f"film {x}", "contribution": x} for x in (0.1, -0.9, 0.3, 0.2)]
+    page = ranking.annotated(because=[because])._repr_html_()
+    assert "film -0.9 -0.900, film 0.3 +0.300, film 0.2 +0.200</td>" in page
+    page = ranking.annotated(matches=[{"title": ["deep", "sea"]}])._repr_html_()
+    assert "title: deep, sea" in page
+
+
+def test_an_empty_ranking_and_a_long_one_show_themselves_too():
+    assert "<table>" in rank(None, names, k=3)._repr_html_()
+    assert repr(rank(None, names, k=3)) == "Ranking: 0 hits of 0 candidates"
+    long = rank(head_of(np.arange(90.0)), names, k=90)
+    assert len(repr(long).splitlines()) == SHOWN_HITS + 2
+    assert repr(long).endswith("…")
+    assert long._repr_html_().count("<tr>") == SHOWN_HITS + 1

@@ -1,4 +1,6 @@
-"""The k best, exactly: against sorting everything, with ties and masks."""
+"""The k best, exactly: against sorting everything, with ties and masks, on both sides of the size
+from which on most blocks of scores are not looked into.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.retrieval import top_k
+from qkvsearch.retrieval.topk import BLOCK, MOST_KEYS, MOST_QUERIES, _promising, search_dense
 
 # Few values, so that most draws have ties at the threshold.
 scores = st.lists(st.sampled_from([-2.0, 0.0, 1.0, 1.5]), max_size=30)
@@ -45,3 +48,86 @@ def test_infinite_scores_are_ordinary_candidates():
     assert top_k(values, 0).tolist() == []
     assert top_k(values, 1).tolist() == [1]
     assert top_k(values, 3).tolist() == [1, 3, 0]
+
+
+# --- more scores than the threshold of the fast path ---
+
+# Blocks and a rest that fills none; with k up to 4, a block in eight is looked into.
+MANY = 40 * BLOCK + 77
+
+
+def best(values, k, mask=None):
+    """The same by sorting all of them."""
+    places = np.arange(len(values)) if mask is None else np.flatnonzero(mask)
+    return places[np.lexsort((places, -values[places].astype(np.float64)))][:k].tolist()
+
+
+def drawn(kind, rng):
+    """Scores that are all different, few different ones, or equal but for a handful."""
+    if kind == "different":
+        return rng.standard_normal(MANY)
+    if kind == "few":
+        return rng.integers(0, 5, MANY).astype(float)
+    values = np.zeros(MANY)
+    values[rng.integers(0, MANY, 3)] = 1
+    return values
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("kind", ["different", "few", "equal"])
+@pytest.mark.parametrize("left", [None, 0.5, 0.002])
+def test_many_scores_are_ranked_as_a_full_sort_ranks_them(dtype, kind, left):
+    rng = np.random.default_rng(7)
+    values = drawn(kind, rng).astype(dtype)
+    mask = None if left is None else rng.random(MANY) < left
+    for k in (1, 2, 4, 5, 600):
+        assert top_k(values, k, mask).tolist() == best(values, k, mask)
+
+
+@pytest.mark.parametrize("k", [1, 4])
+def test_a_mask_that_hides_the_first_of_many_ties_leaves_the_later_ones(k):
+    values = np.ones(MANY, dtype=np.float32)
+    for hidden in (BLOCK, 10 * BLOCK, 39 * BLOCK, MANY - 2):
+        mask = np.arange(MANY) >= hidden
+        assert top_k(values, k, mask).tolist() == list(range(hidden, min(hidden + k, MANY)))
+
+
+def test_ties_that_the_mask_scatters_over_many_blocks_are_all_found():
+    """Over 4,096 scores are equal, in more blocks than are looked into, and the first are hidden:
+    without a second look there would be no hits.
+    """
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        values = np.zeros(MANY, dtype=np.float32)
+        tied = rng.permutation(40)[:18] * BLOCK
+        values[(tied[:, None] + np.arange(300)).ravel()] = 1
+        mask = np.ones(MANY, dtype=bool)
+        for start in np.sort(tied)[:16]:
+            mask[start : start + BLOCK] = False
+        for k in (1, 2, 4):
+            assert top_k(values, k, mask).tolist() == best(values, k, mask)
+
+
+def test_the_fast_path_is_reached_and_left_as_said():
+    values = np.arange(MANY, dtype=np.float32)
+    assert _promising(values, 4, None) is not None
+    assert _promising(values, 6, None) is None
+    assert _promising(values.astype(np.int64), 4, None) is None
+    assert _promising(np.where(values == 3, np.nan, values), 4, None) is None
+    assert _promising(values, 4, np.zeros(MANY, dtype=bool)) is None
+
+
+@pytest.mark.parametrize("dtypes", [(np.float32, np.float16), (np.float64, np.float32)])
+@pytest.mark.parametrize("n_queries", [1, 3, MOST_QUERIES + 2])
+def test_many_keys_are_ranked_as_all_products_are(dtypes, n_queries):
+    """More queries than one pass takes, more keys than one block has, ties, a mask, two dtypes."""
+    rng = np.random.default_rng(3)
+    queries = rng.integers(-2, 3, (n_queries, 4)).astype(dtypes[0])
+    keys = rng.integers(-2, 3, (MOST_KEYS + 500, 4)).astype(dtypes[1])
+    mask = rng.random(len(keys)) < 0.7
+    mask[:2000] = False
+    positions, scores = search_dense(queries, keys, 9, mask)
+    products = keys.astype(np.float64) @ queries.astype(np.float64).T
+    for column, (places, values) in enumerate(zip(positions, scores, strict=True)):
+        assert places.tolist() == best(products[:, column], 9, mask)
+        np.testing.assert_array_equal(values, products[places, column])

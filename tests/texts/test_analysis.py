@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from qkvsearch.answers.matches import word_spans
 from qkvsearch.texts.analysis import MAX_TERM, STOP_WORDS, Analyzer, fold
+from qkvsearch.texts.matches import word_spans
 
 analyzer = Analyzer()
 words_and_oddities = st.text() | st.lists(
@@ -104,16 +104,15 @@ def test_numbers_are_matched_as_words_but_mean_nothing():
     assert analyzer.terms(text) == ["blade", "runner"]
 
 
+@pytest.mark.parametrize(
+    ("text", "found"), [("猫咪", True), ("小猫", True), ("猫", True), ("咪", False)]
+)
+def test_one_character_finds_the_words_that_have_it(text, found):
+    assert ("猫" in analyzer.key_terms(text)) == found
+
+
 def test_a_key_can_be_found_by_its_stop_words():
     assert analyzer.key_terms("It") == ["it"]
-
-
-def test_without_stemming_words_stay_whole():
-    assert Analyzer(stem=False).terms("running shoes") == ["running", "shoes"]
-
-
-def test_without_stop_words_every_word_counts():
-    assert Analyzer(stop_words=frozenset()).terms("the end") == ["the", "end"]
 
 
 @pytest.mark.parametrize(

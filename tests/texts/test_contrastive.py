@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention.layers.basic import Embedding
-from qkvsearch.attention.layers.multi_head import MultiHeadAttention
 from qkvsearch.attention.layers.state import state
+from qkvsearch.attention.training import Adam
 from qkvsearch.embeddings import ContrastiveEncoder
 from qkvsearch.errors import DataError
 from qkvsearch.texts.item_keys import item_keys, item_pieces
-from qkvsearch.texts.learned.contrastive import ATTENTIONS
+from qkvsearch.texts.learned import contrastive
 from qkvsearch.texts.learned.pairs import (
+    Pooling,
     Training,
     batch_gradients,
     encoded,
@@ -23,7 +24,6 @@ from qkvsearch.texts.learned.pairs import (
     padded,
     translated,
 )
-from qkvsearch.texts.learned.pooling import ContextualEncoder, Pooling, identity_attention
 from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.texts.vocabulary import Vocabulary
 
@@ -38,11 +38,8 @@ def random(*shape: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=shape)
 
 
-def pooling(with_attention: bool) -> Pooling:
-    attention = None
-    if with_attention:
-        attention = MultiHeadAttention.create(4, 1, rng=1, score="cosine", dtype=np.float64)
-    return Pooling(Embedding(random(6, 4)), random(6, seed=1) / 4, attention)
+def pooling() -> Pooling:
+    return Pooling(Embedding(random(6, 4)), random(6, seed=1) / 4)
 
 
 def differences(loss, array: np.ndarray) -> np.ndarray:
@@ -82,15 +79,13 @@ def share_right(model: ContrastiveEncoder) -> float:
 # --- gradients ---
 
 
-@pytest.mark.parametrize("with_attention", [False, True])
-def test_a_batchs_gradients_are_those_of_central_differences(with_attention):
-    model = pooling(with_attention)
+def test_a_batchs_gradients_are_those_of_central_differences():
+    model = pooling()
     queries = ROWS, SHARES
     keys = np.array([[5, 0], [0, 1]]), np.array([[1.0, 0], [1, 1]])
     gradients = batch_gradients(model, queries, keys, temperature=0.5)[1]
     weights = state(model)
     assert set(gradients) == set(weights)
-    assert ("attention.query.weight" in weights) == with_attention
     for name, array in weights.items():
         found = differences(lambda: batch_gradients(model, queries, keys, 0.5)[0], array)
         np.testing.assert_allclose(gradients[name], found, atol=1e-6, err_msg=name)
@@ -110,25 +105,21 @@ def test_the_loss_is_least_where_partners_alone_agree():
 
 
 def test_padding_says_nothing():
-    for with_attention in (False, True):
-        model = pooling(with_attention)
-        alone = model(ROWS[1:, :2], SHARES[1:, :2])
-        np.testing.assert_allclose(model(ROWS, SHARES)[1:], alone, atol=1e-12)
-        # Whatever stands in the padded place.
-        other = np.where(SHARES > 0, ROWS, 5)
-        np.testing.assert_allclose(model(other, SHARES), model(ROWS, SHARES), atol=1e-12)
+    model = pooling()
+    alone = model(ROWS[1:, :2], SHARES[1:, :2])
+    np.testing.assert_allclose(model(ROWS, SHARES)[1:], alone, atol=1e-12)
+    # Whatever stands in the padded place.
+    other = np.where(SHARES > 0, ROWS, 5)
+    np.testing.assert_allclose(model(other, SHARES), model(ROWS, SHARES), atol=1e-12)
 
 
 # --- what is learned ---
 
 
-@pytest.mark.parametrize(
-    ("init", "attention"),
-    [("lsa", "none"), ("ppmi", "none"), ("ppmi", "free"), ("ppmi", "trained")],
-)
-def test_synonyms_that_meet_in_items_alone_are_learned(init, attention):
-    start = ContrastiveEncoder(8, init=init, attention=attention, epochs=0).fit(synonyms())
-    model = ContrastiveEncoder(8, init=init, attention=attention, **QUICK).fit(synonyms())
+@pytest.mark.parametrize("init", ["lsa", "ppmi"])
+def test_synonyms_that_meet_in_items_alone_are_learned(init):
+    start = ContrastiveEncoder(8, init=init, epochs=0).fit(synonyms())
+    model = ContrastiveEncoder(8, init=init, **QUICK).fit(synonyms())
     assert model.n_epochs_ > 0
     assert share_right(model) > 0.9
     assert share_right(model) > share_right(start) + 0.1
@@ -150,6 +141,50 @@ def test_as_many_epochs_as_asked_where_nothing_is_held_out():
     assert again.n_epochs_ == found.n_epochs_
     assert np.array_equal(again.embeddings_, found.embeddings_)
     assert not len(again.reciprocal_ranks_)
+
+
+def test_nothing_of_the_held_out_items_is_learned_while_they_are_held_out(monkeypatch):
+    """Whatever they say, the start and every epoch are the same bits."""
+    passed: list[list[bytes]] = []
+
+    def rank(model, asked):
+        passed[-1].append(b"".join(array.tobytes() for array in state(model).values()))
+        return float(len(passed[-1]))  # each epoch better than the last
+
+    monkeypatch.setattr(contrastive, "mean_reciprocal_rank", rank)
+    titles, tags = synonyms(60)
+    held_out = np.random.default_rng(0).permutation(60)[: int(0.2 * 60)]
+    others = [list(titles), list(tags)]
+    for i in held_out:
+        others[0][i], others[1][i] = tags[(i + 1) % 60], f"other{i} {titles[i]}"
+    for fields in ([titles, tags], others):
+        passed.append([])
+        ContrastiveEncoder(8, epochs=2, **QUICK).fit(fields)
+    assert len(passed[0]) == 3
+    assert len(set(passed[0])) == 3
+    assert passed[0] == passed[1]
+
+
+@pytest.mark.parametrize(("n_items", "is_held_out"), [(49, False), (50, True)])
+def test_ten_items_are_the_fewest_that_tell_how_long_to_train(n_items, is_held_out):
+    model = ContrastiveEncoder(4, epochs=1, **QUICK).fit(synonyms(n_items))
+    assert (len(model.reciprocal_ranks_) > 0) == is_held_out
+
+
+def test_a_sample_of_a_large_catalogue_is_trained_on_and_no_word_of_the_others():
+    titles, tags = synonyms(80)
+    sample = np.sort(np.random.default_rng(0).choice(80, 60, replace=False))
+    others = np.setdiff1d(np.arange(80), sample)
+    for i in others:
+        titles[i] += f" only{i}"
+    options = {"epochs": 2, "held_out": 0, **QUICK}
+    start = ContrastiveEncoder(8, **options | {"epochs": 0}).fit([titles, tags]).encoder_
+    model = ContrastiveEncoder(8, max_items=60, **options).fit([titles, tags]).encoder_
+    only = model.vocabulary.rows(f"only{i}" for i in others)
+    assert (only >= 0).all()
+    scale = np.linalg.norm(model.vectors[only]) / np.linalg.norm(start.vectors[only])
+    np.testing.assert_allclose(model.vectors[only], scale * start.vectors[only], rtol=1e-4)
+    assert np.array_equal(model.weights[only], start.weights[only])
 
 
 def test_what_does_not_help_leaves_the_encoder_as_it_was():
@@ -180,13 +215,10 @@ def test_held_out_items_are_found_by_their_other_columns():
     assert mean_reciprocal_rank(model, [[first, nothing], [nothing, second]]) == 0
 
 
-@pytest.mark.parametrize("attention", ATTENTIONS)
-def test_one_seed_gives_the_same_bits(attention):
+def test_one_seed_gives_the_same_bits():
     fields = synonyms(150)
     one, same, other = (
-        ContrastiveEncoder(6, attention=attention, epochs=2, random_state=seed)
-        .fit(fields)
-        .embeddings_
+        ContrastiveEncoder(6, epochs=2, random_state=seed).fit(fields).embeddings_
         for seed in (3, 3, 4)
     )
     assert one.tobytes() == same.tobytes() != other.tobytes()
@@ -195,18 +227,14 @@ def test_one_seed_gives_the_same_bits(attention):
 # --- sums of parts ---
 
 
-@pytest.mark.parametrize("attention", ["free", "trained"])
-def test_words_in_context_add_up_to_what_was_trained(attention):
+def test_the_words_add_up_to_what_was_trained():
     fields = synonyms(120)
-    encoder = ContrastiveEncoder(6, attention=attention, epochs=2, **QUICK).fit(fields).encoder_
-    assert isinstance(encoder, ContextualEncoder)
+    encoder = ContrastiveEncoder(6, epochs=2, **QUICK).fit(fields).encoder_
     texts = [*fields[0][:20], "", "unknown words", "title1w1, title1w1 TAG1w1 unknown"]
     many = encoder.encode_many(texts)
     assert many.dtype == np.float32
-    model = Pooling(
-        Embedding(encoder.tokens.vectors), np.log(encoder.tokens.weights), encoder.attention
-    )
-    views = [view for (view,) in items_of(encoder.tokens, [texts])]
+    model = Pooling(Embedding(encoder.vectors), np.log(encoder.weights))
+    views = [view for (view,) in items_of(encoder, [texts])]
     np.testing.assert_allclose(encoded(model, views), many, atol=1e-5)
     for text, row in zip(texts, many, strict=True):
         np.testing.assert_allclose(encoder.encode(text).total, row, atol=1e-6)
@@ -215,9 +243,9 @@ def test_words_in_context_add_up_to_what_was_trained(attention):
     assert encoder.sequence(texts[-1]).labels == ["title1w1", "title1w1", "tag1w1"]
 
 
-def test_a_key_is_the_sum_of_its_pieces_in_context():
+def test_a_key_is_the_sum_of_its_pieces():
     fields = synonyms(120)
-    model = ContrastiveEncoder(6, attention="free", epochs=1).fit(fields)
+    model = ContrastiveEncoder(6, epochs=1).fit(fields)
     keys = item_keys(model.encoder_.encode_many, fields)
     assert np.array_equal(keys, model.embeddings_)
     pieces = item_pieces(model.encoder_, [column[7] for column in fields])
@@ -225,19 +253,9 @@ def test_a_key_is_the_sum_of_its_pieces_in_context():
     assert len(pieces) >= 6
 
 
-def test_attention_that_adds_nothing_is_none():
-    tokens = TokenEncoder(Vocabulary.of("abc"), random(3, 4), np.ones(3))
-    encoder = ContextualEncoder(tokens, identity_attention(4, output=0.0))
-    np.testing.assert_allclose(
-        encoder.encode("b c").vectors, tokens.encode("b c").vectors, atol=1e-6
-    )
-
-
 def test_words_that_cancel_out_leave_nothing():
-    tokens = TokenEncoder(
-        Vocabulary.of(["boat", "road"]), np.array([[1.0, 0], [-1, 0]]), np.ones(2)
-    )
-    encoder = ContextualEncoder(tokens, identity_attention(2))
+    terms, vectors = Vocabulary.of(["boat", "road"]), np.array([[1.0, 0], [-1, 0]])
+    encoder = TokenEncoder(terms, vectors, np.ones(2))
     assert len(encoder.encode("boat road")) == 0
     assert len(encoder.encode("boat")) == 1
 
@@ -249,7 +267,7 @@ def test_a_pair_is_of_two_columns_or_of_two_halves():
     one, other = ((np.arange(a, a + 4), np.ones(4)) for a in (0, 10))
     nothing = np.zeros(0, np.int64), np.zeros(0)
     rng = np.random.default_rng(0)
-    training = Training(pooling(False), [], 0.1, 0.0, 8, {}, rng)
+    training = Training(pooling(), [], 0.1, 0.0, 8, Adam(), rng)
     for _ in range(20):
         tens = {tuple(rows // 10) for rows, _ in training.a_pair([one, other, nothing])}
         assert tens == {(0,) * 4, (1,) * 4}
@@ -259,7 +277,7 @@ def test_a_pair_is_of_two_columns_or_of_two_halves():
 
 
 def test_dropping_leaves_a_word_and_no_more_than_a_step_can_hold():
-    training = Training(pooling(False), [], 0.1, 0.999, 8, {}, np.random.default_rng(0))
+    training = Training(pooling(), [], 0.1, 0.999, 8, Adam(), np.random.default_rng(0))
     texts = padded([(np.array([5]), np.ones(1)), (np.array([6, 7, 8]), np.ones(3))])
     rows, shares = training.dropped(*texts)
     assert (shares > 0).sum(axis=1).tolist() == [1, 1]
@@ -305,7 +323,6 @@ def test_one_column_is_learned_from_by_halves():
     assert np.mean(cosines.argmax(axis=1) % 5 == np.arange(200) % 5) > 0.95
 
 
-@pytest.mark.parametrize("attention", ATTENTIONS)
 @pytest.mark.parametrize(
     "fields",
     [
@@ -318,8 +335,8 @@ def test_one_column_is_learned_from_by_halves():
     ],
     ids=["no vocabulary", "one word", "two words", "one item", "empty texts", "nothing"],
 )
-def test_texts_that_say_little(fields, attention):
-    model = ContrastiveEncoder(4, attention=attention, epochs=3).fit(fields)
+def test_texts_that_say_little(fields):
+    model = ContrastiveEncoder(4, epochs=3).fit(fields)
     assert len(model.embeddings_) == len(fields if isinstance(fields[0], str) else fields[0])
     assert np.isfinite(model.embeddings_).all()
     assert np.isfinite(model.transform(["sea water", "", "nobody"])).all()
@@ -336,7 +353,6 @@ def test_columns_of_different_lengths_are_refused():
     [
         ("n_components", 0),
         ("init", "bert"),
-        ("attention", "self"),
         ("temperature", 0),
         ("epochs", -1),
         ("batch_size", 0),

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qkvsearch.attention import look_ahead_mask
 from qkvsearch.errors import QkvError
-from qkvsearch.texts.encoded_text import MAX_ATTENDED, attend, pretrained, read
+from qkvsearch.texts.encoded_text import MAX_ATTENDED
+from qkvsearch.texts.encoders import pretrained
 from qkvsearch.texts.focus import compare, focus
 from qkvsearch.texts.pretrained import fetch as models
 from qkvsearch.texts.self_attention import MASKS, self_attend
@@ -19,6 +21,14 @@ TEXT = "deep season didn't redder sea"
 TOKENS = ["[CLS]", "deep", "sea", "##son", "didn", "'", "t", "red", "##der", "sea", "[SEP]"]
 WORDS = ["[CLS]", "deep", "season", "didn't", "redder", "sea", "[SEP]"]
 ANIMAL = "The animal didn't cross the street because it was too tired"
+
+
+def read(encoder, text, mask="none"):
+    return encoder.attend(text, mask)
+
+
+def attend(encoder, text, mask="none", layer=None, head=None):
+    return encoder.attend(text, mask).map(layer, head)
 
 
 @pytest.fixture(scope="module")
@@ -41,18 +51,20 @@ def plain():
 
 @pytest.mark.parametrize("mask", MASKS)
 def test_a_heads_map_is_the_models_own_weights(tiny, mask):
-    layers = tiny.layers(TEXT, mask=mask)
+    keep = look_ahead_mask(len(TOKENS)) if mask == "causal" else np.ones((len(TOKENS),) * 2, bool)
+    x = tiny.embedding(tiny.tokenizer.encode(TEXT).ids)
+    _, layers = tiny.encoder(x, mask=keep, return_layers=True)
     for i in range(2):
         for j in range(3):
             found = attend(tiny, TEXT, mask, i, j)
-            np.testing.assert_array_equal(found.weights, layers.weights[i, j])
-            np.testing.assert_array_equal(found.outputs, layers.hidden[i + 1])
-            np.testing.assert_array_equal(found.mask, layers.mask)
+            np.testing.assert_array_equal(found.weights, layers[i].weights[j])
+            np.testing.assert_array_equal(found.outputs, layers[i].hidden)
+            np.testing.assert_array_equal(found.mask, keep)
             assert (found.tokens, found.layer, found.head) == (TOKENS, i, j)
 
 
 def test_without_a_head_it_is_the_mean_and_without_a_layer_the_last(tiny):
-    found, weights = attend(tiny, TEXT), tiny.layers(TEXT).weights
+    found, weights = attend(tiny, TEXT), tiny.attend(TEXT).weights
     np.testing.assert_allclose(found.weights, weights[1].mean(axis=0))
     assert (found.layer, found.head) == (1, None)
     np.testing.assert_array_equal(attend(tiny, TEXT, head=2).weights, weights[1, 2])
@@ -188,7 +200,7 @@ def test_a_word_is_itself_in_the_same_text_and_before_any_context(tiny, plain):
 
 def test_cosines_are_those_of_the_models_own_vectors(tiny):
     found = compare(read(tiny, "sea deep"), read(tiny, "a red sea"), "sea")
-    a, b = tiny.layers("sea deep").hidden[:, 1], tiny.layers("a red sea").hidden[:, 3]
+    a, b = tiny.attend("sea deep").hidden[:, 1], tiny.attend("a red sea").hidden[:, 3]
     expected = (a * b).sum(axis=1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
     np.testing.assert_allclose(found.cosines[:, 0], expected, rtol=1e-5)
     records = found.to_records()

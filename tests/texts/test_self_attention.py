@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 
 from qkvsearch.errors import QkvError
 from qkvsearch.labelled import LabelledVectors
-from qkvsearch.texts.self_attention import COSINE_SCALE, MASKS, self_attend
-from qkvsearch.texts.token_encoder import PADDING
+from qkvsearch.texts.self_attention import COSINE_SCALE, MASKS, PADDING, self_attend
 
 
 def text_of(labels):

@@ -82,7 +82,7 @@ def test_a_sequence_keeps_repeats_and_plain_vectors(encoder):
     expected[1] = VECTORS[[2, 3]].mean(axis=0)
     np.testing.assert_allclose(sequence.vectors, expected)
     assert encoder.sequence("").vectors.shape == (0, 4)
-    assert encoder.unknown("zzqx") == []
+    assert encoder.attend("zzqx").left_out == []
 
 
 def test_weights_say_how_much_each_token_counts(encoder):

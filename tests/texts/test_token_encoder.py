@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.texts.token_encoder import PADDING, TokenEncoder
+from qkvsearch.texts.self_attention import PADDING
+from qkvsearch.texts.token_encoder import ANALYZER, TokenEncoder
 from qkvsearch.texts.vocabulary import Vocabulary
 
 TERMS = ["bird", "cat", "dog", "no", "run", "void"]
@@ -22,6 +23,14 @@ def encoder() -> TokenEncoder:
 
 
 words = st.lists(st.sampled_from([*TERMS, "the", "zzqx", "Running", "ＣＡＴ", "!"]), max_size=8)
+
+
+def test_what_is_left_of_terms_without_a_direction_is_no_embedding():
+    """Rounding errors of 1e-8 in place of a vector are not brought to length 1."""
+    vectors = np.array([[1, 0], [1e-8, 2e-8]], np.float32)
+    encoder = TokenEncoder(Vocabulary.of(["cat", "void"]), vectors, np.ones(2, np.float32))
+    assert encoder.encode_many(["void", "cat", "void void"]).tolist() == [[0, 0], [1, 0], [0, 0]]
+    assert len(encoder.encode("void")) == 0
 
 
 @given(words)
@@ -97,7 +106,7 @@ def test_unknown_lists_what_sequence_leaves_out_once_each(encoder):
 @given(words)
 def test_every_word_is_either_in_the_sequence_or_listed_as_unknown(encoder, text):
     text = " ".join(text)
-    every = {token.text for token in encoder.analyzer.tokens(text)}
+    every = {token.text for token in ANALYZER.tokens(text)}
     used = set(encoder.sequence(text).labels)
     assert used | set(encoder.unknown(text)) == every
     assert not used & set(encoder.unknown(text))

@@ -165,30 +165,31 @@ def test_labels_are_the_words_as_written(encoder):
     found = encoder.encode("A season: didn't 注 🚀")
     words = ["A", "season", ":", "didn't", "注", "🚀"]
     assert list(found.labels) == ["[CLS]", *words, "[SEP]"]
-    assert encoder.sequence("Deep season's 注").labels == ["Deep", "season's", "注"]
+    assert encoder.read("Deep season's 注").tokens.labels == ["Deep", "season's", "注"]
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n\t", "\u200b", "\ufeff \x00"])
 def test_nothing_to_see_has_no_vectors(encoder, text):
     assert encoder.encode(text).vectors.shape == (0, D)
-    assert encoder.sequence(text).vectors.shape == (0, D)
-    assert encoder.layers(text).weights.shape == (LAYERS, HEADS, 0, 0)
-    assert encoder.unknown(text) == []
+    assert encoder.read(text).tokens.vectors.shape == (0, D)
+    assert encoder.attend(text).weights.shape == (LAYERS, HEADS, 0, 0)
+    assert encoder.attend(text).left_out == []
     assert not encoder.encode_many([text]).any()
     assert encoder.encode_many([]).shape == (0, D)
 
 
 def test_a_sequence_is_the_final_vectors_of_its_words(encoder):
     text = "deep redder sea"
-    final = encoder.layers(text).hidden[-1]
+    final = encoder.attend(text).hidden[-1]
     expected = np.stack([final[1], final[2:4].mean(axis=0), final[4]])
-    np.testing.assert_allclose(encoder.sequence(text).vectors, expected, atol=1e-6)
+    np.testing.assert_allclose(encoder.read(text).tokens.vectors, expected, atol=1e-6)
 
 
 def test_layers_show_every_piece_and_weights_that_sum_to_1(encoder):
-    found = encoder.layers("A season 注")
+    found = encoder.attend("A season 注")
     assert found.tokens == ["[CLS]", "A", "sea", "##son", "注", "[SEP]"]
-    assert found.spans[2:4] == [(2, 5), (5, 8)]
+    assert found.words == ["[CLS]", "A", "season", "注", "[SEP]"]
+    assert found.owners.tolist() == [0, 1, 2, 2, 3, 4]
     assert found.hidden.shape == (LAYERS + 1, 6, D)
     assert found.weights.shape == (LAYERS, HEADS, 6, 6)
     np.testing.assert_allclose(found.weights.sum(axis=-1), 1, atol=1e-6)
@@ -201,23 +202,23 @@ def test_layers_show_every_piece_and_weights_that_sum_to_1(encoder):
 def test_masks_hide_padding_or_what_comes_later(encoder):
     text = "deep <PAD> sea <pad>"
     tokens = ["[CLS]", "deep", "<PAD>", "sea", "<PAD>", "[SEP]"]
-    seen, hidden = encoder.layers(text), encoder.layers(text, "padding")
+    seen, hidden = encoder.attend(text), encoder.attend(text, "padding")
     assert seen.tokens == hidden.tokens == tokens
     assert (seen.weights[..., [2, 4]] > 0).all()
     assert not hidden.weights[..., [2, 4]].any()
-    causal = encoder.layers(text, "causal")
+    causal = encoder.attend(text, "causal")
     np.testing.assert_array_equal(causal.mask, look_ahead_mask(6))
     assert not causal.weights[..., ~look_ahead_mask(6)].any()
     with pytest.raises(QkvError, match="no mask 'sideways'; there are none, padding, causal"):
-        encoder.layers(text, "sideways")
+        encoder.attend(text, "sideways")
 
 
 def test_long_texts_are_cut_and_counted(encoder):
-    found = encoder.encode_batch(["deep " * (LIMIT - 2), "deep " * 300, "", "sea " * 11])
+    found = encoder.encode_texts(["deep " * (LIMIT - 2), "deep " * 300, "", "sea " * 11])
     assert found.cut.tolist() == [1, 3]
     np.testing.assert_allclose(found.embeddings[0], found.embeddings[1], atol=1e-6)
-    assert len(encoder.sequence("deep " * 300)) == LIMIT - 2 == encoder.limit - 2
-    assert encoder.unknown("deep " * 10 + "red sea red") == ["red", "sea"]
+    assert len(encoder.read("deep " * 300).tokens) == LIMIT - 2 == encoder.limit - 2
+    assert encoder.attend("deep " * 10 + "red sea red").left_out == ["red", "sea"]
 
 
 def test_progress_counts_every_text(encoder):

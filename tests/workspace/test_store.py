@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -80,6 +83,105 @@ def test_what_a_crash_left_behind_goes_after_a_day_but_not_before(workspace, mak
     assert ours[0] not in left
     assert ours[1] in left
     assert "release-1.0" in left, "a folder that is not ours was removed"
+
+
+@pytest.mark.parametrize("statement", ["DELETE", "DROP", "BEGIN"])
+def test_a_build_that_is_current_stays_so_whatever_becomes_of_tidying_up(
+    workspace, make_contents, monkeypatch, statement
+):
+    """What cannot be removed now is removed after the next build."""
+    monkeypatch.setattr(publish, "KEPT_SECONDS", -1)
+    workspace.publish(make_contents(NEW))
+    failed = []
+
+    class Failing(sqlite3.Connection):
+        begun = 0
+
+        def execute(self, sql, *values):
+            Failing.begun += sql.startswith("BEGIN")
+            # The first transaction is the build's own.
+            if sql.startswith(statement) and Failing.begun > 1:
+                failed.append(sql)
+                raise sqlite3.OperationalError("disk I/O error")
+            return super().execute(sql, *values)
+
+    connect = sqlite3.connect
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            publish.sqlite3, "connect", lambda *a, **k: connect(*a, **{**k, "factory": Failing})
+        )
+        workspace.publish(make_contents(NEW, numbers=np.ones(1)))
+    assert failed
+    names, numbers, folders = state(workspace)
+    assert (names, numbers) == (([1], ["New (2020)"]), [1.0])
+    assert len(folders) == 3
+    workspace.publish(make_contents(NEW))
+    assert len(state(workspace)[2]) == 2
+
+
+def test_a_folder_that_cannot_be_listed_is_no_failed_build(workspace, make_contents, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(publish.Path, "iterdir", raising(PermissionError("not yours")))
+        workspace.publish(make_contents(NEW, numbers=np.ones(1)))
+    assert state(workspace)[:2] == (([1], ["New (2020)"]), [1.0])
+
+
+@pytest.mark.parametrize("what", ["publish", "record"])
+def test_who_finds_the_database_locked_waits_for_it(workspace, make_contents, what):
+    """Another program is writing for a moment, which is no failure."""
+    locked, waited = threading.Event(), []
+
+    def hold():
+        db = sqlite3.connect(workspace.path / "workspace.db", isolation_level=None)
+        db.execute("BEGIN IMMEDIATE")
+        locked.set()
+        time.sleep(0.3)
+        waited.append(True)
+        db.execute("ROLLBACK")
+        db.close()
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    assert locked.wait(10)
+    if what == "publish":
+        workspace.publish(make_contents(NEW, numbers=np.ones(1)))
+    else:
+        workspace.record("5", "4", 2.0)
+    assert waited
+    thread.join()
+    if what == "publish":
+        assert state(workspace)[:2] == (([1], ["New (2020)"]), [1.0])
+    else:
+        rows = "SELECT user, item, rating FROM recorded"
+        assert workspace.open().tables.db.execute(rows).fetchall() == [("5", "4", 2.0)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows tells files by other numbers")
+def test_the_disk_confirms_every_file_of_a_build_whole_before_it_is_current(
+    tmp_path, make_contents, monkeypatch
+):
+    confirmed, fsync, make_current = {}, os.fsync, publish.make_current
+
+    def spy(descriptor):
+        fsync(descriptor)
+        status = os.fstat(descriptor)
+        confirmed[status.st_ino] = status.st_size
+
+    current = []
+    monkeypatch.setattr(arrays.os, "fsync", spy)
+    monkeypatch.setattr(
+        publish, "make_current", lambda *a: (current.append(dict(confirmed)), make_current(*a))
+    )
+    workspace = Workspace(tmp_path / "ws")
+    workspace.publish(make_contents())
+    (before,) = current
+    folder = workspace.open().folder
+    files = sorted(path.name for path in folder.iterdir())
+    assert files == ["manifest.json", "numbers.npy", "words.npy"]
+    for path in folder.iterdir():
+        assert before.get(path.stat().st_ino) == path.stat().st_size, path.name
+    for path in (folder, folder.parent):  # that the names are there
+        assert path.stat().st_ino in before, path.name
 
 
 def test_an_empty_database_has_no_finished_build(workspace):

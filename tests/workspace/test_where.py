@@ -73,7 +73,7 @@ def test_an_unknown_column_is_named_with_the_nearest_and_all_others(kept):
      "\0", "\ud800", "year year", "max(year) > 1", "1=1 GROUP BY year", "x'zz'"],
 )  # fmt: skip
 def test_what_is_no_condition_is_an_error_that_repeats_it(kept, expression):
-    with pytest.raises(QkvError, match="--where") as error:
+    with pytest.raises(QkvError, match="`where`") as error:
         kept(expression)
     assert repr(expression) in str(error.value)
 
@@ -121,7 +121,7 @@ titles_1.key = 'kettle'
 
 @pytest.mark.parametrize("expression", ATTACKS)
 def test_an_attack_is_refused_and_the_connection_stays_usable(tables, kept, expression):
-    with pytest.raises(QkvError, match="--where"):
+    with pytest.raises(QkvError, match="`where`"):
         kept(expression)
     assert kept("year > 2000") == [8]
     assert tables.names([0])[0] == [4]

@@ -1,110 +1,69 @@
-"""Many texts through an encoder at once: their tokens end to end in one matrix, no padding.
+"""Sequences through an encoder at once: their vectors end to end in one matrix, no padding.
 
-Every linear layer is one product for all tokens of a chunk; attention runs over groups of texts of
-equal length. What lies between the products is compiled: a pass each, in place.
+What `transformer.Encoder` computes, for answering: every linear layer is one product for all
+vectors of a chunk; attention runs over groups of sequences of equal length. What lies between the
+products happens in place, compiled where there are many sequences.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import product
-from queue import SimpleQueue
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from qkvsearch.attention.compiled_exp import exp_row
-from qkvsearch.attention.layers.basic import ACTIVATIONS, LayerNorm, Linear
+from qkvsearch.attention.layers.basic import ACTIVATIONS, LayerNorm, Linear, gelu
+from qkvsearch.attention.layers.initializers import Array
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention, split_heads
 from qkvsearch.attention.layers.transformer import Encoder, EncoderLayer
-from qkvsearch.compiled import compiled
-from qkvsearch.threads import available_cores, thread_pool
+from qkvsearch.attention.masks import look_ahead_mask
+from qkvsearch.attention.weights import softmax
+from qkvsearch.threads import run_in_threads
 
-Array = np.ndarray[Any, Any]
-# A token's hidden vector is the widest, 6 kB in MiniLM: so many fit the cache beside the weights.
+# A vector between the feed-forward layers is the widest, 6 kB in MiniLM: this many of them fit the
+# cache beside the weights.
 CHUNK_TOKENS = 1024
 # Scores of attention that stay in the cache from the product to the softmax.
 SCORES = 1 << 18
 
-ZERO, ONE, HALF, CLIP = (np.float32(x) for x in (0, 1, 0.5, 4))
-ROOT_HALF = np.float32(0.7071067811865476)
-# erf(x) ≈ x · P(x²) / Q(x²) for |x| ≤ 4, to 3e-7: the coefficients of Eigen's `perf`, lowest first.
-P0, P1, P2, P3, P4, P5, P6 = np.array(
-    [-1.60960333262415e-02, -2.95459980854025e-03, -7.34990630326855e-04, -5.69250639462346e-05,
-     -2.10102402082508e-06, 2.77068142495902e-08, -2.72614225801306e-10], np.float32,
-)  # fmt: skip
-Q0, Q1, Q2, Q3, Q4 = np.array(
-    [-1.42647390514189e-02, -7.37332916720468e-03, -1.68282697438203e-03, -2.13374055278905e-04,
-     -1.45660718464996e-05], np.float32,
-)  # fmt: skip
-
-
-@compiled
-def add_gelu(x: Array, bias: Array) -> None:
-    """x (n, d) = gelu(x + bias), in place."""
-    for i in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            value = x[i, j] + bias[j]
-            t = min(max(value * ROOT_HALF, -CLIP), CLIP)
-            s = t * t
-            p = P0 + s * (P1 + s * (P2 + s * (P3 + s * (P4 + s * (P5 + s * P6)))))
-            q = Q0 + s * (Q1 + s * (Q2 + s * (Q3 + s * Q4)))
-            x[i, j] = HALF * value * (ONE + t * (p / q))
-
-
-@compiled
-def softmax_rows(scores: Array, scale: np.float32) -> None:
-    """scores (n, m) = softmax(scale · scores) of each row, in place."""
-    for i in range(scores.shape[0]):
-        row = scores[i]
-        top = row[0]
-        for j in range(row.shape[0]):
-            top = max(top, row[j])
-        for j in range(row.shape[0]):
-            row[j] = (row[j] - top) * scale
-        factor = ONE / exp_row(row, ZERO)
-        for j in range(row.shape[0]):
-            row[j] *= factor
-
-
-@compiled
-def add_norm(
-    x: Array, added: Array, bias: Array, weight: Array, shift: Array, epsilon: np.float32
-) -> None:
-    """x (n, d) = the layer norm of x + added + bias, in place."""
-    n, d = x.shape
-    width = np.float32(d)
-    for i in range(n):
-        row, other = x[i], added[i]
-        total = np.float32(0)
-        for j in range(d):
-            row[j] += other[j] + bias[j]
-            total += row[j]
-        mean = total / width
-        squares = np.float32(0)
-        for j in range(d):
-            row[j] -= mean
-            squares += row[j] * row[j]
-        factor = ONE / np.sqrt(squares / width + epsilon)
-        for j in range(d):
-            row[j] = row[j] * factor * weight[j] + shift[j]
-
 
 @dataclass(frozen=True)
 class Chunk:
-    """texts: which, shortest first. groups: (first token, number of texts, their length)."""
+    """Sequences that go through the layers together.
 
-    texts: Array
+    members: which, shortest first. groups: (first vector, number of sequences, their length).
+    n_tokens: the vectors of all of them.
+    """
+
+    members: Array
     groups: list[tuple[int, int, int]]
     n_tokens: int
 
+    @cached_property
+    def places(self) -> Array:
+        """Where in its sequence each vector stands, int64 (n_tokens,)."""
+        return np.concatenate([np.tile(np.arange(n), count) for _, count, n in self.groups])
+
+    def squares(self, x: Array) -> Iterator[Array]:
+        """Vectors (n_tokens, d) of each group as (number of sequences, their length, d)."""
+        for start, count, length in self.groups:
+            yield x[start : start + count * length].reshape(count, length, -1)
+
+    def each(self, x: Array) -> Iterator[tuple[int, Array]]:
+        """Which sequence, and its vectors (length, d), of all vectors (n_tokens, d)."""
+        vectors = (one for group in self.squares(x) for one in group)
+        return zip(self.members.tolist(), vectors, strict=True)
+
 
 def chunks_of(lengths: Array) -> Iterator[Chunk]:
-    """Texts by length, in chunks of about `CHUNK_TOKENS`; texts without a token are left out.
+    """Sequences by length, in chunks of about `CHUNK_TOKENS`; empty ones are left out.
 
-    >>> [(chunk.texts.tolist(), chunk.groups) for chunk in chunks_of(np.array([3, 0, 2, 3]))]
+    >>> [(chunk.members.tolist(), chunk.groups) for chunk in chunks_of(np.array([3, 0, 2, 3]))]
     [([2, 0, 3], [(0, 1, 2), (2, 2, 3)])]
     """
     order = np.argsort(lengths, kind="stable")
@@ -121,122 +80,137 @@ def chunks_of(lengths: Array) -> Iterator[Chunk]:
         first = last
 
 
+def encode_one(encoder: Encoder, x: Array, *, is_causal: bool = False) -> Array:
+    """`encoder(x)` of one sequence (L, d), float32: without compiled code, whose libraries take
+    longer to import than a text to encode.
+
+    >>> encoder, x = Encoder.create(2, 8, 2, 16, rng=0), np.ones((5, 8), np.float32)
+    >>> np.allclose(encode_one(encoder, x), encoder(x), atol=1e-6)
+    True
+    """
+    found = [x]
+
+    def take(_: Chunk, final: Array) -> None:
+        found[0] = final
+
+    encode_packed(
+        encoder, np.array([len(x)]), lambda _: x.copy(), take, is_causal=is_causal, compiled=False
+    )
+    return found[0]
+
+
+def encode_packed(
+    encoder: Encoder,
+    lengths: Array,
+    embed: Callable[[Chunk], Array],
+    take: Callable[[Chunk, Array], None],
+    *,
+    is_causal: bool = False,
+    compiled: bool = True,
+) -> None:
+    """What `encoder` makes of many sequences, a chunk of them at a time, in several threads.
+
+    lengths: int (n,), of each sequence. embed: called with a chunk, gives what the first layer
+    reads, float32 (n_tokens, d), an array of its own. take: called with a chunk and its final
+    vectors (n_tokens, d), from any thread and in no certain order. is_causal: as for `attention`.
+
+    Raises ValueError for layers that are not packed: another score than "dot", or fewer key heads.
+    """
+    for layer in encoder.layers:
+        if layer.attention.score != "dot" or layer.attention.n_key_heads != layer.attention.n_heads:
+            raise ValueError('packed layers have the score "dot" and a key head for each head')
+    chunks = list(chunks_of(lengths))
+    n_tokens = max((chunk.n_tokens for chunk in chunks), default=0)
+    longest = int(np.max(lengths, initial=0))
+    passes = _compiled_passes() if compiled else PLAIN
+
+    def worker() -> Callable[[Chunk], None]:
+        rooms = Buffers(encoder, n_tokens, longest)
+
+        def run(chunk: Chunk) -> None:
+            x = embed(chunk)
+            for layer in encoder.layers:
+                _run_layer(layer, x, chunk, rooms, passes, is_causal)
+            take(chunk, x if encoder.norm is None else encoder.norm(x))
+
+        return run
+
+    run_in_threads(worker, chunks)
+
+
 class Buffers:
     """Room for one chunk's intermediate results, used again for the next."""
 
-    def __init__(self, n_tokens: int, d: int, d_hidden: int, n_scores: int) -> None:
+    def __init__(self, encoder: Encoder, n_tokens: int, longest: int) -> None:
+        def width(of: Callable[[EncoderLayer], Linear]) -> int:
+            return max((len(of(layer).weight) for layer in encoder.layers), default=0)
+
+        d, d_hidden = width(lambda x: x.attention.output), width(lambda x: x.feed_forward.hidden)
         self.query, self.key, self.value, self.mixed, self.added = (
             np.empty((n_tokens, d), np.float32) for _ in range(5)
         )
         self.hidden = np.empty((n_tokens, d_hidden), np.float32)
-        self.scores = np.empty(n_scores, np.float32)
+        self.scores = np.empty(max(SCORES, longest**2) if encoder.layers else 0, np.float32)
 
 
-def encode_packed(
-    embedding: Any,
-    encoder: Encoder,
-    ids: Sequence[Array],
-    progress: Callable[[int], None] | None = None,
-) -> Array:
-    """The mean of each text's final token vectors, at length 1; zeros for a text without tokens.
+def _run_layer(
+    layer: EncoderLayer, x: Array, chunk: Chunk, buffers: Buffers, passes: Any, is_causal: bool
+) -> None:
+    """One layer on the packed vectors x (n_tokens, d), in place."""
+    added, hidden = buffers.added[: len(x)], buffers.hidden[: len(x)]
 
-    embedding: `words`, `positions`, `kind` and `norm`, as in `_bert.TokenEmbedding`. ids: the token
-    numbers of each text. `progress` is told how many texts more are done. -> float32 (n, d).
-    """
-    lengths = np.array([len(row) for row in ids], dtype=np.int64)
-    means = np.zeros((len(ids), len(embedding.kind)), np.float32)
-    chunks = list(chunks_of(lengths))
-    if not chunks:
-        return means
-    n_threads = min(available_cores(), len(chunks))
-    d_hidden = max((len(layer.feed_forward.hidden.weight) for layer in encoder.layers), default=0)
-    longest = max(chunk.n_tokens for chunk in chunks)
-    n_scores = max(SCORES, int(lengths.max()) ** 2)
-    idle: SimpleQueue[Buffers] = SimpleQueue()
-    for _ in range(n_threads):
-        idle.put(Buffers(longest, means.shape[1], d_hidden, n_scores))
+    def add(linear: Linear, inputs: Array, norm: LayerNorm) -> None:
+        np.matmul(inputs, linear.weight.T, out=added)
+        bias = np.zeros(len(linear.weight), np.float32) if linear.bias is None else linear.bias
+        if layer.norm_first:
+            np.add(added, bias, out=added)
+            np.add(x, added, out=x)
+        else:
+            passes.add_norm(x, added, bias, norm.weight, norm.bias, np.float32(norm.epsilon))
 
-    def run(chunk: Chunk) -> Array:
-        buffers = idle.get()
-        try:
-            x = embed(embedding, chunk, ids, buffers.added)
-            for layer in encoder.layers:
-                run_layer(layer, x, chunk, buffers)
-            return _pool(x, chunk)
-        finally:
-            idle.put(buffers)
-
-    # A chunk to each thread, compiled passes included, beats one product shared among the threads.
-    with thread_pool(n_threads) as pool:
-        for chunk, pooled in zip(chunks, pool.map(run, chunks), strict=True):
-            means[chunk.texts] = pooled
-            if progress is not None:
-                progress(len(chunk.texts))
-    return means
-
-
-def embed(embedding: Any, chunk: Chunk, ids: Sequence[Array], places: Array) -> Array:
-    """Word, position and kind, normed; `places` is room to gather the positions in."""
-    x: Array = embedding.words.weight[np.concatenate([ids[text] for text in chunk.texts])]
-    for start, count, length in chunk.groups:
-        span = places[start : start + count * length].reshape(count, length, -1)
-        span[:] = embedding.positions.weight[:length]
-    _norm(embedding.norm, x, places[: len(x)], embedding.kind)
-    return x
-
-
-def run_layer(layer: EncoderLayer, x: Array, chunk: Chunk, buffers: Buffers) -> None:
-    """One layer on the packed tokens x (n_tokens, d), in place."""
-    n = len(x)
-    mixed, added, hidden = buffers.mixed[:n], buffers.added[:n], buffers.hidden[:n]
-    _attend(layer.attention, x, chunk, buffers, mixed)
-    output = layer.attention.output
-    np.matmul(mixed, output.weight.T, out=added)
-    _norm(layer.attention_norm, x, added, output.bias)
+    read = layer.attention_norm(x) if layer.norm_first else x
+    mixed = _attend(layer.attention, read, chunk, buffers, passes, is_causal)
+    add(layer.attention.output, mixed, layer.attention_norm)
 
     forward = layer.feed_forward
-    if forward.activation == "gelu":
-        np.matmul(x, forward.hidden.weight.T, out=hidden)
-        add_gelu(hidden, forward.hidden.bias)
+    read = layer.feed_forward_norm(x) if layer.norm_first else x
+    if forward.activation == "gelu" and forward.hidden.bias is not None:
+        np.matmul(read, forward.hidden.weight.T, out=hidden)
+        passes.add_gelu(hidden, forward.hidden.bias)
     else:
-        hidden[:] = ACTIVATIONS[forward.activation](_project(forward.hidden, x, hidden))
-    np.matmul(hidden, forward.output.weight.T, out=added)
-    _norm(layer.feed_forward_norm, x, added, forward.output.bias)
+        hidden[:] = ACTIVATIONS[forward.activation](_project(forward.hidden, read, hidden))
+    add(forward.output, hidden, layer.feed_forward_norm)
 
 
 def _attend(
-    layer: MultiHeadAttention, x: Array, chunk: Chunk, buffers: Buffers, mixed: Array
-) -> None:
-    """Each text attends to itself: softmax(QKᵀ/√d)·V for a batch of texts of one length.
+    layer: MultiHeadAttention,
+    x: Array,
+    chunk: Chunk,
+    buffers: Buffers,
+    passes: Any,
+    is_causal: bool,
+) -> Array:
+    """Each sequence attends to itself: softmax(QKᵀ/√d)·V for a batch of one length.
 
     The same as `attention.attention`, to rounding: a test compares them.
     """
-    query, key, value = (
-        _project(linear, x, room[: len(x)])
-        for linear, room in (
-            (layer.query, buffers.query),
-            (layer.key, buffers.key),
-            (layer.value, buffers.value),
-        )
-    )
-    n_heads = layer.n_heads
-    scale = np.float32(1 / np.sqrt(query.shape[1] // n_heads))
-    for start, count, length in chunk.groups:
-        span = slice(start, start + count * length)
-        q, k, v, out = (
-            split_heads(part[span].reshape(count, length, -1), n_heads)
-            for part in (query, key, value, mixed)
-        )
-        keys = k.swapaxes(-1, -2)
-        n_texts = max(1, SCORES // (n_heads * length * length))
-        n_some = min(n_heads, max(1, SCORES // (length * length)))
-        for text, head in product(range(0, count, n_texts), range(0, n_heads, n_some)):
-            some = slice(text, text + n_texts), slice(head, head + n_some)
+    mixed, n_heads = buffers.mixed[: len(x)], layer.n_heads
+    rooms = (layer.query, buffers.query), (layer.key, buffers.key), (layer.value, buffers.value)
+    parts = [_project(linear, x, room[: len(x)]) for linear, room in rooms]
+    scale = np.float32(1 / math.sqrt(len(layer.query.weight) // n_heads))
+    for groups in zip(*map(chunk.squares, (*parts, mixed)), strict=True):
+        q, k, v, out = (split_heads(group, n_heads) for group in groups)
+        keys, (count, _, length, _) = k.swapaxes(-1, -2), q.shape
+        n_some = max(1, SCORES // (n_heads * length * length))
+        n_heads_some = min(n_heads, max(1, SCORES // (length * length)))
+        for first, head in product(range(0, count, n_some), range(0, n_heads, n_heads_some)):
+            some = slice(first, first + n_some), slice(head, head + n_heads_some)
             shape = (*q[some].shape[:3], length)
             scores = buffers.scores[: math.prod(shape)].reshape(shape)
             np.matmul(q[some], keys[some], out=scores)
-            softmax_rows(scores.reshape(-1, length), scale)
+            passes.softmax_rows(scores.reshape(-1, length), scale, is_causal)
             np.matmul(scores, v[some], out=out[some])
+    return mixed
 
 
 def _project(linear: Linear, x: Array, room: Array) -> Array:
@@ -246,17 +220,34 @@ def _project(linear: Linear, x: Array, room: Array) -> Array:
     return room
 
 
-def _norm(norm: LayerNorm, x: Array, added: Array, bias: Any) -> None:
-    add_norm(x, added, bias, norm.weight, norm.bias, np.float32(norm.epsilon))
+# --- what lies between the products, in NumPy: as `_passes`, which is compiled ---
 
 
-def _pool(x: Array, chunk: Chunk) -> Array:
-    """The mean of each text's tokens, at length 1."""
-    means = np.concatenate(
-        [
-            x[start : start + count * length].reshape(count, length, -1).mean(axis=1)
-            for start, count, length in chunk.groups
-        ]
-    )
-    means /= np.linalg.norm(means, axis=1, keepdims=True)
-    return means
+def _add_gelu(x: Array, bias: Array) -> None:
+    x += bias
+    x[:] = gelu(x)
+
+
+def _softmax_rows(scores: Array, scale: np.float32, is_causal: bool) -> None:
+    scores *= scale
+    if is_causal:
+        squares = scores.reshape(-1, scores.shape[1], scores.shape[1])
+        squares[:, ~look_ahead_mask(scores.shape[1])] = -np.inf
+    scores[:] = softmax(scores)
+
+
+def _add_norm(
+    x: Array, added: Array, bias: Array, weight: Array, shift: Array, epsilon: np.float32
+) -> None:
+    x += added
+    x += bias
+    x[:] = LayerNorm(weight, shift, float(epsilon))(x)
+
+
+PLAIN: Any = SimpleNamespace(add_gelu=_add_gelu, softmax_rows=_softmax_rows, add_norm=_add_norm)
+
+
+def _compiled_passes() -> Any:
+    from qkvsearch.attention.layers import _passes
+
+    return _passes

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from qkvsearch.cli.lesson.view import INDENT, paragraph, rendered
-from qkvsearch.cli.render import terminal_width
+from qkvsearch.cli.lesson.view import INDENT, paragraph
+from qkvsearch.cli.render import rendered, terminal_width
 from qkvsearch.lessons.messages import say
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.cli.plot import CELL, COLOURS, LIGHT_ON, MAX_INCHES, NUMBERED, drawn, save
+from qkvsearch.cli.plot import CELL, MAX_INCHES, draw_matrix, drawn, save
 from qkvsearch.cli.render import printable
 from qkvsearch.errors import QkvError
 from qkvsearch.lessons.messages import shown
@@ -74,15 +74,13 @@ def _draw_matrix(axes: Any, matrix: Matrix) -> None:
     values = np.ma.masked_array(matrix.array, hidden)
     is_map = matrix.role == "weights" and bool((values.filled(0.0) <= 1).all())
     low, high = (0.0, 1.0) if is_map else (float(values.min()), float(values.max()))
-    axes.set_facecolor("0.85")
-    axes.imshow(values, cmap=COLOURS, vmin=low, vmax=high, interpolation="nearest")
-    rows, columns = (list(map(printable, names)) for names in (matrix.rows, matrix.columns))
-    turned = 90 if max(map(len, columns), default=0) > 2 else 0
-    axes.set_xticks(range(len(columns)), columns, rotation=turned, parse_math=False)
-    axes.set_yticks(range(len(rows)), rows, parse_math=False)
-    is_numbered = max(matrix.array.shape) <= NUMBERED
-    for i, j in zip(*np.nonzero(~hidden), strict=True) if is_numbered else ():
-        dark = high > low and (matrix.array[i, j] - low) / (high - low) > LIGHT_ON
-        text = shown(round(float(matrix.array[i, j]), 2))
-        colour = "white" if dark else "black"
-        axes.text(j, i, text, ha="center", va="center", color=colour, fontsize=7)
+    turned = 90 if max(map(len, matrix.columns), default=0) > 2 else 0
+    draw_matrix(
+        axes,
+        values,
+        (matrix.rows, matrix.columns),
+        lambda value: shown(round(value, 2)),
+        limits=(low, high),
+        turned=turned,
+        size=7,
+    )

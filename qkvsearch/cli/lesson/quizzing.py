@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qkvsearch.cli.lesson.view import bold, paragraph, rendered, title
-from qkvsearch.cli.render import printable, to_table, write_text
+from qkvsearch.cli.lesson.view import bold, paragraph, title
+from qkvsearch.cli.render import printable, rendered, to_table, write_text
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.quizzes import Quiz
 

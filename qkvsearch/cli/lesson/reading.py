@@ -8,8 +8,8 @@ from collections.abc import Iterable
 
 from qkvsearch.cli.context import settings
 from qkvsearch.cli.lesson.quizzing import ask, prompt
-from qkvsearch.cli.lesson.view import heading, paragraph, rendered, step_blocks
-from qkvsearch.cli.render import write_text
+from qkvsearch.cli.lesson.view import heading, paragraph, step_blocks
+from qkvsearch.cli.render import rendered, write_text
 from qkvsearch.lessons import progress
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Lesson

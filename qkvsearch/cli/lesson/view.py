@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qkvsearch.cli.lesson.matrix import legends, matrix_view
-from qkvsearch.cli.lesson.table import table_view
+from qkvsearch.cli.lesson.grids import legends, matrix_view, table_view
 from qkvsearch.cli.lesson.wrapping import WIDEST, marked, wrapped
-from qkvsearch.cli.render import printable, terminal_width
+from qkvsearch.cli.render import printable, rendered, terminal_width
 from qkvsearch.lessons.messages import say, shown
 from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Table, Text
 from qkvsearch.lessons.workbench import Workbench
@@ -71,24 +69,6 @@ def paragraph(text: str, indent: int = 0, first: str = "") -> Line:
 
 def text_width() -> int:
     return min(terminal_width(), WIDEST)
-
-
-def rendered(parts: Iterable[RenderableType], colour: bool | None = None) -> str:
-    """As text, in colour where stdout is a terminal that has any."""
-    import sys
-
-    from rich.console import Console
-
-    text = io.StringIO()
-    console = Console(
-        file=text,
-        width=terminal_width(),
-        force_terminal=sys.stdout.isatty() if colour is None else colour,
-        highlight=False,
-    )
-    for part in parts:
-        console.print(part)
-    return "".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines())
 
 
 def bold(text: str) -> Line:

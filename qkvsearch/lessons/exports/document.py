@@ -40,17 +40,17 @@ def to_document(lesson: Lesson, quizzes: bool = True) -> dict[str, Any]:
         "title": lesson.title,
         "goal": lesson.goal,
         "minutes": lesson.minutes,
-        "steps": [_step(step) for step in lesson.steps],
+        "steps": [_step(step, code) for step, code in lesson.coded],
         "quizzes": [quiz.to_record() for quiz in lesson.quizzes] if quizzes else [],
     }
 
 
-def _step(step: Step) -> dict[str, Any]:
+def _step(step: Step, code: str) -> dict[str, Any]:
     return {
         "title": step.title,
         "points": list(step.points),
         "parts": [_part(part) for part in step.parts],
-        "code": step.code,
+        "code": code,
     }
 
 

@@ -17,6 +17,7 @@ from qkvsearch.texts.item_keys import item_keys
 from qkvsearch.texts.learned.lsa import CorpusEncoder
 from qkvsearch.texts.learned.pairs import (
     Item,
+    Pooling,
     Training,
     halves,
     items_of,
@@ -25,21 +26,15 @@ from qkvsearch.texts.learned.pairs import (
     terms_of,
     translated,
 )
-from qkvsearch.texts.learned.pooling import ContextualEncoder, Pooling, identity_attention
 from qkvsearch.texts.learned.ppmi import CooccurrenceEncoder
 from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.threads import one_blas_thread
 
 INITS = {"lsa": CorpusEncoder, "ppmi": CooccurrenceEncoder}
-# How much of what the words see each kind of attention adds to them at the start.
-OUTPUTS = {"free": 1.0, "trained": 0.0}
-ATTENTIONS = ("none", *OUTPUTS)
-# At most and at least so many items are held out to tell how long to train; fewer would be chance.
+# The most and the fewest items that are held out to tell how long to train; fewer say nothing sure.
 MOST_HELD_OUT, FEWEST_HELD_OUT = 500, 10
 # Epochs without a better one after which the search for the best ends.
 PATIENCE = 3
-# The attention's learning rate by that of words: each of its weights moves every word at once.
-ATTENTION_RATE = 0.1
 
 Columns = Sequence[Sequence[str]]
 
@@ -50,19 +45,18 @@ class ContrastiveEncoder(TransformerMixin, BaseEstimator):
     Training starts from those of `init`, "ppmi" or "lsa". A batch holds two columns' texts of each
     of its items, a share `dropout` of their words dropped at random; the softmax over the batch's
     cosines / `temperature` should give each text its partner, both ways (InfoNCE; van den Oord et
-    al. 2018, section 2.3). An item with one text is cut into two halves. `attention`: "none";
-    "free", words look at one another as they are; "trained", by weights that at first add nothing.
+    al. 2018, section 2.3). An item with one text is cut into two halves. Attention between the
+    words before they are added up has been measured, and adds nothing: docs/ablation.md.
 
     How long to train is measured without a share `held_out` of the items, by how well each of their
     columns finds the item by its other columns. If no epoch, of at most `epochs`, finds them better
     than the start does, or the items are too few to tell, vectors and weights stay those of `init`.
-    Where nothing is held out, all `epochs` are trained. Of a larger catalogue, `max_items` drawn by
-    chance are trained on, and the words that they have.
+    Where nothing is held out, all `epochs` are trained. Of a larger catalogue a random sample of
+    `max_items` is trained on, and the words that they have.
 
-    Fitted: `encoder_`, a `TokenEncoder`, with attention a `ContextualEncoder`; `embeddings_`
-    (n_items, d) float32, rows of length 1; `n_epochs_`, the epochs chosen; `reciprocal_ranks_`
-    (epochs tried + 1,), the held-out items' mean, the start's first. One seed gives the same bits,
-    whatever the number of threads.
+    Fitted: `encoder_`, a `TokenEncoder`; `embeddings_` (n_items, d) float32, rows of length 1;
+    `n_epochs_`, the epochs chosen; `reciprocal_ranks_` (epochs tried + 1,), the held-out items'
+    mean, the start's first. One seed gives the same bits, whatever the number of threads.
 
     >>> titles, tags = ["deep sea", "fast car"] * 60, ["ocean water", "road engine"] * 60
     >>> model = ContrastiveEncoder(n_components=2).fit([titles, tags])
@@ -75,7 +69,6 @@ class ContrastiveEncoder(TransformerMixin, BaseEstimator):
         self,
         n_components: int = 128,
         init: str = "ppmi",
-        attention: str = "none",
         temperature: float = 0.2,
         epochs: int = 20,
         batch_size: int = 128,
@@ -87,7 +80,6 @@ class ContrastiveEncoder(TransformerMixin, BaseEstimator):
     ) -> None:
         self.n_components = n_components
         self.init = init
-        self.attention = attention
         self.temperature = temperature
         self.epochs = epochs
         self.batch_size = batch_size
@@ -167,18 +159,14 @@ class ContrastiveEncoder(TransformerMixin, BaseEstimator):
         return estimator.fit(texts).encoder_
 
     def _training(self, start: TokenEncoder, items: list[Item]) -> Training:
-        words = Adam(self.learning_rate)
-        optimizers = {"tokens": words, "log_weights": words}
-        if self.attention == "trained":
-            optimizers["attention"] = Adam(self.learning_rate * ATTENTION_RATE)
         return Training(
-            _untrained(start, self.attention),
+            Pooling(Embedding(_even(start.vectors)), np.log(start.weights)),
             # The others have no two words to tell apart.
             [item for item in items if sum(len(rows) for rows, _ in item) > 1],
             self.temperature,
             self.dropout,
             self.batch_size,
-            optimizers,
+            Adam(self.learning_rate),
             np.random.default_rng(self.random_state),
         )
 
@@ -190,9 +178,7 @@ class ContrastiveEncoder(TransformerMixin, BaseEstimator):
         check_positive("learning_rate", self.learning_rate)
         if self.epochs != 0:
             check_whole("epochs", self.epochs)
-        for name, known in ("init", tuple(INITS)), ("attention", ATTENTIONS):
-            value = getattr(self, name)
-            require(value in known, name, value, f"one of {', '.join(known)}")
+        require(self.init in INITS, "init", self.init, f"one of {', '.join(INITS)}")
         for name in ("dropout", "held_out"):
             share = getattr(self, name)
             valid = is_finite(share) and 0 <= share < 1
@@ -210,27 +196,16 @@ def as_columns(fields: Columns | Sequence[str]) -> list[list[str]]:
     return columns
 
 
-def _untrained(start: TokenEncoder, attention: str) -> Pooling:
-    """What the encoder does, with weights of its own to train."""
-    heads = None
-    if attention != "none":
-        heads = identity_attention(start.vectors.shape[1], OUTPUTS[attention])
-    return Pooling(Embedding(_even(start.vectors)), np.log(start.weights), heads)
-
-
 def _even(vectors: np.ndarray) -> np.ndarray:
     """Vectors of length 1 in the mean: one learning rate then suits every start."""
     size = float(np.sqrt(np.square(vectors).sum() / max(len(vectors), 1))) or 1.0
     return vectors / np.float32(size)
 
 
-def _encoder(
-    start: TokenEncoder, model: Pooling, trained: np.ndarray | None
-) -> TokenEncoder | ContextualEncoder:
+def _encoder(start: TokenEncoder, model: Pooling, trained: np.ndarray | None) -> TokenEncoder:
     """The start with what was learned of its terms in the rows `trained`; None for nothing."""
-    tokens = start
-    if trained is not None:
-        vectors, weights = _even(start.vectors), start.weights.copy()
-        vectors[trained], weights[trained] = model.tokens.weight, np.exp(model.log_weights)
-        tokens = TokenEncoder(start.vocabulary, vectors, weights, start.analyzer)
-    return tokens if model.attention is None else ContextualEncoder(tokens, model.attention)
+    if trained is None:
+        return start
+    vectors, weights = _even(start.vectors), start.weights.copy()
+    vectors[trained], weights[trained] = model.tokens.weight, np.exp(model.log_weights)
+    return TokenEncoder(start.vocabulary, vectors, weights)

@@ -1,4 +1,4 @@
-"""Contrastive training: pairs of texts of one item, the loss that tells them apart, epochs."""
+"""Contrastive training: the model, pairs of texts of one item, the loss that tells them apart."""
 
 from __future__ import annotations
 
@@ -11,23 +11,40 @@ import numpy as np
 from qkvsearch.attention.gradients import cross_entropy, vjp
 from qkvsearch.attention.gradients.functions import unit_vjp
 from qkvsearch.attention.gradients.layers import Pull
+from qkvsearch.attention.layers.basic import Embedding
 from qkvsearch.attention.layers.initializers import Array
 from qkvsearch.attention.layers.state import prefixed, state
 from qkvsearch.attention.training import Adam, Minibatches
-from qkvsearch.labelled import NEGLIGIBLE
-from qkvsearch.texts.learned.pooling import Pooling, attention_options
-from qkvsearch.texts.token_encoder import TokenEncoder
+from qkvsearch.labelled import NEGLIGIBLE, unit_rows
+from qkvsearch.texts.token_encoder import ANALYZER, TokenEncoder
 from qkvsearch.texts.vocabulary import Vocabulary
 
-# Of a text, so many terms are seen in a step.
+# The most terms of a text that a step sees.
 MOST_TERMS = 32
-# So many texts at a time are encoded to validate.
+# Texts that are encoded at a time to validate.
 MANY_TEXTS = 64
 
 # A text: its terms' row numbers (L,), each once, and 1 + ln of how often each occurs, (L,).
 View = tuple[Array, Array]
 # A view for each column; one without terms where the column is empty.
 Item = list[View]
+
+
+@dataclass(eq=False)
+class Pooling:
+    """A text's vector: the vectors of its terms, weighted, added up, at length 1.
+
+    tokens: `Embedding` (n_terms, d). log_weights: (n_terms,), logarithms, so that training keeps
+    weights positive.
+    """
+
+    tokens: Embedding
+    log_weights: Array
+
+    def __call__(self, rows: Array, shares: Array) -> Array:
+        """Terms' row numbers (n, L) and how much each counts (n, L), 0 for padding -> (n, d)."""
+        weights = shares * np.exp(self.log_weights[rows])
+        return unit_rows((weights[..., None] * self.tokens(rows)).sum(axis=-2))
 
 
 @dataclass(eq=False)
@@ -39,7 +56,7 @@ class Training:
     temperature: float
     dropout: float
     batch_size: int
-    optimizers: dict[str, Adam]  # by how the names of its weights begin; the others stay
+    optimizer: Adam
     rng: np.random.Generator
 
     def epoch(self) -> None:
@@ -49,9 +66,7 @@ class Training:
             pairs = [self.a_pair(self.items[i]) for i in batch]
             queries, keys = (self.dropped(*padded(views)) for views in zip(*pairs, strict=True))
             gradients = batch_gradients(self.model, queries, keys, self.temperature)[1]
-            for start, optimizer in self.optimizers.items():
-                own = {name: g for name, g in gradients.items() if name.startswith(start)}
-                optimizer.step(weights, own)
+            self.optimizer.step(weights, gradients)
 
     def a_pair(self, item: Item) -> tuple[View, View]:
         """Two of the item's texts, or two halves of its only one."""
@@ -81,7 +96,7 @@ def items_of(encoder: TokenEncoder, columns: Sequence[Sequence[str]]) -> list[It
 
 
 def _views(encoder: TokenEncoder, texts: Sequence[str]) -> list[View]:
-    counts = encoder.vocabulary.counts(map(encoder.analyzer.terms, texts))
+    counts = encoder.vocabulary.counts(map(ANALYZER.terms, texts))
     shares = (1 + np.log(counts.data.astype(np.float64))).astype(np.float32)
     return [(counts.indices[a:b].astype(np.int64), shares[a:b]) for a, b in pairwise(counts.indptr)]
 
@@ -110,7 +125,7 @@ def narrowed(
     rows_of = np.full(len(encoder.vocabulary), -1, dtype=np.int64)
     rows_of[used] = np.arange(len(used))
     terms = Vocabulary(encoder.vocabulary.terms[used])
-    narrow = TokenEncoder(terms, encoder.vectors[used], encoder.weights[used], encoder.analyzer)
+    narrow = TokenEncoder(terms, encoder.vectors[used], encoder.weights[used])
     return narrow, translated(items, rows_of)
 
 
@@ -169,26 +184,18 @@ def info_nce(queries: Array, keys: Array, temperature: float) -> tuple[float, Ar
 
 @vjp.register
 def pooling_vjp(layer: Pooling, rows: Array, shares: Array) -> tuple[Array, Pull]:
-    """u = z / |z| with z = Σ sᵢ exp(wᵢ) yᵢ, and back: sᵢ exp(wᵢ) yᵢ·g for wᵢ, sᵢ exp(wᵢ) g for yᵢ;
-    from yᵢ = xᵢ + attention(x)ᵢ both ways to xᵢ."""
+    """u = z / |z| with z = Σ sᵢ exp(wᵢ) xᵢ, and back: sᵢ exp(wᵢ) xᵢ·g for wᵢ, sᵢ exp(wᵢ) g for
+    xᵢ."""
     x, pull_tokens = vjp(layer.tokens, rows)
-    y = x
-    if layer.attention is not None:
-        added, pull_attention = vjp(layer.attention, x, **attention_options(shares > 0))
-        y = x + added
     weights = shares * np.exp(layer.log_weights[rows])
-    output, pull_unit = unit_vjp((weights[..., None] * y).sum(axis=-2))
+    output, pull_unit = unit_vjp((weights[..., None] * x).sum(axis=-2))
 
     def pull(gradient: Array) -> tuple[tuple[Array, ...], dict[str, Array]]:
         by_total = pull_unit(gradient)[..., None, :]
-        by_weights = weights * (y * by_total).sum(axis=-1)
+        by_weights = weights * (x * by_total).sum(axis=-1)
         summed = np.bincount(rows.ravel(), by_weights.ravel(), len(layer.log_weights))
         found = {"log_weights": summed.astype(layer.log_weights.dtype)}
         by_x = weights[..., None] * by_total
-        if layer.attention is not None:
-            (by_seen,), of_attention = pull_attention(by_x)
-            by_x = by_x + by_seen
-            found |= prefixed("attention", of_attention)
         return (), found | prefixed("tokens", pull_tokens(by_x)[1])
 
     return output, pull

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,7 +37,8 @@ class TokenEmbedding:
     """Word + position + kind, normed: what the first layer reads.
 
     words (n_words, d), positions (n_positions, d), kind (d,), the vector of a first sentence;
-    ids (..., L) -> (..., L, d).   Devlin et al. 2019 (BERT), section 3, figure 2.
+    ids (..., L) -> (..., L, d). places: int (L,), where each token stands in its text; by default
+    one after the other.   Devlin et al. 2019 (BERT), section 3, figure 2.
     """
 
     words: Embedding
@@ -45,21 +46,17 @@ class TokenEmbedding:
     kind: np.ndarray
     norm: LayerNorm
 
-    def __call__(self, ids: npt.ArrayLike) -> np.ndarray:
-        return self.norm(self.positions(self.words(ids)) + self.kind)
+    def __call__(self, ids: npt.ArrayLike, places: np.ndarray | None = None) -> np.ndarray:
+        words = self.words(ids)
+        x = self.positions(words) if places is None else words + self.positions.weight[places]
+        return self.norm(x + self.kind)
 
 
-class Bert(NamedTuple):
-    """limit: the most tokens of a text, [CLS] and [SEP] included."""
+def read_bert(folder: Path) -> tuple[Any, TokenEmbedding, Encoder, int]:
+    """Tokenizer, embedding, layers, and the most tokens of a text, [CLS] and [SEP] included.
 
-    tokenizer: Any
-    embedding: TokenEmbedding
-    encoder: Encoder
-    limit: int
-
-
-def read_bert(folder: Path) -> Bert:
-    """Config, tensors and tokenizer. Raises `QkvError` naming the file and what was found in it."""
+    Raises `QkvError` naming the file and what was found in it.
+    """
     config = Config(folder / CONFIG)
     config.require("model_type", "bert")
     config.require("position_embedding_type", "absolute", default="absolute")
@@ -70,7 +67,7 @@ def read_bert(folder: Path) -> Bert:
         layers = [_layer(config, tensors, i) for i in range(config.number("num_hidden_layers"))]
     limit = _limit(folder / LENGTH, len(embedding.positions.weight))
     tokenizer = _tokenizer(folder / TOKENIZER, limit, len(embedding.words.weight))
-    return Bert(tokenizer, embedding, Encoder(layers), limit)
+    return tokenizer, embedding, Encoder(layers), limit
 
 
 class Config:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from qkvsearch.texts.pretrained.subwords import join_pieces
-from qkvsearch.texts.token_encoder import PADDING
+from qkvsearch.texts.self_attention import PADDING
 
 # The special token that stands for padding in a BERT vocabulary.
 PAD_TOKEN = "[PAD]"
@@ -17,16 +18,7 @@ CONTINUES = "##"
 
 def parts_of(text: str, encoding: Any) -> tuple[list[str], np.ndarray]:
     """Labels of words and special tokens, and of each piece the one it belongs to."""
-    added = _is_added(encoding)
-    words, owners = join_pieces(text, _spans(encoding))
-    # A special token is a word of its own, wherever it stands.
-    keys = np.empty(len(added), dtype=np.int64)
-    keys[~added] = owners
-    keys[added] = -1 - np.flatnonzero(added)
-    is_first = np.diff(keys, prepend=len(added)) != 0
-    firsts = np.flatnonzero(is_first)
-    labels = [words[keys[i]] if keys[i] >= 0 else encoding.tokens[i] for i in firsts]
-    return labels, np.cumsum(is_first) - 1
+    return _with_own_words(text, encoding.tokens, encoding.offsets, _is_added(encoding))
 
 
 def words_of(text: str, encoding: Any) -> tuple[list[str], np.ndarray]:
@@ -36,6 +28,37 @@ def words_of(text: str, encoding: Any) -> tuple[list[str], np.ndarray]:
     every = np.full(len(added), -1, dtype=np.int64)
     every[~added] = owners
     return words, every
+
+
+def attended_words(text: str, tokens: list[str], encoding: Any) -> tuple[list[str], np.ndarray]:
+    """The words of a text that attend to one another, and the one of each piece, int64: a token
+    that stands nowhere in the text, and padding, are words of their own.
+
+    tokens: the `piece_labels` of the encoding.
+    """
+    alone = np.array(
+        [
+            start == end or token == PADDING
+            for token, (start, end) in zip(tokens, encoding.offsets, strict=True)
+        ]
+    )
+    return _with_own_words(text, tokens, encoding.offsets, alone)
+
+
+def _with_own_words(
+    text: str, tokens: list[str], spans: Sequence[tuple[int, int]], alone: np.ndarray
+) -> tuple[list[str], np.ndarray]:
+    """The words of a text and of each token the one it belongs to, where those that stand `alone`
+    (bool, n) are words of their own."""
+    placed = [span for span, is_alone in zip(spans, alone, strict=True) if not is_alone]
+    words, owners = join_pieces(text, placed)
+    keys = np.empty(len(alone), dtype=np.int64)
+    keys[~alone] = owners
+    keys[alone] = -1 - np.flatnonzero(alone)
+    is_first = np.diff(keys, prepend=len(alone)) != 0
+    firsts = np.flatnonzero(is_first)
+    labels = [words[keys[i]] if keys[i] >= 0 else tokens[i] for i in firsts]
+    return labels, np.cumsum(is_first) - 1
 
 
 def _is_added(encoding: Any) -> np.ndarray:

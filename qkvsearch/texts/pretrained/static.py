@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from qkvsearch.errors import QkvError
-from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors
+from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.progress import Progress
+from qkvsearch.texts.encoded_text import EncodedText, without_layers
 from qkvsearch.texts.pretrained.subwords import is_blank, join_pieces, need, sum_rows, whole
+from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts, at_most
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -29,7 +31,8 @@ BATCH = 16_384
 
 @dataclass(frozen=True, eq=False)
 class StaticEncoder:
-    """The weighted sum of a text's subword vectors, at length 1; no token sees another.
+    """The weighted sum of a text's subword vectors, at length 1; a `TextEncoder` in which no token
+    sees another.
 
     tokenizer: a `tokenizers.Tokenizer`. vectors: float32 (n_tokens, d). weights: float32
     (n_tokens,), how much each token counts, or None for all alike, which is mean pooling.
@@ -43,8 +46,14 @@ class StaticEncoder:
     vectors: np.ndarray
     weights: np.ndarray | None = None
 
+    kind: ClassVar[str] = "static"
     is_pretrained: ClassVar[bool] = True
     limit: ClassVar[int | None] = None
+
+    @property
+    def table(self) -> np.ndarray:
+        """The vectors of the subwords, wherever they stand."""
+        return self.vectors
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
         """weights: how much each token counts in the catalogue; the table is not stored again."""
@@ -84,41 +93,39 @@ class StaticEncoder:
 
     def encode(self, text: str) -> LabelledVectors:
         """One labelled vector for each word, the sum of its pieces', adding up to length 1."""
+        return self._parts(*self._pieces(text))
+
+    def read(self, text: str) -> EncodedQuery:
+        """`encode`, and the vector of each piece in reading order, under its word's label."""
         labels, owners, ids = self._pieces(text)
-        shares = self.vectors[ids] * self._shares(ids)[:, None]
-        length = np.linalg.norm(shares.sum(axis=0))
-        if not len(ids) or length <= NEGLIGIBLE * np.linalg.norm(shares):
-            return LabelledVectors([], np.zeros((0, self.n_components), dtype=np.float32))
-        return LabelledVectors(labels, sum_rows(shares / length, owners, len(labels)))
+        tokens = LabelledVectors([labels[owner] for owner in owners], self.vectors[ids])
+        return EncodedQuery(self._parts(labels, owners, ids), tokens)
+
+    def tokens_many(
+        self, texts: Sequence[str], longest: int, most: int, progress: Progress | None = None
+    ) -> list[np.ndarray] | None:
+        """As `TextEncoder` says: rows of `vectors`."""
+        return at_most(most, (rows[:longest] for rows in self._rows_many(texts, progress)))
+
+    def _rows_many(self, texts: Sequence[str], progress: Progress | None) -> Iterator[np.ndarray]:
+        done = 0
+        for batch in self._id_batches(texts):
+            yield from (np.array(ids, dtype=np.int32) for ids in batch)
+            done += len(batch)
+            if progress is not None:
+                progress("reading tokens", done, len(texts))
+
+    def attend(self, text: str, mask: str = "none") -> EncodedText:
+        """As `TextEncoder` says: of `sequence`, by attention without parameters. No word is
+        unknown: every one is made of pieces, of single bytes if need be.
+        """
+        return without_layers(self.sequence(text), mask, [], self.kind)
 
     def sequence(self, text: str) -> LabelledVectors:
         """One vector for each word in reading order: the mean of its pieces', unweighted."""
         labels, owners, ids = self._pieces(text)
         sums = sum_rows(self.vectors[ids], owners, len(labels))
         return LabelledVectors(labels, sums / np.bincount(owners)[: len(sums), None].astype("f4"))
-
-    def token_rows(self, text: str) -> tuple[list[str], np.ndarray]:
-        """Each piece's word, in reading order, and its row (int64) in `vectors`."""
-        labels, owners, ids = self._pieces(text)
-        return [labels[owner] for owner in owners], ids
-
-    def rows_many(
-        self, texts: Sequence[str], progress: Progress | None = None
-    ) -> Iterator[np.ndarray]:
-        """The rows of `token_rows` for many texts, int32 (n,) each, some texts read at a time.
-
-        `progress` is called as ("reading", texts done, texts in all).
-        """
-        done = 0
-        for batch in self._id_batches(texts):
-            yield from (np.array(ids, dtype=np.int32) for ids in batch)
-            done += len(batch)
-            if progress is not None:
-                progress("reading", done, len(texts))
-
-    def unknown(self, text: str) -> list[str]:
-        """No word is unknown: every one is made of pieces, of single bytes if need be."""
-        return []
 
     def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """Embeddings float32 (n, d), rows of length 1; zeros for a text of nothing to see.
@@ -130,13 +137,15 @@ class StaticEncoder:
         for counts in self._count_batches(texts):
             counts.data = counts.data * self._shares(counts.indices)
             rows = counts @ self.vectors
-            lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-            np.divide(rows, lengths, out=rows, where=lengths > NEGLIGIBLE)
-            embeddings[done : done + len(rows)] = np.where(lengths > NEGLIGIBLE, rows, 0)
+            embeddings[done : done + len(rows)] = unit_rows(rows, NEGLIGIBLE)
             done += len(rows)
             if progress is not None:
                 progress("encoding", done, len(texts))
         return embeddings
+
+    def encode_texts(self, texts: Sequence[str], progress: Progress | None = None) -> EncodedTexts:
+        """`encode_many`; no text is too long."""
+        return EncodedTexts(self.encode_many(texts, progress), np.zeros(0, np.int64))
 
     def idf(self, texts: Sequence[str]) -> np.ndarray:
         """Weights from a catalogue, float32 (n_tokens,): ln((1 + N) / (1 + n)) + 1, with n of its N
@@ -151,6 +160,13 @@ class StaticEncoder:
     def _shares(self, ids: np.ndarray) -> np.ndarray:
         """How much each of these tokens counts, float32."""
         return np.ones(len(ids), np.float32) if self.weights is None else self.weights[ids]
+
+    def _parts(self, labels: list[str], owners: np.ndarray, ids: np.ndarray) -> LabelledVectors:
+        shares = self.vectors[ids] * self._shares(ids)[:, None]
+        length = np.linalg.norm(shares.sum(axis=0))
+        if not len(ids) or length <= NEGLIGIBLE * np.linalg.norm(shares):
+            return LabelledVectors([], np.zeros((0, self.n_components), dtype=np.float32))
+        return LabelledVectors(labels, sum_rows(shares / length, owners, len(labels)))
 
     def _pieces(self, text: str) -> tuple[list[str], np.ndarray, np.ndarray]:
         """The words of a text; of each piece the word it belongs to, and its row in the table."""

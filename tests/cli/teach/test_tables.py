@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from qkvsearch.cli.lesson.table import table_view
+from qkvsearch.cli.lesson.grids import table_view
 from qkvsearch.lessons import LESSONS, outline, progress
 from qkvsearch.lessons.parts import Table
 

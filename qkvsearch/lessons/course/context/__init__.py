@@ -6,21 +6,25 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+from numpy import ndarray as Array
 
-from qkvsearch.attention.layers import Linear, sinusoidal_positions
+from qkvsearch.attention import attention
+from qkvsearch.attention.layers import sinusoidal_positions
 from qkvsearch.attention.symbols import distinct, numbered
 from qkvsearch.errors import QkvError
+from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.context import layers, outputs
 from qkvsearch.lessons.course.context.questions import quizzes
 from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.own_numbers import refuse
-from qkvsearch.lessons.parts import Formula, Given, Lesson, Matrix, Step, Table, tell
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, tell
+from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 from qkvsearch.texts.analysis import CJK, RUNS, fold
 
 TITLE = mark("What context buys")
 GOAL = mark("See what attention can tell apart that a layer for each word by itself cannot.")
 MINUTES = 6
+TAKES = ("sentence",)
 
 SENTENCE = "I saw a saw"
 # A heat map of more words than this is wider than a terminal.
@@ -31,25 +35,16 @@ W_KEY = np.array([[0, 1], [1, 0], [0, 1], [1, 1]], dtype=float)
 W_VALUE = np.array([[1, 0], [2, 1], [0, 1], [1, -1]], dtype=float)
 
 
-def lesson(given: Given) -> Lesson:
-    refuse(given, "context", "sentence")
+def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
     twice = Twice.of(SENTENCE if given.sentence is None else given.sentence)
     by_layers = layers.steps()
-    return Lesson(
-        name="context",
-        number=9,
-        title=say(TITLE),
-        goal=say(GOAL),
-        minutes=MINUTES,
-        steps=[
-            alone(twice),
-            without_positions(twice),
-            told_apart(twice),
-            *outputs.steps(),
-            *by_layers,
-        ],
-        quizzes=quizzes(twice.apart(), by_layers),
-    )
+    return [
+        alone(twice),
+        without_positions(twice),
+        told_apart(twice),
+        *outputs.steps(),
+        *by_layers,
+    ], quizzes(twice.apart(), by_layers)
 
 
 # --- the same word twice ---
@@ -120,7 +115,7 @@ class Twice:
         """What each way makes of the sentence, (n, 2) each."""
         placed = {"inputs": self.inputs + self.positions}
         return {
-            "connected": Linear(W_VALUE.T)(self.inputs),
+            "connected": word_by_word(self.inputs, W_VALUE),
             "attention": self.bench.steps()["outputs"],
             "positions": self.bench.steps(placed)["outputs"],
             "look-ahead": self.bench.steps(mask="look-ahead")["outputs"],
@@ -144,9 +139,13 @@ def words_of(sentence: str) -> tuple[str, ...]:
     return tuple(w for run in runs for w in (run if re.match(f"[{CJK}]", run) else [run]))
 
 
+def word_by_word(X: Array, W_V: Array) -> Array:
+    return X @ W_V
+
+
 def alone(twice: Twice) -> Step:
     x, rows = twice.inputs, distinct(twice.words)
-    output = twice.outputs()["connected"]
+    cell, value = ran(word_by_word, X=x, W_V=W_VALUE)
     return Step(
         say("A layer for each word by itself"),
         [
@@ -162,7 +161,7 @@ def alone(twice: Twice) -> Step:
             ),
             Formula("X·W"),
             Matrix(say("inputs X"), x, rows, numbered(D), "input"),
-            Matrix(say("outputs, word by word"), output, rows, numbered(2), "output"),
+            Matrix(say("outputs, word by word"), value, rows, numbered(2), "output"),
             tell(
                 "The same vector goes in both times, so the same comes out: the two outputs "
                 "differ by {apart}. No weights W can change that.",
@@ -170,14 +169,17 @@ def alone(twice: Twice) -> Step:
             ),
         ],
         points=(24,),
-        found={"outputs": output, "apart": twice.apart()["connected"]},
-        code=f"import numpy as np\nX = np.array({x.tolist()})\n"
-        f"W_V = np.array({W_VALUE.tolist()})\nX @ W_V",
-        result="outputs",
+        found={"outputs": value, "apart": twice.apart()["connected"]},
+        code=cell,
     )
 
 
+def of_all_words(X: Array, W_Q: Array, W_K: Array, W_V: Array) -> Array:
+    return attention(X @ W_Q, X @ W_K, X @ W_V)
+
+
 def without_positions(twice: Twice) -> Step:
+    cell, value = ran(of_all_words, X=twice.inputs, W_Q=W_QUERY, W_K=W_KEY, W_V=W_VALUE)
     steps = twice.bench.trace(twice.bench.matrices)
     return Step(
         say("Attention alone does not help either"),
@@ -195,15 +197,22 @@ def without_positions(twice: Twice) -> Step:
             twice.bench,
         ],
         points=(24,),
-        found={"outputs": steps["outputs"].array, "apart": twice.apart()["attention"]},
-        code=f"from qkvsearch.attention import attention\nW_Q = np.array({W_QUERY.tolist()})\n"
-        f"W_K = np.array({W_KEY.tolist()})\nattention(X @ W_Q, X @ W_K, X @ W_V)",
-        result="outputs",
+        found={"outputs": value, "apart": twice.apart()["attention"]},
+        code=cell,
     )
 
 
+def in_order(X: Array, W_Q: Array, W_K: Array, W_V: Array) -> tuple[Array, Array]:
+    placed = X + sinusoidal_positions(len(X), X.shape[1], dtype=np.float64)
+    by_positions = attention(placed @ W_Q, placed @ W_K, placed @ W_V)
+    by_a_mask = attention(X @ W_Q, X @ W_K, X @ W_V, is_causal=True)
+    return by_positions, by_a_mask
+
+
 def told_apart(twice: Twice) -> Step:
-    apart, outputs, rows = twice.apart(), twice.outputs(), distinct(twice.words)
+    cell, value = ran(in_order, X=twice.inputs, W_Q=W_QUERY, W_K=W_KEY, W_V=W_VALUE)
+    apart, rows = twice.apart(), distinct(twice.words)
+    outputs = {**twice.outputs(), **dict(zip(("positions", "look-ahead"), value, strict=True))}
     names = {
         "connected": say("a layer for each word"),
         "attention": say("attention, no positions"),
@@ -233,9 +242,5 @@ def told_apart(twice: Twice) -> Step:
         ],
         points=(24,),
         found={"apart": apart, **outputs},
-        code="from qkvsearch.attention.layers import sinusoidal_positions\n"
-        "P = sinusoidal_positions(*X.shape)\n"
-        "placed = attention((X + P) @ W_Q, (X + P) @ W_K, (X + P) @ W_V)\n"
-        "attention(X @ W_Q, X @ W_K, X @ W_V, is_causal=True)",
-        result="look-ahead",
+        code=cell,
     )

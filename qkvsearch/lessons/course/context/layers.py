@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy import ndarray as Array
 
 from qkvsearch.attention import AdditiveScore, attention, dot_score
 from qkvsearch.attention.gradients import attention_vjp
 from qkvsearch.attention.layers import Encoder, Linear, MultiHeadAttention
 from qkvsearch.attention.symbols import numbered
 from qkvsearch.attention.trace import Trace
+from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.self_attention import W_KEY, W_QUERY, W_VALUE, X
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Formula, Matrix, Step, Table, tell
@@ -29,19 +31,20 @@ def steps() -> list[Step]:
     return [windows(), turns(), influence(), layers(), relu(), additive()]
 
 
+def counted(d: int, widths: tuple[int, ...]) -> Array:
+    attend = MultiHeadAttention.create(d, 1, rng=0, bias=False)
+    heads = sum(part.weight.size for part in (attend.query, attend.key, attend.value))
+    rows = []
+    for n in widths:
+        window = Linear.create(n * d, d, rng=0, bias=False)
+        everything = Linear.create(n * d, n * d, rng=0, bias=False)
+        rows.append([n, window.weight.size, everything.weight.size, heads])
+    return np.array(rows)
+
+
 def windows(widths: tuple[int, ...] = WINDOWS) -> Step:
     """Weights are counted in layers that are made for it, biases left out."""
-    attend = MultiHeadAttention.create(D, 1, rng=0, bias=False)
-    heads = sum(part.weight.size for part in (attend.query, attend.key, attend.value))
-    rows = [
-        [
-            n,
-            Linear.create(n * D, D, rng=0, bias=False).weight.size,
-            Linear.create(n * D, n * D, rng=0, bias=False).weight.size,
-            heads,
-        ]
-        for n in widths
-    ]
+    cell, value = ran(counted, d=D, widths=widths)
     return Step(
         say("Context by a wider layer costs weights"),
         [
@@ -60,29 +63,29 @@ def windows(widths: tuple[int, ...] = WINDOWS) -> Step:
             Table(
                 say("How many weights, for vectors of length {d}", d=D),
                 [say("how many words"), say("window"), say("all to all"), say("attention")],
-                rows,
+                value.tolist(),
             ),
         ],
         points=(25,),
-        found={"weights": np.array(rows)},
-        code="import numpy as np\nfrom qkvsearch.attention.layers import Linear\n"
-        f"d, counts = {D}, []\nfor n in {widths}:\n"
-        "    window = Linear.create(n * d, d, rng=0, bias=False)\n"
-        "    everything = Linear.create(n * d, n * d, rng=0, bias=False)\n"
-        "    counts.append([n, window.weight.size, everything.weight.size, 3 * d * d])\n"
-        "np.array(counts)",
-        result="weights",
+        found={"weights": value},
+        code=cell,
     )
 
 
-def turns(x: np.ndarray = A, change: np.ndarray = CHANGE) -> Step:
+def moved_in_turns(X: Array, change: Array) -> Array:
+    first, last = np.eye(X.shape[1]) + 1, np.eye(X.shape[1]) - 1
+    moved = []
+    by_first = [Linear(first)(x) for x in (X, X + change)]
+    by_attention = [attention(x, x, x) for x in by_first]
+    by_last = [Linear(last)(x) for x in by_attention]
+    for before, after in (by_first, by_attention, by_last):
+        moved.append(np.abs(after - before).max(axis=1))
+    return np.array(moved)
+
+
+def turns(x: Array = A, change: Array = CHANGE) -> Step:
     """A layer, attention, a layer: how far each moves every token when `change` is added to x."""
-    first, last = np.eye(D) + 1, np.eye(D) - 1
-    by_first = [Linear(first)(a) for a in (x, x + change)]
-    by_attention = [attention(a, a, a) for a in by_first]
-    by_last = [Linear(last)(a) for a in by_attention]
-    pairs = (by_first, by_attention, by_last)
-    moved = np.array([np.abs(after - before).max(axis=1) for before, after in pairs])
+    cell, value = ran(moved_in_turns, X=x, change=change)
     names = [say("layer"), say("attention"), say("layer again")]
     return Step(
         say("Attention and layers take turns"),
@@ -96,20 +99,15 @@ def turns(x: np.ndarray = A, change: np.ndarray = CHANGE) -> Step:
                 "Here c is changed, and what counts is how far each token's vector moves. The "
                 "layer moves c alone; attention passes the change on to all."
             ),
-            Matrix(say("how far each token moves"), moved, names, list(TOKENS), "output"),
+            Matrix(say("how far each token moves"), value, names, list(TOKENS), "output"),
         ],
         points=(26,),
-        found={"moved": moved},
-        code=f"from qkvsearch.attention import attention\nX = np.array({x.tolist()})\n"
-        f"def run(x):\n    a = x @ np.array({first.T.tolist()})\n    b = attention(a, a, a)\n"
-        f"    return a, b, b @ np.array({last.T.tolist()})\n"
-        f"pairs = zip(run(X), run(X + np.array({change.tolist()})))\n"
-        "np.array([abs(after - before).max(axis=1) for before, after in pairs])",
-        result="moved",
+        found={"moved": value},
+        code=cell,
     )
 
 
-def jacobian(x: np.ndarray, is_causal: bool = False) -> np.ndarray:
+def jacobian(x: Array, is_causal: bool = False) -> Array:
     """∂b/∂a (n, d, n, d) of b = attention(a, a, a), by the engine's gradients."""
     _, pull = attention_vjp(x, x, x, is_causal=is_causal)
     found = np.zeros((*x.shape, *x.shape))
@@ -121,8 +119,14 @@ def jacobian(x: np.ndarray, is_causal: bool = False) -> np.ndarray:
     return found
 
 
-def influence(x: np.ndarray = A) -> Step:
-    whole, ahead = (np.abs(jacobian(x, causal)).max(axis=(1, 3)) for causal in (False, True))
+def influences(X: Array) -> tuple[Array, Array]:
+    whole = np.abs(jacobian(X)).max(axis=(1, 3))
+    ahead = np.abs(jacobian(X, is_causal=True)).max(axis=(1, 3))
+    return whole, ahead
+
+
+def influence(x: Array = A) -> Step:
+    cell, (whole, ahead) = ran(influences, X=x)
     rows, columns = numbered(len(x), "b"), numbered(len(x), "a")
     return Step(
         say("Every output uses every input"),
@@ -150,13 +154,17 @@ def influence(x: np.ndarray = A) -> Step:
         ],
         points=(27,),
         found={"influence": whole, "ahead": ahead},
-        code="from qkvsearch.attention.gradients import attention_vjp\n"
-        "output, pull = attention_vjp(X, X, X)\ninfluence = np.zeros((len(X), len(X)))\n"
-        "for i, k in np.ndindex(*X.shape):\n    one = np.zeros_like(X)\n    one[i, k] = 1\n"
-        "    back = pull(one)\n    by_input = abs(back.query + back.key + back.value)\n"
-        "    influence[i] = np.maximum(influence[i], by_input.max(axis=1))\ninfluence",
-        result="influence",
+        code=cell,
     )
+
+
+def carried(X: Array, change: Array, n_layers: int, side: int) -> Array:
+    moved = []
+    for n in range(1, n_layers + 1):
+        encoder = Encoder.create(n, X.shape[1], 1, 2 * X.shape[1], rng=0, dtype=np.float64)
+        before, after = (encoder(x, window=(side, side)) for x in (X, X + change))
+        moved.append(np.abs(after - before).max(axis=1))
+    return np.array(moved)
 
 
 def layers(n_layers: int = 3, side: int = 1) -> Step:
@@ -164,11 +172,7 @@ def layers(n_layers: int = 3, side: int = 1) -> Step:
     rng = np.random.default_rng(0)
     x = rng.normal(size=(6, D)).round(1)
     change = np.outer(np.eye(6)[0], rng.normal(size=D)).round(1)
-    moved = np.zeros((n_layers, len(x)))
-    for n in range(n_layers):
-        encoder = Encoder.create(n + 1, D, 1, 2 * D, rng=0, dtype=np.float64)
-        before, after = (encoder(a, window=(side, side)) for a in (x, x + change))
-        moved[n] = np.abs(after - before).max(axis=1)
+    cell, value = ran(carried, X=x, change=change, n_layers=n_layers, side=side)
     return Step(
         say("Layers give the context of the context"),
         [
@@ -180,25 +184,26 @@ def layers(n_layers: int = 3, side: int = 1) -> Step:
             ),
             Matrix(
                 say("how far each token moves"),
-                moved,
+                value,
                 [say("layers: {n}", n=n + 1) for n in range(n_layers)],
                 list("abcdef"),
                 "output",
             ),
         ],
         points=(18,),
-        found={"moved": moved},
-        code="from qkvsearch.attention.layers import Encoder\n"
-        f"x, change = np.array({x.tolist()}), np.array({change.tolist()})\nmoved = []\n"
-        f"for n in range(1, {n_layers + 1}):\n"
-        f"    encoder = Encoder.create(n, {D}, 1, {2 * D}, rng=0, dtype=np.float64)\n"
-        f"    before, after = (encoder(a, window=({side}, {side})) for a in (x, x + change))\n"
-        "    moved.append(abs(after - before).max(axis=1))\nnp.array(moved)",
-        result="moved",
+        found={"moved": value},
+        code=cell,
     )
 
 
 # --- other weights, another score ---
+
+
+def by_relu(X: Array, W_Q: Array, W_K: Array, W_V: Array) -> tuple[Array, Array]:
+    Q, K, V = X @ W_Q, X @ W_K, X @ W_V
+    raw = attention(Q, K, V, scale=1, normalize="none")
+    normalized = attention(Q, K, V, scale=1, normalize="relu")
+    return raw, normalized
 
 
 def relu() -> Step:
@@ -213,7 +218,8 @@ def relu() -> Step:
     )
     raw: Trace = bench.trace(bench.matrices, normalize="none")
     shares = bench.trace(bench.matrices)
-    outputs = {"raw": raw["outputs"].array, "normalized": shares["outputs"].array}
+    cell, value = ran(by_relu, X=X, W_Q=W_QUERY, W_K=W_KEY, W_V=W_VALUE)
+    outputs = dict(zip(("raw", "normalized"), value, strict=True))
     return Step(
         say("Other ways from scores to weights"),
         [
@@ -237,18 +243,18 @@ def relu() -> Step:
         ],
         points=(29,),
         found={**outputs, "weights": shares["weights"].array},
-        code=f"X = np.array({X.tolist()})\nQ = X @ np.array({W_QUERY.tolist()})\n"
-        f"K = X @ np.array({W_KEY.tolist()})\nV = X @ np.array({W_VALUE.tolist()})\n"
-        'attention(Q, K, V, scale=1, normalize="none")\n'
-        'attention(Q, K, V, scale=1, normalize="relu")',
-        result="normalized",
+        code=cell,
     )
 
 
-def additive(
-    queries: np.ndarray = QUERIES, keys: np.ndarray = KEYS, score: AdditiveScore = ADDITIVE
-) -> Step:
-    scores = score(queries, keys)
+def by_addition(queries: Array, keys: Array, w_query: Array, w_key: Array, w: Array) -> Array:
+    score = AdditiveScore(w_query, w_key, w)
+    return score(queries, keys)
+
+
+def additive(queries: Array = QUERIES, keys: Array = KEYS, score: AdditiveScore = ADDITIVE) -> Step:
+    weights = {name: np.asarray(getattr(score, name)) for name in ("w_query", "w_key", "w")}
+    cell, scores = ran(by_addition, queries=queries, keys=keys, **weights)
     loop = [[score(q[None], k[None])[0, 0] for k in keys] for q in queries]
     bound = float(np.abs(np.asarray(score.w)).sum())
     rows = numbered(len(queries), "q")
@@ -274,11 +280,5 @@ def additive(
         ],
         points=(34,),
         found={"scores": scores, "loop": np.array(loop), "bound": bound},
-        code="from qkvsearch.attention import AdditiveScore\n"
-        f"W = np.array({np.asarray(score.w).tolist()})\n"
-        f"score = AdditiveScore(np.array({np.asarray(score.w_query).tolist()}), "
-        f"np.array({np.asarray(score.w_key).tolist()}), W)\n"
-        f"queries = np.array({queries.tolist()})\nkeys = np.array({keys.tolist()})\n"
-        "score(queries, keys)",
-        result="scores",
+        code=cell,
     )

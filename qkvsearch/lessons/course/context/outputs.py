@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy import ndarray as Array
 
 from qkvsearch.attention import attention
 from qkvsearch.attention.layers import Linear
 from qkvsearch.attention.scores import cosine_score
+from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.parts import Matrix, Step, Table, tell
 
@@ -40,23 +42,23 @@ def steps() -> list[Step]:
 # --- labels ---
 
 
-def label(x: np.ndarray) -> dict[str, np.ndarray]:
-    """Attention, then a layer: (n, 4) -> a score for each label (n, 3), and for each mood (2,)."""
-    mixed, weights = attention(x, x, x, return_weights=True)
-    return {
-        "weights": weights,
-        "mixed": mixed,
-        "labels": Linear(W_LABEL)(mixed),
-        "mood": Linear(W_MOOD)(mixed.mean(axis=0)),
-    }
+def label(X: Array, W_label: Array, W_mood: Array) -> tuple[Array, ...]:
+    mixed, weights = attention(X, X, X, return_weights=True)
+    labels = Linear(W_label)(mixed)
+    mood = Linear(W_mood)(mixed.mean(axis=0))
+    return mixed, weights, labels, mood
 
 
-def labels(x: np.ndarray | None = None) -> Step:
+def labels(x: Array | None = None) -> Step:
     x = np.array(list(GOOD.values()), dtype=float) if x is None else x
-    found, words = label(x), list(GOOD)
+    cell, values = ran(label, X=x, W_label=W_LABEL, W_mood=W_MOOD)
+    found, words = (
+        dict(zip(("mixed", "weights", "labels", "mood"), values, strict=True)),
+        list(GOOD),
+    )
     said = [say(LABELS[j]) for j in found["labels"].argmax(axis=1)]
     mood = say(MOODS[int(found["mood"].argmax())])
-    single = label(x[:1])["weights"]
+    single = label(x[:1], W_LABEL, W_MOOD)[1]
     return Step(
         say("A label for each word, or one for all"),
         [
@@ -95,18 +97,20 @@ def labels(x: np.ndarray | None = None) -> Step:
         ],
         points=(20, 21, 22),
         found={**found, "said": said, "sentence": mood, "single": single},
-        code=f"X = np.array({x.tolist()})\nmixed = attention(X, X, X)\n"
-        f"mood = mixed.mean(axis=0) @ np.array({W_MOOD.T.tolist()})\n"
-        f"mixed @ np.array({W_LABEL.T.tolist()})",
-        result="labels",
+        code=cell,
     )
 
 
-def patches(image: np.ndarray = IMAGE) -> Step:
+def of_patches(image: Array) -> tuple[Array, Array]:
     cut = image.reshape(2, 2, 2, 2).swapaxes(1, 2).reshape(4, 4)
+    outputs, weights = attention(cut, cut, cut, return_weights=True)
+    return outputs, weights
+
+
+def patches(image: Array = IMAGE) -> Step:
+    cell, (outputs, weights) = ran(of_patches, image=image)
     # Two waves of sound in frames of half a wave: up, down, up, down.
     frames = np.sin(np.arange(20) * np.pi / 5).reshape(4, 5)
-    outputs, weights = attention(cut, cut, cut, return_weights=True)
     sound = attention(frames, frames, frames, return_weights=True)[1]
     rows = [say("patch {n}", n=n + 1) for n in range(4)]
     waves = [say("frame {n}", n=n + 1) for n in range(4)]
@@ -124,24 +128,26 @@ def patches(image: np.ndarray = IMAGE) -> Step:
         ],
         points=(19,),
         found={"weights": weights, "sound": sound, "outputs": outputs},
-        code=f"image = np.array({image.tolist()})\n"
-        "patches = image.reshape(2, 2, 2, 2).swapaxes(1, 2).reshape(4, 4)\n"
-        "attention(patches, patches, patches)",
-        result="outputs",
+        code=cell,
     )
 
 
 # --- a vector that knows its surroundings ---
 
 
-def meanings() -> np.ndarray:
+def meanings() -> Array:
     """The vectors of `ANIMAL`, made by hand, (11, 4)."""
     return np.array([MEANINGS.get(word, SMALL_WORD) for word in ANIMAL], dtype=float)
 
 
-def it(x: np.ndarray | None = None) -> Step:
+def of_themselves(X: Array) -> Array:
+    mixed = attention(X, X, X)
+    return mixed
+
+
+def it(x: Array | None = None) -> Step:
     x = meanings() if x is None else x
-    mixed, place = attention(x, x, x), ANIMAL.index("it")
+    place, (cell, mixed) = ANIMAL.index("it"), ran(of_themselves, X=x)
     near = {
         word: [float(cosine_score(a[[place]], x[[ANIMAL.index(word)]])[0, 0]) for a in (x, mixed)]
         for word in ("animal", "street")
@@ -174,6 +180,5 @@ def it(x: np.ndarray | None = None) -> Step:
         ],
         points=(15,),
         found={"before": before, "after": after, "mixed": mixed, "near": near},
-        code=f"X = np.array({x.tolist()})\nmixed = attention(X, X, X)\nmixed",
-        result="mixed",
+        code=cell,
     )

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from qkvsearch.attention import cosine_score, dot_score
+from qkvsearch.attention import cosine_score
+from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.dot_product.questions import quizzes
 from qkvsearch.lessons.course.embeddings import FILMS, film_names, genres
 from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.own_numbers import refuse
-from qkvsearch.lessons.parts import Formula, Given, Lesson, Matrix, Step, Table, tell
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, tell
+from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("The dot product: how well two rows match")
@@ -22,42 +23,31 @@ OTHERS = np.array([[3.0, 0.0], [2.0, 2.0], [0.0, 3.0], [-1.0, 1.0], [-2.0, 0.0]]
 
 USER_NAMES = (mark("Ana"), mark("Ben"), mark("Chloe"))
 # How much they like each genre of `FILMS`; below 0 is dislike.
-USERS = np.array(
-    [
-        [0.9, -0.3, 0.1, 0.6],
-        [-0.5, 0.9, 0.4, 0.0],
-        [0.2, 0.1, 0.8, -0.4],
-    ]
-)
+USERS = np.array([[0.9, -0.3, 0.1, 0.6], [-0.5, 0.9, 0.4, 0.0], [0.2, 0.1, 0.8, -0.4]])
 
 
-def lesson(given: Given) -> Lesson:
-    refuse(given, "dot-product")
+def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
     turned, first, everyone = angles(), one_user(), all_pairs()
-    return Lesson(
-        name="dot-product",
-        number=2,
-        title=say(TITLE),
-        goal=say(GOAL),
-        minutes=MINUTES,
-        steps=[turned, first, everyone],
-        quizzes=quizzes(turned, everyone, film_names(), user_names()),
-    )
+    return [turned, first, everyone], quizzes(turned, everyone, film_names(), user_names())
 
 
 def user_names() -> list[str]:
     return [say(name) for name in USER_NAMES]
 
 
+def products_with(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    return b @ a
+
+
 def angles(arrow: np.ndarray = ARROW, others: np.ndarray = OTHERS) -> Step:
     """Arrows in the plane against one of them."""
-    products = dot_score(arrow[None], others, scale=1)[0]
+    cell, value = ran(products_with, a=arrow, b=others)
     cosines = cosine_score(arrow[None], others)[0]
     degrees = np.degrees(np.arccos(np.clip(cosines, -1, 1)))
     names = [f"b{i + 1}" for i in range(len(others))]
     table: list[list[str | float]] = [
         [name, float(degree), float(product)]
-        for name, degree, product in zip(names, degrees, products, strict=True)
+        for name, degree, product in zip(names, degrees, value, strict=True)
     ]
     return Step(
         say("Two arrows and the angle between them"),
@@ -81,16 +71,18 @@ def angles(arrow: np.ndarray = ARROW, others: np.ndarray = OTHERS) -> Step:
             ),
         ],
         points=(4,),
-        found={"arrow": arrow, "degrees": degrees, "products": products},
-        code=f"import numpy as np\na = np.array({arrow.tolist()})\n"
-        f"b = np.array({others.tolist()})\nb @ a",
-        result="products",
+        found={"arrow": arrow, "degrees": degrees, "products": value},
+        code=cell,
     )
+
+
+def all_products(users: np.ndarray, films: np.ndarray) -> np.ndarray:
+    return users @ films.T
 
 
 def one_user(user: np.ndarray = USERS[0], films: np.ndarray = FILMS) -> Step:
     """Films in the order in which they match a user."""
-    scores = dot_score(user[None], films, scale=1)
+    cell, scores = ran(all_products, users=user[None], films=films)
     order = np.argsort(-scores[0], kind="stable")
     names = film_names()
     first = films[order[0]]
@@ -117,9 +109,7 @@ def one_user(user: np.ndarray = USERS[0], films: np.ndarray = FILMS) -> Step:
         ],
         points=(5,),
         found={"user": user, "films": films, "scores": scores, "order": order.tolist()},
-        code=f"user = np.array([{user.tolist()}])\nfilms = np.array({films.tolist()})\n"
-        "user @ films.T",
-        result="scores",
+        code=cell,
     )
 
 
@@ -135,7 +125,7 @@ def all_pairs(users: np.ndarray = USERS, films: np.ndarray = FILMS) -> Step:
         scale=1.0,
         normalize="none",
     )
-    scores = bench.steps()["scores"]
+    cell, scores = ran(all_products, users=users, films=films)
     loops = one_by_one(users, films)
     return Step(
         say("All users and all films at once"),
@@ -159,8 +149,7 @@ def all_pairs(users: np.ndarray = USERS, films: np.ndarray = FILMS) -> Step:
         ],
         points=(6, 5),
         found={"users": users, "films": films, "scores": scores, "loops": loops},
-        code=f"users = np.array({users.tolist()})\nusers @ films.T",
-        result="scores",
+        code=cell,
     )
 
 

@@ -12,10 +12,7 @@ from qkvsearch.lessons.quizzes import Quiz
 
 
 def quizzes(
-    angles: Step,
-    all_pairs: Step,
-    film_names: Sequence[str],
-    user_names: Sequence[str],
+    angles: Step, all_pairs: Step, film_names: Sequence[str], user_names: Sequence[str]
 ) -> list[Quiz]:
     users, films, scores = (all_pairs.found[name] for name in ("users", "films", "scores"))
     return [
@@ -31,11 +28,7 @@ def a_score(user: np.ndarray, film: np.ndarray, score: float) -> Quiz:
         "dot-product.1",
         say("A user is {user}, a film {film}. What is the score?", user=user, film=film),
         score,
-        say(
-            "Number by number: {products}, together {score}.",
-            products=user * film,
-            score=score,
-        ),
+        say("Number by number: {products}, together {score}.", products=user * film, score=score),
     )
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy import ndarray as Array
 
-from qkvsearch.attention import cosine_score, dot_score
+from qkvsearch.attention import cosine_score
+from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.embeddings.questions import quizzes
 from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.own_numbers import refuse
-from qkvsearch.lessons.parts import Formula, Given, Lesson, Matrix, Step, Table, tell
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, tell
+from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("Embeddings: things as rows of numbers")
@@ -19,12 +21,7 @@ GENRES = (mark("action"), mark("romance"), mark("drama"), mark("thrilling"))
 # The first is the film "Spider-Man: No Way Home".
 FILM_NAMES = (mark("Spider-Man"), mark("Car chase"), mark("Love story"), mark("Family"))
 FILMS = np.array(
-    [
-        [0.5, 0.3, 0.15, 0.05],
-        [0.7, 0.0, 0.1, 0.2],
-        [0.05, 0.8, 0.15, 0.0],
-        [0.0, 0.3, 0.7, 0.0],
-    ]
+    [[0.5, 0.3, 0.15, 0.05], [0.7, 0.0, 0.1, 0.2], [0.05, 0.8, 0.15, 0.0], [0.0, 0.3, 0.7, 0.0]]
 )
 FILM = FILMS[0]
 
@@ -56,17 +53,10 @@ VECTORS = np.array(
 SHOWN = 5
 
 
-def lesson(given: Given) -> Lesson:
-    refuse(given, "embeddings")
+def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
     hot, one, several = one_hots(), film(), alike()
-    return Lesson(
-        name="embeddings",
-        number=1,
-        title=say(TITLE),
-        goal=say(GOAL),
-        minutes=MINUTES,
-        steps=[hot, one, several, arithmetic()],
-        quizzes=quizzes(hot, one, several, arithmetic("prince", "boy", "girl")),
+    return [hot, one, several, arithmetic()], quizzes(
+        hot, one, several, arithmetic("prince", "boy", "girl")
     )
 
 
@@ -82,11 +72,15 @@ def film_names() -> list[str]:
     return [say(name) for name in FILM_NAMES]
 
 
+def all_by_one_hot(n: int) -> np.ndarray:
+    one_hot = np.eye(n)
+    return one_hot @ one_hot.T
+
+
 def one_hots(n: int = len(FILM_NAMES)) -> Step:
     """n films, each a place of its own."""
     names = film_names() if n == len(FILM_NAMES) else [str(i + 1) for i in range(n)]
-    one_hot = np.eye(n)
-    products = dot_score(one_hot, one_hot, scale=1)
+    one_hot, (cell, products) = np.eye(n), ran(all_by_one_hot, n=n)
     return Step(
         say("A place in a list: one-hot"),
         [
@@ -106,14 +100,17 @@ def one_hots(n: int = len(FILM_NAMES)) -> Step:
         ],
         points=(1,),
         found={"one_hot": one_hot, "products": products},
-        code=f"import numpy as np\none_hot = np.eye({n})\none_hot @ one_hot.T",
-        result="products",
+        code=cell,
     )
+
+
+def with_itself(film: np.ndarray) -> float:
+    return float(film @ film)
 
 
 def film(numbers: np.ndarray = FILM) -> Step:
     """One film's numbers: their sum, the dot product with itself, and the length."""
-    squares, itself = numbers * numbers, float(numbers @ numbers)
+    squares, (cell, itself) = numbers * numbers, ran(with_itself, film=numbers)
     length = itself**0.5
     rows: list[list[str | float]] = [
         [name, float(x), float(square)]
@@ -148,9 +145,12 @@ def film(numbers: np.ndarray = FILM) -> Step:
             "self_product": itself,
             "length": length,
         },
-        code=f"film = np.array({numbers.tolist()})\nfilm @ film",
-        result="self_product",
+        code=cell,
     )
+
+
+def all_pairs(films: np.ndarray) -> np.ndarray:
+    return films @ films.T
 
 
 def alike() -> Step:
@@ -165,7 +165,7 @@ def alike() -> Step:
         scale=1.0,
         normalize="none",
     )
-    products = bench.steps()["scores"]
+    cell, products = ran(all_pairs, films=FILMS)
     return Step(
         say("Embeddings know what is alike"),
         [
@@ -186,18 +186,19 @@ def alike() -> Step:
         ],
         points=(1, 2),
         found={"films": FILMS, "products": products},
-        code=f"films = np.array({FILMS.tolist()})\nfilms @ films.T",
-        result="products",
+        code=cell,
     )
 
 
-def arithmetic(
-    a: str = "king", b: str = "man", c: str = "woman", vectors: np.ndarray = VECTORS
-) -> Step:
+def compared(words: np.ndarray, a: int, b: int, c: int) -> tuple[np.ndarray, np.ndarray]:
+    target = words[a] - words[b] + words[c]
+    return target, cosine_score(target[None], words)[0]
+
+
+def arithmetic(a: str = "king", b: str = "man", c: str = "woman", vectors: Array = VECTORS) -> Step:
     """a − b + c, and which words point the same way."""
     places = [WORDS.index(word) for word in (a, b, c)]
-    target = vectors[places[0]] - vectors[places[1]] + vectors[places[2]]
-    cosines = cosine_score(target[None], vectors)[0]
+    cell, (target, cosines) = ran(compared, words=vectors, **dict(zip("abc", places, strict=True)))
     order = [int(i) for i in np.argsort(-cosines, kind="stable") if i not in places]
     named, sum_of = words(), " − ".join(say(word) for word in (a, b)) + " + " + say(c)
     return Step(
@@ -230,9 +231,5 @@ def arithmetic(
             "neighbours": [WORDS[i] for i in order],
             "cosine": float(cosines[order[0]]),
         },
-        code="from qkvsearch.attention import cosine_score\n"
-        f"words = np.array({vectors.tolist()})\n"
-        f"target = words[{places[0]}] - words[{places[1]}] + words[{places[2]}]\n"
-        "cosine_score(target[None], words)[0]",
-        result="cosines",
+        code=cell,
     )

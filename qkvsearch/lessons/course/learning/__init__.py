@@ -3,24 +3,28 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy import ndarray as Array
 
-from qkvsearch.attention import attention, dot_score, softmax
+from qkvsearch.attention import attention, softmax
 from qkvsearch.attention.gradients import attention_vjp, mean_squared_error
 from qkvsearch.attention.layers import Linear, gaussian
 from qkvsearch.attention.symbols import numbered
 from qkvsearch.attention.trace import trace, trace_self_attention
 from qkvsearch.attention.training import Adam
+from qkvsearch.lessons.cells import ran
+from qkvsearch.lessons.course.context.outputs import of_themselves
 from qkvsearch.lessons.course.learning import at_work
 from qkvsearch.lessons.course.learning.questions import quizzes
 from qkvsearch.lessons.course.self_attention import W_KEY, W_QUERY, W_VALUE, X
 from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.own_numbers import refuse
-from qkvsearch.lessons.parts import Curve, Formula, Given, Lesson, Matrix, Step, Table, tell
+from qkvsearch.lessons.parts import Curve, Formula, Given, Matrix, Step, Table, tell
+from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("Learning, and a real transformer")
 GOAL = mark("See where the weight matrices come from, and what a trained model does with them.")
 MINUTES = 5
+TAKES = ("sentence", "encoder")
 
 # Their scores are not symmetric, so that a row can be told from a column.
 FEW = np.array([[1, 0], [0, 2], [1, 1]], dtype=float)
@@ -33,21 +37,14 @@ SEQUENCES, TOKENS, WIDTH = 32, 4, 2
 ROUNDS, LEARNING_RATE, DEVIATION = 150, 0.1, 0.1
 
 
-def lesson(given: Given) -> Lesson:
-    refuse(given, "learning", "sentence", "encoder")
+def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
     steps = [no_weights(), still_x(), columns(), learned()]
-    return Lesson(
-        name="learning",
-        number=10,
-        title=say(TITLE),
-        goal=say(GOAL),
-        minutes=MINUTES,
-        steps=[*steps, at_work.by_hand(), at_work.real(given)],
-        quizzes=quizzes(*(step.found for step in steps)),
+    return [*steps, at_work.by_hand(), at_work.real(given)], quizzes(
+        *(step.found for step in steps)
     )
 
 
-def no_weights(x: np.ndarray = X) -> Step:
+def no_weights(x: Array = X) -> Step:
     """softmax(XXᵀ/√d)X, and the same with three identity matrices, on a workbench."""
     identity, letters = np.eye(x.shape[1]), "abcdefgh"[: len(x)]
     bench = Workbench(
@@ -57,8 +54,8 @@ def no_weights(x: np.ndarray = X) -> Step:
         rows=letters,
         columns=letters,
     )
-    steps, outputs = trace(x, x, x), bench.steps()["outputs"]
-    apart = float(np.abs(outputs - steps["outputs"].array).max())
+    steps, projected, (cell, outputs) = trace(x, x, x), bench.steps(), ran(of_themselves, X=x)
+    apart = float(np.abs(projected["outputs"] - outputs).max())
     return Step(
         say("Attention without anything to learn"),
         [
@@ -79,25 +76,25 @@ def no_weights(x: np.ndarray = X) -> Step:
             bench,
         ],
         points=(16,),
-        found={"outputs": steps["outputs"].array, "projected": outputs, "apart": apart},
-        code="import numpy as np\nfrom qkvsearch.attention import attention, softmax\n"
-        f"X = np.array({x.tolist()})\nattention(X, X, X)\n"
-        "softmax(X @ X.T / np.sqrt(X.shape[1])) @ X",
-        result="outputs",
+        found={"outputs": outputs, "projected": projected["outputs"], "apart": apart},
+        code=cell,
     )
 
 
+def three_layers(X: Array, W_Q: Array, W_K: Array, W_V: Array) -> tuple[Array, ...]:
+    Q, K, V = (Linear(W.T)(X) for W in (W_Q, W_K, W_V))
+    return Q, K, V, attention(Q, K, V)
+
+
 def still_x(
-    x: np.ndarray = X,
-    w_query: np.ndarray = W_QUERY,
-    w_key: np.ndarray = W_KEY,
-    w_value: np.ndarray = W_VALUE,
+    x: Array = X, w_query: Array = W_QUERY, w_key: Array = W_KEY, w_value: Array = W_VALUE
 ) -> Step:
     """Three `Linear` layers on one X; what they make is still a row for each token."""
-    queries, keys, values = (Linear(w.T)(x) for w in (w_query, w_key, w_value))
-    outputs = attention(queries, keys, values)
-    arrays = {"X": x, "W_Q": w_query, "W_K": w_key, "W_V": w_value, "Q": queries, "K": keys}
-    shapes = {name: a.shape for name, a in {**arrays, "V": values, "outputs": outputs}.items()}
+    given = {"X": x, "W_Q": w_query, "W_K": w_key, "W_V": w_value}
+    cell, value = ran(three_layers, **given)
+    found = dict(zip(("Q", "K", "V", "outputs"), value, strict=True))
+    shapes = {name: array.shape for name, array in {**given, **found}.items()}
+    outputs = found["outputs"]
     names = {**{name: name for name in shapes}, "outputs": say("outputs")}
     return Step(
         say("Three layers, and still X"),
@@ -122,36 +119,26 @@ def still_x(
             ),
         ],
         points=(17,),
-        found={"shapes": shapes, "outputs": outputs},
-        code=f"W_Q = np.array({w_query.tolist()})\nW_K = np.array({w_key.tolist()})\n"
-        f"W_V = np.array({w_value.tolist()})\nattention(X @ W_Q, X @ W_K, X @ W_V)",
-        result="outputs",
+        found={"shapes": shapes, **found},
+        code=cell,
     )
 
 
-def turned(
-    i: np.ndarray, w_query: np.ndarray, w_key: np.ndarray, w_value: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """A = KᵀQ, its softmax by column A′, and O = VA′.
-
-    i (d_in, n), an input a column; w_query, w_key (d, d_in), w_value (dv, d_in) -> (n, n), (n, n),
-    (dv, n).
-    """
-    q, k, v = (w @ i for w in (w_query, w_key, w_value))
-    scores = dot_score(k.T, q.T, scale=1)
-    weights = softmax(scores, axis=0)
-    return scores, weights, v @ weights
+def turned(inputs: Array, W_q: Array, W_k: Array, W_v: Array) -> tuple[Array, Array, Array]:
+    Q, K, V = W_q @ inputs, W_k @ inputs, W_v @ inputs
+    A = K.T @ Q
+    weights = softmax(A, axis=0)
+    return A, weights, V @ weights
 
 
 def columns(
-    x: np.ndarray = FEW,
-    w_query: np.ndarray = FEW_QUERY,
-    w_key: np.ndarray = FEW_KEY,
-    w_value: np.ndarray = FEW_VALUE,
+    x: Array = FEW, w_query: Array = FEW_QUERY, w_key: Array = FEW_KEY, w_value: Array = FEW_VALUE
 ) -> Step:
     """The formula with one input a column, beside the row form's trace."""
     steps = trace_self_attention(x, w_query, w_key, w_value, scale=1)
-    scores, weights, outputs = turned(x.T, *(w.T for w in (w_query, w_key, w_value)))
+    cell, (scores, weights, outputs) = ran(
+        turned, inputs=x.T, W_q=w_query.T, W_k=w_key.T, W_v=w_value.T
+    )
     rows = {name: steps[name].array for name in ("scores", "weights", "outputs")}
     pairs = zip((scores, weights, outputs), rows.values(), strict=True)
     apart = max(float(np.abs(column.T - row).max()) for column, row in pairs)
@@ -191,17 +178,14 @@ def columns(
             "rows": rows,
             "apart": apart,
         },
-        code=f"I = np.array({x.T.tolist()})\nQ = np.array({w_query.T.tolist()}) @ I\n"
-        f"K = np.array({w_key.T.tolist()}) @ I\nV = np.array({w_value.T.tolist()}) @ I\n"
-        "A = K.T @ Q\nV @ softmax(A, axis=0)",
-        result="O",
+        code=cell,
     )
 
 
 # --- learning ---
 
 
-def task(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def task(seed: int = 0) -> tuple[Array, Array]:
     """Inputs (SEQUENCES, TOKENS, WIDTH + TOKENS), and what to give back: the numbers of the token
     before, (SEQUENCES, TOKENS, WIDTH); the first token's is the last.
     """
@@ -211,8 +195,8 @@ def task(seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 
 def train(
-    x: np.ndarray, target: np.ndarray, rounds: int = ROUNDS
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], list[float]]:
+    x: Array, target: Array, rounds: int = ROUNDS
+) -> tuple[dict[str, Array], dict[str, Array], list[float]]:
     """The three matrices as they were drawn, as they were learned, and the loss of each round."""
     rng = np.random.default_rng(1)
     widths = {"query": TOKENS, "key": TOKENS, "value": WIDTH}
@@ -230,34 +214,19 @@ def train(
     return drawn, w, losses
 
 
-TRAINING = f"""\
-from qkvsearch.attention.gradients import attention_vjp, mean_squared_error
-from qkvsearch.attention.training import Adam
-rng = np.random.default_rng(0)
-content = rng.normal(size=({SEQUENCES}, {TOKENS}, {WIDTH}))
-places = np.broadcast_to(np.eye({TOKENS}), ({SEQUENCES}, {TOKENS}, {TOKENS}))
-x, target = np.concatenate([content, places], axis=2), np.roll(content, 1, axis=1)
-rng, widths = np.random.default_rng(1), {{"query": {TOKENS}, "key": {TOKENS}, "value": {WIDTH}}}
-w = {{name: rng.normal(0, {DEVIATION}, ({WIDTH + TOKENS}, d)) for name, d in widths.items()}}
-optimizer, losses = Adam({LEARNING_RATE}), []
-for _ in range({ROUNDS}):
-    outputs, pull = attention_vjp(x @ w["query"], x @ w["key"], x @ w["value"])
-    loss, gradient = mean_squared_error(outputs, target)
-    by = pull(gradient)
-    steps = {{name: np.einsum("sni,snj->ij", x, getattr(by, name)) for name in w}}
-    optimizer.step(w, steps)
-    losses.append(loss)
-attention(*(x[0] @ w[name] for name in w), return_weights=True)[1]"""
-
-
-def learned() -> Step:
-    """Weights before and after learning; `losses` tells how wrong it was on the way."""
+def learn(rounds: int) -> tuple[dict[str, Array], dict[str, Array], list[float], Array, Array]:
     x, target = task()
-    drawn, w, losses = train(x, target)
+    drawn, w, losses = train(x, target, rounds)
     before, after = (
         attention(*(x[0] @ part for part in matrices.values()), return_weights=True)[1]
         for matrices in (drawn, w)
     )
+    return drawn, w, losses, before, after
+
+
+def learned() -> Step:
+    """Weights before and after learning; `losses` tells how wrong it was on the way."""
+    cell, (drawn, w, losses, before, after) = ran(learn, rounds=ROUNDS)
     tokens = numbered(TOKENS)
     return Step(
         say("The matrices are learned"),
@@ -289,6 +258,5 @@ def learned() -> Step:
         ],
         points=(33,),
         found={"losses": losses, "drawn": drawn, "w": w, "before": before, "weights": after},
-        code=TRAINING,
-        result="weights",
+        code=cell,
     )

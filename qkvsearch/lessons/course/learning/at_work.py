@@ -8,11 +8,13 @@ import numpy as np
 
 from qkvsearch.attention import attention
 from qkvsearch.errors import QkvError
+from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.context.outputs import ANIMAL, meanings
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Given, Step, Table, Text, tell
 from qkvsearch.texts.analysis import STOP_WORDS, fold
-from qkvsearch.texts.encoded_text import EncodedText, pretrained, read
+from qkvsearch.texts.encoded_text import EncodedText
+from qkvsearch.texts.encoders import pretrained
 from qkvsearch.texts.focus import focus, is_word
 from qkvsearch.texts.pretrained.fetch import find
 
@@ -22,10 +24,15 @@ WORD, TARGET = "it", "animal"
 MOST = 6
 
 
+def weights_of(X: np.ndarray, words: list[str], word: str) -> np.ndarray:
+    _, weights = attention(X, X, X, return_weights=True)
+    return weights[words.index(word)]
+
+
 def by_hand(x: np.ndarray | None = None) -> Step:
     """Where *it* looks, by the vectors made by hand of the lesson before."""
     x = meanings() if x is None else x
-    weights = attention(x, x, x, return_weights=True)[1][ANIMAL.index(WORD)]
+    cell, weights = ran(weights_of, X=x, words=ANIMAL, word=WORD)
     order = np.argsort(-weights, kind="stable")
     top = [ANIMAL[j] for j in order]
     return Step(
@@ -48,14 +55,17 @@ def by_hand(x: np.ndarray | None = None) -> Step:
         ],
         points=(14,),
         found={"top": top, "weights": weights},
-        code=f"words = {SENTENCE!r}.split()\nX = np.array({x.tolist()})\n"
-        "weights = attention(X, X, X, return_weights=True)[1]\n"
-        f"weights[words.index({WORD!r})]",
-        result="weights",
+        code=cell,
     )
 
 
 # --- what is installed ---
+
+
+def weights_between(encoder: str, sentence: str, word: str, target: str) -> np.ndarray:
+    reading = pretrained(encoder).attend(sentence)
+    i, j = reading.position(word), reading.position(target)
+    return reading.word_weights()[:, :, i, j]
 
 
 def real(given: Given) -> Step:
@@ -64,19 +74,19 @@ def real(given: Given) -> Step:
     if encoder is None:
         return _nothing_here(problem)
     sentence = SENTENCE if given.sentence is None else given.sentence
-    reading = read(encoder, sentence)
+    reading = encoder.attend(sentence)
     word = looking(reading)
     target = TARGET if given.sentence is None else None
     at = focus(reading, word, target)
-    i, j = reading.position(word), reading.position(at.shown.key)
-    vectors = reading.word_vectors()[:, [i, j]]
+    places = [reading.position(word), reading.position(at.shown.key)]
+    asked = {"encoder": name, "sentence": sentence, "word": word, "target": at.shown.key}
+    cell, value = ran(weights_between, **asked)
+    vectors = reading.word_vectors()[:, places]
     lengths = np.linalg.norm(vectors, axis=2).prod(axis=1)
     cosines = vectors.prod(axis=1).sum(axis=1) / np.where(lengths > 0, lengths, 1)
     found = {
-        "encoder": name,
-        "word": word,
-        "target": at.shown.key,
-        "heads": reading.word_weights()[:, :, i, j],
+        **asked,
+        "heads": value,
         "cosines": cosines,
         "row": at.row,
         "words": at.words,
@@ -94,11 +104,7 @@ def real(given: Given) -> Step:
         ],
         points=(14,),
         found=found,
-        code="from qkvsearch.texts.encoded_text import pretrained, read\n"
-        f"reading = read(pretrained({name!r}), {sentence!r})\n"
-        f"i, j = reading.position({word!r}), reading.position({at.shown.key!r})\n"
-        "reading.word_weights()[:, :, i, j]",
-        result="heads",
+        code=cell,
     )
 
 

@@ -6,19 +6,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy import ndarray as Array
 
 from qkvsearch.errors import DataError
-from qkvsearch.lessons.course.masks import both_sides, layers, one_layer
-from qkvsearch.lessons.course.masks.one_layer import WORDS, under
+from qkvsearch.lessons.cells import given as given_values
+from qkvsearch.lessons.cells import ran
+from qkvsearch.lessons.course.masks import layers, one_layer
+from qkvsearch.lessons.course.masks.one_layer import WORDS, named, outputs, under, visible
 from qkvsearch.lessons.course.masks.questions import quizzes
+from qkvsearch.lessons.course.self_attention import projected
+from qkvsearch.lessons.course.softmax import scored
 from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.own_numbers import refuse, with_own
-from qkvsearch.lessons.parts import Formula, Given, Lesson, Matrix, Step, tell
+from qkvsearch.lessons.own_numbers import with_own
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, tell
+from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import MASKS, PROJECTED, Workbench
 
 TITLE = mark("Masks, or what a token may look at")
 GOAL = mark("Say what each mask does, and why it is needed in every layer.")
 MINUTES = 8
+TAKES = (*PROJECTED, "mask")
 
 X = np.array([[1, 0, 2], [0, 1, 1], [1, 1, 0], [2, 0, 1]], dtype=float)
 W_QUERY = np.array([[1, 0], [0, 1], [1, 1]], dtype=float)
@@ -29,8 +36,7 @@ FEWEST, NARROWEST = 3, 3
 
 
 @np.errstate(all="ignore")  # the reader's numbers may be too large for exp
-def lesson(given: Given) -> Lesson:
-    refuse(given, "masks", *PROJECTED, "mask")
+def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
     bench = workbench(given)
     steps = [
         tokens(bench),
@@ -41,8 +47,8 @@ def lesson(given: Given) -> Lesson:
         one_layer.padding(bench),
         one_layer.paddings_own_row(bench),
         layers.batches(bench),
-        both_sides.both_sides(bench),
-        both_sides.a_finite_number(),
+        one_layer.both_sides(bench),
+        one_layer.a_finite_number(),
         one_layer.look_ahead(bench),
         layers.passes(),
         side_by_side(bench),
@@ -50,15 +56,7 @@ def lesson(given: Given) -> Lesson:
         layers.order_stays(bench),
         layers.no_mixing(bench),
     ]
-    return Lesson(
-        name="masks",
-        number=8,
-        title=say(TITLE),
-        goal=say(GOAL),
-        minutes=MINUTES,
-        steps=[*steps, answers(steps)],
-        quizzes=quizzes(bench, steps[-3].found["moved"]),
-    )
+    return [*steps, answers(steps)], quizzes(bench, steps[-3].found["moved"])
 
 
 def workbench(given: Given) -> Workbench:
@@ -118,16 +116,14 @@ def tokens(bench: Workbench) -> Step:
             *(Matrix.of(found[name], letters[name]) for name in arrays),
         ],
         found=arrays,
-        code="import numpy as np\nfrom qkvsearch.attention import attention, softmax\n"
-        + "\n".join(f"{letters[name]} = np.array({a.tolist()})" for name, a in arrays.items())
-        + "\nX",
-        result="inputs",
+        code=given_values(**named(bench)),
     )
 
 
 def projections(bench: Workbench) -> Step:
     found = under(bench, "none")
     names = ("queries", "keys", "values")
+    cell, (keys, queries, values) = ran(projected, **named(bench))
     return Step(
         say("Queries, keys and values"),
         [
@@ -145,18 +141,19 @@ def projections(bench: Workbench) -> Step:
         ],
         points=(47,),
         found={
-            **{name: found[name].array for name in names},
+            **dict(zip(names, (queries, keys, values), strict=True)),
             "symbols": {name: found[name].symbols for name in names},
             "evaluated": {name: found[name].evaluated() for name in names},
         },
-        code="Q, K, V = X @ W_Q, X @ W_K, X @ W_V\nQ",
-        result="queries",
+        code=cell,
     )
 
 
 def scores(bench: Workbench) -> Step:
     found = under(bench, "none")["scores"]
     queries, keys = ([f"{t}_{letter}" for t in bench.rows] for letter in "QK")
+    q, k, _ = one_layer.attended(bench).values()
+    cell, value = ran(scored, Q=q, K=k)
     return Step(
         say("Every query against every key"),
         [
@@ -173,19 +170,26 @@ def scores(bench: Workbench) -> Step:
             replace(Matrix.of(found, say("scores"), symbols=True), rows=queries, columns=keys),
         ],
         points=(49,),
-        found={"scores": found.array, "rows": queries, "columns": keys, "symbols": found.symbols},
-        code="scores = Q @ K.T\nscores",
-        result="scores",
+        found={"scores": value, "rows": queries, "columns": keys, "symbols": found.symbols},
+        code=cell,
     )
 
 
 # --- after it ---
 
 
+def under_each(
+    X: Array, W_Q: Array, W_K: Array, W_V: Array, padding: Array, look_ahead: Array
+) -> Array:
+    return np.stack([outputs(X, W_Q, W_K, W_V, mask) for mask in (None, padding, look_ahead)])
+
+
 def side_by_side(bench: Workbench) -> Step:
     found = {name: under(bench, name)["outputs"] for name in ("none", "padding", "look-ahead")}
     titles = (say("outputs, no mask"), say("outputs, padding"), say("outputs, look-ahead"))
     arrays = {name: output.array for name, output in found.items()}
+    hidden = {"padding": visible(bench, "padding"), "look_ahead": visible(bench, "look-ahead")}
+    cell, value = ran(under_each, **named(bench), **hidden)
     # The reader's choice, where it is not among the three.
     both = under(bench, "both")["outputs"]
     own = [Matrix.of(both, say("outputs, both"))] if bench.mask == "both" else []
@@ -212,9 +216,8 @@ def side_by_side(bench: Workbench) -> Step:
             bench,
         ],
         points=(59,),
-        found={**arrays, "all": np.stack(list(arrays.values())), "differences": (last, last_word)},
-        code="np.stack([outputs(X), outputs(X, keep), outputs(X, past)])",
-        result="all",
+        found={**arrays, "all": value, "differences": (last, last_word)},
+        code=cell,
     )
 
 

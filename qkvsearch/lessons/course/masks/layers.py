@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy import ndarray as Array
 
-from qkvsearch.attention.functional import attention
-from qkvsearch.attention.layers.basic import FeedForward, LayerNorm, Linear
-from qkvsearch.attention.layers.transformer import Decoder, Encoder
-from qkvsearch.attention.masks import padding_mask
-from qkvsearch.lessons.course.masks.one_layer import raised, visible
+from qkvsearch.attention import attention, padding_mask
+from qkvsearch.attention.layers import Decoder, Encoder, FeedForward, LayerNorm, Linear
+from qkvsearch.lessons.cells import ran
+from qkvsearch.lessons.course.masks.one_layer import (
+    attended,
+    influence,
+    named,
+    outputs,
+    raised,
+    visible,
+)
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Matrix, Step, Table, tell
 from qkvsearch.lessons.workbench import Workbench
@@ -19,15 +26,19 @@ QUESTION, ANSWER, START = ("How", "are", "you"), ("cómo", "estás", "<end>"), "
 WIDTH, MOST = 4, 10
 
 
+def in_one_block(Q: Array, K: Array, V: Array, lengths: list[int]) -> tuple[Array, Array, Array]:
+    n = len(Q) - 1
+    places = np.where(padding_mask(lengths), np.arange(n), n)
+    batch = Q[places], K[places], V[places]
+    padded = attention(*batch, mask=padding_mask(lengths)[:, None])
+    return places, padded, attention(*batch)
+
+
 def batches(bench: Workbench) -> Step:
     """Sentences of unequal length, padded with the last token, beside each of them alone."""
-    q, k, v = (bench.steps()[name] for name in ("queries", "keys", "values"))
-    n = len(q) - 1
-    lengths = [n, 1, 2]
-    places = np.where(padding_mask(lengths), np.arange(n), n)
-    batch = q[places], k[places], v[places]
-    hidden = padding_mask(lengths)[:, None]
-    padded, unmasked = attention(*batch, mask=hidden), attention(*batch)
+    q, k, v = attended(bench).values()
+    lengths = [len(q) - 1, 1, 2]
+    cell, (places, padded, unmasked) = ran(in_one_block, Q=q, K=k, V=v, lengths=lengths)
     rows: list[list[str | float]] = []
     differences = []
     for i, length in enumerate(lengths):
@@ -59,11 +70,13 @@ def batches(bench: Workbench) -> Step:
             ),
         ],
         points=(55,),
-        found={"padded": padded, "differences": np.array(differences)},
-        code=f"lengths = {lengths}\nplaces = np.where(padding_mask(lengths), "
-        "np.arange(len(X) - 1), len(X) - 1)\n"
-        "attention(Q[places], K[places], V[places], mask=padding_mask(lengths)[:, None])",
-        result="padded",
+        found={
+            "places": places,
+            "padded": padded,
+            "unmasked": unmasked,
+            "differences": np.array(differences),
+        },
+        code=cell,
     )
 
 
@@ -71,8 +84,8 @@ def batches(bench: Workbench) -> Step:
 
 
 def written(
-    decoder: Decoder, source: np.ndarray, vectors: np.ndarray, last: Linear
-) -> tuple[list[str], np.ndarray]:
+    decoder: Decoder, source: Array, vectors: Array, last: Linear
+) -> tuple[list[str], Array]:
     """The words that the decoder writes, and the row (words, d) that each was chosen by.
 
     vectors (3, d): of <start> and of the words that may be written, without <end>.
@@ -86,14 +99,20 @@ def written(
     return words, np.array(rows)
 
 
+def row_by_row(source: Array, vectors: Array) -> tuple[list[str], Array, Array]:
+    decoder = Decoder.create(2, vectors.shape[1], 2, 8, rng=0, dtype=np.float64)
+    whole = decoder(vectors, source)
+    last = Linear(np.linalg.pinv(whole).T)  # fitted to this one sentence: a row a word
+    words, rows = written(decoder, source, vectors, last)
+    return words, rows, whole
+
+
 def passes() -> Step:
     """Writing a sentence takes a pass a word, learning it one: the mask makes the rows equal."""
     rng = np.random.default_rng(0)
     source, vectors = rng.normal(size=(len(QUESTION), WIDTH)), rng.normal(size=(3, WIDTH))
+    cell, (words, one_by_one, whole) = ran(row_by_row, source=source, vectors=vectors)
     decoder = Decoder.create(2, WIDTH, 2, 2 * WIDTH, rng=0, dtype=np.float64)
-    whole = decoder(vectors, source)
-    last = Linear(np.linalg.pinv(whole).T)  # fitted to this one sentence: a row a word
-    words, one_by_one = written(decoder, source, vectors, last)
     seen = decoder(vectors, source, is_causal=False)
     tokens, columns = (START, *ANSWER[:-1]), [str(j + 1) for j in range(WIDTH)]
     return Step(
@@ -128,12 +147,7 @@ def passes() -> Step:
             "whole": whole,
             "without": seen,
         },
-        code="from qkvsearch.attention.layers.transformer import Decoder, Encoder\n"
-        "rng = np.random.default_rng(0)\n"
-        f"source, target = rng.normal(size=(3, {WIDTH})), rng.normal(size=(3, {WIDTH}))\n"
-        f"decoder = Decoder.create(2, {WIDTH}, 2, {2 * WIDTH}, rng=0, dtype=np.float64)\n"
-        "np.array([decoder(target[:n], source)[-1] for n in (1, 2, 3)])",
-        result="rows",
+        code=cell,
     )
 
 
@@ -145,21 +159,28 @@ def encoder(width: int) -> Encoder:
     return Encoder.create(2, width, 1, 2 * width, rng=0, dtype=np.float64)
 
 
-def through(tokens: np.ndarray, seen: np.ndarray, masked: int) -> np.ndarray:
-    """The outputs of both layers, where so many of them, from the first, have the mask `seen`."""
+def through(tokens: Array, seen: Array, masked: int) -> Array:
+    """The outputs of both layers, where the first `masked` of them have the mask `seen`."""
     for i, layer in enumerate(encoder(tokens.shape[1]).layers):
         tokens = layer(tokens, mask=seen if i < masked else None)
     return tokens
+
+
+def moved_by_padding(X: Array, keep: Array, masked: int) -> Array:
+    before, after = (through(x, keep, masked) for x in (X, raised(X, len(X) - 1)))
+    return np.abs(after - before).max(axis=1)[:-1]
 
 
 def every_layer(bench: Workbench) -> Step:
     """How far the words move with the padding, as it is hidden in two layers, in one, in none."""
     x = bench.matrices["inputs"]
     seen = visible(bench, "padding")
-    moved = {}
-    for name, masked in (("both", 2), ("first", 1), ("none", 0)):
-        before, after = (through(tokens, seen, masked) for tokens in (x, raised(x, len(x) - 1)))
-        moved[name] = np.abs(after - before).max(axis=1)[:-1]
+    cell, value = ran(moved_by_padding, X=x, keep=seen, masked=1)
+    moved = {
+        "both": moved_by_padding(x, seen, 2),
+        "first": value,
+        "none": moved_by_padding(x, seen, 0),
+    }
     titles = {
         "both": say("in both layers"),
         "first": say("in the first only"),
@@ -191,12 +212,12 @@ def every_layer(bench: Workbench) -> Step:
         ],
         points=(60,),
         found={"moved": moved, "first": moved["first"]},
-        code="layers = Encoder.create(2, X.shape[1], 1, 2 * X.shape[1], rng=0, dtype=np.float64)"
-        ".layers\nchanged = X.copy()\nchanged[-1, 0] += 1\n"
-        "before, after = (layers[1](layers[0](x, mask=keep)) for x in (X, changed))\n"
-        "np.abs(after - before).max(axis=1)[:-1]",
-        result="first",
+        code=cell,
     )
+
+
+def moved_by_the_last(X: Array, W_Q: Array, W_K: Array, W_V: Array, mask: Array) -> Array:
+    return influence(X, W_Q, W_K, W_V, mask)[:, -1]
 
 
 def order_stays(bench: Workbench) -> Step:
@@ -204,17 +225,18 @@ def order_stays(bench: Workbench) -> Step:
     x = bench.matrices["inputs"].astype(float)
     n, d = x.shape
     hidden = visible(bench, "padding")
+    cell, value = ran(moved_by_the_last, **named(bench), mask=hidden)
     layers: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-        say("self-attention"): lambda x: bench.steps({"inputs": x}, mask="padding")["outputs"],
         say("encoder"): lambda x: np.asarray(encoder(d)(x, mask=hidden)),
         say("linear layer"): Linear.create(d, d, rng=0, dtype=np.float64),
         say("norm layer"): LayerNorm.create(d, dtype=np.float64),
         say("feed forward"): FeedForward.create(d, 2 * d, rng=0, dtype=np.float64),
     }
-    rows = {
+    others = {
         name: np.abs(layer(raised(x, n - 1)) - layer(x)).max(axis=1)
         for name, layer in layers.items()
     }
+    rows = {say("self-attention"): value, **others}
     return Step(
         say("The order stays"),
         [
@@ -237,10 +259,13 @@ def order_stays(bench: Workbench) -> Step:
             ),
         ],
         points=(61,),
-        found={"moved": np.array(list(rows.values())), "attention": next(iter(rows.values()))},
-        code="np.abs(outputs(changed, keep) - outputs(X, keep)).max(axis=1)",
-        result="attention",
+        found={"moved": np.array(list(rows.values())), "attention": value},
+        code=cell,
     )
+
+
+def in_another_order(X: Array, W_Q: Array, W_K: Array, W_V: Array, order: list[int]) -> Array:
+    return outputs(X[order], W_Q, W_K, W_V)
 
 
 def no_mixing(bench: Workbench) -> Step:
@@ -251,7 +276,7 @@ def no_mixing(bench: Workbench) -> Step:
     moved = {name: np.abs(after[name] - before[name]).max(axis=1) for name in names}
     titles = (say("queries Q"), say("keys K"), say("values V"))
     order = [*range(1, len(x)), 0]
-    turned = bench.steps({"inputs": x[order]}, mask="none")["outputs"]
+    cell, turned = ran(in_another_order, **named(bench), order=order)
     difference = float(np.abs(turned - before["outputs"][order]).max())
     return Step(
         say("The weights never mix tokens"),
@@ -283,6 +308,5 @@ def no_mixing(bench: Workbench) -> Step:
         ],
         points=(48,),
         found={"moved": moved, "difference": difference, "turned": turned, "order": order},
-        code="order = [*range(1, len(X)), 0]\noutputs(X[order])",
-        result="turned",
+        code=cell,
     )

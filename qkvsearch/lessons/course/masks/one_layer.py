@@ -1,74 +1,77 @@
-"""Lesson 8, one layer: no mask, padding, and looking ahead."""
+"""Lesson 8, one layer: no mask, padding as key and as query, and looking ahead."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
+from numpy import ndarray as Array
 
-from qkvsearch.attention.functional import attention
+from qkvsearch.attention import attention, padding_mask, softmax
 from qkvsearch.attention.masks import add
-from qkvsearch.attention.trace import Trace
+from qkvsearch.attention.trace import Trace, trace_self_attention
+from qkvsearch.lessons.cells import called, ran
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Formula, Matrix, Step, Table, tell
-from qkvsearch.lessons.workbench import MaskName, Workbench, mask_of
+from qkvsearch.lessons.workbench import PROJECTED, MaskName, Workbench, mask_of
 
 WORDS = ("I", "like", "coffee", "<PAD>")
+# In place of −∞, in programs that avoid it.
+FINITE = -1e9
+SCORES = np.array([1.0, 2.0, 3.0, 4.0])
 
 
 def under(bench: Workbench, mask: MaskName) -> Trace:
     return bench.trace(bench.matrices, mask=mask)
 
 
-def visible(bench: Workbench, mask: MaskName) -> np.ndarray:
+def visible(bench: Workbench, mask: MaskName) -> Array:
     """bool (n, n), True = may attend, for no mask, too."""
     n = len(bench.rows)
     found = mask_of(mask, n, n, bench.padded)
     return np.ones((n, n), dtype=bool) if found is None else found
 
 
-def influence(bench: Workbench, mask: MaskName) -> np.ndarray:
-    """How far each output moves when 1 is added to the first number of an input.
-
-    -> (n, n): output of row i, input of column j; the largest change among the output's numbers.
-    """
-    before = bench.steps(mask=mask)["outputs"]
-    x = bench.matrices["inputs"]
-    columns = []
-    for j in range(len(x)):
-        moved = bench.steps({"inputs": raised(x, j)}, mask=mask)["outputs"]
-        columns.append(np.abs(moved - before).max(axis=1))
-    return np.stack(columns, axis=1)
+def named(bench: Workbench) -> dict[str, Array]:
+    """Its inputs and weights by the letters that a cell gives them."""
+    letters = ("X", "W_Q", "W_K", "W_V")
+    return {a: bench.matrices[b] for a, b in zip(letters, PROJECTED, strict=True)}
 
 
-def influences(bench: Workbench, found: np.ndarray) -> Matrix:
-    name = say("how far an output (row) moves with an input (column)")
-    return Matrix(name, found, bench.rows, bench.rows, "output")
+def attended(bench: Workbench) -> dict[str, Array]:
+    """Queries, keys and values by theirs."""
+    found = under(bench, "none")
+    return {"Q": found["queries"].array, "K": found["keys"].array, "V": found["values"].array}
 
 
-def raised(x: np.ndarray, token: int) -> np.ndarray:
+def raised(x: Array, token: int) -> Array:
     """1 added to the first number of one token: x (n, d_in) -> (n, d_in)."""
     moved = x.astype(float)
     moved[token, 0] += 1
     return moved
 
 
-# In a notebook, `influence` once and then by name.
-INFLUENCE = """def outputs(x, mask=None):
-    return attention(x @ W_Q, x @ W_K, x @ W_V, mask=mask)
+def outputs(X: Array, W_Q: Array, W_K: Array, W_V: Array, mask: Array | None = None) -> Array:
+    return attention(X @ W_Q, X @ W_K, X @ W_V, mask=mask)
 
-def influence(mask=None):
-    columns = []
-    for j in range(len(X)):
-        raised = X.copy()
-        raised[j, 0] += 1
-        columns.append(np.abs(outputs(raised, mask) - outputs(X, mask)).max(axis=1))
-    return np.stack(columns, axis=1)
-"""
+
+def influence(X: Array, W_Q: Array, W_K: Array, W_V: Array, mask: Array | None = None) -> Array:
+    """How far each output moves when 1 is added to the first number of an input.
+
+    -> (n, n): output of row i, input of column j; the largest change among the output's numbers.
+    """
+    before = outputs(X, W_Q, W_K, W_V, mask)
+    after = [outputs(raised(X, token), W_Q, W_K, W_V, mask) for token in range(len(X))]
+    return np.stack([np.abs(moved - before).max(axis=1) for moved in after], axis=1)
+
+
+def influences(bench: Workbench, found: Array) -> Matrix:
+    name = say("how far an output (row) moves with an input (column)")
+    return Matrix(name, found, bench.rows, bench.rows, "output")
 
 
 def no_mask(bench: Workbench) -> Step:
-    found, moved = under(bench, "none"), influence(bench, "none")
+    found, (cell, moved) = under(bench, "none"), called(influence, **named(bench))
     return Step(
         say("No mask"),
         [
@@ -87,20 +90,23 @@ def no_mask(bench: Workbench) -> Step:
             "outputs": found["outputs"].array,
             "influence": moved,
         },
-        code=f"{INFLUENCE}\ninfluence()",
-        result="influence",
+        code=cell,
     )
 
 
 # --- padding ---
 
 
+def with_mask_added(scaled: Array, keep: Array) -> tuple[Array, Array]:
+    M = np.where(keep, 0.0, -np.inf)
+    masked = add(scaled, M)
+    return M, masked
+
+
 def added(bench: Workbench) -> Step:
     """The mask as a matrix of 0 and −∞: the sum is what `attention` makes of a mask."""
-    scaled = under(bench, "padding")["scaled"]
-    seen = visible(bench, "padding")
-    mask = np.where(seen, 0.0, -np.inf)
-    masked = add(np.asarray(scaled.array), mask)
+    scaled, seen = under(bench, "padding")["scaled"], visible(bench, "padding")
+    cell, (mask, masked) = ran(with_mask_added, scaled=np.asarray(scaled.array), keep=seen)
     tokens = bench.rows
     return Step(
         say("A mask is a matrix that is added"),
@@ -117,16 +123,14 @@ def added(bench: Workbench) -> Step:
         ],
         points=(53,),
         found={"scaled": scaled.array, "mask": mask, "masked": masked},
-        code="from qkvsearch.attention import look_ahead_mask, padding_mask\n"
-        "keep = padding_mask([len(X) - 1], size=len(X))\n"
-        "M = np.where(keep, 0, -np.inf)\nmasked = scores / np.sqrt(K.shape[1]) + M\nmasked",
-        result="masked",
+        code=cell,
     )
 
 
 def padding(bench: Workbench) -> Step:
-    found, moved = under(bench, "padding"), influence(bench, "padding")
-    weights, seen = found["weights"].array, visible(bench, "padding")
+    found, seen = under(bench, "padding"), visible(bench, "padding")
+    cell, value = called(influence, **named(bench), mask=seen)
+    moved, weights = value, found["weights"].array
     words = WORDS if tuple(bench.rows) == tuple("abcD") else bench.rows
     return Step(
         say("Padding"),
@@ -162,24 +166,27 @@ def padding(bench: Workbench) -> Step:
             "influence": moved,
             "words": words,
         },
-        code="influence(keep)",
-        result="influence",
+        code=cell,
     )
+
+
+def without_padding(Q: Array, K: Array, V: Array, mask: Array) -> Array:
+    return attention(Q, K, V, mask=mask)
 
 
 def paddings_own_row(bench: Workbench) -> Step:
     """Row D holds no V_D: it moves with its query alone."""
     found = under(bench, "padding")
-    q, k, v = (found[name].array for name in ("queries", "keys", "values"))
+    q, k, v = attended(bench).values()
     seen, last = visible(bench, "padding"), len(q) - 1
-    outputs = attention(q, k, v, mask=seen)
+    cell, value = ran(without_padding, Q=q, K=k, V=v, mask=seen)
     changed = {
         "query": (raised(q, last), k, v),
         "key": (q, raised(k, last), v),
         "value": (q, k, raised(v, last)),
     }
     moved = {
-        name: np.abs(attention(*given, mask=seen) - outputs).max(axis=1)
+        name: np.abs(attention(*given, mask=seen) - value).max(axis=1)
         for name, given in changed.items()
     }
     titles = {
@@ -208,9 +215,109 @@ def paddings_own_row(bench: Workbench) -> Step:
             tell("Nobody reads this row: a program drops the padding's output at the end."),
         ],
         points=(54,),
-        found={"symbols": found["outputs"].symbols, "outputs": outputs, "moved": moved},
-        code="attention(Q, K, V, mask=keep)",
-        result="outputs",
+        found={"symbols": found["outputs"].symbols, "outputs": value, "moved": moved},
+        code=cell,
+    )
+
+
+# --- padding as key and as query ---
+
+
+def uniform_where_empty(Q: Array, K: Array, V: Array, mask: Array) -> Array:
+    return attention(Q, K, V, mask=mask, empty_rows="uniform")
+
+
+def both_sides(bench: Workbench) -> Step:
+    """T1: a row of −∞ only has no softmax; a program must say what it makes of it."""
+    keep = padding_mask([len(bench.rows) - bench.padded], size=len(bench.rows))
+    mask = keep & keep.T
+    x, *weights = (bench.matrices[name] for name in PROJECTED)
+    found = {
+        how: trace_self_attention(x, *weights, tokens=bench.rows, mask=mask, empty_rows=how)
+        for how in ("nan", "zero", "uniform")
+    }
+    rows = {how: steps["weights"].array[-1] for how, steps in found.items()}
+    values = found["uniform"]["values"].array
+    cell, value = ran(uniform_where_empty, **attended(bench), mask=mask)
+    uniform = value[-1]
+    masked = found["nan"]["masked"]
+    return Step(
+        say("Padding hidden on both sides"),
+        [
+            tell(
+                "Why not hide the padding as a query, too? Then its row is −∞ throughout. Softmax "
+                "divides exp(−∞) by their sum: 0/0, which is no number (NaN). A program must pick "
+                "something, and here `empty_rows` names it:"
+            ),
+            Matrix.of(masked, say("masked scores"), visible=mask),
+            Table(
+                say("weights of row {last}", last=bench.rows[-1]),
+                ["empty_rows", *bench.rows],
+                [[how, *map(float, row)] for how, row in rows.items()],
+            ),
+            tell(
+                "Uniform weights make the output of row {last} the mean of *all* values, {mean}, "
+                "the padding's among them. The rows of the words are as before.",
+                last=bench.rows[-1],
+                mean=uniform,
+            ),
+        ],
+        points=(56,),
+        found={
+            "masked": masked.array[-1],
+            "rows": rows,
+            "uniform": uniform,
+            "mean": values.mean(axis=0),
+            "outputs": value,
+        },
+        code=cell,
+    )
+
+
+def by_a_finite_number(scores: Array, number: float) -> tuple[Array, Array, Array]:
+    replaced = softmax(np.full(len(scores), number))
+    single = softmax(scores.astype("float32") + np.float32(number))
+    double = softmax(scores + number)
+    return replaced, single, double
+
+
+def a_finite_number() -> Step:
+    """T1: the mean is no law; it is what a finite number in place of −∞ does, and not always."""
+    cell, value = ran(by_a_finite_number, scores=SCORES, number=FINITE)
+    undefined = softmax(add(SCORES, np.full(len(SCORES), -np.inf)), empty_rows="nan")
+    names = ("undefined", "replaced", "float32", "float64")
+    rows = dict(zip(names, (undefined, *value), strict=True))
+    finite = f"{FINITE:.0e}".replace("-", "−").replace("e+0", "e")
+    ways = {
+        "undefined": say("add −∞"),
+        "replaced": say("replace by {finite}", finite=finite),
+        "float32": say("add {finite}, in float32", finite=finite),
+        "float64": say("add {finite}, in float64", finite=finite),
+    }
+    return Step(
+        say("A finite number in place of −∞"),
+        [
+            tell(
+                "It is often said that hiding the padding on both sides makes its row uniform. "
+                "That is so only where the scores are *replaced* by a finite number such as "
+                "{finite} (−1 with nine zeros). Four scores, {scores}, all hidden:",
+                finite=finite,
+                scores=SCORES,
+            ),
+            Table(
+                say("weights of a row that is all hidden"),
+                [say("way"), *(f"{score:.0f}" for score in SCORES)],
+                [[ways[name], *map(float, row)] for name, row in rows.items()],
+            ),
+            tell(
+                "*Adding* it depends on the precision. float32 keeps about seven digits, so the "
+                "scores drown in the large number and all become equal. float64 keeps about "
+                "sixteen: the scores survive, and the weights are as if nothing were hidden."
+            ),
+        ],
+        points=(56,),
+        found=rows,
+        code=cell,
     )
 
 
@@ -218,8 +325,8 @@ def paddings_own_row(bench: Workbench) -> Step:
 
 
 def look_ahead(bench: Workbench) -> Step:
-    found, moved = under(bench, "look-ahead"), influence(bench, "look-ahead")
-    triangle = visible(bench, "look-ahead")
+    found, triangle = under(bench, "look-ahead"), visible(bench, "look-ahead")
+    cell, moved = called(influence, **named(bench), mask=triangle)
     return Step(
         say("Look-ahead"),
         [
@@ -246,6 +353,5 @@ def look_ahead(bench: Workbench) -> Step:
             "symbols": found["outputs"].symbols,
             "influence": moved,
         },
-        code="past = look_ahead_mask(len(X))\ninfluence(past)",
-        result="influence",
+        code=cell,
     )

@@ -125,11 +125,7 @@ def both_sides(bench: Workbench) -> Quiz:
             zero=np.exp(-np.inf),
             share=1 / n,
         ),
-        choices=(
-            say("1/{n} each", n=n),
-            say("0 each"),
-            say("undefined"),
-        ),
+        choices=(say("1/{n} each", n=n), say("0 each"), say("undefined")),
     )
 
 

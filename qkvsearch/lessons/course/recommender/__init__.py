@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Any
 
-from qkvsearch.lessons.course.recommender.fitting import (
-    HISTORY_CODE,
-    LOSS_CODE,
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from qkvsearch.lessons.cells import Cell, ran
+from qkvsearch.lessons.course.recommender.descent import (
     MIDDLE,
     PENALTY,
-    RATE,
     RATINGS,
     WIDTH,
-    Fit,
-    by_history,
     by_nudging,
     fit,
     loss_and_gradients,
-    predicted_by_product,
-    settings,
     start,
 )
 from qkvsearch.lessons.course.recommender.questions import quizzes
 from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.own_numbers import refuse
-from qkvsearch.lessons.parts import Curve, Formula, Given, Lesson, Matrix, Step, Table, tell
+from qkvsearch.lessons.parts import Curve, Formula, Given, Matrix, Step, Table, tell
+from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("A recommender that learns")
@@ -41,19 +38,10 @@ FILM_NAMES = (
 )
 
 
-def lesson(given: Given) -> Lesson:
-    refuse(given, "recommender")
+def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
     fitted = fit()
     steps = [ratings(), slope(), downhill(fitted), predicted(fitted), product(), reasons()]
-    return Lesson(
-        name="recommender",
-        number=3,
-        title=say(TITLE),
-        goal=say(GOAL),
-        minutes=MINUTES,
-        steps=steps,
-        quizzes=quizzes(steps[3], steps[5], film_names(), user_names()),
-    )
+    return steps, quizzes(steps[3], steps[5], film_names(), user_names())
 
 
 def user_names() -> list[str]:
@@ -64,8 +52,13 @@ def film_names() -> list[str]:
     return [say(name) for name in FILM_NAMES]
 
 
+def known_cells(ratings: np.ndarray) -> np.ndarray:
+    known = ~np.isnan(ratings)
+    return known
+
+
 def ratings(table: np.ndarray = RATINGS) -> Step:
-    known = ~np.isnan(table)
+    cell, known = ran(known_cells, ratings=table)
     cells: list[list[str | float]] = [
         [name, *(float(rating) if is_known else "?" for rating, is_known in zip(*row, strict=True))]
         for name, *row in zip(user_names(), table, known, strict=True)
@@ -90,18 +83,23 @@ def ratings(table: np.ndarray = RATINGS) -> Step:
         ],
         points=(7,),
         found={"ratings": table, "known": known},
-        code=f"import numpy as np\nnan = np.nan\nratings = np.array({table.tolist()})\n"
-        "known = ~np.isnan(ratings)\nknown",
-        result="known",
+        code=cell,
     )
+
+
+def first_guess(ratings: np.ndarray, width: int) -> tuple[float, np.ndarray]:
+    users, films = start(ratings.shape, width)
+    loss, by_users, by_films = loss_and_gradients(users, films, ratings)
+    return loss, np.vstack([by_users, by_films])
 
 
 def slope(table: np.ndarray = RATINGS) -> Step:
     """The first guess, its loss, and the gradient by rule and by trial."""
-    users, films = start()
-    loss, by_users, by_films = loss_and_gradients(users, films, table)
-    nudged_users, nudged_films = by_nudging(users, films, table)
-    gradient, nudged = np.vstack([by_users, by_films]), np.vstack([nudged_users, nudged_films])
+    users, films = start(table.shape, WIDTH)
+    names = user_names()
+    cell, (loss, gradient) = ran(first_guess, ratings=table, width=WIDTH)
+    nudged = np.vstack(by_nudging(users, films, table))
+    n = len(users)
     return Step(
         say("Guess, and measure how wrong it is"),
         [
@@ -114,7 +112,7 @@ def slope(table: np.ndarray = RATINGS) -> Step:
                 loss=loss,
             ),
             Formula(f"loss = mean(({MIDDLE:g} + u·m − r)²) + {PENALTY:g}·(Σu² + Σm²)"),
-            Matrix(say("users U, random"), users, user_names(), "12", "query"),
+            Matrix(say("users U, random"), users, names, "12", "query"),
             tell(
                 "(u is a user's row, m a film's, r the rating; Σ says: add up.) For each number of "
                 "U and M, ask: if it grows a little, how fast does the loss change? That is the "
@@ -122,18 +120,17 @@ def slope(table: np.ndarray = RATINGS) -> Step:
                 "number and measure again: the two differ by {difference} at most.",
                 difference=np.abs(gradient - nudged).max(),
             ),
-            Matrix(say("gradient of the users, by rule"), by_users, user_names(), "12", "query"),
-            Matrix(say("the same by nudging"), nudged_users, user_names(), "12", "query"),
+            Matrix(say("gradient of the users, by rule"), gradient[:n], names, "12", "query"),
+            Matrix(say("the same by nudging"), nudged[:n], names, "12", "query"),
         ],
         points=(7,),
         found={"loss": loss, "gradient": gradient, "nudged": nudged},
-        code=LOSS_CODE,
-        result="gradient",
+        code=cell,
     )
 
 
-def downhill(fitted: Fit) -> Step:
-    losses = fitted.losses
+def downhill(fitted: Cell) -> Step:
+    users, films, losses = fitted.value
     return Step(
         say("Walk downhill"),
         [
@@ -153,29 +150,28 @@ def downhill(fitted: Fit) -> Step:
             ),
         ],
         points=(7,),
-        found={"losses": losses},
-        code=f"""losses = [loss]
-for _ in range({len(losses) - 1}):
-    _, by_users, by_films = loss_and_gradients(users, films)
-    users, films = users - {RATE} * by_users, films - {RATE} * by_films
-    losses.append(loss_and_gradients(users, films)[0])
-losses""",
-        result="losses",
+        found={"users": users, "films": films, "losses": losses},
+        code=fitted,
     )
 
 
-def predicted(fitted: Fit, table: np.ndarray = RATINGS) -> Step:
+def all_ratings(users: np.ndarray, films: np.ndarray) -> np.ndarray:
+    return MIDDLE + users @ films.T
+
+
+def predicted(fitted: Cell, table: np.ndarray = RATINGS) -> Step:
     """What the learned embeddings say of every pair, gaps included."""
+    users, films, _ = fitted.value
+    cell, predictions = ran(all_ratings, users=users, films=films)
     bench = Workbench(
         name="taste",
         caption=say("Change an embedding that was learned and see whose scores move."),
-        matrices={"queries": fitted.users, "keys": fitted.films},
+        matrices={"queries": users, "keys": films},
         rows=user_names(),
         columns=film_names(),
         scale=1.0,
         normalize="none",
     )
-    predictions = MIDDLE + bench.steps()["scores"]
     gaps = np.isnan(table)
     tips = np.where(gaps, predictions, -np.inf).argmax(axis=1)
     names = user_names()
@@ -204,17 +200,30 @@ def predicted(fitted: Fit, table: np.ndarray = RATINGS) -> Step:
             "predictions": predictions,
             "tips": tips.tolist(),
             "gaps": gaps,
-            "users": fitted.users,
-            "films": fitted.films,
+            "users": users,
+            "films": films,
         },
-        code=f"predictions = {MIDDLE} + users @ films.T\npredictions",
-        result="predictions",
+        code=cell,
     )
+
+
+# Of `BiasedMF`, for a table this small: its defaults are made for thousands of users.
+SETTINGS = {"n_components": WIDTH, "max_iter": 300, "damping": 1.0, "bias_reg": 1.0}
+
+
+def by_biased_mf(ratings: np.ndarray, settings: dict[str, Any]) -> tuple[np.ndarray, float]:
+    from qkvsearch import BiasedMF
+
+    known = ~np.isnan(ratings)
+    table = csr_matrix((ratings[known], known.nonzero()), shape=ratings.shape)
+    model = BiasedMF(**settings, random_state=0).fit(table)
+    u, m = np.indices(ratings.shape)
+    return model.predict(u.ravel(), m.ravel()).reshape(ratings.shape), model.mean_
 
 
 def product(table: np.ndarray = RATINGS) -> Step:
     """The package's model of ratings on the same table."""
-    predictions, mean = predicted_by_product(table)
+    cell, (predictions, mean) = ran(by_biased_mf, ratings=table, settings=SETTINGS)
     return Step(
         say("The ratings that this program predicts"),
         [
@@ -234,19 +243,24 @@ def product(table: np.ndarray = RATINGS) -> Step:
         ],
         points=(7,),
         found={"predictions": predictions, "mean": mean},
-        code=f"""from scipy.sparse import csr_matrix
-from qkvsearch import BiasedMF
-table = csr_matrix((ratings[known], known.nonzero()), shape=ratings.shape)
-model = BiasedMF(**{settings()}, random_state=0).fit(table)
-u, m = np.indices(ratings.shape)
-model.predict(u.ravel(), m.ravel()).reshape(ratings.shape)""",
-        result="predictions",
+        code=cell,
     )
+
+
+def by_history(ratings: np.ndarray, user: int, width: int) -> tuple[np.ndarray, ...]:
+    from qkvsearch import ImplicitALS
+
+    liked = csr_matrix(np.nan_to_num(ratings) > MIDDLE, dtype=np.float32)
+    model = ImplicitALS(n_components=width, random_state=0).fit(liked)
+    history = liked[user].indices
+    contributions = model.factors_.history_vectors(history) @ model.item_embeddings_.T
+    scores = model.fold_in(history) @ model.item_embeddings_.T
+    return history, contributions, scores
 
 
 def reasons(user: int = 0, table: np.ndarray = RATINGS) -> Step:
     """The package's recommendations, and what of a user's history each score is the sum of."""
-    history, contributions, scores = by_history(user, table)
+    cell, (history, contributions, scores) = ran(by_history, ratings=table, user=user, width=WIDTH)
     films = film_names()
     best = int(np.where(np.isnan(table[user]), scores, -np.inf).argmax())
     return Step(
@@ -284,11 +298,10 @@ def reasons(user: int = 0, table: np.ndarray = RATINGS) -> Step:
         ],
         points=(7, 5),
         found={
-            "history": history,
+            "history": history.tolist(),
             "contributions": contributions,
             "scores": scores,
             "best": best,
         },
-        code=HISTORY_CODE.format(user=user),
-        result="contributions",
+        code=cell,
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from qkvsearch.lessons.course.recommender.fitting import MIDDLE, loss_and_gradients
+from qkvsearch.lessons.course.recommender.descent import MIDDLE, loss_and_gradients
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Step
 from qkvsearch.lessons.quizzes import Quiz

@@ -2,49 +2,123 @@
 
 from __future__ import annotations
 
-import numpy as np
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from qkvsearch.attention import attention, dot_score
+import numpy as np
+from numpy import ndarray as Array
+from scipy.sparse import csc_matrix
+
+from qkvsearch.attention import attention
 from qkvsearch.attention.weights import mix
-from qkvsearch.lessons.course.search.catalogue import (
-    LETTERS,
-    QUERY,
-    TAGS,
-    TITLES,
-    WIDTH,
-    Catalogue,
-)
+from qkvsearch.errors import DataError
+from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.search.questions import quizzes
 from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.own_numbers import refuse
-from qkvsearch.lessons.parts import Formula, Given, Lesson, Matrix, Step, Table, tell
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, tell
+from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
-from qkvsearch.retrieval import DenseKeys
-from qkvsearch.retrieval.heads import fuse
+from qkvsearch.retrieval import DenseKeys, Head, LexicalKeys, Ranking
+from qkvsearch.retrieval.fusion import fuse
+from qkvsearch.retrieval.ranking import rank
+from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.item_keys import item_keys
+from qkvsearch.texts.vocabulary import count_terms
+
+if TYPE_CHECKING:
+    from qkvsearch.texts.token_encoder import TokenEncoder
 
 TITLE = mark("A search: query, keys and values")
 GOAL = mark("Turn a search into scores, weights and a mix of what was found.")
 MINUTES = 6
+TAKES = ("sentence",)
+
+QUERY = "transformer"
+TITLES = ("Transformer code", "Attention query", "Power transformer", "Oven power", "Bread oven")
+TAGS = ("attention query", "code", "transformer", "oven power", "bread")
+LETTERS = "ABCDE"
+# Directions that the meaning of so few words has.
+WIDTH = 2
 
 TOPICS = (mark("computing"), mark("electricity"), mark("kitchen"))
 VALUES = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0.5, 0.5], [0, 0, 1]])
 TEMPERATURES = (4.0, 1.0, 0.25, 1e-4)
 
 
-def lesson(given: Given) -> Lesson:
-    refuse(given, "search", "sentence")
+def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
     videos = Catalogue(QUERY if given.sentence is None else given.sentence)
     bench = workbench(videos)
     steps = [asked(videos), scores(videos), mixed(bench), hard(bench), box(videos), meaning(videos)]
-    return Lesson(
-        name="search",
-        number=4,
-        title=say(TITLE),
-        goal=say(GOAL),
-        minutes=MINUTES,
-        steps=steps,
-        quizzes=quizzes(*steps[1:4]),
-    )
+    return steps, quizzes(*steps[1:4])
+
+
+# --- the videos ---
+
+
+def query_row(texts: list[str], query: str) -> np.ndarray:
+    vocabulary, _ = count_terms(texts, Analyzer().key_terms)
+    rows = vocabulary.rows(token.term for token in Analyzer().query_tokens(query))
+    q = np.bincount(rows[rows >= 0], minlength=len(vocabulary))[None].astype(float)
+    return q
+
+
+def key_rows(texts: list[str]) -> np.ndarray:
+    """How much each word says of each text (n_texts, n_words)."""
+    vocabulary, counts = count_terms(texts, Analyzer().key_terms)
+    found = LexicalKeys.from_counts(vocabulary, counts)
+    shape = (found.n_items, len(vocabulary))
+    return csc_matrix((found.weights, found.indices, found.indptr), shape=shape).toarray()
+
+
+class Catalogue:
+    """The videos, and a query to them. Raises `DataError` where no video has a word of it."""
+
+    def __init__(self, query: str = QUERY) -> None:
+        self.query = query
+        self.texts = [f"{title}\n{tags}" for title, tags in zip(TITLES, TAGS, strict=True)]
+        self.vocabulary, counts = count_terms(self.texts, Analyzer().key_terms)
+        lexical = LexicalKeys.from_counts(self.vocabulary, counts)
+        head = lexical.head(Analyzer().query_tokens(query))
+        if head is None:
+            raise DataError(
+                f"--sentence: no word of {query!r} is in a title or tag of the lesson's videos; "
+                f"use some of: {', '.join(self.words)}"
+            )
+        self.head: Head = head
+
+    @cached_property
+    def words(self) -> list[str]:
+        """Of each term, a word as it is written."""
+        written = {t.term: t.text for text in self.texts for t in Analyzer().tokens(text)}
+        return [written[term.decode()] for term in self.vocabulary.terms]
+
+    @cached_property
+    def keys(self) -> np.ndarray:
+        return key_rows(self.texts)
+
+    @cached_property
+    def asked(self) -> np.ndarray:
+        """How often the query has each word (1, n_words)."""
+        return query_row(self.texts, self.query)
+
+    @cached_property
+    def encoder(self) -> TokenEncoder:
+        """Words as short vectors, learned from the videos' own texts."""
+        from qkvsearch.embeddings import CorpusEncoder
+
+        found: TokenEncoder = CorpusEncoder(n_components=WIDTH).fit(self.texts).encoder_
+        return found
+
+    def ranked(self, head: Head) -> Ranking:
+        """What the search box does with the scores of a head."""
+        return rank(
+            head,
+            lambda found: ([LETTERS[i] for i in found], [TITLES[i] for i in found]),
+            k=len(TITLES),
+        )
+
+
+# --- the steps ---
 
 
 def topics() -> list[str]:
@@ -64,6 +138,7 @@ def workbench(videos: Catalogue) -> Workbench:
 
 
 def asked(videos: Catalogue) -> Step:
+    cell, value = ran(query_row, texts=videos.texts, query=videos.query)
     return Step(
         say("A query, and what can be found"),
         [
@@ -79,25 +154,22 @@ def asked(videos: Catalogue) -> Step:
                 [list(row) for row in zip(LETTERS, TITLES, TAGS, strict=True)],
             ),
             tell("Over all words of the catalogue, the query is a row that counts its words:"),
-            Matrix(say("query q"), videos.asked, [say("query")], videos.words, "query"),
+            Matrix(say("query q"), value, [say("query")], videos.words, "query"),
         ],
         points=(8,),
-        found={"query": videos.asked},
-        code=f"""import numpy as np
-from qkvsearch.embeddings import Analyzer
-from qkvsearch.texts.vocabulary import count_terms
-texts = {videos.texts}
-vocabulary, counts = count_terms(texts, Analyzer().key_terms)
-terms = [token.term for token in Analyzer().query_tokens({videos.query!r})]
-rows = vocabulary.rows(terms)
-q = np.bincount(rows[rows >= 0], minlength=len(vocabulary))[None].astype(float)
-q""",
-        result="query",
+        found={"query": value},
+        code=cell,
     )
 
 
+def scored(texts: list[str], q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    K = key_rows(texts)
+    scores = q @ K.T
+    return K, scores
+
+
 def scores(videos: Catalogue) -> Step:
-    products = dot_score(videos.asked, videos.keys, scale=1)
+    cell, (keys, products) = ran(scored, texts=videos.texts, q=videos.asked)
     return Step(
         say("Query times key: the score"),
         [
@@ -106,7 +178,7 @@ def scores(videos: Catalogue) -> Step:
                 "does not have it; it is larger for a word that few videos have, and for one "
                 "that makes up more of the text. (The rule is called BM25.)"
             ),
-            Matrix(say("keys K"), videos.keys, LETTERS, videos.words, "key"),
+            Matrix(say("keys K"), keys, LETTERS, videos.words, "key"),
             Formula("q·Kᵀ"),
             tell(
                 "The dot product of query and key is the video's score, as it was a film's for a "
@@ -117,20 +189,21 @@ def scores(videos: Catalogue) -> Step:
             Matrix(say("scores q·Kᵀ"), products, [say("query")], LETTERS, "score"),
         ],
         points=(8,),
-        found={"scores": products, "product": videos.head.scores, "keys": videos.keys},
-        code="""from scipy.sparse import csc_matrix
-from qkvsearch.retrieval import LexicalKeys
-found = LexicalKeys.from_counts(vocabulary, counts)
-K = csc_matrix((found.weights, found.indices, found.indptr)).toarray()
-q @ K.T""",
-        result="scores",
+        found={"scores": products, "product": videos.head.scores, "keys": keys},
+        code=cell,
     )
+
+
+def attended(q: np.ndarray, K: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    output, weights = attention(q, K, V, scale=1, return_weights=True)
+    return output, weights
 
 
 def mixed(bench: Workbench) -> Step:
     """Softmax, and the weighted sum of the values."""
     found = bench.steps()
-    weights, values = found["weights"], found["values"]
+    values = found["values"]
+    cell, (output, weights) = ran(attended, q=found["queries"], K=found["keys"], V=values)
     return Step(
         say("Scores to weights, weights to a mix"),
         [
@@ -146,24 +219,25 @@ def mixed(bench: Workbench) -> Step:
             ),
             Formula("Σ w·v"),
             Matrix(say("values V"), values, LETTERS, topics(), "value"),
-            Matrix(say("output Σ w·v"), found["outputs"], [say("query")], topics(), "output"),
+            Matrix(say("output Σ w·v"), output, [say("query")], topics(), "output"),
             bench,
         ],
         points=(9, 8),
         found={**found, "mix": mix(weights, values)},
-        code=f"""from qkvsearch.attention import attention
-V = np.array({VALUES.tolist()})
-output, weights = attention(q, K, V, scale=1, return_weights=True)
-output""",
-        result="outputs",
+        code=cell,
     )
+
+
+def over(q: Array, K: Array, V: Array, temperatures: tuple[float, ...]) -> tuple[Array, Array]:
+    found = [attention(q, K, V, scale=1 / T, return_weights=True) for T in temperatures]
+    outputs, weights = (np.vstack(parts) for parts in zip(*found, strict=True))
+    return outputs, weights
 
 
 def hard(bench: Workbench, temperatures: tuple[float, ...] = TEMPERATURES) -> Step:
     """The scores over a temperature, down to almost 0."""
-    each = [bench.steps(temperature=temperature) for temperature in temperatures]
-    weights = np.vstack([steps["weights"] for steps in each])
-    outputs = np.vstack([steps["outputs"] for steps in each])
+    q, K, V = bench.matrices.values()
+    cell, (outputs, weights) = ran(over, q=q, K=K, V=V, temperatures=temperatures)
     rows = [f"T = {temperature:g}" for temperature in temperatures]
     return Step(
         say("From a soft search to a hard one"),
@@ -185,29 +259,25 @@ def hard(bench: Workbench, temperatures: tuple[float, ...] = TEMPERATURES) -> St
         ],
         points=(8, 9),
         found={"weights": weights, "outputs": outputs, "temperatures": list(temperatures)},
-        code=f"""rows = [attention(q, K, V, scale=1 / T, return_weights=True)[1][0]
-        for T in {list(temperatures)}]
-np.array(rows)""",
-        result="weights",
+        code=cell,
     )
+
+
+def under_a_mask(q: np.ndarray, K: np.ndarray, V: np.ndarray, temperature: float) -> np.ndarray:
+    mask = q @ K.T > 0
+    _, weights = attention(q, K, V, mask=mask, scale=1 / temperature, return_weights=True)
+    return weights[0]
 
 
 def box(videos: Catalogue) -> Step:
     """The package's own ranking beside `attention`'s weights."""
     ranking = videos.ranked(videos.head)
-    products = dot_score(videos.asked, videos.keys, scale=1)
-    _, weights = attention(
-        videos.asked,
-        videos.keys,
-        VALUES,
-        mask=products > 0,
-        scale=1 / ranking.temperature,
-        return_weights=True,
-    )
+    given = {"q": videos.asked, "K": videos.keys, "V": VALUES}
+    cell, value = ran(under_a_mask, **given, temperature=ranking.temperature)
     engine = np.zeros(len(TITLES))
     engine[ranking.positions] = [hit.weight for hit in ranking]
     table = [
-        [hit.rank, hit.id, hit.title, hit.weight, float(weights[0, position])]
+        [hit.rank, hit.id, hit.title, hit.weight, float(value[position])]
         for hit, position in zip(ranking, ranking.positions, strict=True)
     ]
     return Step(
@@ -228,27 +298,31 @@ def box(videos: Catalogue) -> Step:
             tell(
                 "They differ by {difference}, which is rounding: a search is attention with one "
                 "query.",
-                difference=np.abs(engine - weights[0]).max(),
+                difference=np.abs(engine - value).max(),
             ),
         ],
         points=(8, 9),
-        found={"engine": engine, "weights": weights[0], "temperature": ranking.temperature},
-        code=f"""mask = q @ K.T > 0
-_, weights = attention(
-    q, K, V, mask=mask, scale=1 / {ranking.temperature!r}, return_weights=True
-)
-weights[0]""",
-        result="weights",
+        found={"engine": engine, "weights": value, "temperature": ranking.temperature},
+        code=cell,
     )
+
+
+def by_meaning(texts: list[str], query: str, width: int) -> tuple[np.ndarray, np.ndarray]:
+    from qkvsearch.embeddings import CorpusEncoder
+
+    encoder = CorpusEncoder(n_components=width).fit(texts).encoder_
+    columns = list(zip(*(text.split("\n") for text in texts), strict=True))
+    keys = item_keys(encoder.encode_many, columns)
+    scores = encoder.encode_many([query]) @ keys.T
+    return keys, scores
 
 
 def meaning(videos: Catalogue) -> Step:
     """Dense keys beside the words, fused as the engine fuses its heads."""
-    query = videos.encoder.encode(videos.query)
-    dense = DenseKeys(videos.meanings).head("meaning", query)
+    cell, (keys, cosines) = ran(by_meaning, texts=videos.texts, query=videos.query, width=WIDTH)
+    dense = DenseKeys(keys).head("meaning", videos.encoder.encode(videos.query))
     heads = [videos.head] if dense is None else [videos.head, dense]
     ranking = videos.ranked(fuse(heads, [1] * len(heads)))
-    cosines = dot_score(query.total[None].astype(np.float32), videos.meanings, scale=1)
     return Step(
         say("Found without the word"),
         [
@@ -258,7 +332,7 @@ def meaning(videos: Catalogue) -> Step:
                 "words' embeddings, brought to length one, and a video may be found that lacks the "
                 "word."
             ),
-            Matrix(say("keys of meaning"), videos.meanings, LETTERS, "12", "key"),
+            Matrix(say("keys of meaning"), keys, LETTERS, "12", "key"),
             Matrix(say("scores by meaning"), cosines, [say("query")], LETTERS, "score"),
             tell(
                 "The search box adds up such *heads*, ways of asking, each measured by its own "
@@ -271,12 +345,6 @@ def meaning(videos: Catalogue) -> Step:
             ),
         ],
         points=(8,),
-        found={"scores": cosines, "ranking": [hit.id for hit in ranking]},
-        code=f"""from qkvsearch.embeddings import CorpusEncoder
-encoder = CorpusEncoder(n_components={WIDTH}).fit(texts).encoder_
-columns = [text.split("\\n") for text in texts]
-keys = sum(encoder.encode_many(column) for column in zip(*columns))
-keys = keys / np.linalg.norm(keys, axis=1, keepdims=True)
-encoder.encode_many([{videos.query!r}]) @ keys.T""",
-        result="scores",
+        found={"keys": keys, "scores": cosines, "ranking": [hit.id for hit in ranking]},
+        code=cell,
     )

@@ -3,49 +3,52 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy import ndarray as Array
 
-from qkvsearch.attention.trace import Trace
-from qkvsearch.lessons.course.self_attention.checks import (
-    attended_singly,
-    biased,
-    projected_singly,
-    spreads,
-    wider,
-)
-from qkvsearch.lessons.course.self_attention.mask import hiding, hiding_code
+from qkvsearch.attention import attention, softmax
+from qkvsearch.attention.layers.initializers import gaussian, kaiming_normal, xavier_normal
+from qkvsearch.attention.trace import Trace, project
+from qkvsearch.lessons.cells import given as named
+from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.self_attention.questions import quizzes
 from qkvsearch.lessons.course.self_attention.text import with_the_text
+from qkvsearch.lessons.course.softmax import scored
+from qkvsearch.lessons.course.translation import mixed
 from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.own_numbers import refuse, with_own
-from qkvsearch.lessons.parts import Formula, Given, Lesson, Matrix, Step, Table, tell
+from qkvsearch.lessons.own_numbers import with_own
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, Text, tell
+from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import MASKS, PROJECTED, Workbench
 
 TITLE = mark("Self-attention in eight steps")
 GOAL = mark("Compute a self-attention layer by hand, from inputs to outputs.")
 MINUTES = 8
+TAKES = (*PROJECTED, "mask")
 
 X = np.array([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]], dtype=float)
 W_KEY = np.array([[0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0]], dtype=float)
 W_QUERY = np.array([[1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]], dtype=float)
 W_VALUE = np.array([[0, 2, 0], [0, 3, 0], [1, 0, 3], [1, 1, 0]], dtype=float)
+# Matrices drawn, to see how far their numbers spread.
+SAMPLES = 4_000
+# Columns that a wider W_V has more.
+MORE = 2
 MATRICES = {"inputs": X, "w_query": W_QUERY, "w_key": W_KEY, "w_value": W_VALUE}
 
 
 @np.errstate(all="ignore")  # the reader's numbers may be too large for exp
-def lesson(given: Given) -> Lesson:
-    refuse(given, "self-attention", *PROJECTED, "mask")
+def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
     bench = workbench(given)
     steps = bench.trace(bench.matrices)
     before = [inputs(steps), weights(steps), projections(steps), scores(steps)]
-    after = [softmax(bench, steps), weighted(steps), first_output(steps), all_outputs(bench, steps)]
-    return Lesson(
-        name="self-attention",
-        number=7,
-        title=say(TITLE),
-        goal=say(GOAL),
-        minutes=MINUTES,
-        steps=[*before, *(with_the_text(after, steps) if is_the_texts(bench) else after)],
-        quizzes=quizzes(steps, is_masked=bench.visible is not None),
+    after = [
+        by_softmax(bench, steps),
+        weighted(steps),
+        first_output(steps),
+        all_outputs(bench, steps),
+    ]
+    return [*before, *(with_the_text(after, steps) if is_the_texts(bench) else after)], quizzes(
+        steps, is_masked=bench.visible is not None
     )
 
 
@@ -90,8 +93,7 @@ def inputs(steps: Trace) -> Step:
         ],
         points=(35, 36, 46),
         found={"inputs": x},
-        code=f"import numpy as np\nX = np.array({x.tolist()})\nX",
-        result="inputs",
+        code=named(X=x),
     )
 
 
@@ -120,16 +122,22 @@ def weights(steps: Trace) -> Step:
         ],
         points=(35, 36, 37, 38),
         found={**arrays, "variances": {name: drawn for name, _, drawn in variances}},
-        code="\n".join(f"{names[name]} = np.array({a.tolist()})" for name, a in arrays.items())
-        + "\nW_V",
-        result="w_value",
+        code=named(**{names[name]: array for name, array in arrays.items()}),
     )
+
+
+def projected(X: Array, W_K: Array, W_Q: Array, W_V: Array) -> tuple[Array, Array, Array]:
+    K, Q, V = X @ W_K, X @ W_Q, X @ W_V
+    return K, Q, V
 
 
 def projections(steps: Trace) -> Step:
     """K, Q and V; again input by input; with a bias; and values that are five wide."""
-    found = {name: steps[name].array for name in ("keys", "queries", "values")}
     x, w_value = steps["inputs"].array, steps["w_value"].array
+    cell, value = ran(
+        projected, X=x, W_K=steps["w_key"].array, W_Q=steps["w_query"].array, W_V=w_value
+    )
+    found = dict(zip(("keys", "queries", "values"), value, strict=True))
     singly, wide = projected_singly(x, w_value), x @ wider(w_value)
     zeros, ones = (biased(x, w_value, bias) for bias in (0.0, 1.0))
     apart, moved = (float(np.abs(a - found["values"]).max().round(12)) for a in (zeros, ones))
@@ -156,13 +164,12 @@ def projections(steps: Trace) -> Step:
         ],
         points=(35, 36, 37, 39, 40, 41),
         found={**found, "singly": singly, "no_bias": zeros, "biased": ones, "wide": wide},
-        code="K, Q, V = X @ W_K, X @ W_Q, X @ W_V\nV",
-        result="values",
+        code=cell,
     )
 
 
 def scores(steps: Trace) -> Step:
-    array = steps["scores"].array
+    cell, array = ran(scored, Q=steps["queries"].array, K=steps["keys"].array)
     return Step(
         say("Score every query against every key"),
         [
@@ -177,14 +184,25 @@ def scores(steps: Trace) -> Step:
         ],
         points=(35, 39, 41),
         found={"scores": array},
-        code="scores = Q @ K.T\nscores",
-        result="scores",
+        code=cell,
     )
 
 
-def softmax(bench: Workbench, steps: Trace) -> Step:
-    array = steps["weights"].array
-    masked = "scores" if bench.visible is None else "masked"
+def weighed(scores: np.ndarray) -> np.ndarray:
+    weights = softmax(scores)
+    return weights
+
+
+def weighed_under(scores: np.ndarray, keep: np.ndarray) -> np.ndarray:
+    masked = np.where(keep, scores, -np.inf)
+    weights = softmax(masked)
+    return weights
+
+
+def by_softmax(bench: Workbench, steps: Trace) -> Step:
+    raw, keep = steps["scores"].array, bench.visible
+    run = ran(weighed, scores=raw) if keep is None else ran(weighed_under, scores=raw, keep=keep)
+    cell, array = run
     return Step(
         say("Turn scores into weights by softmax"),
         [
@@ -199,35 +217,37 @@ def softmax(bench: Workbench, steps: Trace) -> Step:
         ],
         points=(35, 42),
         found={"weights": array, "masked": steps["masked"].array},
-        code=f"{hiding_code(bench)}from qkvsearch.attention import softmax\n"
-        f"weights = softmax({masked})\nweights",
-        result="weights",
+        code=cell,
     )
 
 
+def weighted_values(weights: np.ndarray, V: np.ndarray) -> np.ndarray:
+    weighted = weights[0][:, None] * V
+    return weighted
+
+
 def weighted(steps: Trace) -> Step:
+    cell, value = ran(weighted_values, weights=steps["weights"].array, V=steps["values"].array)
     labels = steps["values"]
     return Step(
         say("Multiply each value by its weight"),
         [
             tell("For the first output, each value times the first row's weight for it:"),
-            Matrix(
-                say("weighted values, exact"),
-                steps["weighted"].array[0],
-                labels.rows,
-                labels.columns,
-                "weighted",
-            ),
+            Matrix(say("weighted values, exact"), value, labels.rows, labels.columns, "weighted"),
         ],
         points=(35, 43),
-        found={"weighted": steps["weighted"].array[0]},
-        code="weighted = weights[0][:, None] * V\nweighted",
-        result="weighted",
+        found={"weighted": value},
+        code=cell,
     )
 
 
+def added_up(weighted: np.ndarray) -> np.ndarray:
+    return weighted.sum(axis=0)
+
+
 def first_output(steps: Trace) -> Step:
-    exact = steps["outputs"].array[:1]
+    cell, value = ran(added_up, weighted=steps["weighted"].array[0])
+    exact = value[None]
     row, columns = steps["outputs"].rows[:1], steps["outputs"].columns
     return Step(
         say("Add them up: the first output"),
@@ -240,14 +260,13 @@ def first_output(steps: Trace) -> Step:
         ],
         points=(35, 44),
         found={"output": exact[0]},
-        code="weighted.sum(axis=0)",
-        result="output",
+        code=cell,
     )
 
 
 def all_outputs(bench: Workbench, steps: Trace) -> Step:
     """The other inputs, all at once and singly; scaled; wider; then the reader's turn."""
-    outputs = steps["outputs"].array
+    cell, outputs = ran(mixed, weights=steps["weights"].array, V=steps["values"].array)
     d = steps["queries"].array.shape[1]
     scaled = bench.steps(scale=d**-0.5)["outputs"]
     singly = attended_singly(steps, bench.scale)
@@ -274,6 +293,85 @@ def all_outputs(bench: Workbench, steps: Trace) -> Step:
         ],
         points=(35, 37, 39, 45),
         found={"outputs": outputs, "singly": singly, "wide": wide, "scaled": scaled},
-        code="weights @ V",
-        result="outputs",
+        code=cell,
+    )
+
+
+# --- a mask that the reader chose ---
+
+
+def hiding(bench: Workbench, steps: Trace) -> list[Text | Formula | Matrix]:
+    """What to say and show of the mask before softmax; nothing where there is none."""
+    if bench.visible is None:
+        return []
+    last = bench.rows[-1]
+    hidden = {
+        "padding": say("The mask that you chose hides input {last}, as padding.", last=last),
+        "look-ahead": say("The mask that you chose hides from each query what comes later."),
+        "both": say(
+            "The mask that you chose hides input {last}, as padding, and from each query what "
+            "comes later.",
+            last=last,
+        ),
+    }
+    return [
+        Text(hidden[bench.mask]),
+        tell(
+            "It is a matrix M that is added to the scores: 0 where a key is seen, −∞ (minus "
+            "infinity) where it is hidden. exp(−∞) is exactly 0, and so is the weight."
+        ),
+        Formula("Q·Kᵀ + M"),
+        Matrix.of(steps["masked"], say("masked scores"), visible=bench.visible),
+    ]
+
+
+# --- what the steps are compared with ---
+
+
+def spreads(shape: tuple[int, int]) -> list[tuple[str, float, float]]:
+    """Initialisers by name, with the variance that they aim at and that of many draws."""
+    fan_out, fan_in = shape
+    drawn = {
+        "Gaussian": (gaussian, 0.02**2),
+        "Xavier": (xavier_normal, 2 / (fan_in + fan_out)),
+        "Kaiming": (kaiming_normal, 2 / fan_in),
+    }
+    rng = np.random.default_rng(0)
+    return [
+        (name, wanted, float(np.var([start(shape, rng) for _ in range(SAMPLES)])))
+        for name, (start, wanted) in drawn.items()
+    ]
+
+
+def projected_singly(x: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """x·W, a row at a time.
+
+    x (n, d_in), weight (d_in, d) -> (n, d).
+    """
+    return np.array([project(row[None], weight)[0] for row in x])
+
+
+def biased(x: np.ndarray, weight: np.ndarray, bias: float) -> np.ndarray:
+    """x·W + b, where every number of b is `bias`."""
+    return project(x, weight, np.full((1, weight.shape[1]), bias))
+
+
+def wider(w_value: np.ndarray) -> np.ndarray:
+    """The matrix with `MORE` columns, which repeat its own.
+
+    >>> wider(np.array([[1.0, 2.0, 3.0]]))
+    array([[1., 2., 3., 1., 2.]])
+    """
+    return np.tile(w_value, 1 + MORE)[:, : w_value.shape[1] + MORE]
+
+
+def attended_singly(steps: Trace, scale: float | None) -> np.ndarray:
+    """The outputs (n, dv), a query at a time, under the mask that the trace had."""
+    keys, values = steps["keys"].array, steps["values"].array
+    visible = np.asarray(steps["masked"].array) > -np.inf
+    return np.array(
+        [
+            attention(query[None], keys, values, mask=row[None], scale=scale)[0]
+            for query, row in zip(steps["queries"].array, visible, strict=True)
+        ]
     )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy import ndarray as Array
 
 from qkvsearch.attention import attention, softmax
+from qkvsearch.attention.gradients import softmax_vjp
+from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.softmax.questions import quizzes
-from qkvsearch.lessons.course.softmax.widths import slopes, variances
 from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.own_numbers import refuse
-from qkvsearch.lessons.parts import Formula, Given, Lesson, Matrix, Step, tell
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, tell
+from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("Softmax and temperature")
@@ -21,21 +23,16 @@ KEYS = np.array([[1.0, 0.0], [2.0, 1.0], [0.0, 1.0]])
 VALUES = np.array([[4.0, 0.0], [0.0, 4.0], [2.0, 2.0]])
 TOKENS = "123"
 TEMPERATURES = (4.0, 2.0, 1.0, 0.5, 0.1)
+WIDTHS = (4, 16, 64, 256)
+SAMPLES, N_KEYS = 4_000, 8
 EXTRA = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
-def lesson(given: Given) -> Lesson:
-    refuse(given, "softmax")
+def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
     bench = workbench()
     pairs, weights, warmth, wide = scores(bench), by_hand(bench), temperatures(bench), variances()
-    return Lesson(
-        name="softmax",
-        number=5,
-        title=say(TITLE),
-        goal=say(GOAL),
-        minutes=MINUTES,
-        steps=[pairs, weights, warmth, dominance(), wide, slopes()],
-        quizzes=quizzes(pairs, weights, warmth, wide),
+    return [pairs, weights, warmth, dominance(), wide, slopes()], quizzes(
+        pairs, weights, warmth, wide
     )
 
 
@@ -50,10 +47,16 @@ def workbench(queries: np.ndarray = QUERIES, keys: np.ndarray = KEYS) -> Workben
     )
 
 
+def scored(Q: np.ndarray, K: np.ndarray) -> np.ndarray:
+    scores = Q @ K.T
+    return scores
+
+
 def scores(bench: Workbench) -> Step:
     """Every query against every key, its own included."""
     steps = bench.trace(bench.matrices)
-    queries, keys, array = (steps[name].array for name in ("queries", "keys", "scores"))
+    queries, keys = steps["queries"].array, steps["keys"].array
+    cell, array = ran(scored, Q=queries, K=keys)
     return Step(
         say("A score for every pair"),
         [
@@ -78,17 +81,20 @@ def scores(bench: Workbench) -> Step:
         ],
         points=(28,),
         found={"queries": queries, "keys": keys, "scores": array},
-        code=f"import numpy as np\nQ = np.array({queries.tolist()})\n"
-        f"K = np.array({keys.tolist()})\nQ @ K.T",
-        result="scores",
+        code=cell,
     )
+
+
+def weighed(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    raised = np.exp(scores)
+    weights = raised / raised.sum(axis=1, keepdims=True)
+    return raised, weights
 
 
 def by_hand(bench: Workbench) -> Step:
     """exp, the sum of each row, and the quotient; then the mix."""
     steps = bench.trace(bench.matrices)
-    array, weights = steps["scores"].array, steps["weights"].array
-    raised = np.exp(array)
+    cell, (raised, weights) = ran(weighed, scores=steps["scores"].array)
     return Step(
         say("Softmax, by hand"),
         [
@@ -123,14 +129,17 @@ def by_hand(bench: Workbench) -> Step:
             "values": steps["values"].array,
             "outputs": steps["outputs"].array,
         },
-        code="raised = np.exp(Q @ K.T)\nraised / raised.sum(axis=1, keepdims=True)",
-        result="weights",
+        code=cell,
     )
 
 
+def tempered(scores: np.ndarray, temperatures: tuple[float, ...]) -> np.ndarray:
+    return np.array([softmax(scores[0], T) for T in temperatures])
+
+
 def temperatures(bench: Workbench, chosen: tuple[float, ...] = TEMPERATURES) -> Step:
-    row = bench.steps()["scores"][0]
-    weights = np.array([softmax(row, temperature) for temperature in chosen])
+    scores = bench.steps()["scores"]
+    row, (cell, weights) = scores[0], ran(tempered, scores=scores, temperatures=chosen)
     return Step(
         say("Temperature"),
         [
@@ -151,19 +160,21 @@ def temperatures(bench: Workbench, chosen: tuple[float, ...] = TEMPERATURES) -> 
         ],
         points=(51,),
         found={"temperatures": list(chosen), "weights": weights},
-        code="from qkvsearch.attention import softmax\n"
-        f"np.array([softmax((Q @ K.T)[0], T) for T in {list(chosen)}])",
-        result="weights",
+        code=cell,
     )
+
+
+def with_more(Q: Array, K: Array, V: Array, extra: tuple[float, ...]) -> tuple[Array, Array]:
+    found = [
+        attention(Q[:1], K, V, scale=1, bias=[[0, more, 0]], return_weights=True) for more in extra
+    ]
+    outputs, weights = (np.vstack(parts) for parts in zip(*found, strict=True))
+    return outputs, weights
 
 
 def dominance(extra: tuple[float, ...] = EXTRA) -> Step:
     """Something is added to the first query's score for the second key, more and more."""
-    found = [
-        attention(QUERIES[:1], KEYS, VALUES, scale=1, bias=[[0, more, 0]], return_weights=True)
-        for more in extra
-    ]
-    outputs, weights = (np.vstack(parts) for parts in zip(*found, strict=True))
+    cell, (outputs, weights) = ran(with_more, Q=QUERIES, K=KEYS, V=VALUES, extra=extra)
     rows = [f"+ {more:g}" for more in extra]
     return Step(
         say("The largest score dominates"),
@@ -183,8 +194,106 @@ def dominance(extra: tuple[float, ...] = EXTRA) -> Step:
         ],
         points=(30,),
         found={"weights": weights, "outputs": outputs, "value": VALUES[1]},
-        code=f"""from qkvsearch.attention import attention
-V = np.array({VALUES.tolist()})
-np.vstack([attention(Q[:1], K, V, scale=1, bias=[[0, more, 0]]) for more in {list(extra)}])""",
-        result="outputs",
+        code=cell,
+    )
+
+
+# --- the width of keys ---
+
+
+def spreads(widths: tuple[int, ...], n: int) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    found = []
+    for d in widths:
+        queries, keys = rng.normal(size=(2, n, d))
+        found.append((queries * keys).sum(axis=1).var())
+    return np.array(found)
+
+
+def variances(widths: tuple[int, ...] = WIDTHS, n: int = SAMPLES) -> Step:
+    """Of dot products of random rows, by how wide the rows are; and of the same over √d."""
+    cell, plain = ran(spreads, widths=widths, n=n)
+    scaled = plain / np.array(widths)
+    return Step(
+        say("Wide rows make large scores"),
+        [
+            tell(
+                "A real model has rows of d numbers, d in the hundreds. A dot product adds up d "
+                "products, so it spreads more and more. Spread is measured by the *variance* "
+                "(Var), the mean squared distance from the mean. Here are {n} pairs of random "
+                "queries and keys for each d, whose numbers have variance 1.",
+                n=n,
+            ),
+            Table(
+                say("Variance of the scores"),
+                ["d", say("of q·k"), say("of q·k / √d")],
+                [[d, float(a), float(b)] for d, a, b in zip(widths, plain, scaled, strict=True)],
+            ),
+            Formula("Var(q·k) ≈ d      Var(q·k / √d) ≈ 1"),
+            tell(
+                "The variance of a score is about d. Divided by √d, the square root of the width, "
+                "a score has the variance 1 whatever the width. That is why a transformer divides."
+            ),
+        ],
+        points=(50,),
+        found={"widths": list(widths), "variances": plain, "scaled": scaled},
+        code=cell,
+    )
+
+
+def largest(scores: np.ndarray) -> tuple[float, float]:
+    """Of rows of scores (n, S), on average: the largest weight, and its gradient by its score."""
+    weights, pull = softmax_vjp(scores)
+    top = np.eye(scores.shape[1])[weights.argmax(axis=1)]
+    return (weights * top).sum(axis=1).mean(), (pull(top) * top).sum(axis=1).mean()
+
+
+def by_width(widths: tuple[int, ...], n: int, n_keys: int) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    found = []
+    for d in widths:
+        queries, keys = rng.normal(size=(n, 1, d)), rng.normal(size=(n, n_keys, d))
+        scores = (queries @ keys.swapaxes(1, 2))[:, 0]
+        found.append([*largest(scores), *largest(scores / np.sqrt(d))])
+    return np.array(found)
+
+
+def slopes(widths: tuple[int, ...] = WIDTHS, n: int = 500) -> Step:
+    """How much the largest weight answers to its score, without and with the division."""
+    cell, table = ran(by_width, widths=widths, n=n, n_keys=N_KEYS)
+    return Step(
+        say("Large scores stop learning"),
+        [
+            tell(
+                "Why not leave large scores? Because one weight is then nearly 1, the others "
+                "nearly 0, and a small change of a score changes nothing. How much a weight "
+                "answers to its score is the *gradient* of softmax, and learning goes by gradients."
+            ),
+            Table(
+                say("The largest of {n} weights, and its gradient", n=N_KEYS),
+                [
+                    "d",
+                    say("weight"),
+                    say("gradient"),
+                    say("weight, over √d"),
+                    say("gradient, over √d"),
+                ],
+                [[d, *map(float, row)] for d, row in zip(widths, table, strict=True)],
+            ),
+            tell(
+                "Without the division the gradient shrinks as d grows, from {first} to {last}. "
+                "With it, the last one is {scaled}.",
+                first=table[0, 1],
+                last=table[-1, 1],
+                scaled=table[-1, 3],
+            ),
+        ],
+        points=(50,),
+        found={
+            "widths": list(widths),
+            "table": table,
+            "gradients": table[:, 1],
+            "scaled": table[:, 3],
+        },
+        code=cell,
     )

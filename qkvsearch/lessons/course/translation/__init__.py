@@ -6,14 +6,18 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy import ndarray as Array
 
-from qkvsearch.attention.layers.multi_head import MultiHeadAttention
+from qkvsearch.attention import softmax
+from qkvsearch.attention.layers import MultiHeadAttention
 from qkvsearch.attention.trace import Trace
+from qkvsearch.lessons.cells import given as named
+from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.translation.questions import quizzes
 from qkvsearch.lessons.course.translation.words import length, next_word, predicted
 from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.own_numbers import refuse
-from qkvsearch.lessons.parts import Formula, Given, Lesson, Matrix, Step, Table, tell
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, tell
+from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("Translation, one sentence asking another")
@@ -29,8 +33,7 @@ K = np.array([[2, 1, 0, 0], [1, 2, 0, 0], [0, 0, 2, 1], [0, 0, 1, 2]], dtype=flo
 V = np.array([[3, 1, 0, 0], [1, 3, 0, 0], [0, 0, 3, 1], [0, 0, 1, 3]], dtype=float)
 
 
-def lesson(given: Given) -> Lesson:
-    refuse(given, "translation")
+def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
     bench = workbench()
     found = bench.trace(bench.matrices)
     steps = [
@@ -43,15 +46,7 @@ def lesson(given: Given) -> Lesson:
         length(),
         by_hand(bench, found),
     ]
-    return Lesson(
-        name="translation",
-        number=6,
-        title=say(TITLE),
-        goal=say(GOAL),
-        minutes=MINUTES,
-        steps=steps,
-        quizzes=quizzes(found),
-    )
+    return steps, quizzes(found)
 
 
 def workbench(queries: Any = Q, keys: Any = K, values: Any = V) -> Workbench:
@@ -103,15 +98,17 @@ def vectors(found: Trace) -> Step:
         ],
         points=(10, 13),
         found=arrays,
-        code="import numpy as np\n"
-        + "\n".join(f"{name[0].upper()} = np.array({a.tolist()})" for name, a in arrays.items())
-        + "\nV",
-        result="values",
+        code=named(**{name[0].upper(): array for name, array in arrays.items()}),
     )
 
 
+def weighed(Q: np.ndarray, K: np.ndarray) -> np.ndarray:
+    weights = softmax(Q @ K.T / np.sqrt(K.shape[1]))
+    return weights
+
+
 def alignment(found: Trace) -> Step:
-    weights = found["weights"].array
+    cell, weights = ran(weighed, Q=found["queries"].array, K=found["keys"].array)
     most = [SOURCE[place] for place in weights.argmax(axis=1)]
     return Step(
         say("Every word looks at every character"),
@@ -138,15 +135,18 @@ def alignment(found: Trace) -> Step:
         ],
         points=(10,),
         found={"weights": weights, "scores": found["scores"].array, "most": most},
-        code="from qkvsearch.attention import softmax\n"
-        "weights = softmax(Q @ K.T / np.sqrt(K.shape[1]))\nweights",
-        result="weights",
+        code=cell,
     )
+
+
+def last_output(weights: np.ndarray, V: np.ndarray) -> np.ndarray:
+    return weights[-1] @ V
 
 
 def beside_a_person(found: Trace) -> Step:
     """A translator's three steps for the last word, each beside the vectors' step."""
-    query, weights, output = (found[name].array[-1] for name in ("queries", "weights", "outputs"))
+    cell, output = ran(last_output, weights=found["weights"].array, V=found["values"].array)
+    query, weights = found["queries"].array[-1], found["weights"].array[-1]
     order = np.argsort(-weights)
     word, written = predicted(output), " ".join(TARGET)
     rows = [
@@ -179,14 +179,18 @@ def beside_a_person(found: Trace) -> Step:
         ],
         points=(11,),
         found={"query": query, "weights": weights, "output": output, "rows": rows, "word": word},
-        code="weights[-1] @ V",
-        result="output",
+        code=cell,
     )
+
+
+def added_up(weights: np.ndarray, V: np.ndarray) -> np.ndarray:
+    return sum(weights[1, i] * V[i] for i in range(len(V)))
 
 
 def second_output(found: Trace) -> Step:
     """b² takes the weights of the second query: some texts print the first index wrong."""
-    first, second = found["outputs"].array[:2]
+    cell, value = ran(added_up, weights=found["weights"].array, V=found["values"].array)
+    first, second = found["outputs"].array[0], value
     weighted = found["weighted"]
     return Step(
         say("The second output"),
@@ -214,19 +218,21 @@ def second_output(found: Trace) -> Step:
         ],
         points=(10,),
         found={"b2": second, "b1": first, "weighted": weighted.array[1]},
-        code="sum(weights[1, i] * V[i] for i in range(len(V)))",
-        result="b2",
+        code=cell,
     )
 
 
 # --- towards the next lesson ---
 
 
+def from_one_sentence(target: Array, source: Array) -> tuple[Array, Array, Array]:
+    layer = MultiHeadAttention.create(target.shape[1], n_heads=1, rng=0, dtype=np.float64)
+    return layer(target, memory=source), layer(target, memory=target), layer(target)
+
+
 def one_sentence(target: np.ndarray = Q, source: np.ndarray = K) -> Step:
     """Source and target the same: nothing is left of the difference to self-attention."""
-    layer = MultiHeadAttention.create(target.shape[1], n_heads=1, rng=0, dtype=np.float64)
-    across, own = layer(target, memory=source), layer(target, memory=target)
-    itself = layer(target)
+    cell, (across, own, itself) = ran(from_one_sentence, target=target, source=source)
     difference = float(np.abs(own - itself).max())
     columns = [str(j + 1) for j in range(own.shape[1])]
     return Step(
@@ -247,14 +253,16 @@ def one_sentence(target: np.ndarray = Q, source: np.ndarray = K) -> Step:
         ],
         points=(13,),
         found={"across": across, "own": own, "self": itself, "difference": difference},
-        code="from qkvsearch.attention.layers.multi_head import MultiHeadAttention\n"
-        "layer = MultiHeadAttention.create(4, n_heads=1, rng=0, dtype=np.float64)\n"
-        "target = source = Q\nlayer(target, memory=source)",
-        result="own",
+        code=cell,
     )
 
 
+def mixed(weights: np.ndarray, V: np.ndarray) -> np.ndarray:
+    return weights @ V
+
+
 def by_hand(bench: Workbench, found: Trace) -> Step:
+    cell, value = ran(mixed, weights=found["weights"].array, V=found["values"].array)
     return Step(
         say("Your turn"),
         [
@@ -262,7 +270,6 @@ def by_hand(bench: Workbench, found: Trace) -> Step:
             labelled(found, "outputs", say("outputs")),
             bench,
         ],
-        found={"outputs": found["outputs"].array},
-        code="weights @ V",
-        result="outputs",
+        found={"outputs": value},
+        code=cell,
     )

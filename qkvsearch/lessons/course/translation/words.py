@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from qkvsearch.attention.functional import attention
-from qkvsearch.attention.layers.basic import Linear
+from qkvsearch.attention import attention, softmax
+from qkvsearch.attention.layers import Linear
 from qkvsearch.attention.trace import Trace
-from qkvsearch.attention.weights import softmax
+from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Step, Table, tell
 
@@ -33,18 +33,18 @@ MOST = 10
 # --- one word ---
 
 
-def dense() -> Linear:
-    """A row of numbers a word of the vocabulary."""
-    return Linear(MEANINGS)
+def scored(output: np.ndarray, meanings: np.ndarray) -> np.ndarray:
+    dense = Linear(meanings)
+    return dense(output)
 
 
 def predicted(output: np.ndarray) -> str:
-    return WORDS[int(dense()(output).argmax())]
+    return WORDS[int(scored(output, MEANINGS).argmax())]
 
 
 def next_word(found: Trace) -> Step:
     output = found["outputs"].array[-1]
-    scores = dense()(output)
+    cell, scores = ran(scored, output=output, meanings=MEANINGS)
     chances = softmax(scores)
     word = predicted(output)
     return Step(
@@ -69,9 +69,7 @@ def next_word(found: Trace) -> Step:
         ],
         points=(12,),
         found={"vector": output, "scores": scores, "chances": chances, "word": word},
-        code="from qkvsearch.attention.layers.basic import Linear\n"
-        f"dense = Linear(np.array({MEANINGS.tolist()}))\ndense(weights[-1] @ V)",
-        result="scores",
+        code=cell,
     )
 
 
@@ -105,10 +103,15 @@ def written(source: np.ndarray = ENCODED, weights: np.ndarray = DENSE) -> list[P
     return passes
 
 
+def vectors_before_the_end(source: np.ndarray, dense: np.ndarray) -> np.ndarray:
+    passes = written(source, dense)
+    return np.array([one.vector for one in passes if one.word != END])
+
+
 def length(source: np.ndarray = ENCODED) -> Step:
     passes = written(source)
     words = [one.word for one in passes if one.word != END]
-    vectors = np.array([one.vector for one in passes])[: len(words)]
+    cell, vectors = ran(vectors_before_the_end, source=source, dense=DENSE)
     return Step(
         say("The model chooses the length"),
         [
@@ -136,20 +139,6 @@ def length(source: np.ndarray = ENCODED) -> Step:
             ),
         ],
         points=(23,),
-        found={
-            "words": words,
-            "vectors": vectors,
-            "n_source": len(source),
-            "passes": len(passes),
-        },
-        code="from qkvsearch.attention import attention\n"
-        f"source = np.array({source.tolist()})\nasked = {QUERIES}\n"
-        f"follow = {list(NEXT)}\nlast = Linear(np.array({DENSE.tolist()}))\n"
-        f"word, vectors = {START!r}, []\n"
-        f"while word != {END!r}:\n"
-        "    query = np.array([asked[word]])\n"
-        "    vectors.append((query + attention(query, source, source))[0])\n"
-        "    word = follow[int(last(vectors[-1]).argmax())]\n"
-        "np.array(vectors[:-1])",
-        result="vectors",
+        found={"words": words, "vectors": vectors, "n_source": len(source), "passes": len(passes)},
+        code=cell,
     )

@@ -105,7 +105,7 @@ def _contents(lessons: Sequence[Lesson], quizzes: bool) -> Html:
 
 
 def _lesson(lesson: Lesson, quizzes: bool) -> Html:
-    steps = [_step(step, lesson, number) for number, step in enumerate(lesson.steps, start=1)]
+    steps = [_step(step, code, lesson, n) for n, (step, code) in enumerate(lesson.coded, start=1)]
     if quizzes and lesson.quizzes:
         steps.append(questions(lesson.quizzes, lesson.name))
     about = say(
@@ -127,7 +127,7 @@ def _lesson(lesson: Lesson, quizzes: bool) -> Html:
     )
 
 
-def _step(step: Step, lesson: Lesson, number: int) -> Html:
+def _step(step: Step, code: str, lesson: Lesson, number: int) -> Html:
     place = f"{lesson.name}-{number}"
     shown: list[str] = []
     for is_matrix, parts in groupby(step.parts, key=lambda part: isinstance(part, Matrix)):
@@ -138,12 +138,12 @@ def _step(step: Step, lesson: Lesson, number: int) -> Html:
                 _part(part, lesson.name, f"{place}-{len(shown) + i}")
                 for i, part in enumerate(parts)
             ]
-    if step.code:
+    if code:
         shown.append(
             element(
                 "details",
                 element("summary", say("The same in Python")),
-                element("pre", element("code", step.code)),
+                element("pre", element("code", code)),
                 class_="code",
             )
         )

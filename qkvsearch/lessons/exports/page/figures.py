@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from qkvsearch.lessons.exports.document import ROLE_NAMES
-from qkvsearch.lessons.exports.page.markup import Html, element, joined, mathematics
+from qkvsearch.lessons.exports.page.markup import Html, element, grid, joined, mathematics
 from qkvsearch.lessons.messages import say, shown
 from qkvsearch.lessons.parts import Curve, Matrix, Role, Table
 
@@ -35,20 +35,9 @@ def matrix(part: Matrix, note: str = "", **attributes: str) -> Html:
     )
     per_row = _row_symbols(part)
     headings = [*part.columns, *([say("in symbols")] if per_row is not None else [])]
-    rows = [
-        element(
-            "tr",
-            element("th", label, scope="row"),
-            *_cells(part, i),
-            *(
-                [element("td", mathematics(per_row[i]), class_="symbol")]
-                if per_row is not None
-                else []
-            ),
-        )
-        for i, label in enumerate(part.rows)
-    ]
-    table = element("table", caption, _head(["", *headings]), element("tbody", *rows), **attributes)
+    written = [element("td", mathematics(symbol), class_="symbol") for symbol in per_row or ()]
+    rows = [(label, [*_cells(part, i), *written[i : i + 1]]) for i, label in enumerate(part.rows)]
+    table = grid(caption, ["", *headings], rows, (), **attributes)
     return _figure("matrix", table, data_role=part.role)
 
 
@@ -62,13 +51,11 @@ def table(part: Table) -> Html:
             else element("td", shown(entry), class_="number", data_value=float(entry))
             for entry in others
         ]
-        rows.append(element("tr", element("th", _text(first), scope="row"), *cells))
+        rows.append((_text(first), cells))
     caption = element("caption", element("span", part.caption, class_="name"))
-    numeric = [
-        any(not isinstance(row[j], str) for row in part.rows) for j in range(len(part.columns))
-    ]
-    head = _head(part.columns, [False, *numeric[1:]])
-    return _figure("table", element("table", caption, head, element("tbody", *rows)))
+    entries = (entry for row in part.rows for entry in enumerate(row))
+    numeric = {j for j, entry in entries if j and not isinstance(entry, str)}
+    return _figure("table", grid(caption, part.columns, rows, numeric))
 
 
 def curve(part: Curve, place: str) -> Html:
@@ -153,17 +140,6 @@ def _symbol(symbols: np.ndarray, part: Matrix, i: int, j: int) -> str:
     """The cell's; a symbol of a vector stands at its first number."""
     each = max(len(part.columns) // symbols.shape[1], 1)
     return "" if j % each else str(symbols[i, j // each])
-
-
-def _head(labels: Sequence[str], numeric: Sequence[bool] | None = None) -> Html:
-    """A row of headings; those over numbers end where the numbers do."""
-    cells = [
-        element("th", label, scope="col", class_="number" if is_numeric else None)
-        if label
-        else element("td")
-        for label, is_numeric in zip(labels, numeric or [False] * len(labels), strict=True)
-    ]
-    return element("thead", element("tr", *cells))
 
 
 def _text(entry: str | float) -> str:

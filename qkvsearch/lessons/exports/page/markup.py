@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from html import escape
 
 VOID = ("input", "br")
@@ -37,6 +37,28 @@ def joined(children: Iterable[str], between: str = "") -> Html:
     """Texts and elements in a row."""
     safe = (child if isinstance(child, Html) else escape(child, quote=False) for child in children)
     return Html(between.join(safe))
+
+
+def grid(
+    caption: Html,
+    headings: Iterable[str],
+    rows: Iterable[tuple[str, Iterable[Html]]],
+    numeric: Container[int] = (),
+    **attributes: str,
+) -> Html:
+    """A table whose cells know their headings: each row begins with its own.
+
+    numeric: the columns of numbers, whose headings end where the numbers do.
+    """
+    head = [
+        element("th", label, scope="col", class_="number" if j in numeric else None)
+        if label
+        else element("td")
+        for j, label in enumerate(headings)
+    ]
+    body = [element("tr", element("th", label, scope="row"), *cells) for label, cells in rows]
+    columns = element("thead", element("tr", *head))
+    return element("table", caption, columns, element("tbody", *body), **attributes)
 
 
 def prose(text: str) -> Html:

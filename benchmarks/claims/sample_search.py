@@ -1,0 +1,47 @@
+"""Questions written to be hard for words alone: nDCG@10 by words, by meaning, and by both.
+
+Queries and judgements come with the samples. They tell the heads apart, not how good either is
+elsewhere (datasets/README.md).
+
+python benchmarks --only sample_search    (half a minute)
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from tempfile import TemporaryDirectory
+
+import qkvsearch as qkv
+from benchmarks.support.quality import ask, mean_over
+from benchmarks.support.results import Row
+from benchmarks.support.script import main
+from benchmarks.support.timing import System, compare
+from qkvsearch.data.judgements import read_judgements, read_queries
+from qkvsearch.data.samples import datasets_folder
+from qkvsearch.evaluation.metrics import ndcg
+
+K, TURNS = 10, 9
+HEADS = {
+    "qkvsearch, defaults": ["lexical", "semantic"],
+    "qkvsearch, lexical alone": ["lexical"],
+    "qkvsearch, semantic alone": ["semantic"],
+}
+
+
+def videos() -> list[Row]:
+    queries = read_queries(datasets_folder() / "queries.tsv")
+    judgements = read_judgements(datasets_folder() / "qrels.tsv")
+    task = f"`sample:videos` with static, {len(queries)} bundled queries; a query"
+    texts, judge = list(queries.values()), mean_over(ndcg, K, queries, judgements)
+    with (
+        TemporaryDirectory() as folder,
+        qkv.build(folder, "sample:videos", encoder="static") as engine,
+    ):
+        systems = [System(name, partial(ask, engine, heads, K)) for name, heads in HEADS.items()]
+        return compare(task, systems, [texts], f"nDCG@{K}", judge, turns=TURNS, per=len(queries))
+
+
+PARTS = {"videos": videos}
+
+if __name__ == "__main__":
+    main(__file__, PARTS)

@@ -1,0 +1,63 @@
+"""The weights of the search heads: given, learned from the catalogue, and halfway, which is used.
+
+Known-item search for TED talks by title and tags, on the dev queries alone.
+
+QKVSEARCH_DATA=data python benchmarks --only search_defaults
+(minutes; minilm where it is installed)
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from statistics import fmean
+from tempfile import TemporaryDirectory
+
+import qkvsearch as qkv
+from benchmarks.support.public_data import ted
+from benchmarks.support.results import Row
+from benchmarks.support.script import main
+from qkvsearch.data.ids import id_text
+from qkvsearch.evaluation.metrics import reciprocal_rank
+from qkvsearch.retrieval import fuse, top_k
+from qkvsearch.texts.encoders import CHOICES, prior_weights
+from qkvsearch.texts.pretrained.fetch import find
+
+K = 10
+
+
+def by_weights(choice: str) -> list[Row]:
+    if choice != "corpus" and find(choice) is None:
+        return []
+    data = ted("dev")
+    prior = prior_weights(choice)
+    columns = qkv.Columns(text=data.text)
+    rows = []
+    with (
+        TemporaryDirectory() as place,
+        qkv.build(place, items=data.items, columns=columns, encoder=choice) as engine,
+    ):
+        used = engine.models.head_weights
+        learned = {name: 2 * used[name] - prior[name] for name in prior}
+        ids = list(engine.tables.ids("items"))
+        found = {
+            query: [head for name in prior if (head := engine.head(name, text)) is not None]
+            for query, text in data.queries.items()
+        }
+        alone = {f"{name} alone": {**dict.fromkeys(prior, 0.0), name: 1.0} for name in prior}
+        together = {"given": prior, "learned": learned, "halfway": used}
+        for label, weights in {**alone, **together}.items():
+            ranks = []
+            for query, heads in found.items():
+                fused = fuse(heads, [weights[head.name] for head in heads])
+                best = [id_text(ids[place]) for place in top_k(fused.scores, K)]
+                ranks.append(reciprocal_rank(best, data.judgements[query], K))
+            shown = ", ".join(f"{name} {weight:.2f}" for name, weight in weights.items())
+            system = f"{label}: {shown}" if label in together else label
+            rows.append(Row(f"TED dev queries, {choice}", system, f"MRR@{K}", fmean(ranks)))
+    return rows
+
+
+PARTS = {choice: partial(by_weights, choice) for choice in CHOICES}
+
+if __name__ == "__main__":
+    main(__file__, PARTS)

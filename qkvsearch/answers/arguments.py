@@ -1,0 +1,65 @@
+"""What the numbers and names that a question is asked with may be, in one place for all of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+from qkvsearch.errors import QkvError, suggest
+
+TASTES, NEXT_ITEM = MODELS = ("tastes", "next-item")
+
+
+def _whole(least: int) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, Integral) and int(value) >= least
+
+
+def _finite(value: Any) -> bool:
+    return isinstance(value, Real) and math.isfinite(value)
+
+
+# Of each parameter: which values it takes, and what a person is told of the others.
+WANTED: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "k": (_whole(0), "how many to give, a whole number from 0 up"),
+    "temperature": (lambda x: x is None or (_finite(x) and x > 0), "a number above 0"),
+    "damping": (lambda x: _finite(x) and x >= 0, "a number from 0 up"),
+    "diversity": (lambda x: _finite(x) and 0 <= x <= 1, "a number from 0 to 1"),
+    "recent": (
+        lambda x: x is None or (_finite(x) and x >= 1),
+        "a number of interactions, 1 or more",
+    ),
+    "trials": (lambda x: x is None or _whole(1)(x), "how many settings to try, 1 or more"),
+    "minutes": (lambda x: x is None or (_finite(x) and x > 0), "a number above 0"),
+    "random_state": (_whole(0), "a whole number from 0 up"),
+}
+
+
+def check(**given: Any) -> None:
+    """Raise `QkvError`, which names the parameter, for a value that it does not take.
+
+    >>> check(k=10, recent=None)
+    >>> check(k=10, damping=float("nan"))
+    Traceback (most recent call last):
+    qkvsearch.errors.QkvError: `damping` is a number from 0 up, not nan
+    """
+    for name, value in given.items():
+        takes, wanted = WANTED[name]
+        if isinstance(value, bool) or not takes(value):
+            raise QkvError(f"`{name}` is {wanted}, not {value!r}")
+
+
+def check_cutoff(k: int) -> None:
+    """Raise `QkvError` where figures at `k` would be of no hits."""
+    if isinstance(k, bool) or not _whole(1)(k):
+        raise QkvError(f"`k` is how many hits count, a whole number from 1 up, not {k!r}")
+
+
+def check_model(model: str, recent: int | None) -> None:
+    """Raise `QkvError` for a model that there is not, and for one that `recent` cannot weigh."""
+    if model not in MODELS:
+        raise QkvError(f"`model`: there is no {model!r}{suggest(model, list(MODELS))}")
+    check(recent=recent)
+    if model == NEXT_ITEM and recent is not None:
+        raise QkvError("what comes next goes by the order already: leave `recent` out")

@@ -1,0 +1,325 @@
+"""Matrices and tables in the terminal: aligned, in parts where they are wide, weights as a map."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qkvsearch.cli.heatmap import HIDDEN, SHADES, shade
+from qkvsearch.cli.lesson.wrapping import ATOM, wrapped
+from qkvsearch.cli.render import GAP, abreast, printable
+from qkvsearch.lessons.exports.document import ROLE_NAMES
+from qkvsearch.lessons.messages import mark, say, shown
+from qkvsearch.lessons.parts import Matrix, Table
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+# A row's label takes a third of the terminal at most; a column's is folded when it is longer.
+LABEL_SHARE, HEADING = 3, 14
+# Cells that are written out in symbols, one below another; the others follow the same way.
+WRITTEN = 9
+# Light and dark enough for either background; without colour the words say the same.
+COLOURS = {
+    "input": "rgb(70,190,90)",
+    "weight": "default",
+    "key": "rgb(230,130,20)",
+    "query": "rgb(225,65,65)",
+    "value": "rgb(165,100,225)",
+    "score": "rgb(65,135,245)",
+    "weights": "rgb(65,135,245)",
+    "weighted": "rgb(195,160,0)",
+    "output": "rgb(0,135,60)",
+}
+# No column of a table is narrower where it has more to hold: two Chinese characters.
+NARROWEST = 4
+# What the symbols of a trace mean, told beside the first matrix that has them.
+NOTATION = {
+    "1·": mark(
+        "a1: the first number of a; k12, q12, v12: row 1, column 2 of the matrix for keys, "
+        "queries, values."
+    ),
+    "_Q·": mark("a_Q·b_K: the query of a times the key of b, number by number, added up."),
+    "S_": mark("S_ab: the weight that a gives to b; b_V: the value of b."),
+}
+
+
+def matrix_view(matrix: Matrix, width: int) -> Iterator[Text]:
+    """Its name and role, then as many columns side by side as the width holds, then its symbols
+    where they found no room in the cells.
+    """
+    from rich.text import Text
+
+    colour = COLOURS[matrix.role]
+    title = Text(printable(matrix.name), style=f"bold {colour}")
+    role = say(ROLE_NAMES[matrix.role])
+    if role.casefold() not in title.plain.casefold():
+        title.append(say(" ({role})", role=role), style=f"not bold {colour}")
+    yield wrapped(title, width)
+    labels = [_label(row, width // LABEL_SHARE) for row in matrix.rows]
+    headings = [_label(column, HEADING) for column in matrix.columns]
+    cells = _cells(matrix)
+    with_symbols = _with_symbols(matrix, cells)
+    if with_symbols and len(_parts(labels, headings, with_symbols, width)) == 1:
+        yield from _grids(labels, headings, with_symbols, width)
+        return
+    yield from _grids(labels, headings, cells, width)
+    yield from _written(matrix, width)
+
+
+def legends(matrix: Matrix) -> Iterator[str]:
+    """What the signs in this matrix mean."""
+    if matrix.role == "weights":
+        steps = [f"{s} {shown(i / len(SHADES))}" for i, s in enumerate(SHADES) if i]
+        yield say("The darker, the more weight: from {steps}.", steps="  ".join(steps))
+    if matrix.visible is not None and not matrix.visible.all():
+        yield say("{sign} hidden by the mask.", sign=HIDDEN)
+    symbols = "" if matrix.symbols is None else " ".join(map(str, matrix.symbols.flat))
+    for sign, meaning in NOTATION.items():
+        if sign in symbols:
+            yield say(meaning)
+
+
+def aligned(array: np.ndarray) -> np.ndarray:
+    """Numbers as texts, (rows, columns), to be set flush right: points stand below one another.
+
+    >>> aligned(np.array([[1.0, 0.25, 0.0], [-np.inf, 0.5, 0.0]])).tolist()
+    [['1', '0.25', '0'], ['−∞', '0.50', '0']]
+    """
+    texts = np.array([[shown(value) for value in row] for row in array], dtype=object)
+    points = (len(t) - t.index(".") - 1 for t in texts.flat if "." in t and "e" not in t)
+    decimals = max(points, default=0)
+    for j, column in enumerate(texts.T):
+        has_point = any("." in text for text in column)
+        for i, text in enumerate(column if has_point else ()):
+            texts[i, j] = _padded(text, float(array[i, j]), decimals)
+    return texts.reshape(np.shape(array))
+
+
+def _padded(text: str, value: float, decimals: int) -> str:
+    """Zeros after the point where there is one; a whole number keeps its place without."""
+    if "e" in text or not np.isfinite(value):
+        return text
+    if "." not in text and value.is_integer():
+        return text + " " * (decimals + 1)
+    whole, _, rest = text.partition(".")
+    return f"{whole}.{rest:0<{decimals}}"
+
+
+def _cells(matrix: Matrix) -> list[list[Text]]:
+    """Numbers in the role's colour; weights after their shade, hidden cells after a dot."""
+    from rich.text import Text
+
+    is_map, visible = matrix.role == "weights", matrix.visible
+    has_hidden = visible is not None and not np.all(visible)
+    found = []
+    for i, texts in enumerate(aligned(matrix.array)):
+        line = []
+        for j, text in enumerate(texts):
+            if has_hidden and visible is not None and not visible[i, j]:
+                line.append(Text(f"{HIDDEN} {text}", style="dim"))
+            elif is_map:
+                share = _share(float(matrix.array[i, j]))
+                line.append(Text(f"{shade(share)} {text}", style=_tint(share)))
+            else:
+                line.append(Text(text, style=COLOURS[matrix.role]))
+        found.append(line)
+    return found
+
+
+def _share(weight: float) -> float:
+    """From 0 to 1; NaN as nothing."""
+    return min(max(weight, 0.0), 1.0) if np.isfinite(weight) else 0.0
+
+
+def _tint(share: float) -> str:
+    """The brighter, the more."""
+    return f"rgb({90 - round(25 * share)},{110 + round(25 * share)},{150 + round(95 * share)})"
+
+
+# --- symbols ---
+
+
+def _with_symbols(matrix: Matrix, cells: list[list[Text]]) -> list[list[Text]]:
+    """The cells with their symbols below; nothing where there are none, or one for a whole row."""
+    from rich.text import Text
+
+    if matrix.symbols is None or matrix.symbols.ndim == 1:
+        return []
+    lines = zip(cells, matrix.symbols, strict=True)
+    return [
+        [
+            cell + "\n" + Text(_symbol(symbol, cell), style="dim")
+            for cell, symbol in zip(*line, strict=True)
+        ]
+        for line in lines
+    ]
+
+
+def _symbol(symbol: str, cell: Text) -> str:
+    """Nothing where the number already says it, as −∞ does."""
+    return "" if symbol == cell.plain.strip(f"{HIDDEN} ") else symbol
+
+
+def _written(matrix: Matrix, width: int) -> Iterator[Text]:
+    """One symbol below another, as a_Q·b_K = 3; of many the first ones."""
+    from rich.text import Text
+
+    if matrix.symbols is None:
+        return
+    if matrix.symbols.ndim == 1:
+        pairs = [*zip(matrix.rows, map(str, matrix.symbols), strict=True)]
+    else:
+        flat = zip(matrix.symbols.flat, matrix.array.flat, strict=True)
+        pairs = [(str(s), shown(x)) for s, x in flat if str(s) != shown(x)]
+    for left, right in pairs[:WRITTEN]:
+        yield wrapped(Text(f"  {left} = {right}", style="dim"), width, indent=6)
+    if len(pairs) > WRITTEN:
+        yield Text(say("  … and so on, {n} in all.", n=len(pairs)), style="dim")
+
+
+# --- the grid ---
+
+
+def _label(text: str, width: int) -> Text:
+    """A label, folded where it is long; too long a word is cut between letters."""
+    from rich.text import Text
+
+    return wrapped(Text(printable(" ".join(str(text).split()))), max(width, 4))
+
+
+def _wide(text: Text) -> int:
+    from rich.cells import cell_len
+
+    return max((cell_len(line) for line in text.plain.split("\n")), default=0)
+
+
+def _parts(
+    labels: Sequence[Text], headings: Sequence[Text], cells: list[list[Text]], width: int
+) -> list[list[tuple[int, int]]]:
+    """Columns that stand side by side: the place and the width of each."""
+    needed = [
+        max([_wide(heading), *(_wide(line[j]) for line in cells)])
+        for j, heading in enumerate(headings)
+    ]
+    room = width - max(map(_wide, labels), default=0) - GAP
+    return [list(enumerate(needed))[part] for part in abreast(needed, room)]
+
+
+def _grids(
+    labels: Sequence[Text], headings: Sequence[Text], cells: list[list[Text]], width: int
+) -> Iterator[Text]:
+    """The matrix, in parts one below another where it is wider than the terminal."""
+    from rich.text import Text
+
+    label_width = max(map(_wide, labels), default=0)
+    for part in _parts(labels, headings, cells, width):
+        widths = [label_width, *(needed for _, needed in part)]
+        yield grid_line([Text(), *(headings[j] for j, _ in part)], widths, "bold")
+        for label, line in zip(labels, cells, strict=True):
+            yield grid_line([label, *(line[j] for j, _ in part)], widths)
+
+
+def grid_line(
+    cells: Sequence[Text],
+    widths: Sequence[int],
+    style: str = "",
+    is_left: Sequence[bool] | None = None,
+) -> Text:
+    """A row of a grid, which is as many lines high as its highest cell.
+
+    is_left: for each cell whether it is flush left, else right; None for a label and numbers.
+    """
+    from rich.cells import cell_len
+    from rich.text import Text
+
+    flush = [True, *[False] * (len(cells) - 1)] if is_left is None else is_left
+    split = [cell.split("\n", allow_blank=True) for cell in cells]
+    lines = []
+    for k in range(max(map(len, split))):
+        line = Text(style=style)
+        for place, (column, width) in enumerate(zip(split, widths, strict=True)):
+            piece = column[k] if k < len(column) else Text()
+            space = " " * max(width - cell_len(piece.plain), 0)
+            before, after = ("", space) if flush[place] else (space, "")
+            line.append(" " * GAP * bool(place) + before).append_text(piece).append(after)
+        line.rstrip()
+        lines.append(line)
+    return Text("\n").join(lines)
+
+
+# --- tables ---
+
+
+@dataclass(frozen=True)
+class _Column:
+    """A heading over cells, numbers flush right. wide: on a line each; narrow: with no word cut."""
+
+    cells: Sequence[str]
+    is_number: bool
+    wide: int
+    narrow: int
+
+    @classmethod
+    def of(cls, name: str, values: Sequence[str | float]) -> _Column:
+        from rich.cells import cell_len
+
+        is_number = all(not isinstance(value, str) for value in values)
+        if is_number:
+            texts = aligned(np.array(values, dtype=float)[:, None])[:, 0].tolist()
+        else:
+            texts = [shown(value) for value in values]
+        cells = [printable(text) for text in (name, *texts)]
+        wide = max(map(cell_len, cells))
+        pieces = ATOM.findall(" ".join(cells[:1] if is_number else cells))
+        pieces += cells[1:] if is_number else []
+        return cls(cells, is_number, wide, max(min(wide, NARROWEST), *map(cell_len, pieces)))
+
+    def folded(self, place: int, width: int) -> Text:
+        """A cell, the heading's place is 0."""
+        from rich.text import Text
+
+        text = Text(self.cells[place])
+        return text if place and self.is_number else wrapped(text, width)
+
+
+def table_view(table: Table, width: int) -> Iterator[Text]:
+    """The rows, in parts one below another where words would have to be cut; each part begins with
+    the first column.
+    """
+    values = [[row[j] for row in table.rows] for j in range(len(table.columns))]
+    columns = [_Column.of(*pair) for pair in zip(table.columns, values, strict=True)]
+    for part in _column_parts(columns, width):
+        widths = _widths(part, width)
+        for place in range(len(table.rows) + 1):
+            cells = [column.folded(place, w) for column, w in zip(part, widths, strict=True)]
+            style = "" if place else "bold"
+            yield grid_line(cells, widths, style, [not column.is_number for column in part])
+
+
+def _column_parts(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
+    """Columns that stand side by side, the first one at the head of each part."""
+    first, *others = columns
+    room = width - first.narrow - GAP
+    for part in abreast([one.narrow for one in others], room):
+        yield [first, *others[part]]
+    if not others:
+        yield [first]
+
+
+def _widths(columns: Sequence[_Column], width: int) -> list[int]:
+    """As wide as they would be, but for the widest, which give way as far as their words allow."""
+    widths = [column.wide for column in columns]
+    while _total(widths) > width:
+        spare = [w if w > one.narrow else 0 for one, w in zip(columns, widths, strict=True)]
+        # Where no word gives way any more, words are cut.
+        chosen = spare if any(spare) else widths
+        widths[chosen.index(max(chosen))] -= 1
+    return widths
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + GAP * (len(widths) - 1)

@@ -1,0 +1,226 @@
+"""Late interaction: each word of a query attends over the words of the best items, a second pass.
+
+Khattab and Zaharia 2020 (ColBERT), section 3.3, take for each word of the query its most similar
+word of the item. Here the word attends over all of them: a temperature near 0 is their maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qkvsearch.attention import hide, softmax
+from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
+from qkvsearch.progress import Progress
+from qkvsearch.retrieval.heads import Head, Part
+from qkvsearch.retrieval.keys import LexicalKeys
+from qkvsearch.retrieval.topk import top_k
+from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.text_encoder import TextEncoder
+
+NAME = "token"
+# The candidates of the second pass.
+DEPTH = 100
+# The most tokens that are kept of an item's text; and of a catalogue, above which the head is left
+# out: in int8, 384 MB of MiniLM's.
+LONGEST_ITEM, MOST_TOKENS = 128, 1_000_000
+# Equal keys may get scores that differ in the last bit; rounded, they tie, and ids decide.
+DECIMALS = 6
+# How much more similar a token is that gets e times the attention weight of another, by
+# `token_head.py` among the benchmarks.
+TEMPERATURE = 0.05
+
+
+@dataclass(frozen=True)
+class TokenKeys:
+    """Unit vectors of the tokens of all items, end to end.
+
+    indptr: int64 (n_items + 1,), where each item's begin. stored: int32 (n_tokens,), rows of
+    `table` (n_terms, d), where a token has one vector wherever it stands; without a table int8
+    (n_tokens, d), the direction of each token's own vector.
+
+    >>> keys = TokenKeys(np.array([0, 2, 3]), np.array([0, 1, 1]), np.array([[2., 0.], [0., 3.]]))
+    >>> keys.similarities(np.array([[1., 0.]]), np.array([0]))[0]
+    array([[1., 0.]])
+    """
+
+    indptr: np.ndarray
+    stored: np.ndarray
+    table: np.ndarray | None = None
+
+    def lengths(self, positions: np.ndarray) -> np.ndarray:
+        """How many tokens these items have, int64 (n,)."""
+        return np.asarray(self.indptr[positions + 1] - self.indptr[positions])
+
+    def similarities(self, query: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, Any]:
+        """Cosines (L, m) of unit vectors `query` (L, d) with the m tokens of the items at
+        `positions` (n,), item after item, and the number of tokens of each (n,)."""
+        lengths = self.lengths(positions)
+        starts = self.indptr[positions] - np.concatenate([[0], np.cumsum(lengths)[:-1]])
+        stored = self.stored[np.repeat(starts, lengths) + np.arange(lengths.sum())]
+        places: Any = slice(None)
+        if self.table is not None:
+            rows, places = np.unique(stored, return_inverse=True)
+            stored = self.table[rows]
+        vectors = np.asarray(stored, dtype=np.float32)
+        norms = np.sqrt(np.einsum("jd,jd->j", vectors, vectors))
+        return (query @ vectors.T / np.where(norms > 0, norms, 1))[:, places], lengths
+
+
+@dataclass(frozen=True)
+class LateInteraction:
+    """A query's words, ready to attend over the tokens of items.
+
+    query: unit vectors (L, d). weights: (L,), how much each counts, adding up to 1.
+    `labels_of(position)` are the words of an item's tokens, in the order of its keys.
+    """
+
+    query: LabelledVectors
+    weights: np.ndarray
+    keys: TokenKeys
+    labels_of: Callable[[int], Sequence[str]]
+    temperature: float = TEMPERATURE
+
+    def scores(self, positions: np.ndarray) -> np.ndarray:
+        """Σᵢ wᵢ Σⱼ aᵢⱼ qᵢ·kⱼ with aᵢⱼ = softmaxⱼ(qᵢ·kⱼ / temperature), float64 (n,), of the items
+        at `positions` (n,); 0 for an item without tokens."""
+        similar, lengths = self.keys.similarities(self.query.vectors, positions)
+        there = np.arange(lengths.max(initial=0)) < lengths[:, None]
+        padded = np.zeros((len(similar), *there.shape), dtype=np.float32)
+        padded[:, there] = similar
+        mixed = (self._attention(padded, there) * padded).sum(axis=-1)
+        return np.round(self.weights @ mixed.astype(np.float64), DECIMALS)
+
+    def parts(self, position: int) -> list[Part]:
+        """wᵢ aᵢⱼ qᵢ·kⱼ of every word of the query and of the item, with the weights aᵢⱼ held."""
+        similar, _ = self.keys.similarities(self.query.vectors, np.array([position]))
+        pooled = self._attention(similar, np.ones(similar.shape[1], dtype=bool))
+        values = self.weights[:, None] * pooled * similar
+        labels = self.labels_of(position)[: similar.shape[1]]
+        return [
+            Part(NAME, word, label, float(values[i, j]))
+            for i, word in enumerate(self.query.labels)
+            for j, label in enumerate(labels)
+        ]
+
+    def _attention(self, similar: np.ndarray, there: np.ndarray) -> Any:
+        return softmax(hide(similar, there), self.temperature)
+
+
+def late_interaction(
+    query: LabelledVectors,
+    keys: TokenKeys,
+    lexical: LexicalKeys,
+    labels_of: Callable[[int], Sequence[str]],
+    temperature: float = TEMPERATURE,
+) -> LateInteraction | None:
+    """Late interaction of a query's tokens, vectors (L, d) of any length, weighted by their words'
+    idf in the catalogue; None where it has no words."""
+    weights = idf(query.labels, lexical)
+    if not weights.sum() > 0:
+        return None
+    units = LabelledVectors(query.labels, unit_rows(query.vectors).astype(np.float32))
+    return LateInteraction(units, weights / weights.sum(), keys, labels_of, temperature)
+
+
+def idf(words: Sequence[str], lexical: LexicalKeys) -> np.ndarray:
+    """ln(1 + (N − n + ½) / (n + ½)), float64, with n of the N items having the word: BM25's
+    (Robertson and Zaragoza 2009, 3.1). 0 for what is no word, such as a comma."""
+    analyzer = Analyzer()
+    found = np.zeros(len(words))
+    for i, word in enumerate(words):
+        rows = lexical.vocabulary.rows(token.term for token in analyzer.tokens(word))
+        having = np.where(rows >= 0, lexical.indptr[rows + 1] - lexical.indptr[rows], 0)
+        rarest = having.min(initial=lexical.n_items)
+        if len(rows):
+            found[i] = np.log1p((lexical.n_items - rarest + 0.5) / (rarest + 0.5))
+    return found
+
+
+def rerank(
+    first: Head,
+    second: LateInteraction | None,
+    weight: float,
+    mask: np.ndarray | None = None,
+    depth: int = DEPTH,
+) -> Head:
+    """The first pass with `weight` standard deviations of late interaction added to its best items.
+
+    mask: bool (n_items,), True = may be ranked. Candidates are the `depth` best of what mask and
+    `first.answers` leave. Their scores by the second pass are standardised among themselves. All
+    other items, and candidates without tokens, get what the lowest candidate gets: so the best
+    `depth` items stay the same ones, and whatever follows them stays in its order. Where fewer than
+    two candidates have tokens, or none differs from another, the first pass comes back.
+
+    In the parts, weights of attention, mean and deviation are held: the mean is a constant part.
+    """
+    if second is None or weight == 0:
+        return first
+    allowed = mask if first.answers is None else first.answers & (True if mask is None else mask)
+    candidates = top_k(first.scores, depth, allowed)
+    candidates = candidates[second.keys.lengths(candidates) > 0]
+    if len(candidates) < 2:
+        return first
+    found = second.scores(candidates)
+    mean, deviation = float(found.mean()), float(found.std())
+    if deviation < NEGLIGIBLE:
+        return first
+    factor = weight / deviation
+    lowest = float((found.min() - mean) * factor)
+    added = np.full(len(first.scores), lowest, dtype=np.float32)
+    added[candidates] = (found - mean) * factor
+    is_candidate = np.zeros(len(added), dtype=bool)
+    is_candidate[candidates] = True
+
+    def parts(position: int) -> list[Part]:
+        if not is_candidate[position]:
+            return [Part(NAME, None, None, lowest)]
+        scaled = [part._replace(value=part.value * factor) for part in second.parts(position)]
+        return [*scaled, Part(NAME, None, None, -mean * factor)]
+
+    late = Head(NAME, added, parts)
+    return Head(
+        name=f"{first.name}+{NAME}",
+        scores=first.scores + added,
+        parts=lambda position: [*first.parts(position), *parts(position)],
+        answers=first.answers,
+        addends=[*(first.addends or [first]), late],
+    )
+
+
+# --- texts to tokens ---
+
+
+def joined(fields: Sequence[str]) -> str:
+    """An item's columns as one text, so that each word is read in the context of all."""
+    return ". ".join(field for field in fields if field.strip())
+
+
+def item_tokens(
+    encoder: TextEncoder,
+    fields: Sequence[Sequence[str]],
+    progress: Progress | None = None,
+    room: int | None = None,
+) -> list[np.ndarray] | None:
+    """What `TokenKeys.stored` holds of each item given as columns of texts, at most `LONGEST_ITEM`
+    tokens of each: as `TextEncoder.tokens_many` gives them.
+
+    None where they are more than `room`, by default `MOST_TOKENS`: as soon as that is plain, and
+    before a transformer encodes any.
+    """
+    texts = [joined(columns) for columns in zip(*fields, strict=True)]
+    most = MOST_TOKENS if room is None else room
+    return encoder.tokens_many(texts, LONGEST_ITEM, most, progress)
+
+
+def token_keys(
+    found: Sequence[np.ndarray] | None, table: np.ndarray | None = None
+) -> TokenKeys | None:
+    """Keys of the tokens that `item_tokens` found; None where it found none, or too many."""
+    if found is None or not any(map(len, found)):
+        return None
+    indptr = np.cumsum([0, *map(len, found)], dtype=np.int64)
+    return TokenKeys(indptr, np.concatenate(found), table)

@@ -1,0 +1,166 @@
+"""The table of a ranking, letter by letter: what it says of each hit, and why."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from qkvsearch.cli.hits import ranking_table, with_parts, write_ranking
+from qkvsearch.cli.render import Output, to_table
+from qkvsearch.retrieval.heads import Head, Part
+from qkvsearch.retrieval.ranking import Hit, Ranking
+
+PARTS = {
+    7: [
+        Part("lexical", "deep", "deep", 1.5),
+        Part("meaning", "deep", "learning", 0.25),
+        Part("meaning", "deep", "lake", 0.125),
+        Part("lexical", "sea", "seas", -0.75),
+        Part("lexical", "red", "red", 0.0625),
+        Part("lexical", None, None, 0.03125),
+        Part("meaning", None, None, -0.5),
+    ],
+    3: [Part("lexical", "deep", "deep", 0.5), Part("lexical", None, None, -1e-9)],
+}
+BECAUSE = [
+    {"id": "a", "title": "Alien", "contribution": 1.25},
+    {"id": "b", "title": "Brazil", "contribution": -0.5},
+    {"id": None, "title": "damping", "contribution": -0.25},
+    {"id": "c", "title": "Casablanca", "contribution": 0.125},
+    {"id": "d", "title": "Dune", "contribution": 0.0625},
+]
+
+
+class Explained(Head):
+    """A head whose parts are given."""
+
+    def __init__(self):
+        pass
+
+    def parts(self, position):
+        return PARTS[position]
+
+
+def ranking(*hits, n_candidates=1234, temperature=0.51234, head=None):
+    return Ranking(hits, np.array([7, 3][: len(hits)]), temperature, n_candidates, head)
+
+
+@pytest.fixture
+def searched():
+    matches = {"title": ["deep"], "tags": ["sea", "red"]}
+    return ranking(
+        Hit(1, "v7", "Deep \n learning", 0.5875, 0.98765, matches=matches),
+        Hit(2, "v3", "Shallow", -0.49, 0.01234),
+        head=Explained(),
+    )
+
+
+def test_a_search_and_its_reasons(searched):
+    assert ranking_table(with_parts(searched), searched) == (
+        "#  title                               score  weight  id\n"
+        "1  Deep learning                       0.588   98.8%  v7\n"
+        "     in tags: sea, red\n"
+        "     +1.500 lexical: deep\n"
+        "     -0.750 lexical: sea ~ seas\n"
+        "     +0.375 meaning: deep ~ learning\n"
+        "     -0.406 from 2 more\n"
+        "2  Shallow                            -0.490    1.2%  v3\n"
+        "     +0.500 lexical: deep\n"
+        "     -0.000 the means of the heads\n"
+        "weight = softmax(score / 0.512) over 1,234 items\n"
+    )
+
+
+def test_without_reasons_there_are_only_the_hits(searched):
+    assert ranking_table(searched.to_records(), searched) == (
+        "#  title           score  weight  id\n"
+        "1  Deep learning   0.588   98.8%  v7\n"
+        "2  Shallow        -0.490    1.2%  v3\n"
+        "weight = softmax(score / 0.512) over 1,234 items\n"
+    )
+
+
+def test_recommendations_with_ratings_a_history_and_what_is_new():
+    found = ranking(
+        Hit(1, 41, "Heat", 1.25, 0.75, predicted_rating=4.46, because=BECAUSE),
+        Hit(2, 7, "Ran", 0.5, 0.25, predicted_rating=3.0, because=[], cold=True),
+        n_candidates=2,
+        temperature=1,
+    )
+    assert ranking_table(found.to_records(), found) == (
+        "#  title                       score  weight  rating  id\n"
+        "1  Heat                        1.250   75.0%     4.5  41\n"
+        "     +1.250 because of Alien\n"
+        "     -0.500 because of Brazil\n"
+        "     -0.250 by damping\n"
+        "     +0.188 from 2 more\n"
+        "2  Ran                         0.500   25.0%     3.0  7\n"
+        "     new: no interactions yet\n"
+        "weight = softmax(score / 1) over 2 items\n"
+    )
+
+
+def test_people_with_what_they_share():
+    both = [{"id": "a", "title": "Alien", "contribution": 0.5, "shared": True}]
+    found = ranking(Hit(1, "u2", "u2", 0.5, 1.0, shared=3, because=both), n_candidates=10_000)
+    assert ranking_table(found.to_records(), found) == (
+        "#  title                   score  weight  shared  id\n"
+        "1  u2                      0.500  100.0%       3  u2\n"
+        "     +0.500 shared: Alien\n"
+        "weight = softmax(score / 0.512) over 10,000 users\n"
+    )
+
+
+def test_no_hits_are_no_table():
+    assert ranking_table([], ranking()) == ""
+
+
+# --- what a table lets through ---
+
+
+@pytest.mark.parametrize("code", [*range(10), *range(11, 32), *range(127, 160)])
+def test_what_would_steer_a_terminal_is_shown_as_a_sign(code):
+    found = ranking(Hit(1, f"i{chr(code)}d", f"a{chr(code)}b", 1.0, 1.0))
+    text = ranking_table(found.to_records(), found)
+    assert chr(code) not in text
+    assert "i�d" in text
+    assert ("a�b" in text) or ("a b" in text)  # a title's white space is one space
+
+
+def test_a_new_line_in_a_cell_stays_in_its_column():
+    assert to_table([("a", "left"), ("b", "left")], [["x\ny", "z"]]) == "a  b\nx  z\ny\n"
+
+
+def test_where_the_window_is_narrow_only_the_title_gives_way(monkeypatch, searched):
+    monkeypatch.setenv("COLUMNS", "31")
+    assert ranking_table(searched.to_records(), searched) == (
+        "#  title      score  weight  id\n"
+        "1  Deep       0.588   98.8%  v7\n"
+        "   learning\n"
+        "2  Shallow   -0.490    1.2%  v3\n"
+        "weight = softmax(score / 0.512)\n"
+        "over 1,234 items\n"
+    )
+    monkeypatch.setenv("COLUMNS", "12")
+    cells = to_table([("a", "left"), ("b", "wrap")], [["one two", "three four"]])
+    assert cells.startswith("a        b\none two  ")
+
+
+def test_a_file_holds_no_colour_even_from_a_terminal(monkeypatch, tmp_path, searched):
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert "\x1b[" in ranking_table(searched.to_records(), searched)
+    write_ranking(searched, Output(None, tmp_path / "a.txt"))
+    text = (tmp_path / "a.txt").read_text("utf-8")
+    assert "\x1b" not in text
+    assert "1  Deep learning   0.588   98.8%  v7\n" in text
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_the_commands_print_this_table(qkv, videos, videos_path, monkeypatch, columns):
+    monkeypatch.setenv("COLUMNS", str(columns))
+    found = videos.search("attention", k=3, explain=True)
+    answer = qkv("-w", videos_path, "search", "attention", "-k", 3, "--explain")
+    assert answer.stdout == ranking_table(with_parts(found), found)

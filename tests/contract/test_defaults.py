@@ -1,0 +1,135 @@
+"""What a person gets who sets nothing: every default in one table, chosen by the benchmarks and not
+to be changed by the way. One that is changed on purpose is measured first and then written here.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import qkvsearch
+from qkvsearch import embeddings
+
+ROOT = Path(qkvsearch.__file__).parent
+
+MODELS = {
+    "ImplicitALS": {
+        "n_components": 64, "max_iter": 10, "alpha0": "auto", "reg": "auto", "nu": 1.0,
+        "cg_steps": 2, "init_scale": 0.1, "n_threads": None, "random_state": None, "callback": None,
+    },
+    "BiasedMF": {
+        "n_components": 64, "max_iter": 20, "learning_rate": 0.045, "reg": 0.04, "damping": 50.0,
+        "bias_reg": 3.0, "init_scale": 0.01, "n_threads": None, "random_state": None,
+        "callback": None,
+    },
+    "NextItem": {
+        "n_components": 64, "n_layers": 2, "n_heads": 2, "n_positions": 100, "dropout": 0.2,
+        "learning_rate": 0.002, "max_iter": 20, "max_minutes": 10.0, "batch_size": 32,
+        "random_state": None, "callback": None,
+    },
+    "CorpusEncoder": {"n_components": 128, "random_state": 0},
+    "CooccurrenceEncoder": {"n_components": 128, "smoothing": 0.75, "random_state": 0},
+    "ContrastiveEncoder": {
+        "n_components": 128, "init": "ppmi", "temperature": 0.2, "epochs": 20, "batch_size": 128,
+        "learning_rate": 0.003, "dropout": 0.2, "held_out": 0.2, "max_items": 5000,
+        "random_state": 0,
+    },
+}  # fmt: skip
+
+ENGINE = {
+    "search": {
+        "k": 10, "heads": None, "fusion": "scores", "user": None, "where": None,
+        "temperature": None, "explain": False,
+    },
+    "recommend": {
+        "user": None, "likes": (), "k": 10, "where": None, "only": None, "seen": False,
+        "model": "tastes", "recent": None, "damping": 0.0, "diversity": 0.0, "temperature": None,
+        "explain": False,
+    },
+    "recommend_all": {
+        "k": 10, "where": None, "only": None, "seen": False, "model": "tastes", "recent": None,
+        "damping": 0.0, "format": None, "progress": None,
+    },
+    "similar": {"k": 10, "where": None, "temperature": None},
+    "similar_users": {"k": 10, "temperature": None, "explain": False, "progress": None},
+    "attend": {"mask": "none", "layer": None, "head": None},
+    "record": {"rating": None},
+}  # fmt: skip
+
+# Package, the name as a pattern, the value.
+CONSTANTS = [
+    ("retrieval", "K1", 1.2),
+    ("retrieval", "B", 0.75),
+    ("retrieval", "RANK_CONSTANT", 60),
+    ("retrieval", "DEPTH", 100),
+    ("retrieval", "LONGEST_ITEM", 128),
+    ("retrieval", "MOST_TOKENS", 1_000_000),
+    ("retrieval", "TEMPERATURE", 0.05),
+    ("retrieval", "WEIGHTS", {"static": 0.15, "minilm": 0.2, "transformer": 0.2}),
+    ("answers", r"\w+_WEIGHT", 0.3),
+    ("answers", "WEIGHTS", {"collaborative": 0.6, "semantic": 0.4}),
+    ("answers", "POOL", 200),
+    ("answers", "REACH", 100),
+    ("collaborative", "AUTO_ALPHA0", 10.0),
+    ("collaborative", "AUTO_REG", 0.2),
+    ("collaborative", "HIGHEST_ALPHA0", 1.0),
+    ("collaborative", "SLIPS", 0.005),
+    ("collaborative", "LEAST_ITEMS", 50),
+    ("collaborative", "WORTH_IT", 0.99),
+    ("learning", "FEWEST_QUERIES", 100),
+    ("learning", "MOST_OVERLAP", 0.6),
+    ("learning", "PRIOR_QUERIES", 100),
+    ("learning", "QUANTILE", 0.95),
+    ("evaluation", "TEST_SHARE", 0.2),
+    ("evaluation", "ITEM_DAMPING", 25.0),
+    ("evaluation", "USER_DAMPING", 10.0),
+    ("evaluation", "N_RESAMPLES", 1000),
+    ("evaluation", "CONFIDENCE", 0.95),
+    ("evaluation", "MOST_ITEMS_OF_EASE", 20_000),
+    ("texts", "COSINE_SCALE", 2.0),
+    ("texts", "MAX_TERM", 32),
+    ("workspace", "KEPT_BUILDS", 2),
+    ("workspace", "KEPT_SECONDS", 300),
+    ("workspace", "FORMAT_VERSION", 4),
+]
+
+
+def defaults(function):
+    parameters = inspect.signature(function).parameters.values()
+    return {one.name: one.default for one in parameters if one.default is not one.empty}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_has_the_defaults_that_were_measured(name):
+    found = defaults(getattr(embeddings, name))
+    assert found.pop("attention", "none") == "none"
+    assert found == MODELS[name]
+
+
+@pytest.mark.parametrize("name", ENGINE)
+def test_a_question_has_the_defaults_that_the_commands_have(name):
+    assert defaults(getattr(qkvsearch.Engine, name)) == ENGINE[name]
+
+
+def values(package, pattern):
+    """Of the constants whose names match, by the name, wherever in the package they are set."""
+    for path in sorted((ROOT / package).rglob("*.py")):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            targets = node.targets if isinstance(node, ast.Assign) else []
+            targets = [node.target] if isinstance(node, ast.AnnAssign) else targets
+            for name in (one.id for one in ast.walk(ast.Tuple(targets)) if type(one) is ast.Name):
+                if re.fullmatch(pattern, name):
+                    module = ".".join(path.relative_to(ROOT.parent).with_suffix("").parts)
+                    yield getattr(importlib.import_module(module.removesuffix(".__init__")), name)
+
+
+@pytest.mark.parametrize(("package", "name", "value"), CONSTANTS)
+def test_a_constant_is_the_one_that_was_measured(package, name, value):
+    found = list(values(package, name))
+    assert found, f"{package} has no {name} any more; what took its place belongs here"
+    assert value in found

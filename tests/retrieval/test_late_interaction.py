@@ -1,0 +1,348 @@
+"""The second pass: attention of a query's words over the words of the best items."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from qkvsearch.attention import attention
+from qkvsearch.labelled import LEVELS, LabelledVectors, quantize_int8
+from qkvsearch.retrieval import Head, Part, fuse
+from qkvsearch.retrieval import late_interaction as late
+from qkvsearch.retrieval.keys import LexicalKeys
+from qkvsearch.retrieval.late_interaction import LateInteraction, TokenKeys, rerank
+from qkvsearch.retrieval.topk import top_k
+from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.learned.lsa import CorpusEncoder
+from qkvsearch.texts.pretrained import transformer
+from qkvsearch.texts.pretrained.static import StaticEncoder
+from qkvsearch.texts.pretrained.transformer import TransformerEncoder
+from qkvsearch.texts.text_encoder import at_most
+from qkvsearch.texts.vocabulary import Vocabulary, count_terms
+
+N_ITEMS, D = 60, 8
+EMPTY = 7
+ALL = np.arange(N_ITEMS)
+
+
+def unit(vectors):
+    return vectors / np.linalg.norm(vectors, axis=-1, keepdims=True)
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(0)
+
+
+@pytest.fixture
+def items(rng):
+    """Unit vectors of 1 to 5 tokens an item; one item has none."""
+    sizes = [0 if i == EMPTY else 1 + i % 5 for i in range(N_ITEMS)]
+    return [unit(rng.normal(size=(n, D))) for n in sizes]
+
+
+@pytest.fixture
+def second(rng, items):
+    query = LabelledVectors(["deep", "sea", "diver"], unit(rng.normal(size=(3, D))))
+    indptr = np.cumsum([0, *map(len, items)])
+    table = 3 * np.concatenate(items)
+    keys = TokenKeys(indptr, np.arange(len(table), dtype=np.int32), table)
+    labels = [[f"{i}.{j}" for j in range(len(vectors))] for i, vectors in enumerate(items)]
+    return LateInteraction(query, np.array([0.5, 0.3, 0.2]), keys, labels.__getitem__)
+
+
+def first_of(scores, answers=None):
+    scores = np.asarray(scores, dtype=np.float32)
+    parts = [[Part("first", "word", "word", float(score))] for score in scores]
+    return Head("first", scores, parts.__getitem__, answers)
+
+
+@pytest.fixture
+def first(rng):
+    return first_of(rng.normal(size=N_ITEMS))
+
+
+# --- scores ---
+
+
+def test_a_score_is_the_query_times_what_attention_over_the_items_tokens_gives(second, items):
+    scores = second.scores(ALL)
+    for i in np.delete(ALL, EMPTY):
+        mixed = attention(second.query.vectors, items[i], items[i], scale=1 / second.temperature)
+        expected = second.weights @ (second.query.vectors * mixed).sum(axis=1)
+        assert scores[i] == pytest.approx(expected, abs=2e-6)
+
+
+def test_near_a_temperature_of_0_it_is_the_most_similar_token_alone(second, items):
+    """MaxSim: Khattab and Zaharia 2020, section 3.3."""
+    cold = LateInteraction(second.query, second.weights, second.keys, second.labels_of, 1e-6)
+    present = np.delete(ALL, EMPTY)
+    expected = [second.weights @ (second.query.vectors @ items[i].T).max(axis=1) for i in present]
+    np.testing.assert_allclose(cold.scores(present), expected, atol=2e-6)
+
+
+def test_parts_are_word_by_word_and_add_up(second, assert_adds_up):
+    scores = second.scores(ALL)
+    for i in ALL:
+        parts = second.parts(i)
+        assert_adds_up([part.value for part in parts], scores[i])
+        assert {part.key for part in parts} == set(second.labels_of(i))
+
+
+def test_directions_in_int8_are_near_the_vectors(rng):
+    """Half a level an entry at most: an error of ½ √d · max|v| / 127 beside a length of 1."""
+    vectors = unit(rng.normal(size=(200, 384)))
+    codes = quantize_int8(5 * vectors)
+    keys = TokenKeys(np.array([0, 200]), codes)
+    similar, lengths = keys.similarities(vectors, np.array([0]))
+    assert lengths.tolist() == [200]
+    bound = np.sqrt(384) / 2 * np.abs(vectors).max(axis=1) / LEVELS
+    assert codes.dtype == np.int8
+    assert np.abs(similar - vectors @ vectors.T).max() < 2 * bound.max()
+    np.testing.assert_allclose(np.diag(similar), 1, atol=bound.max() ** 2)
+
+
+def test_equal_items_tie_to_the_bit(rng):
+    tokens = quantize_int8(rng.normal(size=(5, 96)))
+    keys = late.token_keys([tokens] * 33)
+    query = LabelledVectors(["a", "b"], unit(rng.normal(size=(2, 96))).astype(np.float32))
+    scores = LateInteraction(query, np.array([0.6, 0.4]), keys, lambda _: "abcde").scores(ALL[:33])
+    assert len(set(scores.tolist())) == 1
+
+
+def test_too_many_tokens_make_no_keys():
+    """Exactly as many as there is room for do, each in its place; a single one more does not."""
+    encoder = static_encoder()
+    found = late.item_tokens(encoder, [TITLES, TAGS])
+    ends = np.cumsum([len(rows) for rows in found])
+    keys = late.token_keys(late.item_tokens(encoder, [TITLES, TAGS], room=int(ends[-1])))
+    assert keys.indptr.tolist() == [0, *ends]
+    for rows, end in zip(found, ends, strict=True):
+        np.testing.assert_array_equal(keys.stored[end - len(rows) : end], rows)
+    assert late.token_keys(late.item_tokens(encoder, [TITLES, TAGS], room=ends[-1] - 1)) is None
+    assert late.token_keys([np.array([], dtype=np.int32)] * 2) is None
+
+
+# --- the second pass ---
+
+
+@pytest.mark.parametrize("depth", [2, 10, 100])
+def test_parts_add_up_for_every_item(first, second, depth, assert_adds_up):
+    head = rerank(
+        fuse([first, replace(first_of(ALL), name="other")], [0.7, 0.3]), second, 0.2, depth=depth
+    )
+    assert head.scores.dtype == np.float32
+    for i in ALL:
+        assert_adds_up([part.value for part in head.parts(i)], head.scores[i])
+        shares = head.by_name(i)
+        assert list(shares) == head.name.split("+") == ["first", "other", "token"]
+        token = [part.value for part in head.parts(i) if part.head == "token"]
+        assert_adds_up(token, shares["token"])
+
+
+def test_the_best_stay_the_same_ones_and_the_rest_in_order(first, second):
+    head = rerank(first, second, 5.0, depth=20)
+    before, after = (top_k(scores, N_ITEMS) for scores in (first.scores, head.scores))
+    assert set(after[:20]) == set(before[:20])
+    assert after[:20].tolist() != before[:20].tolist()
+    assert after[20:].tolist() == before[20:].tolist()
+
+
+def test_the_lowest_candidate_and_whatever_has_no_tokens_get_the_same(first, second):
+    head = rerank(first, second, 0.3, depth=N_ITEMS)
+    added = head.addends[-1].scores
+    assert added[EMPTY] == added.min() == np.delete(added, EMPTY).min()
+    assert head.addends[-1].parts(EMPTY) == [Part("token", None, None, pytest.approx(added.min()))]
+
+
+def test_candidates_have_mean_0_and_a_deviation_of_the_weight(first, second):
+    head = rerank(first, second, 0.3, depth=20)
+    candidates = np.setdiff1d(top_k(first.scores, 20), [EMPTY])
+    added = head.addends[-1].scores[candidates]
+    assert added.mean() == pytest.approx(0, abs=1e-6)
+    assert added.std() == pytest.approx(0.3, abs=1e-6)
+
+
+def test_what_is_masked_or_unanswered_is_no_candidate(first, second):
+    mask, answers = ALL % 2 == 0, ALL % 3 == 0
+    head = rerank(first_of(first.scores, answers), second, 0.3, mask, depth=8)
+    judged = [i for i in ALL if len(head.addends[-1].parts(i)) > 1]
+    assert set(judged) == set(top_k(first.scores, 8, mask & answers)) - {EMPTY}
+    assert head.answers is answers
+
+
+def test_without_two_candidates_to_compare_the_first_pass_comes_back(first, second, items):
+    nothing_else = np.isin(ALL, [EMPTY, 8])
+    assert rerank(first, None, 0.3) is first
+    assert rerank(first, second, 0.0) is first
+    assert rerank(first, second, 0.3, np.zeros(N_ITEMS, dtype=bool)) is first
+    assert rerank(first, second, 0.3, nothing_else) is first
+    assert rerank(first, second, 0.3, nothing_else | (ALL == 9)) is not first
+    alike = TokenKeys(np.arange(N_ITEMS + 1), np.zeros(N_ITEMS, dtype=np.int32), items[0])
+    twins = LateInteraction(second.query, second.weights, alike, second.labels_of)
+    assert rerank(first, twins, 0.3) is first
+
+
+# --- words, their weights, and the encoders ---
+
+TITLES = [
+    "deep sea divers",
+    "sea water",
+    "the red car",
+    "",
+    "a redder season, a red car",
+    "the sea",
+]
+TAGS = ["ocean", "ocean; water", "engines", "", "engines", "!"]
+
+
+@pytest.fixture
+def lexical():
+    texts = [f"{title}\n{tags}" for title, tags in zip(TITLES, TAGS, strict=True)]
+    return LexicalKeys.from_counts(*count_terms(texts, Analyzer().key_terms))
+
+
+def test_rare_words_count_more_and_commas_nothing(lexical):
+    found = late.idf(["sea", "divers", "zebra", ",", "Sea's"], lexical)
+    assert 0 == found[3] < found[0] < found[1] < found[2]
+    assert found[0] == pytest.approx(np.log(1 + (6 - 3 + 0.5) / (3 + 0.5)))
+
+
+def test_a_query_without_words_has_no_second_pass(lexical):
+    keys = TokenKeys(np.array([0, 1]), np.zeros((1, D), np.int8))
+    for labels in ([], ["!", ","]):
+        query = LabelledVectors(labels, np.zeros((len(labels), D), np.float32))
+        assert late.late_interaction(query, keys, lexical, lambda _: []) is None
+
+
+def static_encoder():
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    words = ["[UNK]", "deep", "sea", "red", "car", "water", "di", "##vers", "ocean", "the"]
+    vocabulary = {word: i for i, word in enumerate(words)}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    vectors = np.random.default_rng(1).normal(size=(len(words), D)).astype(np.float32)
+    return StaticEncoder(tokenizer, vectors)
+
+
+@pytest.fixture(params=["corpus", "static", "transformer"])
+def encoder(request, tiny_bert):
+    if request.param == "transformer":
+        encoder = TransformerEncoder.from_folder(tiny_bert)
+        # What a random model adds to every vector hides what sets them apart.
+        for layer in encoder.encoder.layers:
+            for norm in (layer.attention_norm, layer.feed_forward_norm):
+                norm.weight, norm.bias = np.ones_like(norm.weight), np.zeros_like(norm.bias)
+            output = layer.feed_forward.output
+            output.weight, output.bias = 0 * output.weight, 0 * output.bias
+            output = layer.attention.output
+            output.weight, output.bias = 0.1 * output.weight, 0 * output.bias
+        norm = encoder.embedding.norm
+        norm.weight, norm.bias = np.ones_like(norm.weight), np.zeros_like(norm.bias)
+        return encoder
+    if request.param == "static":
+        return static_encoder()
+    return CorpusEncoder(n_components=3).fit(TITLES + TAGS).encoder_
+
+
+def test_with_each_encoder_parts_bear_words_and_add_up(encoder, lexical, assert_adds_up):
+    def tokens_of(position):
+        return encoder.read(late.joined([TITLES[position], TAGS[position]])).tokens.labels
+
+    keys = late.token_keys(late.item_tokens(encoder, [TITLES, TAGS]), encoder.table)
+    for position in range(len(TITLES)):
+        assert keys.lengths(np.array([position])) == [len(tokens_of(position))]
+    query = encoder.read("red water, sea divers").tokens
+    second = late.late_interaction(query, keys, lexical, tokens_of)
+    np.testing.assert_allclose(np.linalg.norm(second.query.vectors, axis=1), 1, atol=1e-6)
+    head = rerank(first_of(np.arange(6)[::-1] / 6), second, 0.2)
+    assert head.name == "first+token"
+    for position in range(len(TITLES)):
+        assert_adds_up([part.value for part in head.parts(position)], head.scores[position])
+    assert {part.query for part in head.parts(0)} >= set(query.labels)
+    assert {part.key for part in head.parts(0)} >= set(tokens_of(0))
+
+
+def test_a_token_less_similar_by_the_temperature_gets_an_eth_of_the_weight(lexical):
+    """0.05, by the measurement that `TEMPERATURE` names."""
+    turned = np.array([0.95, np.sqrt(1 - 0.95**2)])
+    keys = TokenKeys(np.array([0, 2]), np.array([0, 1]), np.stack([[1.0, 0.0], turned]))
+    query = LabelledVectors(["sea"], np.array([[2.0, 0.0]]))
+    second = late.late_interaction(query, keys, lexical, lambda _: ["sea", "water"])
+    expected = (np.e * 1 + 1 * 0.95) / (np.e + 1)
+    assert second.scores(np.array([0]))[0] == pytest.approx(expected, abs=2e-6)
+
+
+def test_a_word_meets_itself_at_similarity_1_without_context(lexical):
+    encoder = static_encoder()
+    keys = late.token_keys(late.item_tokens(encoder, [TITLES]), encoder.table)
+    query = encoder.read("sea").tokens
+    second = late.late_interaction(query, keys, lexical, partial(str), temperature=1e-6)
+    assert second.scores(np.array([1, 5])).tolist() == [1, 1]
+
+
+def test_many_texts_give_the_vectors_of_each(tiny_bert):
+    encoder = TransformerEncoder.from_folder(tiny_bert)
+    done = []
+    found = encoder.tokens_many(TITLES, 99, 99, lambda *step: done.append(step))
+    assert len(found[3]) == 0
+    assert done[-1] == ("reading tokens", len(TITLES), len(TITLES))
+    for stored, title in zip(found, TITLES, strict=True):
+        vectors = encoder.read(title).tokens.vectors
+        largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
+        np.testing.assert_allclose(stored / 127, vectors / largest, atol=0.5 / 127 + 1e-4)
+
+
+def test_words_without_a_direction_are_no_tokens():
+    encoder = CorpusEncoder(n_components=3).fit(TITLES).encoder_
+    encoder.vectors[encoder.vocabulary.rows(["sea"])[0]] = 0
+    text = "Deep sea car zebra car"
+    (rows,) = encoder.tokens_many([text], longest=9, most=9)
+    assert encoder.read(text).tokens.labels == ["deep", "car", "car"]
+    assert encoder.vocabulary.terms[rows].tolist() == [b"deep", b"car", b"car"]
+
+
+def test_a_long_item_keeps_its_first_tokens(monkeypatch):
+    monkeypatch.setattr(late, "LONGEST_ITEM", 2)
+    found = late.item_tokens(static_encoder(), [TITLES])
+    assert [len(rows) for rows in found] == [2, 2, 2, 0, 2, 2]
+
+
+def test_a_catalogue_of_counts_alone_is_enough_for_idf():
+    keys = LexicalKeys.from_counts(Vocabulary.of(["sea"]), csr_matrix(np.ones((4, 1), np.float32)))
+    assert late.idf(["sea"], keys)[0] == pytest.approx(np.log1p(0.5 / 4.5))
+
+
+def test_too_many_tokens_are_noticed_before_all_is_read_and_any_is_encoded(encoder, monkeypatch):
+    n = sum(map(len, late.item_tokens(encoder, [TITLES, TAGS])))
+    read = []
+
+    def never(*args):
+        raise AssertionError("encoded for nothing")
+
+    if isinstance(encoder, TransformerEncoder):
+        monkeypatch.setattr(transformer, "encode_packed", never)
+    monkeypatch.setattr(late, "MOST_TOKENS", n - 1)
+    assert late.item_tokens(encoder, [TITLES, TAGS]) is None
+    assert at_most(3, (read.append(i) or i for i in range(9)), int) is None
+    assert read == [0, 1, 2, 3][: len(read)]
+    monkeypatch.undo()
+    assert late.item_tokens(encoder, [TITLES, TAGS], room=n) is not None
+
+
+def test_many_texts_read_at_once_have_the_rows_of_each(monkeypatch):
+    from qkvsearch.texts.pretrained import static
+
+    monkeypatch.setattr(static, "BATCH", 4)
+    encoder, steps = static_encoder(), []
+    texts = [*TITLES, "deep\ud800", " \u200b"]
+    found = encoder.tokens_many(texts, 99, 99, lambda *step: steps.append(step))
+    for rows, text in zip(found, texts, strict=True):
+        tokens = encoder.read(text).tokens
+        np.testing.assert_array_equal(encoder.vectors[rows], tokens.vectors)
+    assert steps == [("reading tokens", 4, 8), ("reading tokens", 8, 8)]

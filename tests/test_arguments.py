@@ -1,0 +1,94 @@
+"""Every question of an engine refuses what its arguments cannot be, and names the argument."""
+
+from __future__ import annotations
+
+import inspect
+from functools import partial
+
+import numpy as np
+import pytest
+
+from qkvsearch.answers.arguments import WANTED, check
+from qkvsearch.engine import Engine
+from qkvsearch.errors import QkvError
+
+NAN, INF = float("nan"), float("inf")
+# What each parameter cannot be; `None` stands for a default in some.
+REFUSED = {
+    "k": [-1, 2.5, NAN, INF, "3", True, None],
+    "temperature": [0, -1, NAN, INF, -INF, "1", True],
+    "damping": [-0.1, NAN, INF, -INF, "1", True, None],
+    "diversity": [-0.1, 1.01, NAN, INF, "1", True, None],
+    "recent": [0, 0.5, -3, NAN, INF, "1", True],
+    "trials": [0, -1, 2.5, NAN, INF, "3", True],
+    "minutes": [0, -1, NAN, INF, "1", True],
+    "random_state": [-1, 0.5, NAN, "0", True, None],
+}
+# What it can, at the ends of what is allowed; numbers of NumPy as well.
+TAKEN = {
+    "k": [0, 1, np.int32(3), 10**6],
+    "temperature": [None, 1e-300, 1, np.float32(2)],
+    "damping": [0, 0.0, np.float64(0.5), 1e6],
+    "diversity": [0, 1, np.float32(0.5)],
+    "recent": [None, 1, 2.5, np.int64(4)],
+    "trials": [None, 1, np.int64(4)],
+    "minutes": [None, 1e-9, 60],
+    "random_state": [0, np.int64(7)],
+}
+# What each question is asked with beside the argument that is tested.
+QUESTIONS = {
+    "search": ("war",),
+    "recommend": (),
+    "recommend_all": ("all.csv",),
+    "similar": ("Heat",),
+    "similar_users": ("u001",),
+    "evaluate_recommend": (),
+    "tune": (),
+}
+
+
+# Each question with each of its arguments that is a number.
+ASKED = [
+    pytest.param(question, positional, name, id=f"{question}-{name}")
+    for question, positional in QUESTIONS.items()
+    for name in inspect.signature(getattr(Engine, question)).parameters
+    if name in WANTED
+]
+
+
+def test_every_argument_is_here():
+    assert set(REFUSED) == set(TAKEN) == set(WANTED)
+    public = [name for name in vars(Engine) if not name.startswith("_")]
+    with_numbers = {
+        name
+        for name in public
+        if callable(getattr(Engine, name))
+        and set(inspect.signature(getattr(Engine, name)).parameters) & set(WANTED)
+    }
+    assert with_numbers == set(QUESTIONS)
+
+
+@pytest.mark.parametrize(("question", "positional", "name"), ASKED)
+def test_what_cannot_be_is_refused_by_its_name(
+    movies, tmp_path, monkeypatch, question, positional, name
+):
+    monkeypatch.chdir(tmp_path)
+    ask = partial(getattr(movies, question), *positional)
+    if question == "recommend":
+        ask = partial(ask, user="u001")
+    refused = REFUSED[name] + [0] * (name == "k" and question in ("evaluate_recommend", "tune"))
+    for value in refused:
+        with pytest.raises(QkvError, match=f"`{name}` is "):
+            ask(**{name: value})
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", WANTED)
+def test_what_can_be_is_taken(name):
+    for value in TAKEN[name]:
+        check(**{name: value})
+
+
+def test_a_refusal_says_what_was_given():
+    with pytest.raises(QkvError, match=r"^`damping` is a number from 0 up, not nan$"):
+        check(k=3, damping=NAN)

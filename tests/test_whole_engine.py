@@ -1,0 +1,204 @@
+"""What the command line can do, an engine can: its items and users, measuring, tuning, changing."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import qkvsearch
+from qkvsearch.engine import Engine
+from qkvsearch.errors import QkvError, UnknownIdError, WorkspaceError
+from qkvsearch.evaluation import tuning
+
+
+def answers(ranking):
+    return [(hit.id, hit.score, hit.weight) for hit in ranking]
+
+
+# --- the workspace as objects ---
+
+
+def test_items_are_rows_by_id_or_title(shop, shop_items):
+    assert len(shop.items) == len(shop_items)
+    assert list(shop.items) == sorted(shop_items["id"])
+    assert shop.items[4] == shop.items["4"] == shop.items["steel hammer"]
+    assert shop.items[4]["title"] == "steel hammer"
+    assert shop.items[4]["made"] == 2004
+    assert 4 in shop.items
+    assert 4444 not in shop.items
+    frame = shop.items.to_frame()
+    assert frame["id"].tolist() == list(shop.items)
+    assert dict(shop.items)[4] == frame[frame["id"] == 4].iloc[0].to_dict()
+
+
+def test_an_unknown_item_or_user_is_named_with_near_ones(movies):
+    with pytest.raises(UnknownIdError, match="'The Matrx'; did you mean The Matrix"):
+        movies.items["The Matrx"]
+    with pytest.raises(UnknownIdError, match="'u0001'; did you mean u001"):
+        movies.users["u0001"]
+    with pytest.raises(UnknownIdError, match="no user ''"):
+        movies.users[None]
+
+
+def test_users_are_those_of_the_build_and_those_recorded_since(movies_path, tmp_path):
+    with Engine(shutil.copytree(movies_path, tmp_path / "ws")) as engine:
+        log = engine.models.log()
+        counts = np.bincount(log.users)
+        assert list(engine.users) == list(log.user_ids)
+        assert engine.users.to_frame()["interactions"].tolist() == counts.tolist()
+        engine.record("newcomer", "Alien", 5)
+        engine.record("newcomer", "Heat")
+        engine.record("newcomer", "Heat", 3)
+        assert len(engine.users) == len(counts) + 1
+        assert engine.users["newcomer"] == {"id": "newcomer", "interactions": 2}
+        assert list(engine.users)[-1] == "newcomer"
+        assert engine.users.to_frame().iloc[-1].tolist() == ["newcomer", 2]
+
+
+def test_a_workspace_without_interactions_has_no_users(things):
+    assert len(things.users) == 0
+    assert list(things.users.to_frame().columns) == ["id", "interactions"]
+
+
+def test_an_engine_says_what_it_holds(shop, shop_path):
+    assert repr(shop) == f"<Engine {shop_path}: {len(shop.items)} items, 7 users, encoder corpus>"
+    assert repr(shop.items) == f"<{len(shop.items)} items>"
+    assert repr(shop.users) == "<7 users>"
+
+
+def test_only_what_nobody_interacted_with_is_cold(shop):
+    counts = shop.models.item_counts
+    ranking = shop.recommend(likes=[1], seen=True, k=99)
+    assert {0, 1} <= set(counts[ranking.positions])
+    for hit, count in zip(ranking, counts[ranking.positions], strict=True):
+        assert hit.cold is (True if count == 0 else None)
+
+
+# --- measuring and changing, in Python as on the command line ---
+
+
+def test_a_search_is_judged_from_files_and_from_dictionaries(shop, tmp_path):
+    queries = {"q1": "red apple", "q2": "hammer", "q3": "unjudged"}
+    qrels = {"q1": {"1": 2}, "q2": {"4": 1, "nowhere": 1}}
+    (tmp_path / "q.tsv").write_text("".join(f"{q}\t{text}\n" for q, text in queries.items()))
+    lines = [f"{q}\t{i}\t{grade}" for q, judged in qrels.items() for i, grade in judged.items()]
+    (tmp_path / "qrels.tsv").write_text("\n".join(lines))
+    seen = []
+    found = shop.evaluate_search(queries, qrels, progress=lambda *where: seen.append(where))
+    assert found == shop.evaluate_search(tmp_path / "q.tsv", tmp_path / "qrels.tsv")
+    assert list(found.baselines) == ["lexical"]
+    assert found.metrics["mrr@10"] == 1
+    assert list(found.notes) == [
+        "1 queries without judgements left out: q3",
+        "1 items not in catalog count as missed: nowhere",
+    ]
+    assert "notes" not in found.to_dict()
+    assert seen[-1] == ("asking lexical", 2, 2)
+    alone = shop.evaluate_search(queries, qrels, heads="lexical")
+    assert (alone.baselines, alone.metrics) == ({}, found.baselines["lexical"])
+
+
+def test_a_search_without_questions_cannot_be_judged(shop):
+    for given in ((None, None), (None, {}), ({}, None)):
+        with pytest.raises(QkvError, match="queries"):
+            shop.evaluate_search(*given)
+
+
+def test_recommendations_are_judged_by_the_log(movies, movies_path, tmp_path):
+    seen = []
+    found = movies.evaluate_recommend("strong", k=5, progress=lambda *where: seen.append(where[0]))
+    assert found.facts["k"] == 5
+    assert {"learning tastes", "ranking by qkvsearch", "learning ratings"} <= set(seen)
+    assert list(found.notes) == []
+    with Engine(shutil.copytree(movies_path, tmp_path / "ws")) as engine:
+        engine.record("newcomer", "Alien", 5)
+        engine.snapshot.facts["tuned"] = {"protocol": "time", "settings": {"n_components": 4}}
+        other = engine.evaluate_recommend("strong", k=5)
+        assert other.metrics["ndcg@5"] != found.metrics["ndcg@5"]
+        assert other.notes[0].startswith("With the settings that tune found by `protocol` time; ")
+        assert other.notes[1:] == ["Left out: 1 recorded interactions."]
+
+
+def test_tuning_puts_settings_in_use_and_back(movies_path, tmp_path, monkeypatch):
+    settings = {"n_components": 3, "max_iter": 2}
+    monkeypatch.setattr(tuning, "draw", lambda *_: settings)
+    monkeypatch.setattr(tuning.Tuning, "worthwhile", True)
+    monkeypatch.setattr(tuning._Search, "best", lambda search: search._run(1, settings, 1.0))
+    with Engine(shutil.copytree(movies_path, tmp_path / "ws")) as engine:
+        before = answers(engine.recommend(user="u001"))
+        trials, stages = [], []
+        found = engine.tune(
+            trials=1,
+            random_state=4,
+            callback=lambda found: trials.append(len(found)),
+            progress=lambda *where: stages.append(where[0]),
+        )
+        assert trials == [1, 2]
+        assert stages[:2] == ["trying settings"] * 2
+        assert {"judging by the test part", "learning tastes"} <= set(stages)
+        assert found.settings == settings
+        kept = {"protocol": "random", "seed": 4, "settings": settings}
+        assert engine.info()["tuned"] == kept
+        assert answers(engine.recommend(user="u001")) != before
+        engine.reset_tuning()
+        assert engine.info()["tuned"] is None
+        assert answers(engine.recommend(user="u001")) == before
+
+
+@pytest.mark.parametrize(
+    ("given", "trials", "minutes"),
+    [
+        ({}, 27, 5.0),
+        ({"trials": 9}, 9, None),
+        ({"minutes": 0.5}, 27, 0.5),
+        ({"trials": 9, "minutes": 60}, 9, 60),
+    ],
+    ids=str,
+)
+def test_a_search_ends_by_trials_or_by_time(movies, monkeypatch, given, trials, minutes):
+    asked = {}
+
+    def find(log, protocol, **options):
+        asked.update(options)
+        return tuning.Tuning(protocol, "ndcg@10", {}, {}, {}, 0.0, (0.0, 0.0), [])
+
+    monkeypatch.setattr(tuning, "tune", find)
+    assert not movies.tune(**given).worthwhile
+    assert (asked["trials"], asked["minutes"]) == (trials, minutes)
+
+
+def test_similar_users_are_refused_before_any_work(movies):
+    done = []
+    with pytest.raises(QkvError, match="`k` is"):
+        movies.similar_users("u001", k=-1, progress=lambda *where: done.append(where))
+    assert done == []
+
+
+def test_what_needs_a_log_says_so_without_one(things):
+    for question in (things.evaluate_recommend, things.tune, things.reset_tuning):
+        with pytest.raises(WorkspaceError, match="build with `interactions`"):
+            question()
+
+
+def test_work_that_takes_seconds_says_how_far_it_is(shop_items, shop_log, tmp_path):
+    stages = []
+
+    def progress(stage, done, total):
+        assert 0 <= done <= total
+        stages.append(stage)
+
+    given = {"items": shop_items, "interactions": shop_log, "encoder": "corpus"}
+    with qkvsearch.build(tmp_path / "ws", **given, progress=progress) as engine:
+        assert {"reading texts", "learning tastes", "saving"} <= set(stages)
+        stages.clear()
+        more = pd.DataFrame({"id": [77], "title": ["blue apple"], "made": [2020]})
+        assert engine.add(more, progress=progress).added == 1
+        assert stages[-1] == "saving"
+        assert engine.items[77]["title"] == "blue apple"
+        stages.clear()
+        assert engine.remove(77, progress=progress).removed == 1
+        assert stages[-1] == "saving"
+        assert 77 not in engine.items
