@@ -1,4 +1,4 @@
-"""Functions compiled by numba, which leave the interpreter's lock to other threads."""
+"""Functions compiled by numba. They release Python's lock (GIL): threads run in parallel."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-# All of fastmath but what lets a NaN pass for a number.
+# All of fastmath, except that NaNs are kept.
 KEEPS_NANS = {"reassoc", "contract", "arcp", "nsz"}
 
 
@@ -25,21 +25,24 @@ def compiled_for_any(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _compiled(function: Callable[..., Any], fastmath: Any) -> Callable[..., Any]:
-    """Kept on disk for the next process where a place allows it. Divides as NumPy does: a check of
-    every divisor would keep a loop from taking several at once.
+    """Cached on disk for the next process where that is possible. Divides as NumPy does: a check of
+    every divisor would prevent vectorization.
     """
     options = {"nogil": True, "fastmath": fastmath, "error_model": "numpy"}
+    # Inlined into compiled callers: otherwise code compiled just now and the same code from the
+    # cache differ in the last bits of their results.
+    options["forceinline"] = True
     try:
         return njit(cache=True, **options)(function)
-    except RuntimeError:  # A read-only install and home, as in a container: compile every time.
+    except RuntimeError:  # Install and home folder are read-only, as in a container: no cache.
         return njit(**options)(function)
 
 
 def _prefetch(_typing: Any, array: Any, row: Any, column: Any) -> Any:
-    """Ask memory for array[row, column] before it is needed; to compiled functions only.
+    """Prefetch array[row, column] into the processor's cache; for compiled functions only.
 
-    Changes nothing, and what a processor can do with it is up to the processor. It pays where rows
-    are met in no order, which a processor cannot foresee.
+    It changes no result. It saves time where rows are read in an irregular order, which the
+    processor cannot predict.
     """
 
     def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
@@ -54,7 +57,7 @@ def _prefetch(_typing: Any, array: Any, row: Any, column: Any) -> Any:
         asked = builder.module.declare_intrinsic(
             "llvm.prefetch", [byte], ir.FunctionType(ir.VoidType(), [byte, flag, flag, flag])
         )
-        # To read, to be kept in every cache, as data: the flags of LLVM's language reference.
+        # For reading (0), kept in all caches (3), data (1): the flags of LLVM's language reference.
         builder.call(asked, [builder.bitcast(address, byte), flag(0), flag(3), flag(1)])
         return context.get_dummy_value()
 

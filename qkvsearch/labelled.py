@@ -1,5 +1,5 @@
-"""A vector as a sum of labelled vectors: the form that makes every dense score explainable; and
-vectors at length 1, in floats and in bytes."""
+"""A vector as a sum of labelled vectors, by which every dense score can be explained; and vectors
+at length 1, in floats and in bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-# What is left of lengths of about 1, or of how far such numbers differ, is rounding errors below.
+# Below this, a length or a difference of numbers of about 1 is rounding error.
 NEGLIGIBLE = 1e-5
 # The largest number of int8 that has a negative of the same size.
 LEVELS = 127
@@ -40,7 +40,7 @@ def quantize_int8(vectors: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class LabelledVectors:
-    """`vectors` (n, d) that add up to an embedding, one label each: a word, an item of a history.
+    """Vectors (n, d) that add up to an embedding, each with a label: a word, an item of a history.
 
     >>> text = LabelledVectors(["deep", "sea"], np.array([[1., 0.], [1., 1.]]))
     >>> text.total
@@ -59,7 +59,7 @@ class LabelledVectors:
         return len(self.labels)
 
     def merged(self) -> LabelledVectors:
-        """Equal labels as one, in the order of their first: what a word adds wherever it stands.
+        """Equal labels merged, in the order of first occurrence: all that each word adds.
 
         >>> LabelledVectors(["a", "b", "a"], np.eye(3)).merged().vectors
         array([[1., 0., 1.],
@@ -75,7 +75,7 @@ class LabelledVectors:
 
     @classmethod
     def joined(cls, parts: Sequence[LabelledVectors]) -> LabelledVectors:
-        """The sum of several embeddings at length 1, each label with its share of it.
+        """The sum of several embeddings, scaled to length 1, with all their labels.
 
         >>> sea, car = (LabelledVectors([w], np.eye(2)[[i]]) for i, w in enumerate(["sea", "car"]))
         >>> LabelledVectors.joined([sea, car]).total.round(3)

@@ -1,4 +1,4 @@
-"""Checks of a model's parameters, and the generator that its `random_state` stands for."""
+"""Checks of an estimator's parameters, and the generator for its `random_state`."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from qkvsearch.errors import DataError
 
 
 def require(valid: bool, name: str, value: object, wanted: str) -> None:
-    """Raise `DataError` for a parameter that cannot work."""
+    """Raise `DataError` unless `valid`."""
     if not valid:
         raise DataError(f"{name} must be {wanted}, got {value!r}")
 
 
 def is_finite(value: object) -> bool:
-    """True for a number that is finite, also in the float32 that the models compute in."""
+    """True for a number that is finite in float32 too, in which the models compute."""
     if not isinstance(value, Real) or isinstance(value, bool):
         return False
     return abs(float(value)) <= float(np.finfo(np.float32).max)
@@ -27,7 +27,7 @@ def is_finite(value: object) -> bool:
 def check_positive(name: str, value: Any, or_word: str = "") -> None:
     """Raise `DataError` unless `value` is a finite number above 0, or the word `or_word`."""
     if not (or_word and isinstance(value, str) and value == or_word):
-        # Below the smallest float32, the number would be computed with as 0.
+        # In float32, a smaller number would be 0.
         valid = is_finite(value) and value >= float(np.finfo(np.float32).tiny)
         require(valid, name, value, f"{or_word!r} or " * bool(or_word) + "a finite number above 0")
 

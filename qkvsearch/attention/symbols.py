@@ -41,9 +41,6 @@ class Expression:
     value: Any
     precedence: int = ATOM
 
-    def __str__(self) -> str:
-        return self.text
-
     def __repr__(self) -> str:
         return self.text
 
@@ -155,7 +152,7 @@ def matrix_symbols(rows: Sequence[str], values: Array) -> Array:
 
 
 def distinct(labels: Sequence[str]) -> tuple[str, ...]:
-    """Labels told apart: the second saw is saw′.
+    """Labels made distinct: the second saw becomes saw′.
 
     >>> distinct(("I", "saw", "a", "saw"))
     ('I', 'saw', 'a', 'saw′')

@@ -1,1 +1,1 @@
-"""Catalogues and interactions in: readers, samples, ids."""
+"""Catalogs and interactions: reading, checking, ids, bundled samples, downloads, writing."""

@@ -1,4 +1,4 @@
-"""The catalogue: one row an item, sorted by id, with the columns that search reads."""
+"""The catalog: one row an item, sorted by id, with the columns that search reads."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ YEAR_IN_TITLE = r"\(([0-9]{4})(?:[-–][0-9]{0,4})?\)\s*$"
 
 @dataclass(frozen=True)
 class Catalog:
-    """`frame`: columns id (text), title, then the source's own, numbers as numbers; row order is
-    the natural order of the ids, so that ties broken by row are ties broken by id.
+    """`frame`: columns id (text), title, then the source's own, with numbers as numbers.
+
+    Rows are in the natural order of the ids, so that ties broken by row are broken by id.
     """
 
     ids: Ids
@@ -42,9 +43,9 @@ class Catalog:
 
 
 def catalog_from_frame(frame: pd.DataFrame, columns: Columns, report: ReadReport) -> Catalog:
-    """Rows of text to a catalogue. Of rows with one id the last stays, blanks filled from earlier.
+    """Rows of text to a catalog. Of rows with one id the last is kept, blanks filled from earlier.
 
-    Rows without an id, or with a spreadsheet's error for one, are skipped and counted in `report`.
+    Rows without an id, or with a spreadsheet's error as id, are skipped and counted in `report`.
     """
     report.require_rows()
     names = list(frame.columns)
@@ -83,13 +84,13 @@ def catalog_from_frame(frame: pd.DataFrame, columns: Columns, report: ReadReport
 
 
 def catalog_of_ids(ids: Ids) -> Catalog:
-    """The items of a log that comes without a catalogue: each is titled by its id."""
+    """The items of a log that comes without a catalog: each has its id as title."""
     frame = pd.DataFrame({"id": ids.texts, "title": ids.texts})
     return Catalog(ids, frame, ("title",))
 
 
 def _own_names(names: list[str], id_column: str, title: str) -> dict[str, str]:
-    """New names where one would be taken twice; SQL does not see upper and lower case."""
+    """New column names where two would be equal; SQL ignores case."""
     renamed, taken = {title: "title"}, {"id", "title", "_position"}  # the last is the workspace's
     for name in names:
         if name in (id_column, title):

@@ -1,4 +1,4 @@
-"""Which column is the id, the title, the user …: as told, or by the names people usually give."""
+"""Which column is the id, the title, the user …: as given, or guessed by common names."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TEXT_NAMES = (
 
 @dataclass(frozen=True)
 class Columns:
-    """Column names as told by the person; None is to be guessed."""
+    """Column names as the caller gives them; None is guessed."""
 
     id: str | None = None
     title: str | None = None
@@ -41,29 +41,29 @@ class Columns:
     time: str | None = None
 
     def refuse(self, roles: Sequence[str], file: str) -> None:
-        """Raise `DataError` for a column that was told of a file that was not given."""
+        """Raise `DataError` for a column of a file that was not given."""
         for role in roles:
             if getattr(self, role) is not None:
                 option = "text-columns" if role == "text" else f"{role}-column"
                 raise DataError(f"--{option} is a column of --{file}, which were not given")
 
 
-def find_column(role: str, told: str | None, names: Sequence[str], file: str) -> str | None:
-    """The column that plays `role`, or None. Raises `DataError` where a told one is not there.
+def find_column(role: str, given: str | None, names: Sequence[str], file: str) -> str | None:
+    """The column that plays `role`, or None. Raises `DataError` where the given one does not exist.
 
     >>> find_column("user", None, ["movieId", "userId", "rating"], "ratings.csv")
     'userId'
     """
-    if told is not None:
-        return check_column(told, names, file, f"--{role}-column")
+    if given is not None:
+        return check_column(given, names, file, f"--{role}-column")
     folded = {_fold(name): name for name in reversed(names)}
     common = COMMON_NAMES[role].split()
     return next((folded[name] for name in common if name in folded), None)
 
 
-def require_column(role: str, told: str | None, names: Sequence[str], file: str) -> str:
-    """As `find_column`, but one that cannot be guessed is an error that lists what is there."""
-    found = find_column(role, told, names, file)
+def require_column(role: str, given: str | None, names: Sequence[str], file: str) -> str:
+    """As `find_column`, but a column that cannot be guessed is an error that lists the columns."""
+    found = find_column(role, given, names, file)
     if found is None:
         raise DataError(
             f"{file}: cannot tell which column is the {role}; name it with --{role}-column "
@@ -73,24 +73,24 @@ def require_column(role: str, told: str | None, names: Sequence[str], file: str)
 
 
 def find_text_columns(
-    told: Sequence[str] | None, title: str, names: Sequence[str], file: str
+    given: Sequence[str] | None, title: str, names: Sequence[str], file: str
 ) -> list[str]:
-    """The columns that search reads: as told, else the title and whatever is usually prose."""
-    if told is not None:
-        return [check_column(name, names, file, "--text-columns") for name in told]
+    """The columns that search reads: as given, else the title and usual columns of prose."""
+    if given is not None:
+        return [check_column(name, names, file, "--text-columns") for name in given]
     prose = {name: _fold(name) for name in names if _fold(name) in TEXT_NAMES and name != title}
     return [title, *sorted(prose, key=lambda name: TEXT_NAMES.index(prose[name]))]
 
 
-def check_column(told: str, names: Sequence[str], file: str, option: str) -> str:
-    """`told` as it is spelled in the file, whatever its case."""
-    if told in names:
-        return told
+def check_column(given: str, names: Sequence[str], file: str, option: str) -> str:
+    """`given` as the file spells it; upper and lower case count as equal."""
+    if given in names:
+        return given
     for name in names:
-        if name.casefold() == told.strip().casefold():
+        if name.casefold() == given.strip().casefold():
             return name
     raise DataError(
-        f"{file}: no column {told!r} ({option}){suggest(told, list(names))} {_listing(names)}"
+        f"{file}: no column {given!r} ({option}){suggest(given, list(names))} {_listing(names)}"
     )
 
 

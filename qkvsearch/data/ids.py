@@ -1,4 +1,4 @@
-"""Users and items by the ids their owner writes, beside the row numbers that arrays need."""
+"""Users and items by the ids of the data, and the row numbers that arrays need."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def id_text(value: Any) -> str:
 def id_texts(column: Any) -> Any:
     """A column of ids (a pandas Series) in their one spelling.
 
-    Where pandas wrote whole numbers beside gaps, a file says 7.0 throughout: those are 7 again.
+    Where pandas wrote whole numbers next to gaps, a file holds 7.0 throughout: those become 7.
     Version numbers, 1.0 beside 1.1, stay as they are.
     """
     texts = column.map(id_text).astype(object)
@@ -69,7 +69,7 @@ class Ids(Sequence[Id]):
 
     @classmethod
     def sorted(cls, texts: Iterable[str]) -> Ids:
-        """In their natural order: by number where all are whole numbers, else by text."""
+        """In natural order: by number where all are whole numbers, else by text."""
         texts = list(texts)
         return cls(sorted(texts, key=int) if are_integers(texts) else sorted(texts))
 
@@ -116,7 +116,7 @@ def factorize(values: Any) -> tuple[np.ndarray, Ids]:
 
 
 def row_numbers(names: Any, ids: Ids | None, count: int, kind: str) -> np.ndarray:
-    """Row numbers (n,) of ids, or of row numbers themselves where the model knows no ids.
+    """Row numbers (n,) of ids; where the model knows no ids, of row numbers, which are checked.
 
     >>> row_numbers([2, 0], None, 3, "item").tolist()
     [2, 0]

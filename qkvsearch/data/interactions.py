@@ -1,4 +1,4 @@
-"""Who met which item: the log of views, likes or ratings, one row a (user, item) pair."""
+"""Interactions: the log of views, likes or ratings, one row a (user, item) pair."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Interactions:
-    """Distinct (user, item) pairs in row numbers, and the ids that the numbers stand for.
+    """Distinct (user, item) pairs as row numbers, with the ids of the rows.
 
-    users, items: int32 (n,), sorted by user, then item. ratings: float32 (n,) or None; NaN where
-    someone met an item without rating it.
+    users, items: int32 (n,), sorted by user, then item. ratings: float32 (n,) or None; NaN for a
+    pair without a rating.
     times: int64 (n,) or None, comparable only within a user unless `times_comparable`.
 
     >>> log = Interactions.from_columns(["ann", "bob", "ann"], [10, 10, 20], ratings=[5, 3, 4])
@@ -46,12 +46,12 @@ class Interactions:
         item_ids: Ids | None = None,
         times_comparable: bool = True,
     ) -> Interactions:
-        """From columns of equal length, in the owner's ids.
+        """From columns of equal length, with the ids of the data.
 
-        Of repeated pairs the latest stays, by time, then by place in the file, and one with a
-        rating before one without; the time is the latest of all. Rows without a user or an item, or
-        with an item that is not in `item_ids` (default: all that occur), are left out; callers that
-        must report them compare ids beforehand.
+        Of a repeated pair the latest is kept, by time, then by place in the file, but one with a
+        rating before one without; its time is the latest of all. Rows without a user or an item,
+        or with an item that is not in `item_ids` (default: all that occur), are left out; callers
+        that must report them compare ids first.
         """
         user_codes, user_ids = factorize(users)
         item_codes, seen_ids = factorize(items)
@@ -64,7 +64,7 @@ class Interactions:
         stamps = None if times is None else np.asarray(times, dtype=np.int64)
         order = keep if stamps is None else keep[np.argsort(stamps[keep], kind="stable")]
         values = None if ratings is None else np.asarray(ratings, dtype=np.float32)
-        if values is not None:  # a later meeting without a rating does not take one back
+        if values is not None:  # a later interaction without a rating does not remove one
             is_rated = np.isfinite(values[order])
             order = np.concatenate([order[~is_rated], order[is_rated]])
         pair = user_codes[order].astype(np.int64) * max(len(item_ids), 1) + item_codes[order]

@@ -1,4 +1,4 @@
-"""Queries and which items answer them: the two files that a search is judged by."""
+"""Queries, and judgements of which items answer them: the files that search is evaluated with."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_queries(path: str | Path) -> Queries:
-    """Lines of `id<TAB>text`, without a header or quoting; of a repeated id the last stays.
+    """Lines of `id<TAB>text`, without a header or quoting; of a repeated id the last is kept.
 
     Raises `DataError` naming the file and the line.
 
@@ -42,8 +42,8 @@ def read_judgements(path: str | Path) -> Judgements:
     """Lines of `query iteration item grade` (TREC), `query item grade`, or `query item`, grade 1.
 
     Columns are parted by tabs where a line has one, so that ids may hold spaces, and by any space
-    otherwise. Grades are whole numbers, relevant from 1 up. Of a pair judged twice the last stays.
-    Raises `DataError` naming the file and the line.
+    otherwise. Grades are whole numbers, relevant from 1 up. Of a pair judged twice the last is
+    kept. Raises `DataError` naming the file and the line.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp(), "qrels.txt")
@@ -97,7 +97,7 @@ def _lines(path: str | Path) -> Iterator[tuple[int, str]]:
         raise DataError(f"{path}: no such file") from None
     except OSError as error:
         raise DataError(f"{path}: cannot read: {error.strerror}") from None
-    # Only line feeds end a line: splitlines would also break a text at its odder separators.
+    # Only line feeds end a line: splitlines would also split at rarer separators inside a text.
     for number, line in enumerate(content.split(b"\n"), 1):
         try:
             text = line.decode("utf-8").rstrip("\r")

@@ -24,7 +24,7 @@ GENRES = (
 
 
 def read_movielens(folder: str | Path) -> Dataset:
-    """Ratings and films from any of the layouts, in any combination; `tags.csv` joins the text.
+    """Ratings and films from files of any of the layouts; the tags of `tags.csv` become text.
 
     Raises `DataError` naming the files it looked for.
     """

@@ -21,8 +21,8 @@ from qkvsearch.errors import DataError
 Table: TypeAlias = tuple[pd.DataFrame, ReadReport]
 Source: TypeAlias = "str | Path | pd.DataFrame | Table"
 
-# Each as a number of the years from 1980 to 2286: from, below, and how many make a second. What is
-# between them is left as it is, 20010909014640 as well.
+# For each unit the range, from and below, of times between 1980 and 2286, and how many make a
+# second. Numbers outside the ranges, such as 20010909014640, stay as they are.
 UNITS = {
     "milliseconds": (3e11, 1e13, 10**3),
     "microseconds": (3e14, 1e16, 10**6),
@@ -32,7 +32,7 @@ UNITS = {
 
 @dataclass
 class Dataset:
-    """What `build` needs: things, who met them (or None), and what became of every row read."""
+    """What `build` needs: items, interactions (or None), and a report on every row read."""
 
     catalog: Catalog
     interactions: Interactions | None = None
@@ -42,7 +42,7 @@ class Dataset:
 def read_dataset(
     items: Source | None, interactions: Source | None, columns: Columns | None = None
 ) -> Dataset:
-    """From a file or frame of things, of a log, or both; a log alone titles things by their id."""
+    """From a file or frame of items, of a log, or both. With a log alone, ids are the titles."""
     columns = columns or Columns()
     catalog, log = None, None
     reports: list[ReadReport] = []
@@ -107,7 +107,7 @@ def interactions_from_frame(
         frame[user],
         frame[item],
         ratings=None if not rated else pd.to_numeric(frame[rating]),
-        times=None if time is None else _times(frame[time], report, told=columns.time),
+        times=None if time is None else _times(frame[time], report, given=columns.time),
         item_ids=item_ids,
         times_comparable=comparable,
     )
@@ -116,7 +116,7 @@ def interactions_from_frame(
 
 
 def _mismatch(items: pd.Series, item_ids: Ids | None) -> str:
-    """An item of the log beside one of the catalogue, where they may be written differently."""
+    """For a message, example ids of log and catalog where no id of the log is in the catalog."""
     unknown = id_texts(items.dropna())
     if item_ids is None or unknown.empty or unknown.isin(item_ids.texts).any():
         return ""
@@ -134,9 +134,7 @@ def _usable_rows(
     report: ReadReport,
     item_ids: Ids | None,
 ) -> pd.Series:
-    """True where a row has a user, a known item, and a finite rating or none: who met an item
-    without rating it has met it all the same.
-    """
+    """True where a row has a user, a known item, and either a finite rating or none."""
     usable = pd.Series(True, index=frame.index)
 
     def drop(bad: pd.Series, reason: str) -> None:
@@ -156,21 +154,21 @@ def _usable_rows(
     return usable
 
 
-def _times(column: pd.Series, report: ReadReport, told: str | None) -> np.ndarray | None:
-    """The column's times. One that was only guessed from its name may turn out to hold none."""
+def _times(column: pd.Series, report: ReadReport, given: str | None) -> np.ndarray | None:
+    """The column's times; None where the column was guessed and turns out to hold no times."""
     try:
         return _seconds(column, report)
     except DataError as error:
-        if told is not None:
+        if given is not None:
             raise
         report.notes.append(f"column {column.name} left out: {error}")
         return None
 
 
 def _dates(column: pd.Series) -> pd.Series:
-    """Dates of one form throughout: 12/02 and 13/02 in one column are days of the same month."""
+    """Dates in one format for the whole column: 12/02 and 13/02 are days of the same month."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of a form that fits no cell
+        warnings.simplefilter("ignore", UserWarning)  # no cell has this format
         found = [
             pd.to_datetime(column, errors="coerce", utc=True, **form)
             for form in ({"format": "ISO8601"}, {}, {"dayfirst": True})
@@ -199,7 +197,7 @@ def _seconds(column: pd.Series, report: ReadReport) -> np.ndarray:
 
 
 def load(source: Source, name: str) -> Table:
-    """A frame as it is, or a file, as text; `name` stands for a frame in messages."""
+    """A file or a frame, as a frame of text; `name` is what messages call a frame."""
     if isinstance(source, tuple):
         return source
     if isinstance(source, pd.DataFrame):

@@ -1,4 +1,4 @@
-"""What became of every row that a reader met: the counts add up to the rows read."""
+"""What happened to every row that was read: the counts add up to the rows of the file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from qkvsearch.errors import DataError
 class ReadReport:
     """Rows of one file: each is kept, merged into another one, or skipped.
 
-    `repaired` counts lines whose encoding had to be mended, whatever became of their rows.
+    `repaired` counts lines whose encoding was repaired, whether their rows were kept or not.
 
     >>> report = ReadReport("watches.csv", read=10, merged=2, repaired=1)
     >>> report.skip("without a user", 3)
@@ -40,7 +40,7 @@ class ReadReport:
             raise DataError(f"{self.file}: there are no rows in it, or only a header")
 
     def __str__(self) -> str:
-        """All four counts even where they are 0, so that a missing one is not taken for none."""
+        """All counts, even those that are 0."""
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.skipped.items())
         text = (
             f"{self.file}: {self.read:,} rows read = {self.kept:,} kept + {self.merged:,} merged + "

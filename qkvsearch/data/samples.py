@@ -22,7 +22,7 @@ class Sample:
         return datasets_folder() / name
 
     def fingerprint(self) -> str:
-        """Changes when the data do, so that a workspace built from older data is not reused."""
+        """Changes with the data, so that a workspace built from older data is not used again."""
         digest = hashlib.sha256()
         for name in (self.items, self.interactions):
             if name is not None:

@@ -1,4 +1,4 @@
-"""What a person can name as a source: a bundled sample, a known folder, a file, two files."""
+"""The sources that a build can read: a bundled sample, a MovieLens folder, one file, two files."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def read_source(
     interactions: Source | None = None,
     columns: Columns | None = None,
 ) -> Dataset:
-    """`source` is `sample:NAME`, a MovieLens folder, or one file: a log where it has users, a
-    catalogue otherwise. Raises `DataError`.
+    """`source` is `sample:NAME`, a MovieLens folder, or one file: a log where it has users, else a
+    catalog. Raises `DataError`.
     """
     is_sample = isinstance(source, str) and source.startswith(SAMPLE)
     if is_sample or (isinstance(source, str | Path) and Path(source).is_dir()):
@@ -47,7 +47,7 @@ def _read_sample(name: str) -> Dataset:
 
 
 def _is_log(frame: pd.DataFrame, columns: Columns) -> bool:
-    """A file with users is a log, unless it has titles and no id twice: then they are authors."""
+    """A file with users is a log. With titles and distinct ids it is not: the users are authors."""
     names = list(frame.columns)
     if columns.user is not None or columns.item is not None:
         return True

@@ -1,4 +1,4 @@
-"""Any table file into a frame of text: CSV, TSV, JSON Lines, Parquet, in whatever encoding."""
+"""Table files to frames of text: CSV, TSV, JSON Lines and Parquet, in any encoding."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from qkvsearch.errors import DataError, need
 
 DELIMITERS = ",\t;|"
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
-# More characters than any book has: what is longer is the rest of a file behind a stray quote.
+# More characters than a book has. A longer cell is the rest of a file after a stray quote.
 MAX_CELL = 10_000_000
 
 
@@ -77,10 +77,10 @@ def _without_giants(frame: pd.DataFrame, report: ReadReport) -> pd.DataFrame:
 
 
 def _open_text(path: Path, encoding: str | None) -> tuple[io.TextIOBase, int]:
-    """The decoded text and how many of its lines were not valid in the file's own encoding.
+    """The decoded text, and how many lines were not valid in the file's main encoding.
 
-    Tools export UTF-8, UTF-16 with a mark, or the Windows code page; files glued together from
-    several exports mix them, so a line that is not UTF-8 is read as Windows-1252 on its own.
+    Tools export UTF-8, UTF-16 with a mark, or the Windows code page. Files joined from several
+    exports mix them, so each line that is not UTF-8 is read as Windows-1252.
     """
     if encoding is not None:
         return path.open(encoding=encoding, errors="replace", newline=""), 0
@@ -113,8 +113,8 @@ def _read_delimited(
     if delimiter is None:
         delimiter = "\t" if path.suffix.lower() in (".tsv", ".tab") else _guess_delimiter(text)
     quoted = names is None and not (delimiter == "\t" and _quotes_are_text(text))
-    # pandas lets the first row be of any length, so the header has to be a row; one column more
-    # than it has shows which rows are too long.
+    # pandas accepts a first row of any length, so the header is read as a row. One column more
+    # than the header has shows which rows are too long.
     width = len(names) if names else _header_width(path, text, delimiter)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", pd.errors.ParserWarning)
@@ -155,8 +155,8 @@ def _in_words(error: Exception) -> str:
 
 
 def _quotes_are_text(text: io.TextIOBase) -> bool:
-    """True where tabs alone make every line a row, and some cell opens a quote that its line does
-    not close: reading those as quotes would swallow lines.
+    """True where tabs alone make every line a row, and a cell opens a quote that is not closed in
+    its line: read as quotes, they would join lines.
     """
     rows = [line.rstrip("\r\n").split("\t") for line in text if line.strip()]
     text.seek(0)
@@ -189,7 +189,7 @@ def _guess_delimiter(text: io.TextIOBase) -> str:
 
 def _read_json_lines(path: Path, text: io.TextIOBase) -> tuple[pd.DataFrame, ReadReport]:
     rows = list(_json_rows(path, text))
-    # As objects, since a gap would turn a column into floats, which merge long numbers.
+    # As objects: a gap would turn a column into floats, which cannot hold long numbers exactly.
     return as_text(pd.DataFrame(rows, dtype=object)), ReadReport(path.name, read=len(rows))
 
 
@@ -220,14 +220,14 @@ def _read_parquet(path: Path) -> tuple[pd.DataFrame, ReadReport]:
 
 
 def as_text(frame: pd.DataFrame) -> pd.DataFrame:
-    """A frame in memory made like one read from a file: named columns of text, blanks missing."""
+    """A frame in memory, in the form of one read from a file: columns of text, blanks missing."""
     frame = frame.set_axis(_distinct(frame.columns), axis=1).reset_index(drop=True)
     texts = frame.astype(object).map(_cell).astype(str)
     return texts.where(frame.notna() & (texts != ""))
 
 
 def _distinct(names: Iterable[Any]) -> list[str]:
-    """Names without spaces around them; one that comes again is numbered: tag, tag.1."""
+    """Names without spaces around them; repeated ones get a number: tag, tag.1."""
     distinct: list[str] = []
     for place, name in enumerate(names):
         text = "" if name is None or name != name else str(name).strip()

@@ -19,9 +19,15 @@ import numpy as np
 
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.workspace.arrays import write_build
-from qkvsearch.workspace.schema import BUILDS, CURRENT_BUILD, RECORDED, drop_tables, write_tables
+from qkvsearch.workspace.schema import (
+    BUILDS,
+    CURRENT_BUILD,
+    DATABASE,
+    RECORDED,
+    drop_tables,
+    write_tables,
+)
 from qkvsearch.workspace.snapshot import Snapshot, read_current
-from qkvsearch.workspace.sql import DATABASE
 
 if TYPE_CHECKING:
     from qkvsearch.data.catalog import Catalog

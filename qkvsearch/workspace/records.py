@@ -12,8 +12,7 @@ from typing import Any
 from qkvsearch.data.ids import id_text
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.workspace.arrays import read_array
-from qkvsearch.workspace.schema import CURRENT_BUILD, RECORDED
-from qkvsearch.workspace.sql import HAS_TABLE, read_rows
+from qkvsearch.workspace.schema import CURRENT_BUILD, HAS_TABLE, RECORDED, read_rows
 
 TIMES = "interactions.times"
 # An item's row number, the rating, and when (Unix seconds).

@@ -6,12 +6,13 @@ import sqlite3
 from typing import TYPE_CHECKING, Any
 
 from qkvsearch.data.ids import Ids
-from qkvsearch.workspace.sql import quoted
+from qkvsearch.errors import WorkspaceError
 from qkvsearch.workspace.titles import title_key
 
 if TYPE_CHECKING:
     from qkvsearch.data.catalog import Catalog
 
+DATABASE = "workspace.db"
 BUILDS = """
 CREATE TABLE IF NOT EXISTS builds (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -30,6 +31,7 @@ CREATE TABLE IF NOT EXISTS recorded (
     time INTEGER NOT NULL
 )
 """
+HAS_TABLE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
 CURRENT_BUILD = "SELECT id, folder, created FROM builds WHERE is_current"
 
 
@@ -67,6 +69,19 @@ def write_tables(db: sqlite3.Connection, build: int, catalog: Catalog, users: Id
 def drop_tables(db: sqlite3.Connection, build: int) -> None:
     for name in ("items", "titles", "users"):
         db.execute(f"DROP TABLE IF EXISTS {name}_{build}")
+
+
+def read_rows(db: sqlite3.Connection, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+    """The rows of a query. Raises `WorkspaceError` where the database is damaged."""
+    try:
+        return db.execute(sql, values).fetchall()
+    except sqlite3.DatabaseError as error:
+        raise WorkspaceError(f"{DATABASE}: {error}; build the workspace again") from None
+
+
+def quoted(name: str) -> str:
+    """A column's name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _id_type(ids: Ids) -> str:

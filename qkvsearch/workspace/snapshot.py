@@ -12,8 +12,7 @@ import numpy as np
 
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.workspace.arrays import StoredFile, checksum, read_array, read_manifest
-from qkvsearch.workspace.schema import CURRENT_BUILD
-from qkvsearch.workspace.sql import DATABASE, HAS_TABLE
+from qkvsearch.workspace.schema import CURRENT_BUILD, DATABASE, HAS_TABLE
 from qkvsearch.workspace.tables import Tables
 
 

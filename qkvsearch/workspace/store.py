@@ -9,8 +9,8 @@ from typing import TypeVar
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.workspace import records
 from qkvsearch.workspace.publish import BuildContents, publish
+from qkvsearch.workspace.schema import DATABASE
 from qkvsearch.workspace.snapshot import Snapshot, read_current
-from qkvsearch.workspace.sql import DATABASE
 
 Answer = TypeVar("Answer")
 

@@ -16,7 +16,7 @@ import numpy as np
 from qkvsearch.data.ids import Id, Ids, are_integers, id_text
 from qkvsearch.errors import UnknownIdError, suggest
 from qkvsearch.workspace.records import Records
-from qkvsearch.workspace.sql import quoted, read_rows
+from qkvsearch.workspace.schema import quoted, read_rows
 from qkvsearch.workspace.titles import MAX_COMPARED, near_titles, title_key
 from qkvsearch.workspace.where import matching_positions
 
@@ -121,7 +121,7 @@ class Tables:
             raise UnknownIdError(
                 f"{wanted!r} is the title of {len(rows)} items; give an id: {choices}"
             )
-        near = near_titles(self.db, self.build, wanted)
+        near = near_titles(self._rows, self.build, wanted)
         raise UnknownIdError(
             f"no item {wanted!r}" + (f"; did you mean {'; '.join(near)}?" if near else "")
         )

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-import sqlite3
+from collections.abc import Callable
 from difflib import get_close_matches
-
-from qkvsearch.workspace.sql import read_rows
+from typing import Any
 
 ARTICLES = "The|A|An|Le|La|Les|El|Los|Las|Der|Die|Das|Il|Un|Une"
 FIRST_ARTICLE = re.compile(rf"^({ARTICLES})\s+(?=\S)", re.IGNORECASE)
@@ -29,19 +28,22 @@ def title_key(title: str) -> str:
     return FIRST_ARTICLE.sub("", bare).casefold()
 
 
-def near_titles(db: sqlite3.Connection, build: int, wanted: str) -> list[str]:
-    """Titles that contain `wanted`, then titles and ids that are spelled much like it."""
+def near_titles(select: Callable[..., list[tuple[Any, ...]]], build: int, wanted: str) -> list[str]:
+    """Titles that contain `wanted`, then titles and ids that are spelled much like it.
+
+    select(sql, *values) gives the rows of a query.
+    """
     key = title_key(wanted)
     titles = f"SELECT key, title FROM titles_{build} JOIN items_{build} ON _position = position"
     words = [f"%{word}%" for word in re.findall(r"\w{3,}", key)[:20]]
     sharing = " OR ".join(["key LIKE ?"] * len(words)) or "0"
-    containing = read_rows(db, f"{titles} WHERE instr(key, ?) LIMIT {MAX_SHOWN}", key)
+    containing = select(f"{titles} WHERE instr(key, ?) LIMIT {MAX_SHOWN}", key)
     rows = [
         *containing,
-        *read_rows(db, f"{titles} WHERE {sharing} LIMIT {MAX_COMPARED}", *words),
-        *read_rows(db, f"{titles} LIMIT {MAX_COMPARED}"),
+        *select(f"{titles} WHERE {sharing} LIMIT {MAX_COMPARED}", *words),
+        *select(f"{titles} LIMIT {MAX_COMPARED}"),
     ]
-    ids = read_rows(db, f"SELECT CAST(id AS TEXT) FROM items_{build} LIMIT {MAX_COMPARED}")
+    ids = select(f"SELECT CAST(id AS TEXT) FROM items_{build} LIMIT {MAX_COMPARED}")
     named = {name: name for (name,) in ids} | {key: str(title) for key, title in rows}
     close = [named[name] for name in get_close_matches(key, named, n=MAX_SHOWN, cutoff=0.6)]
     first = [str(title) for _, title in containing if key]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 
@@ -63,3 +64,33 @@ def test_a_read_only_install_compiles_without_keeping_the_code_and_computes_the_
     for there, expected in zip(json.loads(said[1]), here["found"], strict=True):
         assert there == pytest.approx(expected, rel=1e-5, abs=1e-6)
         assert np.ptp(expected) > 0.1
+
+
+FIT = """
+import hashlib
+import numpy as np
+from scipy.sparse import csr_matrix
+from qkvsearch.collaborative.als import ImplicitALS
+from qkvsearch.collaborative.solver import solve_rows
+
+watched = np.random.default_rng(1).random((200, 80)) < 0.1
+model = ImplicitALS(40, max_iter=1, random_state=0).fit(csr_matrix(watched, dtype=np.float32))
+print(sum(solve_rows.stats.cache_hits.values()))
+print(hashlib.sha256(model.user_embeddings_.tobytes()).hexdigest())
+"""
+
+
+def test_a_fit_is_the_same_whether_its_code_was_compiled_just_now_or_before(tmp_path):
+    found = []
+    for _ in range(2):
+        done = subprocess.run(
+            [sys.executable, "-c", FIT],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        )
+        found.append(done.stdout.split())
+    (compiled, first), (cached, second) = found
+    assert (int(compiled), int(cached)) == (0, 1)
+    assert first == second
