@@ -86,7 +86,7 @@ CONSTANTS = [
                 "minilm": 0.55,
             },
         },
-    ),  # fmt: skip
+    ),
     ("answers", r"\w+_WEIGHT", 0.3),
     ("answers", "WEIGHTS", {"collaborative": 0.6, "semantic": 0.4}),
     ("answers", "POOL", 200),
