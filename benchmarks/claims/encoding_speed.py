@@ -19,15 +19,15 @@ from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from benchmarks.support.sentence_peer import NAME, is_here, sentence_transformer
 from benchmarks.support.timing import System, compare
-from qkvsearch.texts.encoders import pretrained_encoder
+from qkvsearch.texts.encoders import pretrained
 from qkvsearch.texts.pretrained.static import StaticEncoder
 
 TURNS = 5
 PEER = f"`{NAME}`"
 MILLION = 1_000_000
 OURS_STARTS = """
-from qkvsearch.texts.encoders import pretrained_encoder
-pretrained_encoder("minilm", "minilm").encode("a query")
+from qkvsearch.texts.encoders import pretrained
+pretrained("minilm").encode("a query")
 """
 PEER_STARTS = """
 from benchmarks.support.sentence_peer import sentence_transformer
@@ -46,7 +46,7 @@ def abstracts() -> list[str]:
 
 def one_text() -> list[Row]:
     texts = titles()[:100]
-    ours, peer = pretrained_encoder("minilm", "minilm"), sentence_transformer()
+    ours, peer = pretrained("minilm"), sentence_transformer()
     systems = [
         System("qkvsearch", lambda texts: [ours.encode(text).total for text in texts]),
         System(PEER, lambda texts: [peer.encode(text, show_progress_bar=False) for text in texts]),
@@ -60,7 +60,7 @@ def many(task: str, texts: list[str]) -> list[Row]:
     peer = partial(sentence_transformer().encode, show_progress_bar=False)
     expected = peer(texts)
     systems = [
-        System("qkvsearch", pretrained_encoder("minilm", "minilm").encode_many),
+        System("qkvsearch", pretrained("minilm").encode_many),
         System(PEER, peer),
     ]
 

@@ -48,8 +48,11 @@ def by_weights(choice: str) -> list[Row]:
         for label, weights in {**alone, **together}.items():
             ranks = []
             for query, heads in found.items():
-                fused = fuse(heads, [weights[head.name] for head in heads])
-                best = [id_text(ids[place]) for place in top_k(fused.scores, K)]
+                counted = [head for head in heads if weights[head.name]]
+                best = []  # where no head that counts knows a word of the query
+                if counted:
+                    fused = fuse(counted, [weights[head.name] for head in counted])
+                    best = [id_text(ids[place]) for place in top_k(fused.scores, K)]
                 ranks.append(reciprocal_rank(best, data.judgements[query], K))
             shown = ", ".join(f"{name} {weight:.2f}" for name, weight in weights.items())
             system = f"{label}: {shown}" if label in together else label
