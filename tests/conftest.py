@@ -1,4 +1,4 @@
-"""What several rooms are tested on: both bundled samples, built once, a shop of ten things,
+"""What several packages are tested on: both bundled samples, built once, a shop of ten things,
 matrices whose right answer is known, and the command line. All by the corpus encoder, so that it
 does not matter which pretrained ones are installed.
 """

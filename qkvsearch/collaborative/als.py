@@ -123,7 +123,7 @@ class ImplicitALS(CollaborativeModel):
             observed = observed.copy()
             observed.eliminate_zeros()
         if not observed.nnz:
-            raise DataError("there is nothing to learn from: no user has met an item")
+            raise DataError("there is nothing to learn from: no user has interacted with an item")
         n_active = self._alternate(observed)
         gram = finite_gram(self.item_embeddings_.astype(np.float64))
         self.factors_ = ImplicitFactors(

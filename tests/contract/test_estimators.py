@@ -70,8 +70,8 @@ def arrays_of(data: Any) -> list[np.ndarray]:
     return [] if isinstance(data, list) else [data.data, data.indices, data.indptr]
 
 
-def learnt(fitted: Any) -> dict[str, bytes]:
-    """Every array that was learnt, bit for bit."""
+def learned(fitted: Any) -> dict[str, bytes]:
+    """Every array that was learned, bit for bit."""
     arrays = {name: value for name, value in vars(fitted).items() if isinstance(value, np.ndarray)}
     if isinstance(fitted, tuple(TEXT)):
         arrays |= {name: getattr(fitted.encoder_, name) for name in ("vectors", "weights")}
@@ -80,8 +80,8 @@ def learnt(fitted: Any) -> dict[str, bytes]:
 
 
 def test_every_public_estimator_is_under_this_contract():
-    rooms = (qkvsearch, embeddings)
-    public = [getattr(room, name) for room in rooms for name in room.__all__]
+    modules = (qkvsearch, embeddings)
+    public = [getattr(module, name) for module in modules for name in module.__all__]
     assert {each for each in public if hasattr(each, "fit")} == set(ESTIMATORS)
 
 
@@ -114,12 +114,12 @@ class TestEveryEstimator:
 
     def test_fitting_again_forgets_what_was_fitted_before(self, estimator, data):
         again = clone(estimator).fit(part_of(data)).fit(data)
-        assert learnt(again) == learnt(clone(estimator).fit(data))
+        assert learned(again) == learned(clone(estimator).fit(data))
 
     def test_one_random_state_gives_the_same_bits_and_another_others(self, estimator, data):
-        first = learnt(clone(estimator).fit(data))
-        assert learnt(clone(estimator).fit(data)) == first
-        assert learnt(clone(estimator).set_params(random_state=1).fit(data)) != first
+        first = learned(clone(estimator).fit(data))
+        assert learned(clone(estimator).fit(data)) == first
+        assert learned(clone(estimator).set_params(random_state=1).fit(data)) != first
 
     def test_the_bits_do_not_depend_on_the_number_of_threads(self, estimator, data):
         results = []
@@ -128,7 +128,7 @@ class TestEveryEstimator:
             if "n_threads" in one.get_params():
                 one.set_params(n_threads=n_threads)
             with threadpool_limits(n_threads):
-                results.append(learnt(one.fit(data)))
+                results.append(learned(one.fit(data)))
         assert results[1] == results[0]
         assert results[2] == results[0]
 

@@ -34,7 +34,7 @@ def test_rankings_are_those_of_the_engine(movies):
 
 
 @pytest.mark.parametrize("protocol", ["random", "strong"])
-def test_confidences_are_by_the_scale_of_what_is_learnt_from(log, protocol):
+def test_confidences_are_by_the_scale_of_what_is_learned_from(log, protocol):
     parts = split(log, protocol)
     held_out = HeldOutUsers.of(parts, (1, 5))
     weights = confidences(parts.train.ratings, len(parts.train), (1, 5))

@@ -10,7 +10,7 @@ import pytest
 from qkvsearch.collaborative.factors import ImplicitFactors, RatingFactors
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings import BiasedMF, ImplicitALS
-from qkvsearch.evaluation import held_out as panel
+from qkvsearch.evaluation import held_out
 from qkvsearch.evaluation.baselines import BASELINES
 from qkvsearch.evaluation.recommend import evaluate_recommend
 from qkvsearch.evaluation.splits import PROTOCOLS, split
@@ -26,7 +26,7 @@ def pairs(log):
 
 
 @pytest.fixture
-def learnt(monkeypatch):
+def learned(monkeypatch):
     """What each model is fitted on, as the pairs it is shown, and the histories that any is asked
     by, those in order for `NextItem`.
     """
@@ -74,35 +74,37 @@ def mapped(monkeypatch):
     """The items from whose places among the others texts are learned to place new ones, and the
     items that are placed by them.
     """
-    seen = {"learnt from": set(), "placed": set()}
-    fit_text_map, place_cold_items = panel.fit_text_map, panel.place_cold_items
+    seen = {"learned from": set(), "placed": set()}
+    fit_text_map, place_cold_items = held_out.fit_text_map, held_out.place_cold_items
 
     def fitted(keys, items):
-        seen["learnt from"].update(np.flatnonzero(items.any(axis=1)).tolist())
+        seen["learned from"].update(np.flatnonzero(items.any(axis=1)).tolist())
         return fit_text_map(keys, items)
 
     def placing(items, keys, text_map, unmet):
         seen["placed"].update(np.flatnonzero(unmet).tolist())
         return place_cold_items(items, keys, text_map, unmet)
 
-    monkeypatch.setattr(panel, "fit_text_map", fitted)
-    monkeypatch.setattr(panel, "place_cold_items", placing)
+    monkeypatch.setattr(held_out, "fit_text_map", fitted)
+    monkeypatch.setattr(held_out, "place_cold_items", placing)
     return seen
 
 
 @pytest.mark.parametrize("by_text", [False, True])
 @protocols
-def test_nothing_held_out_reaches_a_model(log, log_with_new_items, keys, protocol, by_text, learnt):
+def test_nothing_held_out_reaches_a_model(
+    log, log_with_new_items, keys, protocol, by_text, learned
+):
     log = log_with_new_items if by_text else log
     parts = split(log, protocol)
     evaluate_recommend(log, protocol, keys=keys if by_text else None)
     for model in set(MODELS) - {NextItem}:
-        assert learnt[model.__name__] == pairs(parts.train), model
+        assert learned[model.__name__] == pairs(parts.train), model
     assert not pairs(parts.test) & pairs(parts.train)
     histories = {}
     for user, item in pairs(parts.history):
         histories.setdefault(user, set()).add(item)
-    assert learnt["histories"] <= {frozenset(history) for history in histories.values()}
+    assert learned["histories"] <= {frozenset(history) for history in histories.values()}
 
 
 @protocols
@@ -110,36 +112,36 @@ def test_texts_are_learned_from_by_the_train_part_alone(log_with_new_items, keys
     evaluate_recommend(log_with_new_items, protocol, keys=keys)
     known = set(split(log_with_new_items, protocol).train.items.tolist())
     assert known
-    assert mapped["learnt from"] == known
+    assert mapped["learned from"] == known
     assert mapped["placed"] == set(range(len(keys))) - known
 
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="training needs torch")
 @pytest.mark.parametrize("protocol", ["leave-last-out", "time"])
-def test_what_comes_next_is_judged_by_histories_in_their_order(log, protocol, learnt, hasty):
+def test_what_comes_next_is_judged_by_histories_in_their_order(log, protocol, learned, hasty):
     evaluate_recommend(log, protocol, next_item=True)
     parts = split(log, protocol)
-    assert learnt["NextItem"] == pairs(parts.train)
+    assert learned["NextItem"] == pairs(parts.train)
     by_time = np.argsort(parts.history.times)
     users, items = parts.history.users[by_time], parts.history.items[by_time]
     histories = {tuple(items[users == user].tolist()) for user in set(users.tolist())}
-    assert learnt["in order"]
-    assert learnt["in order"] <= histories
+    assert learned["in order"]
+    assert learned["in order"] <= histories
 
 
-def test_random_leaks_none_of_a_fifth_of_each_history(log, learnt):
+def test_random_leaks_none_of_a_fifth_of_each_history(log, learned):
     evaluate_recommend(log, "random")
-    assert len(pairs(log) - learnt["ImplicitALS"]) == pytest.approx(0.2 * len(log), rel=0.1)
+    assert len(pairs(log) - learned["ImplicitALS"]) == pytest.approx(0.2 * len(log), rel=0.1)
 
 
-def test_leave_last_out_learns_nothing_of_the_latest(log, learnt):
+def test_leave_last_out_learns_nothing_of_the_latest(log, learned):
     evaluate_recommend(log, "leave-last-out")
     for user in set(log.users.tolist()) - {0}:
         own = log.users == user
-        assert (user, log.items[own][np.argmax(log.times[own])]) not in learnt["ImplicitALS"]
+        assert (user, log.items[own][np.argmax(log.times[own])]) not in learned["ImplicitALS"]
 
 
-def test_time_learns_nothing_of_the_future(log, learnt):
+def test_time_learns_nothing_of_the_future(log, learned):
     evaluate_recommend(log, "time")
     when = dict(
         zip(
@@ -148,13 +150,13 @@ def test_time_learns_nothing_of_the_future(log, learnt):
             strict=True,
         )
     )
-    latest = max(when[pair] for pair in learnt["ImplicitALS"])
-    assert min(when[pair] for pair in pairs(log) - learnt["ImplicitALS"]) > latest
+    latest = max(when[pair] for pair in learned["ImplicitALS"])
+    assert min(when[pair] for pair in pairs(log) - learned["ImplicitALS"]) > latest
 
 
-def test_strong_learns_nothing_at_all_of_the_users_it_is_judged_by(log, learnt):
+def test_strong_learns_nothing_at_all_of_the_users_it_is_judged_by(log, learned):
     evaluate_recommend(log, "strong")
-    seen = {user for user, _ in learnt["ImplicitALS"]}
+    seen = {user for user, _ in learned["ImplicitALS"]}
     assert len(seen) < len(log.user_ids)
     for user, item in pairs(log):
-        assert (user in seen) == ((user, item) in learnt["ImplicitALS"])
+        assert (user in seen) == ((user, item) in learned["ImplicitALS"])

@@ -56,11 +56,11 @@ def test_the_search_sees_neither_the_test_part_nor_the_validation_part(log, prot
 def test_texts_are_learned_from_by_what_each_fit_is_shown(
     log_with_new_items, keys, protocol, shown, monkeypatch
 ):
-    learnt_from = []
+    learned_from = []
     original = held_out.fit_text_map
 
     def spied(keys, items):
-        learnt_from.append(set(np.flatnonzero(items.any(axis=1)).tolist()))
+        learned_from.append(set(np.flatnonzero(items.any(axis=1)).tolist()))
         return original(keys, items)
 
     monkeypatch.setattr(held_out, "fit_text_map", spied)
@@ -68,8 +68,10 @@ def test_texts_are_learned_from_by_what_each_fit_is_shown(
     parts = split(log_with_new_items, protocol)
     inner = set(split(parts.train, protocol, 1).train.items.tolist())
     n_searched = len(found.trials)
-    assert learnt_from[:n_searched] == [inner] * n_searched
-    assert learnt_from[n_searched:] == [set(parts.train.items.tolist())] * (len(shown) - n_searched)
+    assert learned_from[:n_searched] == [inner] * n_searched
+    assert learned_from[n_searched:] == [set(parts.train.items.tolist())] * (
+        len(shown) - n_searched
+    )
     assert len(shown) > n_searched
 
 
