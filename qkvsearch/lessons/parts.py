@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -137,6 +137,9 @@ class Curve:
     values: np.ndarray
 
 
+Part: TypeAlias = "Text | Formula | Matrix | Table | Curve | Workbench"
+
+
 @dataclass(frozen=True, eq=False)
 class Step:
     """One idea: a title, its parts in order, and which points of the course it shows.
@@ -146,10 +149,21 @@ class Step:
     """
 
     title: str
-    parts: Sequence[Text | Formula | Matrix | Table | Curve | Workbench]
+    parts: Sequence[Part]
     points: tuple[int, ...] = ()
     found: dict[str, Any] = field(default_factory=dict)
     code: Cell | None = None
+
+
+def step(
+    title: str,
+    *parts: Part,
+    points: tuple[int, ...] = (),
+    found: dict[str, Any] | None = None,
+    code: Cell | None = None,
+) -> Step:
+    """A step whose title is said."""
+    return Step(say(title), parts, points, found or {}, code)
 
 
 @dataclass(frozen=True)

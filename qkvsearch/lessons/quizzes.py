@@ -105,6 +105,20 @@ class Quiz:
         }
 
 
+def quiz(
+    name: str,
+    question: str,
+    answer: float | Sequence[float] | frozenset[str],
+    worked: str,
+    /,
+    choices: Sequence[str] = (),
+    tolerance: float = 0.01,
+    **live: Any,
+) -> Quiz:
+    """A quiz whose question and worked answer are said, with the same numbers filled in."""
+    return Quiz(name, say(question, **live), answer, say(worked, **live), choices, tolerance)
+
+
 def narrow(text: str) -> str:
     """Full-width letters, digits and signs as ASCII has them; a small ² stays what it is.
 

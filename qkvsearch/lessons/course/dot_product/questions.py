@@ -8,7 +8,7 @@ import numpy as np
 
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Step
-from qkvsearch.lessons.quizzes import Quiz
+from qkvsearch.lessons.quizzes import Quiz, quiz
 
 
 def quizzes(
@@ -24,50 +24,54 @@ def quizzes(
 
 
 def a_score(user: np.ndarray, film: np.ndarray, score: float) -> Quiz:
-    return Quiz(
+    return quiz(
         "dot-product.1",
-        say("A user is {user}, a film {film}. What is the score?", user=user, film=film),
+        "A user is {user}, a film {film}. What is the score?",
         score,
-        say("Number by number: {products}, together {score}.", products=user * film, score=score),
+        "Number by number: {products}, together {score}.",
+        user=user,
+        film=film,
+        products=user * film,
+        score=score,
     )
 
 
 def beyond_a_right_angle(angles: Step) -> Quiz:
     wide = int(angles.found["degrees"].argmax())
-    return Quiz(
+    return quiz(
         "dot-product.2",
-        say("Two arrows are at an angle of more than 90°. What is their dot product?"),
+        "Two arrows are at an angle of more than 90°. What is their dot product?",
         0.0,
-        say(
-            "Beyond a right angle the cosine is negative, and so is the product: at "
-            "{degrees}° it was {product}.",
-            degrees=angles.found["degrees"][wide],
-            product=angles.found["products"][wide],
-        ),
+        "Beyond a right angle the cosine is negative, and so is the product: at "
+        "{degrees}° it was {product}.",
         choices=(say("negative"), say("zero"), say("positive")),
+        degrees=angles.found["degrees"][wide],
+        product=angles.found["products"][wide],
     )
 
 
 def the_first_film(scores: np.ndarray, user: str, films: Sequence[str]) -> Quiz:
     """scores (n_films,): the user's."""
     best = int(scores.argmax())
-    return Quiz(
+    return quiz(
         "dot-product.3",
-        say("Which film does {user} get first?", user=user),
+        "Which film does {user} get first?",
         float(best),
-        say(
-            "The row of scores is {row}: the largest belongs to {film}.",
-            row=scores,
-            film=films[best],
-        ),
+        "The row of scores is {row}: the largest belongs to {film}.",
         choices=films,
+        user=user,
+        row=scores,
+        film=films[best],
     )
 
 
 def how_many(n: int, m: int, cells: int) -> Quiz:
-    return Quiz(
+    return quiz(
         "dot-product.4",
-        say("{n} users and {m} films: how many scores has the matrix U·Mᵀ?", n=n, m=m),
+        "{n} users and {m} films: how many scores has the matrix U·Mᵀ?",
         float(cells),
-        say("A cell for every pair: {n} × {m} = {cells}.", n=n, m=m, cells=cells),
+        "A cell for every pair: {n} × {m} = {cells}.",
+        n=n,
+        m=m,
+        cells=cells,
     )

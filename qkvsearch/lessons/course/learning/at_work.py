@@ -11,7 +11,7 @@ from qkvsearch.errors import QkvError
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.context.outputs import ANIMAL, meanings
 from qkvsearch.lessons.messages import say
-from qkvsearch.lessons.parts import Given, Step, Table, Text, tell
+from qkvsearch.lessons.parts import Given, Step, Table, Text, step, tell
 from qkvsearch.texts.analysis import STOP_WORDS, fold
 from qkvsearch.texts.encoded_text import EncodedText
 from qkvsearch.texts.encoders import pretrained
@@ -35,24 +35,22 @@ def by_hand(x: np.ndarray | None = None) -> Step:
     cell, weights = ran(weights_of, X=x, words=ANIMAL, word=WORD)
     order = np.argsort(-weights, kind="stable")
     top = [ANIMAL[j] for j in order]
-    return Step(
-        say("What does it attend to?"),
-        [
-            tell(
-                'Take "{sentence}". What is "it"? By the vectors that were made by hand, "it" '
-                'attends most to "{first}", "{second}" and "{third}": to itself and to the two '
-                "things that it could be.",
-                sentence=SENTENCE,
-                first=top[0],
-                second=top[1],
-                third=top[2],
-            ),
-            Table(
-                say('Weights of "it", made by hand'),
-                [say("word"), say("weight")],
-                [[top[k], float(weights[order[k]])] for k in range(MOST)],
-            ),
-        ],
+    return step(
+        "What does it attend to?",
+        tell(
+            'Take "{sentence}". What is "it"? By the vectors that were made by hand, "it" '
+            'attends most to "{first}", "{second}" and "{third}": to itself and to the two '
+            "things that it could be.",
+            sentence=SENTENCE,
+            first=top[0],
+            second=top[1],
+            third=top[2],
+        ),
+        Table(
+            say('Weights of "it", made by hand'),
+            [say("word"), say("weight")],
+            [[top[k], float(weights[order[k]])] for k in range(MOST)],
+        ),
         points=(14,),
         found={"top": top, "weights": weights},
         code=cell,
@@ -95,13 +93,11 @@ def real(given: Given) -> Step:
         "weight": at.shown.weight,
     }
     explained = _of_layers(found) if reading.has_layers else _of_the_table(found, problem)
-    return Step(
-        say("A real transformer at work"),
-        [
-            tell('What does "{word}" attend to in "{sentence}"?', word=word, sentence=sentence),
-            *explained,
-            _largest(found),
-        ],
+    return step(
+        "A real transformer at work",
+        tell('What does "{word}" attend to in "{sentence}"?', word=word, sentence=sentence),
+        *explained,
+        _largest(found),
         points=(14,),
         found=found,
         code=cell,
@@ -138,16 +134,14 @@ def word_to_ask(reading: EncodedText) -> str:
 
 
 def _nothing_here(problem: str) -> Step:
-    return Step(
-        say("A real transformer at work"),
-        [
-            tell(
-                "No pretrained model is installed here, so this lesson ends with the vectors made "
-                "by hand. `qkvsearch model fetch minilm` brings a transformer of six layers, and "
-                "`pip install 'qkvsearch[encoders]'` what reads it, with a table of word vectors."
-            ),
-            *_reason(problem),
-        ],
+    return step(
+        "A real transformer at work",
+        tell(
+            "No pretrained model is installed here, so this lesson ends with the vectors made "
+            "by hand. `qkvsearch model fetch minilm` brings a transformer of six layers, and "
+            "`pip install 'qkvsearch[encoders]'` what reads it, with a table of word vectors."
+        ),
+        *_reason(problem),
         points=(14,),
         found={"encoder": ""},
     )

@@ -20,7 +20,7 @@ from qkvsearch.lessons.course.recommender.descent import (
 )
 from qkvsearch.lessons.course.recommender.questions import quizzes
 from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.parts import Curve, Formula, Given, Matrix, Step, Table, tell
+from qkvsearch.lessons.parts import Curve, Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
@@ -63,24 +63,22 @@ def ratings(table: np.ndarray = RATINGS) -> Step:
         [name, *(float(rating) if is_known else "?" for rating, is_known in zip(*row, strict=True))]
         for name, *row in zip(user_names(), table, known, strict=True)
     ]
-    return Step(
-        say("Ratings with gaps"),
-        [
-            tell(
-                "{n} people rated films from one star to five. Nobody has seen everything: "
-                "{gaps} cells are empty. What would they say of the films they have not seen?",
-                n=len(table),
-                gaps=int((~known).sum()),
-            ),
-            Table(say("Ratings; ? is a gap"), [say("user"), *film_names()], cells),
-            tell(
-                "Until now the numbers of films and users were given. Nobody writes them down for "
-                "thousands of films. So let a computer find them: {width} numbers for each user "
-                "and film, such that their dot products come near the ratings that are known. "
-                "What the columns mean is then up to the computer.",
-                width=WIDTH,
-            ),
-        ],
+    return step(
+        "Ratings with gaps",
+        tell(
+            "{n} people rated films from one star to five. Nobody has seen everything: "
+            "{gaps} cells are empty. What would they say of the films they have not seen?",
+            n=len(table),
+            gaps=int((~known).sum()),
+        ),
+        Table(say("Ratings; ? is a gap"), [say("user"), *film_names()], cells),
+        tell(
+            "Until now the numbers of films and users were given. Nobody writes them down for "
+            "thousands of films. So let a computer find them: {width} numbers for each user "
+            "and film, such that their dot products come near the ratings that are known. "
+            "What the columns mean is then up to the computer.",
+            width=WIDTH,
+        ),
         points=(7,),
         found={"ratings": table, "known": known},
         code=cell,
@@ -100,29 +98,27 @@ def slope(table: np.ndarray = RATINGS) -> Step:
     cell, (loss, gradient) = ran(first_guess, ratings=table, width=WIDTH)
     nudged = np.vstack(by_nudging(users, films, table))
     n = len(users)
-    return Step(
-        say("Guess, and measure how wrong it is"),
-        [
-            tell(
-                "Begin with random numbers. A prediction is the middle of the scale, {middle}, "
-                "plus the dot product of user and film. The *loss* says how wrong the predictions "
-                "are: the mean of the squared errors over the known ratings, plus a little for "
-                "large numbers, which keeps guesses modest. At first it is {loss}.",
-                middle=MIDDLE,
-                loss=loss,
-            ),
-            Formula(f"loss = mean(({MIDDLE:g} + u·m − r)²) + {PENALTY:g}·(Σu² + Σm²)"),
-            Matrix(say("users U, random"), users, names, "12", "query"),
-            tell(
-                "(u is a user's row, m a film's, r the rating; Σ says: add up.) For each number of "
-                "U and M, ask: if it grows a little, how fast does the loss change? That is the "
-                "*gradient*. Calculus gives it by a rule. To check the rule, nudge each "
-                "number and measure again: the two differ by {difference} at most.",
-                difference=np.abs(gradient - nudged).max(),
-            ),
-            Matrix(say("gradient of the users, by rule"), gradient[:n], names, "12", "query"),
-            Matrix(say("the same by nudging"), nudged[:n], names, "12", "query"),
-        ],
+    return step(
+        "Guess, and measure how wrong it is",
+        tell(
+            "Begin with random numbers. A prediction is the middle of the scale, {middle}, "
+            "plus the dot product of user and film. The *loss* says how wrong the predictions "
+            "are: the mean of the squared errors over the known ratings, plus a little for "
+            "large numbers, which keeps guesses modest. At first it is {loss}.",
+            middle=MIDDLE,
+            loss=loss,
+        ),
+        Formula(f"loss = mean(({MIDDLE:g} + u·m − r)²) + {PENALTY:g}·(Σu² + Σm²)"),
+        Matrix(say("users U, random"), users, names, "12", "query"),
+        tell(
+            "(u is a user's row, m a film's, r the rating; Σ says: add up.) For each number of "
+            "U and M, ask: if it grows a little, how fast does the loss change? That is the "
+            "*gradient*. Calculus gives it by a rule. To check the rule, nudge each "
+            "number and measure again: the two differ by {difference} at most.",
+            difference=np.abs(gradient - nudged).max(),
+        ),
+        Matrix(say("gradient of the users, by rule"), gradient[:n], names, "12", "query"),
+        Matrix(say("the same by nudging"), nudged[:n], names, "12", "query"),
         points=(7,),
         found={"loss": loss, "gradient": gradient, "nudged": nudged},
         code=cell,
@@ -131,24 +127,22 @@ def slope(table: np.ndarray = RATINGS) -> Step:
 
 def downhill(fitted: Cell) -> Step:
     users, films, losses = fitted.value
-    return Step(
-        say("Walk downhill"),
-        [
-            tell(
-                "The gradient points uphill, to a larger loss. So move every number a little the "
-                "other way, then compute the gradient anew, and repeat. The *rate* says how large "
-                "each move is. This is *gradient descent*; what networks learn, they learn by it. "
-                "(← means: becomes.)"
-            ),
-            Formula("u ← u − rate · gradient"),
-            Curve(say("loss"), say("steps"), losses),
-            tell(
-                "After {steps} steps the loss has fallen from {first} to {last}.",
-                steps=len(losses) - 1,
-                first=losses[0],
-                last=losses[-1],
-            ),
-        ],
+    return step(
+        "Walk downhill",
+        tell(
+            "The gradient points uphill, to a larger loss. So move every number a little the "
+            "other way, then compute the gradient anew, and repeat. The *rate* says how large "
+            "each move is. This is *gradient descent*; what networks learn, they learn by it. "
+            "(← means: becomes.)"
+        ),
+        Formula("u ← u − rate · gradient"),
+        Curve(say("loss"), say("steps"), losses),
+        tell(
+            "After {steps} steps the loss has fallen from {first} to {last}.",
+            steps=len(losses) - 1,
+            first=losses[0],
+            last=losses[-1],
+        ),
         points=(7,),
         found={"users": users, "films": films, "losses": losses},
         code=fitted,
@@ -175,26 +169,24 @@ def predicted(fitted: Cell, table: np.ndarray = RATINGS) -> Step:
     gaps = np.isnan(table)
     tips = np.where(gaps, predictions, -np.inf).argmax(axis=1)
     names = user_names()
-    return Step(
-        say("Fill the gaps"),
-        [
-            tell(
-                "Users are the queries, films the keys, as in the lesson before: U·Mᵀ has a score "
-                "for every pair, also where there was a gap. Add the middle of the scale and it "
-                "is a predicted rating. Known ratings are off by {error} on average.",
-                error=np.abs(predictions - table)[~gaps].mean(),
-            ),
-            Matrix(say("predicted ratings"), predictions, names, film_names(), "score"),
-            Table(
-                say("The best film that somebody has not rated"),
-                [say("user"), say("film"), say("predicted rating")],
-                [
-                    [name, film_names()[tip], float(predictions[i, tip])]
-                    for i, (name, tip) in enumerate(zip(names, tips, strict=True))
-                ],
-            ),
-            bench,
-        ],
+    return step(
+        "Fill the gaps",
+        tell(
+            "Users are the queries, films the keys, as in the lesson before: U·Mᵀ has a score "
+            "for every pair, also where there was a gap. Add the middle of the scale and it "
+            "is a predicted rating. Known ratings are off by {error} on average.",
+            error=np.abs(predictions - table)[~gaps].mean(),
+        ),
+        Matrix(say("predicted ratings"), predictions, names, film_names(), "score"),
+        Table(
+            say("The best film that somebody has not rated"),
+            [say("user"), say("film"), say("predicted rating")],
+            [
+                [name, film_names()[tip], float(predictions[i, tip])]
+                for i, (name, tip) in enumerate(zip(names, tips, strict=True))
+            ],
+        ),
+        bench,
         points=(7, 5, 6),
         found={
             "predictions": predictions,
@@ -224,23 +216,20 @@ def by_biased_mf(ratings: np.ndarray, settings: dict[str, Any]) -> tuple[np.ndar
 def product(table: np.ndarray = RATINGS) -> Step:
     """The package's model of ratings on the same table."""
     cell, (predictions, mean) = ran(by_biased_mf, ratings=table, settings=SETTINGS)
-    return Step(
-        say("The ratings that this program predicts"),
-        [
-            tell(
-                "`qkvsearch` predicts ratings in the same way. Its model, `BiasedMF`, also learns "
-                "who is generous and which film everybody likes, and keeps predictions on the "
-                "scale. Fitted to the same table, it says:"
-            ),
-            Formula("r̂ = μ + bᵤ + bₘ + u·m"),
-            tell(
-                "Here r̂ is the predicted rating and μ the mean of all ratings, {mean}; bᵤ and bₘ "
-                "say how far a user and a film are from it; the rest is the dot product that you "
-                "know.",
-                mean=mean,
-            ),
-            Matrix(say("ratings by BiasedMF"), predictions, user_names(), film_names(), "score"),
-        ],
+    return step(
+        "The ratings that this program predicts",
+        tell(
+            "`qkvsearch` predicts ratings in the same way. Its model, `BiasedMF`, also learns "
+            "who is generous and which film everybody likes, and keeps predictions on the "
+            "scale. Fitted to the same table, it says:"
+        ),
+        Formula("r̂ = μ + bᵤ + bₘ + u·m"),
+        tell(
+            "Here r̂ is the predicted rating and μ the mean of all ratings, {mean}; bᵤ and bₘ say "
+            "how far a user and a film are from it; the rest is the dot product that you know.",
+            mean=mean,
+        ),
+        Matrix(say("ratings by BiasedMF"), predictions, user_names(), film_names(), "score"),
         points=(7,),
         found={"predictions": predictions, "mean": mean},
         code=cell,
@@ -263,39 +252,37 @@ def reasons(user: int = 0, table: np.ndarray = RATINGS) -> Step:
     cell, (history, contributions, scores) = ran(by_history, ratings=table, user=user, width=WIDTH)
     films = film_names()
     best = int(np.where(np.isnan(table[user]), scores, -np.inf).argmax())
-    return Step(
-        say("The recommendations, and the reason for each"),
-        [
-            tell(
-                "To recommend, it uses only what people liked, here the ratings above {middle}, "
-                "and learns by `ImplicitALS`, which also counts what was *not* watched. {name} "
-                "liked the films in the rows below.",
-                middle=MIDDLE,
-                name=user_names()[user],
-            ),
-            Matrix(
-                say("what each liked film adds"),
-                contributions,
-                [films[i] for i in history],
-                films,
-                "weighted",
-            ),
-            Matrix(
-                say("scores: the sum of each column"),
-                scores[None],
-                [user_names()[user]],
-                films,
-                "score",
-            ),
-            tell(
-                "A user's embedding is a sum over the films of their history, so a score is one, "
-                "too. That is the reason given with every recommendation, and it is exact. Among "
-                "films not yet rated, {film} comes first, with a score of {score}: "
-                "`qkvsearch recommend --explain` shows such sums.",
-                film=films[best],
-                score=scores[best],
-            ),
-        ],
+    return step(
+        "The recommendations, and the reason for each",
+        tell(
+            "To recommend, it uses only what people liked, here the ratings above {middle}, "
+            "and learns by `ImplicitALS`, which also counts what was *not* watched. {name} "
+            "liked the films in the rows below.",
+            middle=MIDDLE,
+            name=user_names()[user],
+        ),
+        Matrix(
+            say("what each liked film adds"),
+            contributions,
+            [films[i] for i in history],
+            films,
+            "weighted",
+        ),
+        Matrix(
+            say("scores: the sum of each column"),
+            scores[None],
+            [user_names()[user]],
+            films,
+            "score",
+        ),
+        tell(
+            "A user's embedding is a sum over the films of their history, so a score is one, "
+            "too. That is the reason given with every recommendation, and it is exact. Among "
+            "films not yet rated, {film} comes first, with a score of {score}: "
+            "`qkvsearch recommend --explain` shows such sums.",
+            film=films[best],
+            score=scores[best],
+        ),
         points=(7, 5),
         found={
             "history": history.tolist(),

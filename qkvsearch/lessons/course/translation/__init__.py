@@ -16,7 +16,7 @@ from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.translation.questions import quizzes
 from qkvsearch.lessons.course.translation.words import length, next_word, predicted
 from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, tell
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
@@ -75,27 +75,25 @@ def labelled(found: Trace, name: str, title: str) -> Matrix:
 
 def vectors(found: Trace) -> Step:
     arrays = {name: found[name].array for name in ("queries", "keys", "values")}
-    return Step(
-        say("One sentence is read, the other is written"),
-        [
-            tell(
-                "We translate {chinese} into “{english}” One half of the network, the *encoder*, "
-                "reads the Chinese; the other, the *decoder*, writes the English, a word at a "
-                "time. It has written “{written}” and must go on.",
-                chinese=CHINESE,
-                english=ENGLISH,
-                written=" ".join(TARGET),
-            ),
-            tell(
-                "The *queries* come from the decoder: after each word, what it needs to know for "
-                "the next one. (Some texts slip here and take them from the encoder.) *Keys* and "
-                "*values* come from the encoder, one of each for every character. The numbers are "
-                "made by hand; a network learns them."
-            ),
-            labelled(found, "queries", say("queries Q, from the decoder")),
-            labelled(found, "keys", say("keys K, from the encoder")),
-            labelled(found, "values", say("values V, from the encoder")),
-        ],
+    return step(
+        "One sentence is read, the other is written",
+        tell(
+            "We translate {chinese} into “{english}” One half of the network, the *encoder*, "
+            "reads the Chinese; the other, the *decoder*, writes the English, a word at a "
+            "time. It has written “{written}” and must go on.",
+            chinese=CHINESE,
+            english=ENGLISH,
+            written=" ".join(TARGET),
+        ),
+        tell(
+            "The *queries* come from the decoder: after each word, what it needs to know for "
+            "the next one. (Some texts slip here and take them from the encoder.) *Keys* and "
+            "*values* come from the encoder, one of each for every character. The numbers are "
+            "made by hand; a network learns them."
+        ),
+        labelled(found, "queries", say("queries Q, from the decoder")),
+        labelled(found, "keys", say("keys K, from the encoder")),
+        labelled(found, "values", say("values V, from the encoder")),
         points=(10, 13),
         found=arrays,
         code=named(**{name[0].upper(): array for name, array in arrays.items()}),
@@ -110,29 +108,27 @@ def weighed(Q: np.ndarray, K: np.ndarray) -> np.ndarray:
 def alignment(found: Trace) -> Step:
     cell, weights = ran(weighed, Q=found["queries"].array, K=found["keys"].array)
     most = [SOURCE[place] for place in weights.argmax(axis=1)]
-    return Step(
-        say("Every word attends to every character"),
-        [
-            tell(
-                "Each query is scored against each key, the scores are divided by √d, where d is "
-                "how many numbers a key has, here {d}, and softmax turns each row into weights. "
-                "{L} words by {S} characters are {count} weights. A sentence of another length "
-                "would be no trouble: it would only make the rows longer.",
-                d=found["keys"].array.shape[1],
-                L=len(weights),
-                S=weights.shape[1],
-                count=weights.size,
-            ),
-            Formula("softmax(Q·Kᵀ/√d)"),
-            Matrix.of(found["scores"], say("scores")),
-            Matrix.of(found["weights"], say("weights")),
-            tell(
-                "Read a row as: having written this word, where do I look for what comes next? "
-                "After “{word}” the decoder attends most to {most}.",
-                word=TARGET[-1],
-                most=most[-1],
-            ),
-        ],
+    return step(
+        "Every word attends to every character",
+        tell(
+            "Each query is scored against each key, the scores are divided by √d, where d is "
+            "how many numbers a key has, here {d}, and softmax turns each row into weights. "
+            "{L} words by {S} characters are {count} weights. A sentence of another length "
+            "would be no trouble: it would only make the rows longer.",
+            d=found["keys"].array.shape[1],
+            L=len(weights),
+            S=weights.shape[1],
+            count=weights.size,
+        ),
+        Formula("softmax(Q·Kᵀ/√d)"),
+        Matrix.of(found["scores"], say("scores")),
+        Matrix.of(found["weights"], say("weights")),
+        tell(
+            "Read a row as: having written this word, where do I look for what comes next? "
+            "After “{word}” the decoder attends most to {most}.",
+            word=TARGET[-1],
+            most=most[-1],
+        ),
         points=(10,),
         found={"weights": weights, "scores": found["scores"].array, "most": most},
         code=cell,
@@ -167,16 +163,14 @@ def beside_a_person(found: Trace) -> Step:
             say("weights × values, added up: {output}", output=output),
         ],
     ]
-    return Step(
-        say("Three steps of a person, three steps of vectors"),
-        [
-            tell("What the formula does is what a translator does, only in numbers."),
-            Table(
-                say("A translator and a network at the same sentence"),
-                [say("a person"), say("vectors")],
-                rows,
-            ),
-        ],
+    return step(
+        "Three steps of a person, three steps of vectors",
+        tell("What the formula does is what a translator does, only in numbers."),
+        Table(
+            say("A translator and a network at the same sentence"),
+            [say("a person"), say("vectors")],
+            rows,
+        ),
         points=(11,),
         found={"query": query, "weights": weights, "output": output, "rows": rows, "word": word},
         code=cell,
@@ -192,30 +186,28 @@ def second_output(found: Trace) -> Step:
     cell, value = ran(added_up, weights=found["weights"].array, V=found["values"].array)
     first, second = found["outputs"].array[0], value
     weighted = found["weighted"]
-    return Step(
-        say("The second output"),
-        [
-            tell(
-                "Take the second word, “{word}”. Its output, b², adds up the values v¹, v², …, "
-                "each times a weight α′₂ᵢ. The first index is the query's, 2; the second, i, runs "
-                "over the characters. The mark ′ says: after softmax.",
-                word=TARGET[1],
-            ),
-            Formula("b² = α′₂₁·v¹ + α′₂₂·v² + α′₂₃·v³ + α′₂₄·v⁴ = Σᵢ α′₂ᵢ·vⁱ"),
-            Matrix(
-                say("weighted values of the second query"),
-                weighted.array[1],
-                SOURCE,
-                meanings(),
-                "weighted",
-            ),
-            tell(
-                "Added up by column: b² = {second}. Texts that slip and keep the first query's "
-                "weights, α′₁ᵢ, would get {first}, which is b¹ once more.",
-                second=second,
-                first=first,
-            ),
-        ],
+    return step(
+        "The second output",
+        tell(
+            "Take the second word, “{word}”. Its output, b², adds up the values v¹, v², …, "
+            "each times a weight α′₂ᵢ. The first index is the query's, 2; the second, i, runs "
+            "over the characters. The mark ′ says: after softmax.",
+            word=TARGET[1],
+        ),
+        Formula("b² = α′₂₁·v¹ + α′₂₂·v² + α′₂₃·v³ + α′₂₄·v⁴ = Σᵢ α′₂ᵢ·vⁱ"),
+        Matrix(
+            say("weighted values of the second query"),
+            weighted.array[1],
+            SOURCE,
+            meanings(),
+            "weighted",
+        ),
+        tell(
+            "Added up by column: b² = {second}. Texts that slip and keep the first query's "
+            "weights, α′₁ᵢ, would get {first}, which is b¹ once more.",
+            second=second,
+            first=first,
+        ),
         points=(10,),
         found={"b2": second, "b1": first, "weighted": weighted.array[1]},
         code=cell,
@@ -235,22 +227,20 @@ def one_sentence(target: np.ndarray = Q, source: np.ndarray = K) -> Step:
     cell, (across, own, itself) = ran(from_one_sentence, target=target, source=source)
     difference = float(np.abs(own - itself).max())
     columns = [str(j + 1) for j in range(own.shape[1])]
-    return Step(
-        say("When a sentence asks itself"),
-        [
-            tell(
-                "In a network, a layer first multiplies the vectors of a sentence by a matrix each "
-                "for queries, keys and values; the next lesson shows it slowly. Here it has random "
-                "weights. The decoder's vectors make Q, the encoder's make K and V:"
-            ),
-            Matrix(say("outputs, decoder asks encoder"), across, TARGET, columns, "output"),
-            tell(
-                "Now let the source be the target: all three come from the English. That is "
-                "*self-attention*; the largest difference to it is {difference}.",
-                difference=difference,
-            ),
-            Matrix(say("outputs, source = target"), own, TARGET, columns, "output"),
-        ],
+    return step(
+        "When a sentence asks itself",
+        tell(
+            "In a network, a layer first multiplies the vectors of a sentence by a matrix each "
+            "for queries, keys and values; the next lesson shows it slowly. Here it has random "
+            "weights. The decoder's vectors make Q, the encoder's make K and V:"
+        ),
+        Matrix(say("outputs, decoder asks encoder"), across, TARGET, columns, "output"),
+        tell(
+            "Now let the source be the target: all three come from the English. That is "
+            "*self-attention*; the largest difference to it is {difference}.",
+            difference=difference,
+        ),
+        Matrix(say("outputs, source = target"), own, TARGET, columns, "output"),
         points=(13,),
         found={"across": across, "own": own, "self": itself, "difference": difference},
         code=cell,
@@ -263,16 +253,13 @@ def mixed(weights: np.ndarray, V: np.ndarray) -> np.ndarray:
 
 def by_hand(bench: Workbench, found: Trace) -> Step:
     cell, value = ran(mixed, weights=found["weights"].array, V=found["values"].array)
-    return Step(
-        say("Your turn"),
-        [
-            tell(
-                "Change a query and predict, before you look, which character it will attend to "
-                "most."
-            ),
-            labelled(found, "outputs", say("outputs")),
-            bench,
-        ],
+    return step(
+        "Your turn",
+        tell(
+            "Change a query and predict, before you look, which character it will attend to most."
+        ),
+        labelled(found, "outputs", say("outputs")),
+        bench,
         found={"outputs": value},
         code=cell,
     )

@@ -11,7 +11,7 @@ from qkvsearch.attention.layers import Linear
 from qkvsearch.attention.trace import Trace
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.messages import say
-from qkvsearch.lessons.parts import Step, Table, tell
+from qkvsearch.lessons.parts import Step, Table, step, tell
 
 # Which words the layer knows, and what each of them means, as the values have it.
 WORDS = ("When", "the", "tide", "goes", "out", "pants")
@@ -47,29 +47,24 @@ def next_word(found: Trace) -> Step:
     cell, scores = ran(scored, output=output, meanings=MEANINGS)
     probabilities = softmax(scores)
     word = predicted(output)
-    return Step(
-        say("From a vector to a word"),
-        [
-            tell(
-                "The last output, {output}, is the *prediction vector*. A *dense layer* has a "
-                "row of numbers for each word it knows; the dot product with the vector is the "
-                "word's score, and softmax turns the scores into probabilities.",
-                output=output,
-            ),
-            Table(
-                say("The words that this small layer knows"),
-                [say("word"), say("score"), say("probability")],
-                [
-                    [w, float(s), float(p)]
-                    for w, s, p in zip(WORDS, scores, probabilities, strict=True)
-                ],
-            ),
-            tell(
-                "The word with the largest score (its place is called the *argmax*) is “{word}”. "
-                "It is written, gives the next query, and so on.",
-                word=word,
-            ),
-        ],
+    return step(
+        "From a vector to a word",
+        tell(
+            "The last output, {output}, is the *prediction vector*. A *dense layer* has a "
+            "row of numbers for each word it knows; the dot product with the vector is the "
+            "word's score, and softmax turns the scores into probabilities.",
+            output=output,
+        ),
+        Table(
+            say("The words that this small layer knows"),
+            [say("word"), say("score"), say("probability")],
+            [[w, float(s), float(p)] for w, s, p in zip(WORDS, scores, probabilities, strict=True)],
+        ),
+        tell(
+            "The word with the largest score (its place is called the *argmax*) is “{word}”. "
+            "It is written, gives the next query, and so on.",
+            word=word,
+        ),
         points=(12,),
         found={"vector": output, "scores": scores, "probabilities": probabilities, "word": word},
         code=cell,
@@ -115,32 +110,30 @@ def length(source: np.ndarray = ENCODED) -> Step:
     passes = written(source)
     words = [one.word for one in passes if one.word != END]
     cell, vectors = ran(vectors_before_the_end, source=source, dense=DENSE)
-    return Step(
-        say("The model chooses the length"),
-        [
-            tell(
-                "How long will a translation be? Nobody tells the decoder. One of the words it can "
-                "choose is {end}, the end, and it writes until that has the largest score. Here it "
-                "translates “{source}”. {start} stands for nothing written yet; this toy knows "
-                "only its last word and what it finds in the source.",
-                end=END,
-                start=START,
-                source=" ".join(SOURCE),
-            ),
-            Table(
-                say("Pass by pass: the scores, and the word that wins"),
-                [say("after"), *NEXT, say("writes")],
-                [[one.after, *one.scores.tolist(), one.word] for one in passes],
-            ),
-            tell(
-                "{n} vectors went in, {m} came out before {end}: {words}, “not bad”. Models that "
-                "choose the length are called *sequence to sequence*.",
-                n=len(source),
-                m=len(vectors),
-                end=END,
-                words="".join(words),
-            ),
-        ],
+    return step(
+        "The model chooses the length",
+        tell(
+            "How long will a translation be? Nobody tells the decoder. One of the words it can "
+            "choose is {end}, the end, and it writes until that has the largest score. Here it "
+            "translates “{source}”. {start} stands for nothing written yet; this toy knows "
+            "only its last word and what it finds in the source.",
+            end=END,
+            start=START,
+            source=" ".join(SOURCE),
+        ),
+        Table(
+            say("Pass by pass: the scores, and the word that wins"),
+            [say("after"), *NEXT, say("writes")],
+            [[one.after, *one.scores.tolist(), one.word] for one in passes],
+        ),
+        tell(
+            "{n} vectors went in, {m} came out before {end}: {words}, “not bad”. Models that "
+            "choose the length are called *sequence to sequence*.",
+            n=len(source),
+            m=len(vectors),
+            end=END,
+            words="".join(words),
+        ),
         points=(23,),
         found={"words": words, "vectors": vectors, "n_source": len(source), "passes": len(passes)},
         code=cell,
