@@ -1,7 +1,5 @@
 """`qkvsearch demo`: the whole story in under a minute, on the bundled samples."""
 
-from __future__ import annotations
-
 import shlex
 
 import click

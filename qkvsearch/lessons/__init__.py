@@ -5,8 +5,6 @@ use something of the reader's own (names of fields of `Given`), and `lesson(give
 its steps and its quizzes. To add one: a folder, and its name in `LESSONS`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib import import_module
 from types import ModuleType

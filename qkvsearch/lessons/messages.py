@@ -3,8 +3,6 @@
 The English texts are the keys of the catalog (gettext); `locale/zh` holds the Chinese ones.
 """
 
-from __future__ import annotations
-
 import gettext
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Questions whose answers were computed with the lesson, and how an answer is judged."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence

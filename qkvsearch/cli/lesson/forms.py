@@ -1,7 +1,5 @@
 """A lesson in each format that it comes in; the texts are made in `lessons.exports`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 from qkvsearch.cli.lesson.quizzing import printed

@@ -1,7 +1,5 @@
 """A lesson as plain data: what `--format json` prints, and what the page holds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from qkvsearch.lessons.messages import mark, plain, say

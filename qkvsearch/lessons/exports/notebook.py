@@ -1,7 +1,5 @@
 """Lessons as a Jupyter notebook: the text of each step, and a cell that computes it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Lesson 9: what context buys, first of all to tell apart a word that stands twice."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 
@@ -59,7 +57,7 @@ class Twice:
     last: int
 
     @classmethod
-    def of(cls, sentence: str) -> Twice:
+    def of(cls, sentence: str) -> "Twice":
         """Raises `QkvError` where no word comes back after another, or there are too many words."""
         words = words_of(sentence)
         if len(words) > MOST_WORDS:

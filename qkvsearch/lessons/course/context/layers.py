@@ -1,7 +1,5 @@
 """Lesson 9, beside other layers: windows, fully connected layers, several layers, other scores."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy import ndarray as Array
 

@@ -1,7 +1,5 @@
 """Lesson 9, what comes out of attention: a label for each word or for all, and aware vectors."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy import ndarray as Array
 

@@ -1,7 +1,5 @@
 """Questions about what attention can tell apart, and what it costs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lesson 2: the dot product as an angle, as a match of a user and a film, and of all pairs."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from qkvsearch.attention import cosine_score

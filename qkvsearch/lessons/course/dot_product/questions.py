@@ -1,7 +1,5 @@
 """Questions about angles, and about users and films."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Lesson 1: one-hot and embedding, a film as four numbers, and arithmetic with words."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy import ndarray as Array
 

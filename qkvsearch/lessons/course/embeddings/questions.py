@@ -1,7 +1,5 @@
 """Questions about one-hot rows, embeddings and arithmetic with words."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from qkvsearch.lessons.messages import say

@@ -1,7 +1,5 @@
 """Lesson 10: attention without weights, with weights, how they are learned, and a real model."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy import ndarray as Array
 

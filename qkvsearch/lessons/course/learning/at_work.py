@@ -1,7 +1,5 @@
 """Lesson 10, attention at work: "it" in a sentence, by vectors made by hand and by a real model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Questions about attention's matrices: without them, their shapes, in columns, and learned."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Lesson 8: masks, step by step on four tokens in one layer, the last of them padding."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Lesson 8, beyond one layer and one sentence: batches, passes of a decoder, layers, the order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

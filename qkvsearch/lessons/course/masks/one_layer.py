@@ -1,7 +1,5 @@
 """Lesson 8, one layer: no mask, padding as key and as query, and looking ahead."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

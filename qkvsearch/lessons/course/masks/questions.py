@@ -1,7 +1,5 @@
 """Questions about masks: scores, weights, which cells become 0, and which tokens move."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

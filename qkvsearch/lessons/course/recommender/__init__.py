@@ -1,7 +1,5 @@
 """Lesson 3: a recommender that learns its embeddings from ratings, and the one you used."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

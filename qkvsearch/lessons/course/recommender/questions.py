@@ -1,7 +1,5 @@
 """Questions about predicted ratings, where they come from, and what to recommend."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

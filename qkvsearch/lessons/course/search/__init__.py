@@ -1,7 +1,5 @@
 """Lesson 4: a search as query, keys and values, by the package's own keys and ranking."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy import ndarray as Array
 from scipy.sparse import csc_matrix

@@ -1,7 +1,5 @@
 """Questions about scores, weights and temperature of a search."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from qkvsearch.attention import softmax

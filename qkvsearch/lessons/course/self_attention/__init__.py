@@ -1,7 +1,5 @@
 """Lesson 7: self-attention in eight steps, from three inputs to three outputs."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy import ndarray as Array
 

@@ -1,7 +1,5 @@
 """Questions about the eight steps of self-attention."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from qkvsearch.attention.trace import Trace

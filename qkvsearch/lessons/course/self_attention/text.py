@@ -1,7 +1,5 @@
 """Lesson 7, what a well-known text makes of steps 5 to 8 by rounded weights (T2)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Lesson 5: softmax, temperature, and why scores are divided by the root of their width."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy import ndarray as Array
 

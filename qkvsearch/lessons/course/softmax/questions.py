@@ -1,7 +1,5 @@
 """Questions about scores, softmax, temperature and the division by √d."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from qkvsearch.attention import softmax

@@ -1,7 +1,5 @@
 """Lesson 6: translation, where the sentence being written asks the sentence being read."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Questions about translation: who asks, who answers, and where the answers weigh most."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from qkvsearch.attention.trace import Trace

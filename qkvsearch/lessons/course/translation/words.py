@@ -1,7 +1,5 @@
 """Lesson 6, its steps on words: from a vector to a word, and on until the word that is the end."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -4,8 +4,6 @@ Everything that is shown is HTML; the script makes workbenches editable and judg
 `attention.js` is the only other implementation of attention than the engine's.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

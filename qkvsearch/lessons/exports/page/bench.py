@@ -3,8 +3,6 @@
 The tables are the data: the script reads each cell's `data-value`, and nothing is written twice.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 

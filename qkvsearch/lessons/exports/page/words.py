@@ -1,7 +1,5 @@
 """What the page itself says, in the language that is spoken: to the reader and to its script."""
 
-from __future__ import annotations
-
 from qkvsearch.lessons.messages import LANGUAGES, language, mark, say
 
 # The matrices of a workbench, given or computed, and how each follows from those before it.
