@@ -5,10 +5,11 @@ The English texts are the keys of the catalog (gettext); `locale/zh` holds the C
 
 import gettext
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import ROUND_HALF_UP, Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ DECIMALS = 4
 # From here on a number is written with an exponent: 22 digits are no number to read.
 LARGE = 1e21
 
-_current: ContextVar[gettext.NullTranslations] = ContextVar("_current")
+_spoken: ContextVar[str] = ContextVar("_spoken", default="en")
 
 
 @contextmanager
@@ -33,14 +34,24 @@ def language(name: str) -> Iterator[None]:
     ...     say("weights")
     '权重'
     """
-    there = [] if name == "en" else [name]
-    token = _current.set(
-        gettext.translation(DOMAIN, LOCALE, there) if there else gettext.NullTranslations()
-    )
+    _translations(name)  # raises for a language that there is not
+    token = _spoken.set(name)
     try:
         yield
     finally:
-        _current.reset(token)
+        _spoken.reset(token)
+
+
+def spoken() -> str:
+    """The name of the language that is spoken."""
+    return _spoken.get()
+
+
+@cache
+def _translations(name: str) -> gettext.NullTranslations:
+    if name == "en":
+        return gettext.NullTranslations()
+    return gettext.translation(DOMAIN, LOCALE, [name])
 
 
 def say(message: str, **live: Any) -> str:
@@ -49,13 +60,23 @@ def say(message: str, **live: Any) -> str:
     >>> say("weights"), say("The score is {score}.", score=2 / 3)
     ('weights', 'The score is 0.6667.')
     """
-    text = _current.get(gettext.NullTranslations()).gettext(message)
+    text = _translations(spoken()).gettext(message)
     return text.format(**{name: shown(value) for name, value in live.items()}) if live else text
 
 
 def mark(message: str) -> str:
     """A message that is said later: `say(TITLE)`. The catalog finds it by this name."""
     return message
+
+
+def marks(*messages: str) -> tuple[str, ...]:
+    """Several that are said later: `said(NAMES)`."""
+    return messages
+
+
+def said(messages: Iterable[str]) -> list[str]:
+    """Messages that were marked, in the language that is spoken."""
+    return [say(message) for message in messages]
 
 
 def shown(value: Any) -> str:

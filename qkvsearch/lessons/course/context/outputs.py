@@ -7,7 +7,7 @@ from qkvsearch.attention import attention
 from qkvsearch.attention.layers import Linear
 from qkvsearch.attention.scores import cosine_score
 from qkvsearch.lessons.cells import ran
-from qkvsearch.lessons.messages import mark, say
+from qkvsearch.lessons.messages import marks, said, say
 from qkvsearch.lessons.parts import Matrix, Step, Table, step, tell
 
 # Made by hand: how much a word names, does and describes something, and how pleasant it is.
@@ -15,8 +15,8 @@ GOOD = {"This": [3, 0, 0, 0], "is": [0, 3, 0, 0], "good": [0, 0, 3, 2]}
 # From these to pronoun, verb and adjective; and to positive and negative.
 W_LABEL = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]], dtype=float)
 W_MOOD = np.array([[0, 0, 0, 1], [0, 0, 0, -1]], dtype=float)
-LABELS = (mark("pronoun"), mark("verb"), mark("adjective"))
-MOODS = (mark("a positive judgement"), mark("a negative judgement"))
+LABELS = marks("pronoun", "verb", "adjective")
+MOODS = marks("a positive judgement", "a negative judgement")
 
 ANIMAL = "The animal didn't cross the street because it was too tired".split()
 # Made by hand: how much a word is a thing, alive, a place, and says what goes on.
@@ -54,7 +54,7 @@ def labels(x: Array | None = None) -> Step:
         dict(zip(("mixed", "weights", "labels", "mood"), values, strict=True)),
         list(GOOD),
     )
-    said = [say(LABELS[j]) for j in found["labels"].argmax(axis=1)]
+    chosen = [say(LABELS[j]) for j in found["labels"].argmax(axis=1)]
     mood = say(MOODS[int(found["mood"].argmax())])
     single = label(x[:1], W_LABEL, W_MOOD)[1]
     return step(
@@ -64,13 +64,13 @@ def labels(x: Array | None = None) -> Step:
             "give each a label, the largest of its scores: {said}. The vectors were made by "
             "hand: naming, doing, describing, how pleasant.",
             n=len(x),
-            said=say(", ").join(said),
+            said=say(", ").join(chosen),
         ),
         Matrix(
             say("scores of the labels"),
             found["labels"],
             words,
-            [say(name) for name in LABELS],
+            said(LABELS),
             "score",
         ),
         tell(
@@ -83,7 +83,7 @@ def labels(x: Array | None = None) -> Step:
             say("scores of the sentence"),
             found["mood"][None],
             [say("all")],
-            [say(name) for name in MOODS],
+            said(MOODS),
             "score",
         ),
         tell(
@@ -92,7 +92,7 @@ def labels(x: Array | None = None) -> Step:
             weight=float(single[0, 0]),
         ),
         points=(20, 21, 22),
-        found={**found, "said": said, "sentence": mood, "single": single},
+        found={**found, "said": chosen, "sentence": mood, "single": single},
         code=cell,
     )
 

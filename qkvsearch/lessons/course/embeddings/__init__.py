@@ -6,7 +6,7 @@ from numpy import ndarray as Array
 from qkvsearch.attention import cosine_score
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.embeddings.questions import quizzes
-from qkvsearch.lessons.messages import mark, say
+from qkvsearch.lessons.messages import mark, marks, said, say
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
@@ -15,26 +15,16 @@ TITLE = mark("Embeddings: things as rows of numbers")
 GOAL = mark("Describe a film or a word by a few numbers, so that alike things look alike.")
 MINUTES = 5
 
-GENRES = (mark("action"), mark("romance"), mark("drama"), mark("thrilling"))
+GENRES = marks("action", "romance", "drama", "thrilling")
 # The first is the film "Spider-Man: No Way Home".
-FILM_NAMES = (mark("Spider-Man"), mark("Car chase"), mark("Love story"), mark("Family"))
+FILM_NAMES = marks("Spider-Man", "Car chase", "Love story", "Family")
 FILMS = np.array(
     [[0.5, 0.3, 0.15, 0.05], [0.7, 0.0, 0.1, 0.2], [0.05, 0.8, 0.15, 0.0], [0.0, 0.3, 0.7, 0.0]]
 )
 FILM = FILMS[0]
 
-QUALITIES = (mark("royal"), mark("female"), mark("young"), mark("edible"))
-WORDS = (
-    mark("king"),
-    mark("queen"),
-    mark("man"),
-    mark("woman"),
-    mark("prince"),
-    mark("princess"),
-    mark("boy"),
-    mark("girl"),
-    mark("apple"),
-)
+QUALITIES = marks("royal", "female", "young", "edible")
+WORDS = marks("king", "queen", "man", "woman", "prince", "princess", "boy", "girl", "apple")
 VECTORS = np.array(
     [
         [0.9, 0.1, 0.2, 0.0],
@@ -58,18 +48,6 @@ def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
     )
 
 
-def words() -> list[str]:
-    return [say(word) for word in WORDS]
-
-
-def genres() -> list[str]:
-    return [say(genre) for genre in GENRES]
-
-
-def film_names() -> list[str]:
-    return [say(name) for name in FILM_NAMES]
-
-
 def all_by_one_hot(n: int) -> np.ndarray:
     one_hot = np.eye(n)
     return one_hot @ one_hot.T
@@ -77,7 +55,7 @@ def all_by_one_hot(n: int) -> np.ndarray:
 
 def one_hots(n: int = len(FILM_NAMES)) -> Step:
     """n films, each a place of its own."""
-    names = film_names() if n == len(FILM_NAMES) else [str(i + 1) for i in range(n)]
+    names = said(FILM_NAMES) if n == len(FILM_NAMES) else [str(i + 1) for i in range(n)]
     one_hot, (cell, products) = np.eye(n), ran(all_by_one_hot, n=n)
     return step(
         "A place in a list: one-hot",
@@ -110,7 +88,7 @@ def film(numbers: np.ndarray = FILM) -> Step:
     length = itself**0.5
     rows: list[list[str | float]] = [
         [name, float(x), float(square)]
-        for name, x, square in zip(genres(), numbers, squares, strict=True)
+        for name, x, square in zip(said(GENRES), numbers, squares, strict=True)
     ]
     return step(
         "A film as four numbers",
@@ -149,13 +127,14 @@ def all_pairs(films: np.ndarray) -> np.ndarray:
 
 def alike() -> Step:
     """What one-hot rows could not say."""
+    names, genres = said(FILM_NAMES), said(GENRES)
     bench = Workbench(
         name="films",
         caption=say("Change a film's numbers and see which films it becomes more like."),
         matrices={"queries": FILMS, "keys": FILMS},
-        rows=film_names(),
-        columns=film_names(),
-        widths={"queries": genres(), "keys": genres()},
+        rows=names,
+        columns=names,
+        widths={"queries": genres, "keys": genres},
         scale=1.0,
         normalize="none",
     )
@@ -170,8 +149,8 @@ def alike() -> Step:
             near=products[0, 1],
             far=products[0, 3],
         ),
-        Matrix(say("films M"), FILMS, film_names(), genres(), "input"),
-        Matrix(say("dot products of embeddings"), products, film_names(), film_names(), "score"),
+        Matrix(say("films M"), FILMS, names, genres, "input"),
+        Matrix(say("dot products of embeddings"), products, names, names, "score"),
         bench,
         points=(1, 2),
         found={"films": FILMS, "products": products},
@@ -189,7 +168,7 @@ def arithmetic(a: str = "king", b: str = "man", c: str = "woman", vectors: Array
     places = [WORDS.index(word) for word in (a, b, c)]
     cell, (target, cosines) = ran(compared, words=vectors, **dict(zip("abc", places, strict=True)))
     order = [int(i) for i in np.argsort(-cosines, kind="stable") if i not in places]
-    named, sum_of = words(), " − ".join(say(word) for word in (a, b)) + " + " + say(c)
+    named, sum_of = said(WORDS), " − ".join(say(word) for word in (a, b)) + " + " + say(c)
     return step(
         "Arithmetic with words",
         tell(
@@ -198,7 +177,7 @@ def arithmetic(a: str = "king", b: str = "man", c: str = "woman", vectors: Array
             "*cosine* of two rows is their dot product divided by both lengths: it compares "
             "directions, and is at most 1."
         ),
-        Matrix(say("words"), vectors, named, [say(q) for q in QUALITIES], "input"),
+        Matrix(say("words"), vectors, named, said(QUALITIES), "input"),
         Formula(f"{sum_of} = ?"),
         tell(
             "Take the first word, subtract the second, add the third: {target}. Of the other "

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from qkvsearch.lessons.messages import say
+from qkvsearch.lessons.messages import said, say
 from qkvsearch.lessons.parts import Step
 from qkvsearch.lessons.quizzes import Quiz, quiz
 
@@ -54,7 +54,7 @@ def _word_after(other: Step) -> Quiz:
         float(choices.index(nearest)),
         "The result is {target}: royal, female and young. *{nearest}* points most nearly "
         "the same way, with a cosine of {cosine}.",
-        choices=[say(word) for word in choices],
+        choices=said(choices),
         target=found["target"],
         nearest=say(nearest),
         cosine=found["cosine"],

@@ -17,7 +17,7 @@ from qkvsearch.lessons.course.recommender.descent import (
     start,
 )
 from qkvsearch.lessons.course.recommender.questions import quizzes
-from qkvsearch.lessons.messages import mark, say
+from qkvsearch.lessons.messages import mark, marks, said, say
 from qkvsearch.lessons.parts import Curve, Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
@@ -26,28 +26,14 @@ TITLE = mark("A recommender that learns")
 GOAL = mark("Learn embeddings of users and films from ratings, and fill the gaps.")
 MINUTES = 6
 
-USER_NAMES = (mark("Ana"), mark("Ben"), mark("Chloe"), mark("Dan"), mark("Eve"))
-FILM_NAMES = (
-    mark("Car chase"),
-    mark("Spider-Man"),
-    mark("Space race"),
-    mark("Love story"),
-    mark("Wedding"),
-)
+USER_NAMES = marks("Ana", "Ben", "Chloe", "Dan", "Eve")
+FILM_NAMES = marks("Car chase", "Spider-Man", "Space race", "Love story", "Wedding")
 
 
 def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
     fitted = fit()
     steps = [ratings(), slope(), downhill(fitted), predicted(fitted), product(), reasons()]
-    return steps, quizzes(steps[3], steps[5], film_names(), user_names())
-
-
-def user_names() -> list[str]:
-    return [say(name) for name in USER_NAMES]
-
-
-def film_names() -> list[str]:
-    return [say(name) for name in FILM_NAMES]
+    return steps, quizzes(steps[3], steps[5], said(FILM_NAMES), said(USER_NAMES))
 
 
 def known_cells(ratings: np.ndarray) -> np.ndarray:
@@ -59,7 +45,7 @@ def ratings(table: np.ndarray = RATINGS) -> Step:
     cell, known = ran(known_cells, ratings=table)
     cells: list[list[str | float]] = [
         [name, *(float(rating) if is_known else "?" for rating, is_known in zip(*row, strict=True))]
-        for name, *row in zip(user_names(), table, known, strict=True)
+        for name, *row in zip(said(USER_NAMES), table, known, strict=True)
     ]
     return step(
         "Ratings with gaps",
@@ -69,7 +55,7 @@ def ratings(table: np.ndarray = RATINGS) -> Step:
             n=len(table),
             gaps=int((~known).sum()),
         ),
-        Table(say("Ratings; ? is a gap"), [say("user"), *film_names()], cells),
+        Table(say("Ratings; ? is a gap"), [say("user"), *said(FILM_NAMES)], cells),
         tell(
             "Until now the numbers of films and users were given. Nobody writes them down for "
             "thousands of films. So let a computer find them: {width} numbers for each user "
@@ -92,7 +78,7 @@ def first_guess(ratings: np.ndarray, width: int) -> tuple[float, np.ndarray]:
 def slope(table: np.ndarray = RATINGS) -> Step:
     """The first guess, its loss, and the gradient by rule and by trial."""
     users, films = start(table.shape, WIDTH)
-    names = user_names()
+    names = said(USER_NAMES)
     cell, (loss, gradient) = ran(first_guess, ratings=table, width=WIDTH)
     nudged = np.vstack(by_nudging(users, films, table))
     n = len(users)
@@ -159,14 +145,14 @@ def predicted(fitted: Cell, table: np.ndarray = RATINGS) -> Step:
         name="ratings",
         caption=say("Change an embedding that was learned and see whose scores move."),
         matrices={"queries": users, "keys": films},
-        rows=user_names(),
-        columns=film_names(),
+        rows=said(USER_NAMES),
+        columns=said(FILM_NAMES),
         scale=1.0,
         normalize="none",
     )
     gaps = np.isnan(table)
     tips = np.where(gaps, predictions, -np.inf).argmax(axis=1)
-    names = user_names()
+    names = said(USER_NAMES)
     return step(
         "Fill the gaps",
         tell(
@@ -175,12 +161,12 @@ def predicted(fitted: Cell, table: np.ndarray = RATINGS) -> Step:
             "is a predicted rating. Known ratings are off by {error} on average.",
             error=np.abs(predictions - table)[~gaps].mean(),
         ),
-        Matrix(say("predicted ratings"), predictions, names, film_names(), "score"),
+        Matrix(say("predicted ratings"), predictions, names, said(FILM_NAMES), "score"),
         Table(
             say("The best film that somebody has not rated"),
             [say("user"), say("film"), say("predicted rating")],
             [
-                [name, film_names()[tip], float(predictions[i, tip])]
+                [name, said(FILM_NAMES)[tip], float(predictions[i, tip])]
                 for i, (name, tip) in enumerate(zip(names, tips, strict=True))
             ],
         ),
@@ -227,7 +213,9 @@ def product(table: np.ndarray = RATINGS) -> Step:
             "how far a user and a film are from it; the rest is the dot product that you know.",
             mean=mean,
         ),
-        Matrix(say("ratings by BiasedMF"), predictions, user_names(), film_names(), "score"),
+        Matrix(
+            say("ratings by BiasedMF"), predictions, said(USER_NAMES), said(FILM_NAMES), "score"
+        ),
         points=(7,),
         found={"predictions": predictions, "mean": mean},
         code=cell,
@@ -248,7 +236,7 @@ def by_history(ratings: np.ndarray, user: int, width: int) -> tuple[np.ndarray, 
 def reasons(user: int = 0, table: np.ndarray = RATINGS) -> Step:
     """The package's recommendations, and what of a user's history each score is the sum of."""
     cell, (history, contributions, scores) = ran(by_history, ratings=table, user=user, width=WIDTH)
-    films = film_names()
+    films = said(FILM_NAMES)
     best = int(np.where(np.isnan(table[user]), scores, -np.inf).argmax())
     return step(
         "The recommendations, and the reason for each",
@@ -257,7 +245,7 @@ def reasons(user: int = 0, table: np.ndarray = RATINGS) -> Step:
             "and learns by `ImplicitALS`, which also counts what was *not* watched. {name} "
             "liked the films in the rows below.",
             middle=MIDDLE,
-            name=user_names()[user],
+            name=said(USER_NAMES)[user],
         ),
         Matrix(
             say("what each liked film adds"),
@@ -269,7 +257,7 @@ def reasons(user: int = 0, table: np.ndarray = RATINGS) -> Step:
         Matrix(
             say("scores: the sum of each column"),
             scores[None],
-            [user_names()[user]],
+            [said(USER_NAMES)[user]],
             films,
             "score",
         ),

@@ -9,7 +9,7 @@ from qkvsearch.attention.weights import mix
 from qkvsearch.errors import DataError
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.search.questions import quizzes
-from qkvsearch.lessons.messages import mark, say
+from qkvsearch.lessons.messages import mark, marks, said, say
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
@@ -32,7 +32,7 @@ LETTERS = "ABCDE"
 # Directions that the meaning of so few words has.
 WIDTH = 2
 
-TOPICS = (mark("computing"), mark("electricity"), mark("kitchen"))
+TOPICS = marks("computing", "electricity", "kitchen")
 VALUES = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0.5, 0.5], [0, 0, 1]])
 TEMPERATURES = (4.0, 1.0, 0.25, 1e-4)
 
@@ -100,10 +100,6 @@ class Videos:
 # --- the steps ---
 
 
-def topics() -> list[str]:
-    return [say(topic) for topic in TOPICS]
-
-
 def workbench(videos: Videos) -> Workbench:
     return Workbench(
         name="search",
@@ -111,7 +107,7 @@ def workbench(videos: Videos) -> Workbench:
         matrices={"queries": videos.asked, "keys": videos.keys, "values": VALUES},
         rows=[say("query")],
         columns=LETTERS,
-        widths={"queries": videos.words, "keys": videos.words, "values": topics()},
+        widths={"queries": videos.words, "keys": videos.words, "values": said(TOPICS)},
         scale=1.0,
     )
 
@@ -191,8 +187,8 @@ def mixed(bench: Workbench) -> Step:
             "about. Each value times its weight, added up, is what was found, on the whole:"
         ),
         Formula("Σ w·v"),
-        Matrix(say("values V"), values, LETTERS, topics(), "value"),
-        Matrix(say("output Σ w·v"), output, [say("query")], topics(), "output"),
+        Matrix(say("values V"), values, LETTERS, said(TOPICS), "value"),
+        Matrix(say("output Σ w·v"), output, [say("query")], said(TOPICS), "output"),
         bench,
         points=(9, 8),
         found={**found, "mix": mix(weights, values)},
@@ -220,7 +216,7 @@ def hard(bench: Workbench, temperatures: tuple[float, ...] = TEMPERATURES) -> St
         ),
         Formula("softmax(q·Kᵀ / T)"),
         Matrix(say("weights by temperature"), weights, rows, LETTERS, "weights"),
-        Matrix(say("output by temperature"), outputs, rows, topics(), "output"),
+        Matrix(say("output by temperature"), outputs, rows, said(TOPICS), "output"),
         tell(
             "In the last row the largest weight is {largest}. That is a search as usual: one "
             "best answer, its value and nothing else. A soft search mixes all answers, a "

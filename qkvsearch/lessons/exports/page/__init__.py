@@ -18,8 +18,8 @@ from qkvsearch.lessons.exports.page.bench import workbench
 from qkvsearch.lessons.exports.page.figures import curve, matrix, side_by_side, swatch, table
 from qkvsearch.lessons.exports.page.markup import Html, element, joined, mathematics, prose
 from qkvsearch.lessons.exports.page.questions import questions
-from qkvsearch.lessons.exports.page.words import script_words, spoken
-from qkvsearch.lessons.messages import say
+from qkvsearch.lessons.exports.page.words import script_words
+from qkvsearch.lessons.messages import say, spoken
 from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Role, Step, Table, Text
 from qkvsearch.lessons.workbench import Workbench
 

@@ -1,6 +1,6 @@
 """What the page itself says, in the language that is spoken: to the reader and to its script."""
 
-from qkvsearch.lessons.messages import LANGUAGES, language, mark, say
+from qkvsearch.lessons.messages import mark, say
 
 # The matrices of a workbench, given or computed, and how each follows from those before it.
 STEP_NAMES = {
@@ -38,16 +38,6 @@ NORMALIZER_NAMES = {
     "relu": mark("ReLU, over its sum"),
     "none": mark("none: the scores themselves"),
 }
-
-
-def spoken() -> str:
-    """The name of the language that is spoken: the one in which a word of ours reads as it does."""
-    here = say(MASK_NAMES["none"])
-    for name in LANGUAGES:
-        with language(name):
-            if say(MASK_NAMES["none"]) == here:
-                return name
-    return LANGUAGES[0]
 
 
 def script_words() -> dict[str, str]:
