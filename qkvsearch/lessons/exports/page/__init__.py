@@ -18,7 +18,6 @@ from qkvsearch.lessons.exports.page.bench import workbench
 from qkvsearch.lessons.exports.page.figures import curve, matrix, side_by_side, swatch, table
 from qkvsearch.lessons.exports.page.markup import Html, element, joined, mathematics, prose
 from qkvsearch.lessons.exports.page.questions import questions
-from qkvsearch.lessons.exports.page.words import script_words
 from qkvsearch.lessons.messages import say, spoken
 from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Role, Step, Table, Text
 from qkvsearch.lessons.workbench import Workbench
@@ -49,7 +48,7 @@ def to_page(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
         style=style,
         script=script,
         # No text can end the element that holds it.
-        words=json.dumps(script_words(), ensure_ascii=False).replace("<", "\\u003c"),
+        words=json.dumps(_script_words(), ensure_ascii=False).replace("<", "\\u003c"),
         skip=joined([say("Skip to the lessons")]),
         course=joined([course]),
         welcome=_welcome(),
@@ -170,3 +169,18 @@ def _part(part: Part, lesson: str, place: str) -> Html:
         case Workbench():
             return workbench(part, lesson)
     raise TypeError(f"the page does not know how to show a {type(part).__name__}")
+
+
+def _script_words() -> dict[str, str]:
+    """Sentences of the script, by the names it knows them by; it fills in their {names} itself."""
+    return {
+        "cell": say("{matrix}, row {row}, column {column}"),
+        "hidden": say("hidden"),
+        "none": say("none"),
+        "notNumber": say("“{entry}” is not a number. {last} still counts."),
+        "notPositive": say("“{entry}” is not a number above 0. {last} still counts."),
+        "recomputed": say("Computed again. {step}, first row: {row}"),
+        "right": say("Right."),
+        "wrong": say("Not yet. This is the way to it:"),
+        "scrolls": say("{name}, scrolls sideways"),
+    }

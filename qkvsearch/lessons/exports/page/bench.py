@@ -10,15 +10,46 @@ import numpy as np
 
 from qkvsearch.lessons.exports.page.figures import matrix, side_by_side
 from qkvsearch.lessons.exports.page.markup import Html, element
-from qkvsearch.lessons.exports.page.words import (
-    MASK_NAMES,
-    NORMALIZER_NAMES,
-    STEP_NAMES,
-    STEP_NOTES,
-)
-from qkvsearch.lessons.messages import say, shown
+from qkvsearch.lessons.messages import mark, say, shown
 from qkvsearch.lessons.parts import ROLES, Matrix
 from qkvsearch.lessons.workbench import Workbench, mask_of
+
+# The matrices of a workbench, given or computed, and how each follows from those before it.
+STEP_NAMES = {
+    "inputs": mark("inputs X"),
+    "w_query": "W_Q",
+    "w_key": "W_K",
+    "w_value": "W_V",
+    "queries": mark("queries Q"),
+    "keys": mark("keys K"),
+    "values": mark("values V"),
+    "scores": mark("scores"),
+    "scaled": mark("scaled scores"),
+    "masked": mark("masked scores"),
+    "weights": mark("weights"),
+    "outputs": mark("outputs"),
+}
+STEP_NOTES = {
+    "queries": "X·W_Q",
+    "keys": "X·W_K",
+    "values": "X·W_V",
+    "scores": "Q·Kᵀ",
+    "scaled": mark("scores × scale ÷ temperature"),
+    "masked": mark("−∞ where a key is hidden"),
+    "weights": mark("each row of scores, normalized"),
+    "outputs": mark("weights · V"),
+}
+MASK_NAMES = {
+    "none": mark("no mask"),
+    "padding": mark("padding"),
+    "look-ahead": mark("look-ahead"),
+    "both": mark("both: padding and look-ahead"),
+}
+NORMALIZER_NAMES = {
+    "softmax": "softmax",
+    "relu": mark("ReLU, over its sum"),
+    "none": mark("none: the scores themselves"),
+}
 
 
 def workbench(bench: Workbench, lesson: str) -> Html:
