@@ -5,7 +5,7 @@ The English texts are the keys of the catalog (gettext); `locale/zh` holds the C
 
 import gettext
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import ROUND_HALF_UP, Decimal
@@ -109,7 +109,7 @@ def shown(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Numbers and words as JSON has them, arrays as lists of them.
+    """Numbers and words as JSON has them, arrays as lists of them, by name where they have some.
 
     JSON has no infinity and no NaN; "inf", "-inf" and "nan" stand for them, and `float` reads them.
 
@@ -118,6 +118,8 @@ def plain(value: Any) -> Any:
     """
     if isinstance(value, np.ndarray | list | tuple):
         return [plain(entry) for entry in value]
+    if isinstance(value, Mapping):
+        return {name: plain(entry) for name, entry in value.items()}
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

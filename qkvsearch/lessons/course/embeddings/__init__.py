@@ -4,6 +4,7 @@ import numpy as np
 from numpy import ndarray as Array
 
 from qkvsearch.attention import cosine_score
+from qkvsearch.attention.symbols import numbered
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.embeddings.questions import quizzes
 from qkvsearch.lessons.messages import mark, marks, said, say
@@ -55,7 +56,7 @@ def all_by_one_hot(n: int) -> np.ndarray:
 
 def one_hots(n: int = len(FILM_NAMES)) -> Step:
     """n films, each a place of its own."""
-    names = said(FILM_NAMES) if n == len(FILM_NAMES) else [str(i + 1) for i in range(n)]
+    names = said(FILM_NAMES) if n == len(FILM_NAMES) else numbered(n)
     one_hot, (cell, products) = np.eye(n), ran(all_by_one_hot, n=n)
     return step(
         "A place in a list: one-hot",

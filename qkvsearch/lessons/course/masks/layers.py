@@ -7,6 +7,7 @@ from numpy import ndarray as Array
 
 from qkvsearch.attention import attention, padding_mask
 from qkvsearch.attention.layers import Decoder, Encoder, FeedForward, LayerNorm, Linear
+from qkvsearch.attention.symbols import numbered
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.masks.one_layer import (
     attended,
@@ -110,7 +111,7 @@ def passes() -> Step:
     cell, (words, one_by_one, whole) = ran(row_by_row, source=source, vectors=vectors)
     decoder = Decoder.create(2, WIDTH, 2, 2 * WIDTH, rng=0, dtype=np.float64)
     seen = decoder(vectors, source, is_causal=False)
-    tokens, columns = (START, *ANSWER[:-1]), [str(j + 1) for j in range(WIDTH)]
+    tokens, columns = (START, *ANSWER[:-1]), numbered(WIDTH)
     return step(
         "One pass instead of many",
         tell(
@@ -290,7 +291,7 @@ def no_mixing(bench: Workbench) -> Step:
             say("outputs in the new order"),
             turned,
             [bench.rows[place] for place in order],
-            [str(j + 1) for j in range(turned.shape[1])],
+            numbered(turned.shape[1]),
             "output",
         ),
         points=(48,),

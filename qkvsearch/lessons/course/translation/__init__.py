@@ -8,6 +8,7 @@ from numpy import ndarray as Array
 
 from qkvsearch.attention import attention, softmax
 from qkvsearch.attention.layers import Linear, MultiHeadAttention
+from qkvsearch.attention.symbols import numbered
 from qkvsearch.attention.trace import Trace
 from qkvsearch.lessons.cells import given as named
 from qkvsearch.lessons.cells import ran
@@ -346,7 +347,7 @@ def one_sentence(target: np.ndarray = Q, source: np.ndarray = K) -> Step:
     """Source and target the same: nothing is left of the difference to self-attention."""
     cell, (across, own, itself) = ran(from_one_sentence, target=target, source=source)
     difference = float(np.abs(own - itself).max())
-    columns = [str(j + 1) for j in range(own.shape[1])]
+    columns = numbered(own.shape[1])
     return step(
         "When a sentence asks itself",
         tell(
