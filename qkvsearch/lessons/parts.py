@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from qkvsearch.attention.trace import TraceStep
+from qkvsearch.attention.trace import Trace, TraceStep
 from qkvsearch.lessons.cells import Cell, codes
 from qkvsearch.lessons.messages import say
 
@@ -117,6 +117,11 @@ class Matrix:
             array = array.reshape(len(array), -1)
         written = step.symbols.astype(str) if symbols else None
         return cls(name, array, step.rows, columns, ROLES[step.name], written, visible)
+
+
+def arrays(found: Trace, *names: str) -> dict[str, np.ndarray]:
+    """The numbers of these steps of a trace, by their names."""
+    return {name: np.asarray(found[name].array) for name in names}
 
 
 @dataclass(frozen=True)

@@ -127,12 +127,9 @@ def projections(bench: Workbench) -> Step:
             "of W_Q. Every row holds the letter of one token only: a query is made of its own "
             "token and of no other. Put the numbers in, and the symbols give the numbers."
         ),
-        *(
-            Matrix.of(found[name], title, symbols=True)
-            for name, title in zip(
-                names, (say("queries Q"), say("keys K"), say("values V")), strict=True
-            )
-        ),
+        Matrix.of(found["queries"], say("queries Q"), symbols=True),
+        Matrix.of(found["keys"], say("keys K"), symbols=True),
+        Matrix.of(found["values"], say("values V"), symbols=True),
         points=(47,),
         found={
             **dict(zip(names, (queries, keys, values), strict=True)),

@@ -10,7 +10,7 @@ from qkvsearch.attention.masks import add
 from qkvsearch.attention.trace import Trace, trace_self_attention
 from qkvsearch.lessons.cells import called, ran
 from qkvsearch.lessons.messages import say
-from qkvsearch.lessons.parts import Formula, Matrix, Step, Table, step, tell
+from qkvsearch.lessons.parts import Formula, Matrix, Step, Table, arrays, step, tell
 from qkvsearch.lessons.workbench import PROJECTED, MaskName, Workbench, mask_of
 
 WORDS = ("I", "like", "coffee", "<PAD>")
@@ -38,8 +38,8 @@ def named(bench: Workbench) -> dict[str, Array]:
 
 def attended(bench: Workbench) -> dict[str, Array]:
     """Queries, keys and values by theirs."""
-    found = under(bench, "none")
-    return {"Q": found["queries"].array, "K": found["keys"].array, "V": found["values"].array}
+    found = arrays(under(bench, "none"), "queries", "keys", "values")
+    return {name[0].upper(): array for name, array in found.items()}
 
 
 def raised(x: Array, token: int) -> Array:
@@ -81,11 +81,7 @@ def no_mask(bench: Workbench) -> Step:
         influences(bench, moved),
         Matrix.of(found["outputs"], say("outputs")),
         points=(52,),
-        found={
-            "weights": found["weights"].array,
-            "outputs": found["outputs"].array,
-            "influence": moved,
-        },
+        found={**arrays(found, "weights", "outputs"), "influence": moved},
         code=cell,
     )
 
@@ -123,8 +119,7 @@ def added(bench: Workbench) -> Step:
 
 def padding(bench: Workbench) -> Step:
     found, seen = under(bench, "padding"), visible(bench, "padding")
-    cell, value = called(influence, **named(bench), mask=seen)
-    moved, weights = value, found["weights"].array
+    cell, moved = called(influence, **named(bench), mask=seen)
     words = WORDS if tuple(bench.rows) == tuple("abcD") else bench.rows
     return step(
         "Padding",
@@ -133,7 +128,7 @@ def padding(bench: Workbench) -> Step:
             "share what it had: the rows still sum to {sums}. That holds for the padding's "
             "own row, too: it asks like any other.",
             last=bench.rows[-1],
-            sums=weights.sum(axis=1),
+            sums=found["weights"].array.sum(axis=1),
         ),
         replace(
             Matrix.of(found["masked"], say("masked scores"), visible=seen),
@@ -151,13 +146,7 @@ def padding(bench: Workbench) -> Step:
             words=moved[:-1, -1],
         ),
         points=(54,),
-        found={
-            "masked": found["masked"].array,
-            "weights": weights,
-            "outputs": found["outputs"].array,
-            "influence": moved,
-            "words": words,
-        },
+        found={**arrays(found, "masked", "weights", "outputs"), "influence": moved, "words": words},
         code=cell,
     )
 
@@ -331,9 +320,7 @@ def look_ahead(bench: Workbench) -> Step:
         influences(bench, moved),
         points=(57,),
         found={
-            "masked": found["masked"].array,
-            "weights": found["weights"].array,
-            "outputs": found["outputs"].array,
+            **arrays(found, "masked", "weights", "outputs"),
             "symbols": found["outputs"].symbols,
             "influence": moved,
         },

@@ -14,7 +14,7 @@ from qkvsearch.lessons.course.softmax import scored
 from qkvsearch.lessons.course.translation import mixed
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.own_numbers import with_own
-from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, Text, step, tell
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, Text, arrays, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import MASKS, PROJECTED, Workbench
 
@@ -98,7 +98,7 @@ def weights(steps: Trace) -> Step:
     shape = steps["w_key"].array.shape
     variances = spreads((shape[1], shape[0]))
     names = {"w_key": "W_K", "w_query": "W_Q", "w_value": "W_V"}
-    arrays = {name: steps[name].array for name in names}
+    given = arrays(steps, *names)
     return step(
         "Take three weight matrices",
         tell(
@@ -115,8 +115,8 @@ def weights(steps: Trace) -> Step:
         ),
         *(Matrix.of(steps[name], letter) for name, letter in names.items()),
         points=(35, 36, 37, 38),
-        found={**arrays, "variances": {name: drawn for name, _, drawn in variances}},
-        code=named(**{names[name]: array for name, array in arrays.items()}),
+        found={**given, "variances": {name: drawn for name, _, drawn in variances}},
+        code=named(**{names[name]: array for name, array in given.items()}),
     )
 
 

@@ -8,7 +8,7 @@ from qkvsearch.attention.gradients import softmax_vjp
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.softmax.questions import quizzes
 from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, arrays, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
@@ -117,12 +117,7 @@ def by_hand(bench: Workbench) -> Step:
         Matrix.of(steps["outputs"], say("outputs b")),
         bench,
         points=(51, 9),
-        found={
-            "exp": raised,
-            "weights": weights,
-            "values": steps["values"].array,
-            "outputs": steps["outputs"].array,
-        },
+        found={"exp": raised, "weights": weights, **arrays(steps, "values", "outputs")},
         code=cell,
     )
 

@@ -14,7 +14,7 @@ from qkvsearch.lessons.cells import given as named
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.translation.questions import quizzes
 from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, arrays, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
@@ -88,7 +88,7 @@ def labelled(found: Trace, name: str, title: str) -> Matrix:
 
 
 def vectors(found: Trace) -> Step:
-    arrays = {name: found[name].array for name in ("queries", "keys", "values")}
+    three = arrays(found, "queries", "keys", "values")
     return step(
         "One sentence is read, the other is written",
         tell(
@@ -109,8 +109,8 @@ def vectors(found: Trace) -> Step:
         labelled(found, "keys", say("keys K, from the encoder")),
         labelled(found, "values", say("values V, from the encoder")),
         points=(10, 13),
-        found=arrays,
-        code=named(**{name[0].upper(): array for name, array in arrays.items()}),
+        found=three,
+        code=named(**{name[0].upper(): array for name, array in three.items()}),
     )
 
 
