@@ -14,24 +14,28 @@ def quizzes(
 ) -> list[Quiz]:
     users, films, scores = (all_pairs.found[name] for name in ("users", "films", "scores"))
     return [
-        a_score(users[1], films[2], float(scores[1, 2])),
+        quiz(
+            "dot-product.1",
+            "A user is {user}, a film {film}. What is the score?",
+            float(scores[1, 2]),
+            "Number by number: {products}, together {score}.",
+            user=users[1],
+            film=films[2],
+            products=users[1] * films[2],
+            score=float(scores[1, 2]),
+        ),
         beyond_a_right_angle(angles),
         the_first_film(scores[1], user_names[1], film_names),
-        how_many(len(users), len(films), scores.size),
+        quiz(
+            "dot-product.4",
+            "{n} users and {m} films: how many scores has the matrix U·Mᵀ?",
+            float(scores.size),
+            "A cell for every pair: {n} × {m} = {cells}.",
+            n=len(users),
+            m=len(films),
+            cells=scores.size,
+        ),
     ]
-
-
-def a_score(user: np.ndarray, film: np.ndarray, score: float) -> Quiz:
-    return quiz(
-        "dot-product.1",
-        "A user is {user}, a film {film}. What is the score?",
-        score,
-        "Number by number: {products}, together {score}.",
-        user=user,
-        film=film,
-        products=user * film,
-        score=score,
-    )
 
 
 def beyond_a_right_angle(angles: Step) -> Quiz:
@@ -60,16 +64,4 @@ def the_first_film(scores: np.ndarray, user: str, films: Sequence[str]) -> Quiz:
         user=user,
         row=scores,
         film=films[best],
-    )
-
-
-def how_many(n: int, m: int, cells: int) -> Quiz:
-    return quiz(
-        "dot-product.4",
-        "{n} users and {m} films: how many scores has the matrix U·Mᵀ?",
-        float(cells),
-        "A cell for every pair: {n} × {m} = {cells}.",
-        n=n,
-        m=m,
-        cells=cells,
     )

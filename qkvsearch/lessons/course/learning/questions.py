@@ -15,7 +15,16 @@ def quizzes(no_weights: Found, still_x: Found, columns: Found, learned: Found) -
     """What the lesson's first four steps found."""
     return [
         _shape(still_x["shapes"]),
-        _column(columns["A"]),
+        quiz(
+            "learning.2",
+            "In the lesson's A, written in columns, which row and which column hold the score of "
+            "the third query for the first key?",
+            (1.0, 3.0),
+            "A column of A is a query, a row a key: row 1, column 3, where {score} stands. In row "
+            "3, column 1 is {other}, the first query's score for the third key.",
+            score=columns["A"][0, 2],
+            other=columns["A"][2, 0],
+        ),
         _before(learned["weights"]),
         quiz(
             "learning.4",
@@ -40,19 +49,6 @@ def _shape(shapes: Mapping[str, tuple[int, int]]) -> Quiz:
         n=x[0],
         d=x[1],
         d_v=w[1],
-    )
-
-
-def _column(scores: np.ndarray) -> Quiz:
-    return quiz(
-        "learning.2",
-        "In the lesson's A, written in columns, which row and which column hold the score of "
-        "the third query for the first key?",
-        (1.0, 3.0),
-        "A column of A is a query, a row a key: row 1, column 3, where {score} stands. In row "
-        "3, column 1 is {other}, the first query's score for the third key.",
-        score=scores[0, 2],
-        other=scores[2, 0],
     )
 
 

@@ -17,7 +17,17 @@ def quizzes(bench: Workbench, moved: Mapping[str, np.ndarray]) -> list[Quiz]:
         a_weight(bench),
         moved_by_padding(bench),
         both_sides(bench),
-        in_the_first_layer(bench, moved),
+        quiz(
+            "masks.6",
+            "Two layers; padding is hidden in the first only. {last} changes. Which words move "
+            "(name the tokens)?",
+            named(bench, moved["first"]),
+            "The second layer lets them attend to {last}. They move by {far}; hidden in both "
+            "layers, they move by {both}.",
+            last=bench.rows[-1],
+            far=moved["first"],
+            both=moved["both"],
+        ),
     ]
 
 
@@ -102,18 +112,4 @@ def both_sides(bench: Workbench) -> Quiz:
         choices=(say("1/{n} each", n=n), say("0 each"), say("undefined")),
         zero=np.exp(-np.inf),
         share=1 / n,
-    )
-
-
-def in_the_first_layer(bench: Workbench, moved: Mapping[str, np.ndarray]) -> Quiz:
-    return quiz(
-        "masks.6",
-        "Two layers; padding is hidden in the first only. {last} changes. Which words move "
-        "(name the tokens)?",
-        named(bench, moved["first"]),
-        "The second layer lets them attend to {last}. They move by {far}; hidden in both "
-        "layers, they move by {both}.",
-        last=bench.rows[-1],
-        far=moved["first"],
-        both=moved["both"],
     )

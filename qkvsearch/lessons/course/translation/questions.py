@@ -8,7 +8,22 @@ from qkvsearch.lessons.quizzes import Quiz, quiz
 
 
 def quizzes(found: Trace) -> list[Quiz]:
-    return [a_score(found), most_weight(found), who_asks(found), how_many(found), a_weight(found)]
+    return [
+        a_score(found),
+        most_weight(found),
+        quiz(
+            "translation.3",
+            "The English words written so far stay; the Chinese sentence is replaced. Which of "
+            "queries, keys and values stay as they are in this attention?",
+            0.0,
+            "The queries come from the decoder, which has written “{words}”. Keys and values come "
+            "from the encoder: they change with what it reads.",
+            choices=(say("the queries"), say("the keys"), say("the values")),
+            words=" ".join(found["queries"].rows),
+        ),
+        how_many(found),
+        a_weight(found),
+    ]
 
 
 def a_score(found: Trace) -> Quiz:
@@ -40,19 +55,6 @@ def most_weight(found: Trace) -> Quiz:
         choices=characters,
         word="the",
         weights=weights,
-    )
-
-
-def who_asks(found: Trace) -> Quiz:
-    return quiz(
-        "translation.3",
-        "The English words written so far stay; the Chinese sentence is replaced. Which of "
-        "queries, keys and values stay as they are in this attention?",
-        0.0,
-        "The queries come from the decoder, which has written “{words}”. Keys and values come "
-        "from the encoder: they change with what it reads.",
-        choices=(say("the queries"), say("the keys"), say("the values")),
-        words=" ".join(found["queries"].rows),
     )
 
 
