@@ -6,6 +6,7 @@ its steps and its quizzes. To add one: a folder, and its name in `LESSONS`.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from types import ModuleType
 
@@ -41,6 +42,7 @@ def lesson(name: str, given: Given | None = None) -> Lesson:
     module, given = _module(name), given or Given()
     refuse(given, name, *getattr(module, "TAKES", ()))
     steps, quizzes = module.lesson(given)
+    quizzes = [replace(quiz, name=f"{name}.{n}") for n, quiz in enumerate(quizzes, start=1)]
     return Lesson(**vars(_outline(name, module)), steps=steps, quizzes=quizzes)
 
 

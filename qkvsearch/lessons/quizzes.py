@@ -104,7 +104,6 @@ class Quiz:
 
 
 def quiz(
-    name: str,
     question: str,
     answer: float | Sequence[float] | frozenset[str],
     worked: str,
@@ -113,8 +112,11 @@ def quiz(
     tolerance: float = 0.01,
     **live: Any,
 ) -> Quiz:
-    """A quiz whose question and worked answer are said, with the same numbers filled in."""
-    return Quiz(name, say(question, **live), answer, say(worked, **live), choices, tolerance)
+    """A quiz whose question and worked answer are said, with the same numbers filled in.
+
+    Its lesson gives it its name.
+    """
+    return Quiz("", say(question, **live), answer, say(worked, **live), choices, tolerance)
 
 
 def narrow(text: str) -> str:

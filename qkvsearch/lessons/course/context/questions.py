@@ -14,7 +14,6 @@ def quizzes(apart: Mapping[str, float], layers: Sequence[Step]) -> list[Quiz]:
     found = {point: step.found for step in layers for point in step.points}
     return [
         quiz(
-            "context.1",
             "A word stands twice in a sentence. Attention has no positions and no mask. By "
             "how much do the word's two outputs differ?",
             apart["attention"],
@@ -24,7 +23,6 @@ def quizzes(apart: Mapping[str, float], layers: Sequence[Step]) -> list[Quiz]:
             ahead=apart["look-ahead"],
         ),
         quiz(
-            "context.2",
             "Which of these gives a word that stands twice two different outputs?",
             2.0,
             "A layer for each word sees one word only, and more weights are no more context: "
@@ -47,7 +45,6 @@ def _weights(rows: np.ndarray) -> Quiz:
     words, window = (int(number) for number in rows[-1, :2])
     d = int((window / words) ** 0.5)
     return quiz(
-        "context.3",
         "A fully connected layer makes a vector of {d} numbers from a window of {words} words "
         "of {d} numbers each. How many weights has it, without a bias?",
         float(window),
@@ -61,7 +58,6 @@ def _weights(rows: np.ndarray) -> Quiz:
 def _moved(moved: np.ndarray) -> Quiz:
     layers = len(moved)
     return quiz(
-        "context.4",
         "Each token sees one neighbour on each side. The first of {n} tokens a, b, c, … is "
         "changed. Which tokens move after {layers} layers?",
         frozenset("abcdefgh"[i] for i in np.flatnonzero(moved[-1])),

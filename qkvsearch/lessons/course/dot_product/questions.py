@@ -15,7 +15,6 @@ def quizzes(
     users, films, scores = (all_pairs.found[name] for name in ("users", "films", "scores"))
     return [
         quiz(
-            "dot-product.1",
             "A user is {user}, a film {film}. What is the score?",
             float(scores[1, 2]),
             "Number by number: {products}, together {score}.",
@@ -27,7 +26,6 @@ def quizzes(
         beyond_a_right_angle(angles),
         the_first_film(scores[1], user_names[1], film_names),
         quiz(
-            "dot-product.4",
             "{n} users and {m} films: how many scores has the matrix U·Mᵀ?",
             float(scores.size),
             "A cell for every pair: {n} × {m} = {cells}.",
@@ -41,7 +39,6 @@ def quizzes(
 def beyond_a_right_angle(angles: Step) -> Quiz:
     wide = int(angles.found["degrees"].argmax())
     return quiz(
-        "dot-product.2",
         "Two arrows are at an angle of more than 90°. What is their dot product?",
         0.0,
         "Beyond a right angle the cosine is negative, and so is the product: at "
@@ -56,7 +53,6 @@ def the_first_film(scores: np.ndarray, user: str, films: Sequence[str]) -> Quiz:
     """scores (n_films,): the user's."""
     best = int(scores.argmax())
     return quiz(
-        "dot-product.3",
         "Which film does {user} get first?",
         float(best),
         "The row of scores is {row}: the largest belongs to {film}.",

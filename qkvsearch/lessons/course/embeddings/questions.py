@@ -13,7 +13,6 @@ def quizzes(one_hots: Step, film: Step, alike: Step, other: Step) -> list[Quiz]:
     first, third = films[0], films[2]
     return [
         quiz(
-            "embeddings.1",
             "Two different one-hot rows: {a} and {b}. What is their dot product?",
             float(one_hots.found["products"][0, 2]),
             "Number by number: {products}. Wherever one row has its 1, the other has a 0.",
@@ -22,7 +21,6 @@ def quizzes(one_hots: Step, film: Step, alike: Step, other: Step) -> list[Quiz]:
             products=hot[0] * hot[2],
         ),
         quiz(
-            "embeddings.2",
             "Two films: {a} and {b}. What is their dot product?",
             float(alike.found["products"][0, 2]),
             "Number by number: {products}, together {total}.",
@@ -33,7 +31,6 @@ def quizzes(one_hots: Step, film: Step, alike: Step, other: Step) -> list[Quiz]:
         ),
         _word_after(other),
         quiz(
-            "embeddings.4",
             "All numbers of “Spider-Man: No Way Home” are doubled. What is its length now?",
             float(np.linalg.norm(2 * film.found["film"])),
             "The length was {length}. Every number twice as large makes the arrow twice as "
@@ -49,7 +46,6 @@ def _word_after(other: Step) -> Quiz:
     choices = sorted(found["neighbours"])
     nearest = found["neighbours"][0]
     return quiz(
-        "embeddings.3",
         "prince − boy + girl: which word is nearest?",
         float(choices.index(nearest)),
         "The result is {target}: royal, female and young. *{nearest}* points most nearly "

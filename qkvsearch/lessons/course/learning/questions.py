@@ -16,7 +16,6 @@ def quizzes(no_weights: Found, still_x: Found, columns: Found, learned: Found) -
     return [
         _shape(still_x["shapes"]),
         quiz(
-            "learning.2",
             "In the lesson's A, written in columns, which row and which column hold the score of "
             "the third query for the first key?",
             (1.0, 3.0),
@@ -27,7 +26,6 @@ def quizzes(no_weights: Found, still_x: Found, columns: Found, learned: Found) -
         ),
         _before(learned["weights"]),
         quiz(
-            "learning.4",
             "What do W_Q, W_K and W_V have to be, so that they change nothing?",
             1.0,
             "A product with the identity matrix leaves every vector as it is. In the lesson "
@@ -41,7 +39,6 @@ def quizzes(no_weights: Found, still_x: Found, columns: Found, learned: Found) -
 def _shape(shapes: Mapping[str, tuple[int, int]]) -> Quiz:
     x, w = shapes["X"], shapes["W_V"]
     return quiz(
-        "learning.1",
         "X has {n} rows and {d} columns, W_V {d} rows and {d_v} columns. How many rows and "
         "columns do the outputs have?",
         tuple(float(size) for size in shapes["outputs"]),
@@ -55,7 +52,6 @@ def _shape(shapes: Mapping[str, tuple[int, int]]) -> Quiz:
 def _before(weights: np.ndarray) -> Quiz:
     row = weights[2]
     return quiz(
-        "learning.3",
         "After learning, which token does the third attend to most? (1, 2, 3 or 4)",
         float(row.argmax() + 1),
         "It was to give back the token before. Its learned weights are {row}.",

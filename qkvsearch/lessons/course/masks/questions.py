@@ -18,7 +18,6 @@ def quizzes(bench: Workbench, moved: Mapping[str, np.ndarray]) -> list[Quiz]:
         moved_by_padding(bench),
         both_sides(bench),
         quiz(
-            "masks.6",
             "Two layers; padding is hidden in the first only. {last} changes. Which words move "
             "(name the tokens)?",
             named(bench, moved["first"]),
@@ -40,7 +39,6 @@ def a_score(bench: Workbench) -> Quiz:
     found = bench.steps()
     query, key = found["queries"][0], found["keys"][1]
     return quiz(
-        "masks.1",
         "The query of {a} is {query}, the key of {b} is {key}. What is the score, before it is "
         "divided by √d?",
         float(found["scores"][0, 1]),
@@ -57,7 +55,6 @@ def a_score(bench: Workbench) -> Quiz:
 def hidden_keys(bench: Workbench) -> Quiz:
     weights = bench.steps(mask="look-ahead")["weights"][1]
     return quiz(
-        "masks.2",
         "Under the look-ahead mask, which tokens get a weight of exactly 0 in row {token}? "
         "(name them, separated by spaces)",
         named(bench, weights == 0),
@@ -72,7 +69,6 @@ def a_weight(bench: Workbench) -> Quiz:
     scaled, weights = found["scaled"][1], found["weights"][1]
     seen = np.exp(scaled[:2])
     return quiz(
-        "masks.3",
         "Row {token} of the scores over √d begins with {scaled}. Under the look-ahead mask, "
         "what is its first weight, to two decimals?",
         float(weights[0]),
@@ -90,7 +86,6 @@ def moved_by_padding(bench: Workbench) -> Quiz:
     change = bench.steps({"inputs": x}, mask="padding")["outputs"]
     far = np.abs(change - bench.steps(mask="padding")["outputs"]).max(axis=1)
     return quiz(
-        "masks.4",
         "Padding is hidden, and 1 is added to the first number of {last}. Which outputs move? "
         "(name the tokens)",
         named(bench, far),
@@ -103,7 +98,6 @@ def moved_by_padding(bench: Workbench) -> Quiz:
 def both_sides(bench: Workbench) -> Quiz:
     n = len(bench.rows)
     return quiz(
-        "masks.5",
         "Padding is hidden as key and as query by −∞. What are the weights of its own row, by "
         "the formula?",
         2.0,

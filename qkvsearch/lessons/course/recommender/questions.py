@@ -24,7 +24,6 @@ def quizzes(
 def _rating(predicted: Step, film_name: str, user_name: str) -> Quiz:
     user, film = predicted.found["users"][2].round(1), predicted.found["films"][0].round(1)
     return quiz(
-        "recommender.1",
         "Rounded, {user_name} is {user} and {film_name} is {film}; the middle of the scale is "
         "{middle}. Which rating is predicted?",
         MIDDLE + float(user @ film),
@@ -46,7 +45,6 @@ def _direction() -> Quiz:
     user, film, rating = np.array([[1.0]]), np.array([[1.0]]), np.array([[MIDDLE + 2]])
     _, gradient, _ = loss_and_gradients(user, film, rating)
     return quiz(
-        "recommender.2",
         "A user is the single number {user}, a film {film}. The rating is {rating}, but "
         "{predicted} is predicted. Which way does descent move the user's number?",
         float(gradient[0, 0] > 0),
@@ -65,7 +63,6 @@ def _tip(predicted: Step, film_names: Sequence[str], user_name: str) -> Quiz:
     row, tip = predicted.found["predictions"][0], predicted.found["tips"][0]
     gaps = predicted.found["gaps"][0]
     return quiz(
-        "recommender.3",
         "The predicted ratings of {name} are {row}, in the order of the films. Not rated yet "
         "are: {gaps}. Which film is recommended?",
         float(tip),
@@ -84,7 +81,6 @@ def _sum(reasons: Step, film_names: Sequence[str]) -> Quiz:
     best = reasons.found["best"]
     parts = reasons.found["contributions"][:, best]
     return quiz(
-        "recommender.4",
         "The films of a history add {parts} to the score of {film}. What is the score?",
         float(reasons.found["scores"][best]),
         "The parts add up to the score: {score}.",

@@ -14,7 +14,6 @@ def quizzes(scores: Step, mixed: Step, hard: Step) -> list[Quiz]:
 def _score() -> Quiz:
     query, key = np.array([1, 0, 2]), np.array([3, 5, 1])
     return quiz(
-        "search.1",
         "Over three words, a query is {query} and a key {key}. What is the score?",
         float(query @ key),
         "Number by number: {products}, together {score}. A word that the query lacks adds nothing.",
@@ -29,7 +28,6 @@ def _mix(mixed: Step) -> Quiz:
     weights, values = np.array([0.75, 0.25]), mixed.found["values"][[0, 2]]
     output = weights @ values
     return quiz(
-        "search.2",
         "Two videos have the weights {weights} and the values {first} and {second}. What is "
         "the output? (give all its numbers)",
         output.tolist(),
@@ -47,7 +45,6 @@ def _winner(scores: Step, hard: Step) -> Quiz:
     row = scores.found["scores"][0]
     best = "ABCDE"[int(hard.found["weights"][-1].argmax())]
     return quiz(
-        "search.3",
         "The scores of A to E are {row}. Which video is left as T goes to 0?",
         float("ABCDE".index(best)),
         "The largest score, {largest}, takes all: at T = {low} its weight is {weight}.",
@@ -63,7 +60,6 @@ def _sum(mixed: Step) -> Quiz:
     weights = mixed.found["weights"][0]
     doubled = softmax(2 * mixed.found["scores"][0])
     return quiz(
-        "search.4",
         "All scores are doubled. What do the weights add up to now?",
         float(doubled.sum()),
         "The weights change from {weights} to {doubled}, but they always add up to {total}.",

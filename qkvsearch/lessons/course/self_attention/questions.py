@@ -18,7 +18,6 @@ def a_score(steps: Trace, i: int, j: int) -> Quiz:
     query, key = steps["queries"].array[i], steps["keys"].array[j]
     score = float(steps["scores"].array[i, j])
     return quiz(
-        "self-attention.1",
         "The query of {a} is {query}, the key of {b} is {key}. What is the score?",
         score,
         "Number by number, then added: {products}, together {score}.",
@@ -35,7 +34,6 @@ def most_of(steps: Trace, i: int) -> Quiz:
     weights, names = steps["weights"].array[i], steps["weights"].columns
     most = int(weights.argmax())
     return quiz(
-        "self-attention.2",
         "Which input does the output of {a} take most from?",
         float(most),
         "Row {a} of the weights is {row}: the largest is the one for {most}.",
@@ -53,7 +51,7 @@ def equal_scores(steps: Trace, is_masked: bool) -> Quiz:
             "Two scores of a row are equal after the mask was added. How do their weights compare?"
         )
     return Quiz(
-        "self-attention.3",
+        "",
         asked,
         1.0,
         f"{say('Softmax depends on nothing but the score: equal scores, equal weights.')} "

@@ -17,7 +17,6 @@ def _score(scores: Step) -> Quiz:
     query, key = scores.found["queries"][2], scores.found["keys"][1]
     score = scores.found["scores"][2, 1]
     return quiz(
-        "softmax.1",
         "q³ = {query} and k² = {key}. What is α₃,₂?",
         float(score),
         "Number by number: {products}, together {score}.",
@@ -32,7 +31,6 @@ def _weights() -> Quiz:
     scores = np.zeros(4)
     weights = softmax(scores)
     return quiz(
-        "softmax.2",
         "Four scores are all {score}. What is the weight of each?",
         float(weights[0]),
         "exp({score}) is {one}, and the row's sum {total}: each has {weight}.",
@@ -47,7 +45,7 @@ def _colder(temperatures: Step) -> Quiz:
     weights, chosen = temperatures.found["weights"], temperatures.found["temperatures"]
     grows = int((weights[-1] - weights[0]).argmax())
     return Quiz(
-        "softmax.3",
+        "",
         say(
             "At T = {warm} the weights are {weights}. T is lowered to {cold}. Which token's weight "
             "grows? (1, 2 or 3)",
@@ -64,7 +62,6 @@ def _output(by_hand: Step) -> Quiz:
     weights, values = by_hand.found["weights"][0].round(2), by_hand.found["values"]
     output = mix(weights[None], values)[0]
     return quiz(
-        "softmax.4",
         "The weights are {weights}, the values {v1}, {v2} and {v3}. What is the output? (two "
         "numbers)",
         output.tolist(),
@@ -82,7 +79,6 @@ def _output(by_hand: Step) -> Quiz:
 def _root(variances: Step) -> Quiz:
     d = variances.found["widths"][2]
     return quiz(
-        "softmax.5",
         "Queries and keys have {d} numbers. By what does a transformer divide scores?",
         float(np.sqrt(d)),
         "By the square root of {d}, which is {root}: in the lesson's draws it takes the "

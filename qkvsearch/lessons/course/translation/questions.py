@@ -12,7 +12,6 @@ def quizzes(found: Trace) -> list[Quiz]:
         a_score(found),
         most_weight(found),
         quiz(
-            "translation.3",
             "The English words written so far stay; the Chinese sentence is replaced. Which of "
             "queries, keys and values stay as they are in this attention?",
             0.0,
@@ -30,7 +29,6 @@ def a_score(found: Trace) -> Quiz:
     words, characters = found["scores"].rows, found["scores"].columns
     query, key = found["queries"].array[2], found["keys"].array[3]
     return quiz(
-        "translation.1",
         "The query after “{word}” is {query}, the key of {character} is {key}. What is the "
         "score, before it is divided by √d?",
         float(found["scores"].array[2, 3]),
@@ -48,7 +46,6 @@ def most_weight(found: Trace) -> Quiz:
     weights = found["weights"].array[1]
     characters = found["weights"].columns
     return quiz(
-        "translation.2",
         "Which character does the query after “{word}” attend to most?",
         float(np.argmax(weights)),
         "Its query asks for the sea most of all. The weights of its row are {weights}.",
@@ -61,7 +58,6 @@ def most_weight(found: Trace) -> Quiz:
 def how_many(found: Trace) -> Quiz:
     L, S = len(found["weights"].rows), 2 * len(found["weights"].columns)
     return quiz(
-        "translation.4",
         "{L} words are written, and the Chinese sentence has {S} characters. How many weights "
         "are there?",
         float(np.zeros((L, S)).size),
@@ -76,7 +72,6 @@ def how_many(found: Trace) -> Quiz:
 def a_weight(found: Trace) -> Quiz:
     scaled, weights = found["scaled"].array[0], found["weights"].array[0]
     return quiz(
-        "translation.5",
         "Divided by √d, the first row of scores is {scaled}. What is its first weight, to two "
         "decimals? (exp of each score, over the sum of all four)",
         float(weights[0]),
