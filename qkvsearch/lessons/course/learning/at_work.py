@@ -93,7 +93,7 @@ def real(given: Given) -> Step:
     explained = _of_layers(found) if reading.has_layers else _of_the_table(found, problem)
     return step(
         "A real transformer at work",
-        tell('What does "{word}" attend to in "{sentence}"?', word=word, sentence=sentence),
+        tell('What does "{word}" attend to in "{sentence}"?', **asked),
         *explained,
         _largest(found),
         points=(14,),
@@ -158,29 +158,21 @@ def _of_layers(found: dict[str, Any]) -> list[Text | Table]:
             "This is {encoder}, a transformer of {n_layers} layers, in each {n_heads} *heads*: "
             "attentions side by side, each with matrices of its own, learned from texts. They are "
             "counted from 0. [CLS] and [SEP] are signs that it puts at both ends of a text.",
-            encoder=found["encoder"],
             n_layers=len(heads),
             n_heads=heads.shape[1],
+            **found,
         ),
         tell(
             'Head {head} of layer {layer} attends most from "{word}" to "{target}", with weight '
             "{weight}. The cosine of the two words' vectors was {before} before any layer, and "
             "is {after} after the last: that is how much the layers changed the vectors by their "
             "context.",
-            word=found["word"],
-            target=found["target"],
-            head=found["head"],
-            layer=found["layer"],
-            weight=found["weight"],
             before=cosines[0],
             after=cosines[-1],
+            **found,
         ),
         Table(
-            say(
-                'From "{word}" to "{target}", the head that attends most',
-                word=found["word"],
-                target=found["target"],
-            ),
+            say('From "{word}" to "{target}", the head that attends most', **found),
             [say("layer"), say("head"), say("weight"), say("cosine after")],
             [[*row, float(cosine)] for row, cosine in zip(rows, cosines[1:], strict=True)],
         ),
@@ -196,9 +188,7 @@ def _of_the_table(found: dict[str, Any], problem: str) -> list[Text | Table]:
             "texts, the same in every sentence. Attention over it has no weight matrices of its "
             'own, so words attend to words of similar meaning. The weight from "{word}" to '
             '"{target}" is {weight}.',
-            word=found["word"],
-            target=found["target"],
-            weight=found["weight"],
+            **found,
         ),
         tell(
             "`qkvsearch model fetch minilm` brings a transformer, whose layers and heads were "
@@ -210,7 +200,7 @@ def _of_the_table(found: dict[str, Any], problem: str) -> list[Text | Table]:
 def _largest(found: dict[str, Any]) -> Table:
     order = np.argsort(-found["row"], kind="stable")[:MOST]
     return Table(
-        say('What "{word}" attends to most', word=found["word"]),
+        say('What "{word}" attends to most', **found),
         [say("word"), say("weight")],
         [[found["words"][j], float(found["row"][j])] for j in order],
     )
