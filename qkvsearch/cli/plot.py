@@ -1,23 +1,19 @@
 """Attention in a file: a picture (PNG, SVG) by matplotlib, or a page (HTML) that needs nothing."""
 
-from __future__ import annotations
-
 import io
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from qkvsearch.cli.render import printable
 from qkvsearch.errors import QkvError
 from qkvsearch.lessons.exports.page.markup import Html, element, grid, joined
-
-if TYPE_CHECKING:
-    from qkvsearch.texts.focus import Comparison
-    from qkvsearch.texts.self_attention import AttentionMap
+from qkvsearch.texts.focus import Comparison
+from qkvsearch.texts.self_attention import AttentionMap
 
 # Tried for letters that the font before them lacks; those that are not installed are passed over.
 FONTS = (
@@ -42,20 +38,20 @@ def write_maps(path: Path, maps: Sequence[AttentionMap], title: str) -> None:
 
     Raises `QkvError` where the file cannot be written, or matplotlib is not installed.
     """
-    if path.suffix.lower() == ".html":
-        save(path, maps_page(maps, title).encode("utf-8", "replace"))
-        return
-    title = printable(" ".join(title.split()))
-    save(path, drawn(path, lambda figure: _draw_maps(figure, maps, title), title))
+    _write(path, maps_page, _draw_maps, maps, title)
 
 
 def write_comparison(path: Path, comparison: Comparison, title: str) -> None:
     """A line a word, from before any attention to after the last layer. Raises as `write_maps`."""
+    _write(path, comparison_page, _draw_lines, comparison, title)
+
+
+def _write(path: Path, page: Any, draw: Any, shown: Any, title: str) -> None:
     if path.suffix.lower() == ".html":
-        save(path, comparison_page(comparison, title).encode("utf-8", "replace"))
+        save(path, page(shown, title).encode("utf-8", "replace"))
         return
     title = printable(" ".join(title.split()))
-    save(path, drawn(path, lambda figure: _draw_lines(figure, comparison, title), title))
+    save(path, drawn(path, lambda figure: draw(figure, shown, title), title))
 
 
 def save(path: Path, content: bytes) -> None:

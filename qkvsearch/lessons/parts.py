@@ -3,21 +3,17 @@
 Parts hold what was computed, unrounded; how they look is decided where they are shown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
 
 from qkvsearch.attention.trace import Trace, TraceStep
 from qkvsearch.lessons.cells import Cell, codes
 from qkvsearch.lessons.messages import say
-
-if TYPE_CHECKING:
-    from qkvsearch.lessons.quizzes import Quiz
-    from qkvsearch.lessons.workbench import MaskName, Workbench
+from qkvsearch.lessons.quizzes import Quiz
+from qkvsearch.lessons.workbench import MaskName, Workbench
 
 # What a matrix is to the computation. Each role has a colour, and a name beside it always.
 Role = Literal[
@@ -104,7 +100,7 @@ class Matrix:
     @classmethod
     def of(
         cls, step: TraceStep, name: str, symbols: bool = False, visible: np.ndarray | None = None
-    ) -> Matrix:
+    ) -> "Matrix":
         """A step of a trace; a weighted value's vectors stand beside one another.
 
         visible: bool (rows, columns), the mask that the step was computed under. A symbol of the
@@ -142,7 +138,7 @@ class Curve:
     values: np.ndarray
 
 
-Part: TypeAlias = "Text | Formula | Matrix | Table | Curve | Workbench"
+Part = Text | Formula | Matrix | Table | Curve | Workbench
 
 
 @dataclass(frozen=True, eq=False)

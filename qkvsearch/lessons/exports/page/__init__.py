@@ -19,14 +19,12 @@ from qkvsearch.lessons.exports.page.figures import curve, matrix, side_by_side, 
 from qkvsearch.lessons.exports.page.markup import Html, element, joined, mathematics, prose
 from qkvsearch.lessons.exports.page.questions import questions
 from qkvsearch.lessons.messages import say, spoken
-from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Role, Step, Table, Text
+from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Part, Role, Step, Table, Text
 from qkvsearch.lessons.workbench import Workbench
 
 FILES = Path(__file__).parent
 STYLES = ("page.css", "matrices.css", "print.css")
 SCRIPTS = ("attention.js", "numbers.js", "bench.js", "page.js")
-
-Part = Text | Formula | Matrix | Table | Curve | Workbench
 
 
 def to_page(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
