@@ -17,27 +17,28 @@ from babel.messages.pofile import read_po, write_po
 
 ROOT = Path(__file__).parent.parent
 SPOKEN = ("qkvsearch/lessons", "qkvsearch/cli")
-KEYWORDS = ("say", "tell", "mark")
+# By the function that says it, which of its arguments are messages.
+KEYWORDS = dict.fromkeys(("say", "tell", "mark", "step"), slice(1))
+KEYWORDS |= {"marks": slice(None), "quiz": slice(0, 3, 2)}
 # No clock: one and the same text makes one and the same file.
 UNDATED = datetime(2025, 1, 1, tzinfo=UTC)
 
 
-def calls() -> Iterator[tuple[str, ast.Call]]:
-    """Where a message is said, and how. A method of that name, such as a terminal's, is no such."""
+def said() -> Iterator[tuple[str, ast.expr]]:
+    """Where a message is said, and what. A method of that name, as a terminal has, is no such."""
     for folder in SPOKEN:
         for path in sorted((ROOT / folder).rglob("*.py")):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
                     continue
-                if node.func.id in KEYWORDS and node.args:
-                    yield path.relative_to(ROOT).as_posix(), node
+                for message in node.args[KEYWORDS.get(node.func.id, slice(0))]:
+                    yield path.relative_to(ROOT).as_posix(), message
 
 
 def template() -> Catalog:
     """Every message in the code, with the files that say it."""
     found = Catalog(project="qkvsearch", creation_date=UNDATED)
-    for place, call in calls():
-        message = call.args[0]
+    for place, message in said():
         if isinstance(message, ast.Constant):
             found.add(message.value, locations=[(place, None)])
     return found

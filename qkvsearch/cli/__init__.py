@@ -1,7 +1,5 @@
 """The command line: a group whose commands are imported when they are called."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

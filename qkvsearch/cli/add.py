@@ -1,7 +1,5 @@
 """`qkvsearch add`: items join a workspace."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch.cli.context import CommandContext, settings
-from qkvsearch.cli.heatmap import cosine_table, focus_table, heat_map, small_multiples
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.errors import QkvError
 
@@ -158,6 +157,8 @@ def _say_what_is_missing(run: CommandContext, reading: EncodedText) -> None:
 
 
 def _write_maps(reading: EncodedText, question: Question, output: Output, sentence: str) -> None:
+    from qkvsearch.cli.heatmap import heat_map, small_multiples
+
     is_all, layer, plot = question.head == ALL, question.layer, question.plot
     maps = reading.heads(layer) if is_all else [reading.map(layer, question.one_head)]
     n_weights = sum(one.weights.size for one in maps)
@@ -174,6 +175,7 @@ def _write_maps(reading: EncodedText, question: Question, output: Output, senten
 
 
 def _write_focus(reading: EncodedText, question: Question, output: Output) -> None:
+    from qkvsearch.cli.heatmap import focus_table
     from qkvsearch.texts.focus import focus
 
     assert question.focus is not None
@@ -189,6 +191,7 @@ def _write_focus(reading: EncodedText, question: Question, output: Output) -> No
 def _write_comparison(
     reading: EncodedText, other: EncodedText, question: Question, output: Output, both: str
 ) -> None:
+    from qkvsearch.cli.heatmap import cosine_table
     from qkvsearch.texts.focus import compare
 
     found = compare(reading, other, question.focus)

@@ -1,7 +1,5 @@
 """`qkvsearch data`: public data sets, listed and fetched."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 

@@ -1,12 +1,9 @@
 """`qkvsearch demo`: the whole story in under a minute, on the bundled samples."""
 
-from __future__ import annotations
-
 import shlex
 
 import click
 
-from qkvsearch.cli.attend import heat_map
 from qkvsearch.cli.context import settings
 from qkvsearch.cli.hits import ranking_table, with_parts
 from qkvsearch.cli.render import write_text
@@ -23,6 +20,8 @@ def command() -> None:
     Example:
       qkvsearch demo
     """
+    from qkvsearch.cli.heatmap import heat_map
+
     run = settings()
     videos, films = run.open_sample("videos"), run.open_sample("movies")
 

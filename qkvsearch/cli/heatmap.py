@@ -1,15 +1,14 @@
 """Attention in the terminal: heat maps, all heads side by side, where a word looks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.cells import cell_len
+from rich.text import Text
 
 from qkvsearch.cli.render import GAP, abreast, printable, terminal_width, to_table
-
-if TYPE_CHECKING:
-    from qkvsearch.texts.focus import Comparison, Focus
-    from qkvsearch.texts.self_attention import AttentionMap
+from qkvsearch.texts.focus import Comparison, Focus
+from qkvsearch.texts.self_attention import AttentionMap
 
 # Darkness by symbol, so that the map reads without colour too; each step is a fifth.
 SHADES = " ░▒▓█"
@@ -32,8 +31,6 @@ def heat_map(attention_map: AttentionMap) -> str:
     """Rows attend, columns are attended to; a hidden pair shows a dot. A text too long for that
     shows what each of its words attends to most.
     """
-    from rich.cells import cell_len
-
     tokens = [printable(token) for token in attention_map.tokens]
     if not tokens:
         return ""
@@ -56,9 +53,6 @@ def small_multiples(maps: Sequence[AttentionMap]) -> str:
     """Every head's map in symbols, one a token, as many beside each other as fit. A
     text too long for that shows each head's largest weight.
     """
-    from rich.cells import cell_len
-    from rich.text import Text
-
     tokens = [printable(token) for token in maps[0].tokens]
     if not tokens:
         return ""
@@ -108,8 +102,6 @@ def focus_table(focus: Focus) -> str:
 
 def cosine_table(comparison: Comparison) -> str:
     """A row a depth, a column a word; words that do not fit stand in a table below."""
-    from rich.cells import cell_len
-
     names = [printable(word) for word in comparison.words]
     widths = [max(cell_len(name), CELL) for name in names]
     tables = []
@@ -141,8 +133,6 @@ def _rows(attention_map: AttentionMap, cell: Any) -> list[list[Any]]:
 
 def _numbered(attention_map: AttentionMap, width: int, gap: str, caption: str) -> str:
     """A map whose columns bear the rows' numbers, in cells too narrow for words."""
-    from rich.text import Text
-
     n = len(attention_map.tokens)
     cell = _narrow_cell if width == NARROW_CELL else _symbol
     header = gap.join(f"{j if gap else j % 10:>{width}}" for j in range(n))
@@ -187,16 +177,12 @@ def shade(weight: float) -> str:
 
 
 def _cell(weight: float, visible: bool) -> Any:
-    from rich.text import Text
-
     if not visible:
         return Text(HIDDEN, style="dim")
     return Text(f"{shade(weight)}{weight:4.0%}", style=_style(weight))
 
 
 def _narrow_cell(weight: float, visible: bool) -> Any:
-    from rich.text import Text
-
     if not visible:
         return Text(f"{HIDDEN:>{NARROW_CELL}}", style="dim")
     percent = f"{100 * weight:.0f}"
@@ -204,8 +190,6 @@ def _narrow_cell(weight: float, visible: bool) -> Any:
 
 
 def _symbol(weight: float, visible: bool, width: int = SYMBOL_CELL) -> Any:
-    from rich.text import Text
-
     if not visible:
         return Text(HIDDEN * width, style="dim")
     return Text(SHADES[sum(weight >= step for step in STEPS)] * width, style=_style(weight))

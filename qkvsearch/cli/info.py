@@ -1,7 +1,5 @@
 """`qkvsearch info`: what is in the workspace."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -1,7 +1,5 @@
 """`qkvsearch model`: the encoders, listed and fetched."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import asdict
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`qkvsearch record`: one more interaction, known to the next `recommend`."""
 
-from __future__ import annotations
-
 import click
 
 from qkvsearch.cli.context import settings

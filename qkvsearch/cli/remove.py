@@ -1,7 +1,5 @@
 """`qkvsearch remove`: items leave a workspace."""
 
-from __future__ import annotations
-
 import click
 
 from qkvsearch.cli.context import settings

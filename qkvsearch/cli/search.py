@@ -1,7 +1,5 @@
 """`qkvsearch search`: items ranked for a text query."""
 
-from __future__ import annotations
-
 import sys
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`qkvsearch similar`: the neighbours of an item, or of a user."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import click

@@ -5,9 +5,8 @@ use something of the reader's own (names of fields of `Given`), and `lesson(give
 its steps and its quizzes. To add one: a folder, and its name in `LESSONS`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from types import ModuleType
 
@@ -43,6 +42,7 @@ def lesson(name: str, given: Given | None = None) -> Lesson:
     module, given = _module(name), given or Given()
     refuse(given, name, *getattr(module, "TAKES", ()))
     steps, quizzes = module.lesson(given)
+    quizzes = [replace(quiz, name=f"{name}.{n}") for n, quiz in enumerate(quizzes, start=1)]
     return Lesson(**vars(_outline(name, module)), steps=steps, quizzes=quizzes)
 
 

@@ -1,7 +1,5 @@
 """A file of a class's answers, judged: who answered what, and whether it is right."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

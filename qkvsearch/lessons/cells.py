@@ -4,8 +4,6 @@
 cells of a lesson, each of which runs after those before it.
 """
 
-from __future__ import annotations
-
 import ast
 import inspect
 import re

@@ -3,14 +3,13 @@
 The English texts are the keys of the catalog (gettext); `locale/zh` holds the Chinese ones.
 """
 
-from __future__ import annotations
-
 import gettext
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from decimal import ROUND_HALF_UP, Decimal
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ DECIMALS = 4
 # From here on a number is written with an exponent: 22 digits are no number to read.
 LARGE = 1e21
 
-_current: ContextVar[gettext.NullTranslations] = ContextVar("_current")
+_spoken: ContextVar[str] = ContextVar("_spoken", default="en")
 
 
 @contextmanager
@@ -35,14 +34,24 @@ def language(name: str) -> Iterator[None]:
     ...     say("weights")
     '权重'
     """
-    there = [] if name == "en" else [name]
-    token = _current.set(
-        gettext.translation(DOMAIN, LOCALE, there) if there else gettext.NullTranslations()
-    )
+    _translations(name)  # raises for a language that there is not
+    token = _spoken.set(name)
     try:
         yield
     finally:
-        _current.reset(token)
+        _spoken.reset(token)
+
+
+def spoken() -> str:
+    """The name of the language that is spoken."""
+    return _spoken.get()
+
+
+@cache
+def _translations(name: str) -> gettext.NullTranslations:
+    if name == "en":
+        return gettext.NullTranslations()
+    return gettext.translation(DOMAIN, LOCALE, [name])
 
 
 def say(message: str, **live: Any) -> str:
@@ -51,13 +60,30 @@ def say(message: str, **live: Any) -> str:
     >>> say("weights"), say("The score is {score}.", score=2 / 3)
     ('weights', 'The score is 0.6667.')
     """
-    text = _current.get(gettext.NullTranslations()).gettext(message)
-    return text.format(**{name: shown(value) for name, value in live.items()}) if live else text
+    text = _translations(spoken()).gettext(message)
+    return text.format_map(_Shown(live)) if live else text
+
+
+class _Shown(dict[str, Any]):
+    """Values that a message may name, each written when it does."""
+
+    def __getitem__(self, name: str) -> str:
+        return shown(super().__getitem__(name))
 
 
 def mark(message: str) -> str:
     """A message that is said later: `say(TITLE)`. The catalog finds it by this name."""
     return message
+
+
+def marks(*messages: str) -> tuple[str, ...]:
+    """Several that are said later: `said(NAMES)`."""
+    return messages
+
+
+def said(messages: Iterable[str]) -> list[str]:
+    """Messages that were marked, in the language that is spoken."""
+    return [say(message) for message in messages]
 
 
 def shown(value: Any) -> str:
@@ -90,7 +116,7 @@ def shown(value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Numbers and words as JSON has them, arrays as lists of them.
+    """Numbers and words as JSON has them, arrays as lists of them, by name where they have some.
 
     JSON has no infinity and no NaN; "inf", "-inf" and "nan" stand for them, and `float` reads them.
 
@@ -99,6 +125,8 @@ def plain(value: Any) -> Any:
     """
     if isinstance(value, np.ndarray | list | tuple):
         return [plain(entry) for entry in value]
+    if isinstance(value, Mapping):
+        return {name: plain(entry) for name, entry in value.items()}
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and not math.isfinite(value):

@@ -1,7 +1,5 @@
 """The reader's own matrices: read from files of numbers, and put in place of the lesson's."""
 
-from __future__ import annotations
-
 import csv
 import re
 from dataclasses import replace

@@ -3,21 +3,17 @@
 Parts hold what was computed, unrounded; how they look is decided where they are shown.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from qkvsearch.attention.trace import TraceStep
+from qkvsearch.attention.trace import Trace, TraceStep
 from qkvsearch.lessons.cells import Cell, codes
 from qkvsearch.lessons.messages import say
-
-if TYPE_CHECKING:
-    from qkvsearch.lessons.quizzes import Quiz
-    from qkvsearch.lessons.workbench import MaskName, Workbench
+from qkvsearch.lessons.quizzes import Quiz
+from qkvsearch.lessons.workbench import MaskName, Workbench
 
 # What a matrix is to the computation. Each role has a colour, and a name beside it always.
 Role = Literal[
@@ -104,7 +100,7 @@ class Matrix:
     @classmethod
     def of(
         cls, step: TraceStep, name: str, symbols: bool = False, visible: np.ndarray | None = None
-    ) -> Matrix:
+    ) -> "Matrix":
         """A step of a trace; a weighted value's vectors stand beside one another.
 
         visible: bool (rows, columns), the mask that the step was computed under. A symbol of the
@@ -117,6 +113,11 @@ class Matrix:
             array = array.reshape(len(array), -1)
         written = step.symbols.astype(str) if symbols else None
         return cls(name, array, step.rows, columns, ROLES[step.name], written, visible)
+
+
+def arrays(found: Trace, *names: str) -> dict[str, np.ndarray]:
+    """The numbers of these steps of a trace, by their names."""
+    return {name: np.asarray(found[name].array) for name in names}
 
 
 @dataclass(frozen=True)
@@ -137,6 +138,9 @@ class Curve:
     values: np.ndarray
 
 
+Part = Text | Formula | Matrix | Table | Curve | Workbench
+
+
 @dataclass(frozen=True, eq=False)
 class Step:
     """One idea: a title, its parts in order, and which points of the course it shows.
@@ -146,10 +150,21 @@ class Step:
     """
 
     title: str
-    parts: Sequence[Text | Formula | Matrix | Table | Curve | Workbench]
+    parts: Sequence[Part]
     points: tuple[int, ...] = ()
     found: dict[str, Any] = field(default_factory=dict)
     code: Cell | None = None
+
+
+def step(
+    title: str,
+    *parts: Part,
+    points: tuple[int, ...] = (),
+    found: dict[str, Any] | None = None,
+    code: Cell | None = None,
+) -> Step:
+    """A step whose title is said."""
+    return Step(say(title), parts, points, found or {}, code)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,5 @@
 """Which lessons a person has done: a small file among their data, and never a reason to stop."""
 
-from __future__ import annotations
-
 import json
 import os
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Questions whose answers were computed with the lesson, and how an answer is judged."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Sequence
@@ -103,6 +101,22 @@ class Quiz:
             "tolerance": self.tolerance,
             "worked": self.worked,
         }
+
+
+def quiz(
+    question: str,
+    answer: float | Sequence[float] | frozenset[str],
+    worked: str,
+    /,
+    choices: Sequence[str] = (),
+    tolerance: float = 0.01,
+    **live: Any,
+) -> Quiz:
+    """A quiz whose question and worked answer are said, with the same numbers filled in.
+
+    Its lesson gives it its name.
+    """
+    return Quiz("", say(question, **live), answer, say(worked, **live), choices, tolerance)
 
 
 def narrow(text: str) -> str:

@@ -8,7 +8,7 @@ import pytest
 from qkvsearch.errors import DataError
 from qkvsearch.lessons import Given, lesson
 from qkvsearch.lessons.course import translation
-from qkvsearch.lessons.course.translation.words import DENSE, ENCODED, length, written
+from qkvsearch.lessons.course.translation import DENSE, ENCODED, length, written
 from qkvsearch.lessons.parts import Matrix, Table, Text
 from qkvsearch.lessons.workbench import Workbench
 

@@ -70,9 +70,9 @@ def test_no_text_holds_a_result_instead_of_computing_it(said):
 
 def test_a_message_is_never_put_together_before_it_is_translated(translations):
     """The catalogue cannot find what is no literal; a name stands for one that was marked."""
-    for place, call in translations.calls():
-        bad = isinstance(call.args[0], ast.JoinedStr | ast.BinOp)
-        assert not bad, f"{place}, line {call.lineno}"
+    for place, message in translations.said():
+        bad = isinstance(message, ast.JoinedStr | ast.BinOp)
+        assert not bad, f"{place}, line {message.lineno}"
 
 
 def test_gettext_reads_what_the_catalogue_holds(written):

@@ -1,12 +1,14 @@
 """A lesson in each format that it comes in; the texts are made in `lessons.exports`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 from qkvsearch.cli.lesson.quizzing import printed
 from qkvsearch.cli.lesson.view import heading, step_blocks
 from qkvsearch.cli.render import to_json
+from qkvsearch.lessons.exports.document import to_document
+from qkvsearch.lessons.exports.markdown import to_markdown
+from qkvsearch.lessons.exports.notebook import to_notebook
+from qkvsearch.lessons.exports.page import to_page
 from qkvsearch.lessons.parts import Lesson
 
 
@@ -19,34 +21,17 @@ def forms(
     """
 
     def as_json() -> str:
-        from qkvsearch.lessons.exports.document import to_document
-
         documents = [to_document(lesson, quizzes) for lesson in lessons]
         return to_json(documents if is_array else documents[0])
-
-    def as_markdown() -> str:
-        from qkvsearch.lessons.exports.markdown import to_markdown
-
-        return to_markdown(lessons, quizzes, first=step or 1)
-
-    def as_page() -> str:
-        from qkvsearch.lessons.exports.page import to_page
-
-        return to_page(lessons, quizzes)
-
-    def as_notebook() -> str:
-        from qkvsearch.lessons.exports.notebook import to_notebook
-
-        return to_notebook(lessons, quizzes)
 
     found = {
         "table": lambda: "\n".join(_blocks(lessons, quizzes, step or 1)),
         "json": as_json,
-        "markdown": as_markdown,
-        "html": as_page,
+        "markdown": lambda: to_markdown(lessons, quizzes, first=step or 1),
+        "html": lambda: to_page(lessons, quizzes),
     }
     # A notebook's cells go on with what the steps before computed.
-    return found if step is not None else {**found, "ipynb": as_notebook}
+    return found if step is not None else {**found, "ipynb": lambda: to_notebook(lessons, quizzes)}
 
 
 def _blocks(lessons: Sequence[Lesson], quizzes: bool, first: int) -> Iterator[str]:

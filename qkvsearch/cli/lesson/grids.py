@@ -1,12 +1,11 @@
 """Matrices and tables in the terminal: aligned, in parts where they are wide, weights as a map."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from rich.cells import cell_len
+from rich.text import Text
 
 from qkvsearch.cli.heatmap import HIDDEN, SHADES, shade
 from qkvsearch.cli.lesson.wrapping import ATOM, wrapped
@@ -14,9 +13,6 @@ from qkvsearch.cli.render import GAP, abreast, printable
 from qkvsearch.lessons.exports.document import ROLE_NAMES
 from qkvsearch.lessons.messages import mark, say, shown
 from qkvsearch.lessons.parts import Matrix, Table
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 # A row's label takes a third of the terminal at most; a column's is folded when it is longer.
 LABEL_SHARE, HEADING = 3, 14
@@ -51,8 +47,6 @@ def matrix_view(matrix: Matrix, width: int) -> Iterator[Text]:
     """Its name and role, then as many columns side by side as the width holds, then its symbols
     where the cells are too narrow for them.
     """
-    from rich.text import Text
-
     colour = COLOURS[matrix.role]
     title = Text(printable(matrix.name), style=f"bold {colour}")
     role = say(ROLE_NAMES[matrix.role])
@@ -111,8 +105,6 @@ def _padded(text: str, value: float, decimals: int) -> str:
 
 def _cells(matrix: Matrix) -> list[list[Text]]:
     """Numbers in the role's colour; weights after their shade, hidden cells after a dot."""
-    from rich.text import Text
-
     is_map, visible = matrix.role == "weights", matrix.visible
     has_hidden = visible is not None and not np.all(visible)
     found = []
@@ -145,8 +137,6 @@ def _tint(share: float) -> str:
 
 def _with_symbols(matrix: Matrix, cells: list[list[Text]]) -> list[list[Text]]:
     """The cells with their symbols below; nothing where there are none, or one for a whole row."""
-    from rich.text import Text
-
     if matrix.symbols is None or matrix.symbols.ndim == 1:
         return []
     lines = zip(cells, matrix.symbols, strict=True)
@@ -166,8 +156,6 @@ def _symbol(symbol: str, cell: Text) -> str:
 
 def _written(matrix: Matrix, width: int) -> Iterator[Text]:
     """One symbol below another, as a_Q·b_K = 3; of many the first ones."""
-    from rich.text import Text
-
     if matrix.symbols is None:
         return
     if matrix.symbols.ndim == 1:
@@ -186,14 +174,10 @@ def _written(matrix: Matrix, width: int) -> Iterator[Text]:
 
 def _label(text: str, width: int) -> Text:
     """A label, folded where it is long; too long a word is cut between letters."""
-    from rich.text import Text
-
     return wrapped(Text(printable(" ".join(str(text).split()))), max(width, 4))
 
 
 def _wide(text: Text) -> int:
-    from rich.cells import cell_len
-
     return max((cell_len(line) for line in text.plain.split("\n")), default=0)
 
 
@@ -213,8 +197,6 @@ def _grids(
     labels: Sequence[Text], headings: Sequence[Text], cells: list[list[Text]], width: int
 ) -> Iterator[Text]:
     """The matrix, in parts one below another where it is wider than the terminal."""
-    from rich.text import Text
-
     label_width = max(map(_wide, labels), default=0)
     for part in _parts(labels, headings, cells, width):
         widths = [label_width, *(needed for _, needed in part)]
@@ -233,9 +215,6 @@ def grid_line(
 
     is_left: for each cell whether it is flush left, else right; None for a label and numbers.
     """
-    from rich.cells import cell_len
-    from rich.text import Text
-
     flush = [True, *[False] * (len(cells) - 1)] if is_left is None else is_left
     split = [cell.split("\n", allow_blank=True) for cell in cells]
     lines = []
@@ -264,9 +243,7 @@ class _Column:
     narrow: int
 
     @classmethod
-    def of(cls, name: str, values: Sequence[str | float]) -> _Column:
-        from rich.cells import cell_len
-
+    def of(cls, name: str, values: Sequence[str | float]) -> "_Column":
         is_number = all(not isinstance(value, str) for value in values)
         if is_number:
             texts = aligned(np.array(values, dtype=float)[:, None])[:, 0].tolist()
@@ -280,8 +257,6 @@ class _Column:
 
     def folded(self, place: int, width: int) -> Text:
         """A cell, the heading's place is 0."""
-        from rich.text import Text
-
         text = Text(self.cells[place])
         return text if place and self.is_number else wrapped(text, width)
 

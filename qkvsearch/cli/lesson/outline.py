@@ -1,16 +1,14 @@
 """The course's outline in the terminal: what there is, what is done, where to begin."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.table import Table
+from rich.text import Text
 
 from qkvsearch.cli.lesson.view import INDENT, paragraph
 from qkvsearch.cli.render import rendered, terminal_width
 from qkvsearch.lessons.messages import say
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 # Columns of a terminal in which the table's titles would have to break within words.
 NARROW = 60
@@ -65,9 +63,6 @@ def _entry(row: dict[str, Any], text: str) -> Text:
 
 
 def _lines(rows: Sequence[dict[str, Any]]) -> str:
-    from rich.table import Table
-    from rich.text import Text
-
     grid = Table(box=None, pad_edge=False, header_style="bold")
     grid.add_column("", justify="right", no_wrap=True)
     grid.add_column(say("lesson"), no_wrap=True)

@@ -1,7 +1,5 @@
 """A lesson as a picture: its weights as heat maps, its curves as lines."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

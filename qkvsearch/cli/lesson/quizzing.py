@@ -1,21 +1,15 @@
 """Questions in the terminal: asked and judged where someone answers, else printed with answers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 import click
+from rich.text import Text
 
 from qkvsearch.cli.lesson.view import bold, paragraph, title
 from qkvsearch.cli.render import printable, rendered, to_table, write_text
+from qkvsearch.lessons.answers import GradedAnswer
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.quizzes import Quiz
-
-if TYPE_CHECKING:
-    from rich.text import Text
-
-    from qkvsearch.lessons.answers import GradedAnswer
 
 INDENT = 3
 

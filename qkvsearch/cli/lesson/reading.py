@@ -1,7 +1,5 @@
 """A lesson read at a terminal: a screen at a time, then its questions, and that it is done."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Iterable

@@ -1,11 +1,11 @@
 """A lesson's parts as text for the terminal, each no wider than it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+from rich.cells import cell_len
+from rich.console import RenderableType
+from rich.text import Text as Line
 
 from qkvsearch.cli.lesson.grids import legends, matrix_view, table_view
 from qkvsearch.cli.lesson.wrapping import WIDEST, marked, wrapped
@@ -13,10 +13,6 @@ from qkvsearch.cli.render import printable, rendered, terminal_width
 from qkvsearch.lessons.messages import say, shown
 from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Table, Text
 from qkvsearch.lessons.workbench import Workbench
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.text import Text as Line
 
 # Lessons that compute with the reader's own matrices.
 OWN_MATRICES = ("self-attention", "masks")
@@ -52,9 +48,6 @@ def step_blocks(lesson: Lesson, place: int, number: int, explained: set[str]) ->
 
 def title(text: str, line: str) -> str:
     """A heading over a line, which tells it from a paragraph where nothing is bold."""
-    from rich.cells import cell_len
-    from rich.text import Text as Line
-
     found = bold(text)
     width = max(map(cell_len, found.plain.split("\n")))
     return rendered([found, Line(line * width, style="dim")])
@@ -62,8 +55,6 @@ def title(text: str, line: str) -> str:
 
 def paragraph(text: str, indent: int = 0, first: str = "") -> Line:
     """A paragraph that may hold *so* and `so`; `first` stands before it, in its indent."""
-    from rich.text import Text as Line
-
     return wrapped(Line(first).append_text(marked(text)), text_width(), indent)
 
 
@@ -91,8 +82,6 @@ def _view(part: Text | Formula | Table | Curve) -> list[RenderableType]:
     if isinstance(part, Text):
         return [paragraph(part.text)]
     if isinstance(part, Formula):
-        from rich.text import Text as Line
-
         line = Line(" " * INDENT + printable(part.text), style="bold")
         return [wrapped(line, terminal_width(), indent=2 * INDENT)]
     return _table(part) if isinstance(part, Table) else _curve(part)
@@ -115,9 +104,6 @@ def _table(table: Table) -> list[RenderableType]:
 
 def _curve(curve: Curve) -> list[RenderableType]:
     """Columns of blocks over a line, the highest and the lowest value beside them."""
-    from rich.cells import cell_len
-    from rich.text import Text as Line
-
     values = np.asarray(curve.values, dtype=float)
     name = Line(printable(curve.name), style="bold")
     if not len(values) or not np.isfinite(values).all():

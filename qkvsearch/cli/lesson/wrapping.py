@@ -2,16 +2,13 @@
 between Chinese characters but never before a comma.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+
+from rich.cells import cell_len, chop_cells
+from rich.text import Text
 
 from qkvsearch.cli.render import printable
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 # No paragraph is wider, however wide the terminal.
 WIDEST = 80
@@ -28,8 +25,6 @@ ATOM = re.compile(
 
 def marked(text: str) -> Text:
     """*So* in italics and `so` in bold, without their marks."""
-    from rich.text import Text
-
     text, found, end = printable(text), Text(), 0
     for match in MARKED.finditer(text):
         name = match.lastgroup
@@ -48,8 +43,6 @@ def wrapped(text: Text, width: int, indent: int = 0) -> Text:
     >>> wrapped(Text("a query, 一个查询，一个键"), 12, indent=2).plain.split(chr(10))
     ['a query, 一', '  个查询，一', '  个键']
     """
-    from rich.text import Text
-
     lines = [text[start:end] for start, end in _lines(text.plain, width, indent)]
     for line in lines:
         line.rstrip()
@@ -58,8 +51,6 @@ def wrapped(text: Text, width: int, indent: int = 0) -> Text:
 
 def _lines(plain: str, width: int, indent: int) -> Iterator[tuple[int, int]]:
     """Where each line begins and ends."""
-    from rich.cells import cell_len
-
     start = 0  # of the line
     room = width
     for begin, end in _atoms(plain, max(width - indent, 2)):
@@ -80,8 +71,6 @@ def _lines(plain: str, width: int, indent: int) -> Iterator[tuple[int, int]]:
 
 def _atoms(plain: str, width: int) -> Iterator[tuple[int, int]]:
     """What stays on one line; what is wider than a line comes in pieces."""
-    from rich.cells import cell_len, chop_cells
-
     for match in ATOM.finditer(plain):
         begin = match.start()
         pieces = [match[0]] if cell_len(match[0]) <= width else chop_cells(match[0], width)

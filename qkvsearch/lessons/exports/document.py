@@ -1,7 +1,5 @@
 """A lesson as plain data: what `--format json` prints, and what the page holds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from qkvsearch.lessons.messages import mark, plain, say
@@ -89,16 +87,8 @@ def _matrix(matrix: Matrix) -> dict[str, Any]:
 def _workbench(bench: Workbench) -> dict[str, Any]:
     return {
         "kind": "workbench",
-        "name": bench.name,
-        "caption": bench.caption,
-        "matrices": {name: plain(array) for name, array in bench.matrices.items()},
+        **plain(vars(bench)),
         "rows": list(bench.rows),
         "columns": list(bench.columns),
-        "widths": {name: list(labels) for name, labels in (bench.widths or {}).items()},
-        "mask": bench.mask,
-        "masks": list(bench.masks),
-        "padded": bench.padded,
-        "scale": bench.scale,
-        "temperature": bench.temperature,
-        "normalize": bench.normalize,
+        "widths": plain(bench.widths or {}),
     }

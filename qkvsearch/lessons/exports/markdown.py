@@ -1,7 +1,5 @@
 """Lessons as Markdown: tables for matrices, formulas as code, answers in a section at the end."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any

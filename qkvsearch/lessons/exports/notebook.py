@@ -1,7 +1,5 @@
 """Lessons as a Jupyter notebook: the text of each step, and a cell that computes it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -72,19 +70,13 @@ def _to_try(bench: Workbench) -> str:
 
 
 def _text(place: str, source: str) -> dict[str, Any]:
-    return {"cell_type": "markdown", "id": place, "metadata": {}, "source": _lines(source)}
+    return _cell("markdown", place, source)
 
 
 def _code(place: str, source: str) -> dict[str, Any]:
-    return {
-        "cell_type": "code",
-        "id": place,
-        "metadata": {},
-        "execution_count": None,
-        "outputs": [],
-        "source": _lines(source),
-    }
+    return _cell("code", place, source, execution_count=None, outputs=[])
 
 
-def _lines(source: str) -> list[str]:
-    return source.splitlines(keepends=True)
+def _cell(kind: str, place: str, source: str, **more: Any) -> dict[str, Any]:
+    lines = source.splitlines(keepends=True)
+    return {"cell_type": kind, "id": place, "metadata": {}, **more, "source": lines}

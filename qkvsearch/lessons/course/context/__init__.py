@@ -1,7 +1,5 @@
 """Lesson 9: what context buys, first of all to tell apart a word that stands twice."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 
@@ -16,7 +14,7 @@ from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.context import layers, outputs
 from qkvsearch.lessons.course.context.questions import quizzes
 from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, tell
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 from qkvsearch.texts.analysis import CJK, RUNS, fold
@@ -59,7 +57,7 @@ class Twice:
     last: int
 
     @classmethod
-    def of(cls, sentence: str) -> Twice:
+    def of(cls, sentence: str) -> "Twice":
         """Raises `QkvError` where no word comes back after another, or there are too many words."""
         words = words_of(sentence)
         if len(words) > MOST_WORDS:
@@ -146,28 +144,26 @@ def word_by_word(X: Array, W_V: Array) -> Array:
 def alone(twice: Twice) -> Step:
     x, rows = twice.inputs, distinct(twice.words)
     cell, value = ran(word_by_word, X=x, W_V=W_VALUE)
-    return Step(
-        say("A layer for each word by itself"),
-        [
-            tell(
-                'In "{sentence}" the word "{word}" stands twice, and may mean two things. A table '
-                "gives each word a vector, X. A *fully connected layer* multiplies each vector by "
-                "one matrix: every number of the result is connected to every number of the "
-                "vector. The mark ′ stands at a word that was there before: {second}. (A fully "
-                "connected layer is also called dense.)",
-                second=rows[twice.last],
-                sentence=" ".join(twice.words),
-                word=twice.word,
-            ),
-            Formula("X·W"),
-            Matrix(say("inputs X"), x, rows, numbered(D), "input"),
-            Matrix(say("outputs, word by word"), value, rows, numbered(2), "output"),
-            tell(
-                "The same vector goes in both times, so the same comes out: the two outputs "
-                "differ by {apart}. No weights W can change that.",
-                apart=twice.apart()["connected"],
-            ),
-        ],
+    return step(
+        "A layer for each word by itself",
+        tell(
+            'In "{sentence}" the word "{word}" stands twice, and may mean two things. A table '
+            "gives each word a vector, X. A *fully connected layer* multiplies each vector by "
+            "one matrix: every number of the result is connected to every number of the "
+            "vector. The mark ′ stands at a word that was there before: {second}. (A fully "
+            "connected layer is also called dense.)",
+            second=rows[twice.last],
+            sentence=" ".join(twice.words),
+            word=twice.word,
+        ),
+        Formula("X·W"),
+        Matrix(say("inputs X"), x, rows, numbered(D), "input"),
+        Matrix(say("outputs, word by word"), value, rows, numbered(2), "output"),
+        tell(
+            "The same vector goes in both times, so the same comes out: the two outputs "
+            "differ by {apart}. No weights W can change that.",
+            apart=twice.apart()["connected"],
+        ),
         points=(24,),
         found={"outputs": value, "apart": twice.apart()["connected"]},
         code=cell,
@@ -181,21 +177,19 @@ def of_all_words(X: Array, W_Q: Array, W_K: Array, W_V: Array) -> Array:
 def without_positions(twice: Twice) -> Step:
     cell, value = ran(of_all_words, X=twice.inputs, W_Q=W_QUERY, W_K=W_KEY, W_V=W_VALUE)
     steps = twice.bench.trace(twice.bench.matrices)
-    return Step(
-        say("Attention alone does not help either"),
-        [
-            tell(
-                "Self-attention lets every word attend to all words. But equal vectors make "
-                "equal queries, equal queries make equal scores, and both attend to the same "
-                "keys: the two outputs differ by {apart}. Attention without a mask sees which "
-                "words are there, not in what order.",
-                apart=twice.apart()["attention"],
-            ),
-            Formula("softmax(Q·Kᵀ/√d)·V"),
-            Matrix.of(steps["weights"], say("weights")),
-            Matrix.of(steps["outputs"], say("outputs")),
-            twice.bench,
-        ],
+    return step(
+        "Attention alone does not help either",
+        tell(
+            "Self-attention lets every word attend to all words. But equal vectors make "
+            "equal queries, equal queries make equal scores, and both attend to the same "
+            "keys: the two outputs differ by {apart}. Attention without a mask sees which "
+            "words are there, not in what order.",
+            apart=twice.apart()["attention"],
+        ),
+        Formula("softmax(Q·Kᵀ/√d)·V"),
+        Matrix.of(steps["weights"], say("weights")),
+        Matrix.of(steps["outputs"], say("outputs")),
+        twice.bench,
         points=(24,),
         found={"outputs": value, "apart": twice.apart()["attention"]},
         code=cell,
@@ -219,27 +213,21 @@ def told_apart(twice: Twice) -> Step:
         "positions": say("attention, positions added"),
         "look-ahead": say("attention, look-ahead mask"),
     }
-    return Step(
-        say("Positions or a look-ahead mask tell them apart"),
-        [
-            tell(
-                "Two things bring the order in. *Positions*: a vector P that says where a word "
-                "stands is added to it. Or a *look-ahead mask*, by which a word sees only itself "
-                "and what came before: the two then see different words."
-            ),
-            Matrix(say("positions P"), twice.positions, rows, numbered(D), "input"),
-            Matrix(
-                say("outputs, positions added"), outputs["positions"], rows, numbered(2), "output"
-            ),
-            Matrix(
-                say("outputs, look-ahead mask"), outputs["look-ahead"], rows, numbered(2), "output"
-            ),
-            Table(
-                say("How far the two are apart"),
-                [say("way"), say("largest difference")],
-                [[names[way], value] for way, value in apart.items()],
-            ),
-        ],
+    return step(
+        "Positions or a look-ahead mask tell them apart",
+        tell(
+            "Two things bring the order in. *Positions*: a vector P that says where a word "
+            "stands is added to it. Or a *look-ahead mask*, by which a word sees only itself "
+            "and what came before: the two then see different words."
+        ),
+        Matrix(say("positions P"), twice.positions, rows, numbered(D), "input"),
+        Matrix(say("outputs, positions added"), outputs["positions"], rows, numbered(2), "output"),
+        Matrix(say("outputs, look-ahead mask"), outputs["look-ahead"], rows, numbered(2), "output"),
+        Table(
+            say("How far the two are apart"),
+            [say("way"), say("largest difference")],
+            [[names[way], value] for way, value in apart.items()],
+        ),
         points=(24,),
         found={"apart": apart, **outputs},
         code=cell,

@@ -1,7 +1,5 @@
 """Lesson 9, beside other layers: windows, fully connected layers, several layers, other scores."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy import ndarray as Array
 
@@ -13,7 +11,7 @@ from qkvsearch.attention.trace import Trace
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.self_attention import W_KEY, W_QUERY, W_VALUE, X
 from qkvsearch.lessons.messages import say
-from qkvsearch.lessons.parts import Formula, Matrix, Step, Table, tell
+from qkvsearch.lessons.parts import Formula, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.workbench import Workbench
 
 D = 4
@@ -45,27 +43,24 @@ def counted(d: int, widths: tuple[int, ...]) -> Array:
 def windows(widths: tuple[int, ...] = WINDOWS) -> Step:
     """Weights are counted in layers that are made for it, biases left out."""
     cell, value = ran(counted, d=D, widths=widths)
-    return Step(
-        say("Context by a wider layer costs weights"),
-        [
-            tell(
-                "A fully connected layer could see context, too: give it a *window*, a word and "
-                "its neighbours, as one long vector. But each word of the window needs *weights* "
-                "of its own, here the numbers of the matrix that are learned. A layer from all "
-                "words to all words needs the most."
-            ),
-            tell(
-                "Self-attention has three matrices of {d} × {d} for sentences of any length. It "
-                "finds by queries and keys which words matter, where a window has to know it "
-                "beforehand.",
-                d=D,
-            ),
-            Table(
-                say("How many weights, for vectors of length {d}", d=D),
-                [say("how many words"), say("window"), say("all to all"), say("attention")],
-                value.tolist(),
-            ),
-        ],
+    return step(
+        "Context by a wider layer costs weights",
+        tell(
+            "A fully connected layer could see context, too: give it a *window*, a word and "
+            "its neighbours, as one long vector. But each word of the window needs *weights* "
+            "of its own, here the numbers of the matrix that are learned. A layer from all "
+            "words to all words needs the most."
+        ),
+        tell(
+            "Self-attention has three matrices of {d} × {d} for sentences of any length. It finds "
+            "by queries and keys which words matter, where a window has to know it beforehand.",
+            d=D,
+        ),
+        Table(
+            say("How many weights, for vectors of length {d}", d=D),
+            [say("how many words"), say("window"), say("all to all"), say("attention")],
+            value.tolist(),
+        ),
         points=(25,),
         found={"weights": value},
         code=cell,
@@ -87,20 +82,18 @@ def turns(x: Array = A, change: Array = CHANGE) -> Step:
     """A layer, attention, a layer: how far each moves every token when `change` is added to x."""
     cell, value = ran(moved_in_turns, X=x, change=change)
     names = [say("layer"), say("attention"), say("layer again")]
-    return Step(
-        say("Attention and layers take turns"),
-        [
-            tell(
-                "A transformer alternates: attention carries something from word to word, and a "
-                "fully connected layer works on each word's vector by itself. The inputs of "
-                "attention may be the outputs of such a layer."
-            ),
-            tell(
-                "Here c is changed, and what counts is how far each token's vector moves. The "
-                "layer moves c alone; attention passes the change on to all."
-            ),
-            Matrix(say("how far each token moves"), value, names, list(TOKENS), "output"),
-        ],
+    return step(
+        "Attention and layers take turns",
+        tell(
+            "A transformer alternates: attention carries something from word to word, and a "
+            "fully connected layer works on each word's vector by itself. The inputs of "
+            "attention may be the outputs of such a layer."
+        ),
+        tell(
+            "Here c is changed, and what counts is how far each token's vector moves. The "
+            "layer moves c alone; attention passes the change on to all."
+        ),
+        Matrix(say("how far each token moves"), value, names, list(TOKENS), "output"),
         points=(26,),
         found={"moved": value},
         code=cell,
@@ -128,30 +121,28 @@ def influences(X: Array) -> tuple[Array, Array]:
 def influence(x: Array = A) -> Step:
     cell, (whole, ahead) = ran(influences, X=x)
     rows, columns = numbered(len(x), "b"), numbered(len(x), "a")
-    return Step(
-        say("Every output uses every input"),
-        [
-            tell(
-                "Call the inputs a1, a2, … and the outputs b1, b2, … How strongly does an output "
-                "hang on an input? A *derivative* tells: how much b moves when a moves a little. "
-                "Each cell is the largest derivative of a number of one output by a number of one "
-                "input, found by the gradients that a network learns with."
-            ),
-            Matrix(say("influence, no mask"), whole, rows, columns, "output"),
-            tell(
-                "No cell is 0, as the smallest is {least}. A look-ahead mask makes those 0 where "
-                "the input comes after the output:",
-                least=whole.min(),
-            ),
-            Matrix(
-                say("influence, look-ahead mask"),
-                ahead,
-                rows,
-                columns,
-                "output",
-                visible=np.tri(len(x), dtype=bool),
-            ),
-        ],
+    return step(
+        "Every output uses every input",
+        tell(
+            "Call the inputs a1, a2, … and the outputs b1, b2, … How strongly does an output "
+            "hang on an input? A *derivative* tells: how much b moves when a moves a little. "
+            "Each cell is the largest derivative of a number of one output by a number of one "
+            "input, found by the gradients that a network learns with."
+        ),
+        Matrix(say("influence, no mask"), whole, rows, columns, "output"),
+        tell(
+            "No cell is 0, as the smallest is {least}. A look-ahead mask makes those 0 where "
+            "the input comes after the output:",
+            least=whole.min(),
+        ),
+        Matrix(
+            say("influence, look-ahead mask"),
+            ahead,
+            rows,
+            columns,
+            "output",
+            visible=np.tri(len(x), dtype=bool),
+        ),
         points=(27,),
         found={"influence": whole, "ahead": ahead},
         code=cell,
@@ -173,23 +164,21 @@ def layers(n_layers: int = 3, side: int = 1) -> Step:
     x = rng.normal(size=(6, D)).round(1)
     change = np.outer(np.eye(6)[0], rng.normal(size=D)).round(1)
     cell, value = ran(carried, X=x, change=change, n_layers=n_layers, side=side)
-    return Step(
-        say("Layers give the context of the context"),
-        [
-            tell(
-                "Let a mask show each token only {side} neighbour on each side, and change the "
-                "first token. After one layer its neighbour has moved. After two layers so has "
-                "the neighbour's neighbour: it saw a token that had seen the first.",
-                side=side,
-            ),
-            Matrix(
-                say("how far each token moves"),
-                value,
-                [say("layers: {n}", n=n + 1) for n in range(n_layers)],
-                list("abcdef"),
-                "output",
-            ),
-        ],
+    return step(
+        "Layers give the context of the context",
+        tell(
+            "Let a mask show each token only {side} neighbour on each side, and change the "
+            "first token. After one layer its neighbour has moved. After two layers so has "
+            "the neighbour's neighbour: it saw a token that had seen the first.",
+            side=side,
+        ),
+        Matrix(
+            say("how far each token moves"),
+            value,
+            [say("layers: {n}", n=n + 1) for n in range(n_layers)],
+            list("abcdef"),
+            "output",
+        ),
         points=(18,),
         found={"moved": value},
         code=cell,
@@ -220,27 +209,24 @@ def relu() -> Step:
     shares = bench.trace(bench.matrices)
     cell, value = ran(by_relu, X=X, W_Q=W_QUERY, W_K=W_KEY, W_V=W_VALUE)
     outputs = dict(zip(("raw", "normalized"), value, strict=True))
-    return Step(
-        say("Other ways from scores to weights"),
-        [
-            tell(
-                "Softmax is a habit, not a must. *ReLU* keeps what is above 0 and makes the rest "
-                "0. With the eight steps' numbers the first row of scores is {scores}. Mixed by "
-                "the scores as they are, the first output is {raw}.",
-                scores=raw["weights"].array[0],
-                raw=outputs["raw"][0],
-            ),
-            Formula("max(0, s)ᵢ / Σⱼ max(0, s)ⱼ"),
-            tell(
-                "Divided by their sum the weights are {weights}, and the first output is "
-                "{normalized}.",
-                weights=shares["weights"].array[0],
-                normalized=outputs["normalized"][0],
-            ),
-            Matrix.of(shares["weights"], say("weights by ReLU")),
-            Matrix.of(shares["outputs"], say("outputs")),
-            bench,
-        ],
+    return step(
+        "Other ways from scores to weights",
+        tell(
+            "Softmax is a habit, not a must. *ReLU* keeps what is above 0 and makes the rest "
+            "0. With the eight steps' numbers the first row of scores is {scores}. Mixed by "
+            "the scores as they are, the first output is {raw}.",
+            scores=raw["weights"].array[0],
+            raw=outputs["raw"][0],
+        ),
+        Formula("max(0, s)ᵢ / Σⱼ max(0, s)ⱼ"),
+        tell(
+            "Divided by their sum the weights are {weights}, and the first output is {normalized}.",
+            weights=shares["weights"].array[0],
+            normalized=outputs["normalized"][0],
+        ),
+        Matrix.of(shares["weights"], say("weights by ReLU")),
+        Matrix.of(shares["outputs"], say("outputs")),
+        bench,
         points=(29,),
         found={**outputs, "weights": shares["weights"].array},
         code=cell,
@@ -259,25 +245,23 @@ def additive(queries: Array = QUERIES, keys: Array = KEYS, score: AdditiveScore 
     bound = float(np.abs(np.asarray(score.w)).sum())
     rows = numbered(len(queries), "q")
     columns = numbered(len(keys), "k")
-    return Step(
-        say("Another score"),
-        [
-            tell(
-                "The dot product is not the only score. The *additive* score adds query and key, "
-                "squeezes each number between −1 and 1 by tanh, and weighs them by a learned W, "
-                "here {w}. Either way it is one number for a query and a key.",
-                w=np.asarray(score.w),
-            ),
-            Formula("W·tanh(q + k)"),
-            Matrix(say("dot products"), dot_score(queries, keys, scale=1), rows, columns, "score"),
-            Matrix(say("additive scores"), scores, rows, columns, "score"),
-            tell(
-                "It cannot grow beyond {bound}, the sum of W's numbers without their signs; the "
-                "largest here is {largest}. One by one or all at once, the scores are the same.",
-                bound=bound,
-                largest=float(np.abs(scores).max()),
-            ),
-        ],
+    return step(
+        "Another score",
+        tell(
+            "The dot product is not the only score. The *additive* score adds query and key, "
+            "squeezes each number between −1 and 1 by tanh, and weighs them by a learned W, "
+            "here {w}. Either way it is one number for a query and a key.",
+            w=np.asarray(score.w),
+        ),
+        Formula("W·tanh(q + k)"),
+        Matrix(say("dot products"), dot_score(queries, keys, scale=1), rows, columns, "score"),
+        Matrix(say("additive scores"), scores, rows, columns, "score"),
+        tell(
+            "It cannot grow beyond {bound}, the sum of W's numbers without their signs; the "
+            "largest here is {largest}. One by one or all at once, the scores are the same.",
+            bound=bound,
+            largest=float(np.abs(scores).max()),
+        ),
         points=(34,),
         found={"scores": scores, "loop": np.array(loop), "bound": bound},
         code=cell,

@@ -1,7 +1,5 @@
 """Lesson 9, what comes out of attention: a label for each word or for all, and aware vectors."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy import ndarray as Array
 
@@ -9,16 +7,16 @@ from qkvsearch.attention import attention
 from qkvsearch.attention.layers import Linear
 from qkvsearch.attention.scores import cosine_score
 from qkvsearch.lessons.cells import ran
-from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.parts import Matrix, Step, Table, tell
+from qkvsearch.lessons.messages import marks, said, say
+from qkvsearch.lessons.parts import Matrix, Step, Table, step, tell
 
 # Made by hand: how much a word names, does and describes something, and how pleasant it is.
 GOOD = {"This": [3, 0, 0, 0], "is": [0, 3, 0, 0], "good": [0, 0, 3, 2]}
 # From these to pronoun, verb and adjective; and to positive and negative.
 W_LABEL = np.array([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0]], dtype=float)
 W_MOOD = np.array([[0, 0, 0, 1], [0, 0, 0, -1]], dtype=float)
-LABELS = (mark("pronoun"), mark("verb"), mark("adjective"))
-MOODS = (mark("a positive judgement"), mark("a negative judgement"))
+LABELS = marks("pronoun", "verb", "adjective")
+MOODS = marks("a positive judgement", "a negative judgement")
 
 ANIMAL = "The animal didn't cross the street because it was too tired".split()
 # Made by hand: how much a word is a thing, alive, a place, and says what goes on.
@@ -56,47 +54,45 @@ def labels(x: Array | None = None) -> Step:
         dict(zip(("mixed", "weights", "labels", "mood"), values, strict=True)),
         list(GOOD),
     )
-    said = [say(LABELS[j]) for j in found["labels"].argmax(axis=1)]
+    chosen = [say(LABELS[j]) for j in found["labels"].argmax(axis=1)]
     mood = say(MOODS[int(found["mood"].argmax())])
     single = label(x[:1], W_LABEL, W_MOOD)[1]
-    return Step(
-        say("A label for each word, or one for all"),
-        [
-            tell(
-                "As many vectors come out of attention as go in: here {n}. A layer after it can "
-                "give each a label, the largest of its scores: {said}. The vectors were made by "
-                "hand: naming, doing, describing, how pleasant.",
-                n=len(x),
-                said=say(", ").join(said),
-            ),
-            Matrix(
-                say("scores of the labels"),
-                found["labels"],
-                words,
-                [say(name) for name in LABELS],
-                "score",
-            ),
-            tell(
-                "Or one label for the whole sentence: the mean of the outputs goes through a "
-                'layer, and "{sentence}" is {mood}.',
-                sentence=" ".join(words),
-                mood=mood,
-            ),
-            Matrix(
-                say("scores of the sentence"),
-                found["mood"][None],
-                [say("all")],
-                [say(name) for name in MOODS],
-                "score",
-            ),
-            tell(
-                "A single vector may go in, too. It can only attend to itself, so its weight is "
-                "{weight}, and its output is its own value.",
-                weight=float(single[0, 0]),
-            ),
-        ],
+    return step(
+        "A label for each word, or one for all",
+        tell(
+            "As many vectors come out of attention as go in: here {n}. A layer after it can "
+            "give each a label, the largest of its scores: {said}. The vectors were made by "
+            "hand: naming, doing, describing, how pleasant.",
+            n=len(x),
+            said=say(", ").join(chosen),
+        ),
+        Matrix(
+            say("scores of the labels"),
+            found["labels"],
+            words,
+            said(LABELS),
+            "score",
+        ),
+        tell(
+            "Or one label for the whole sentence: the mean of the outputs goes through a "
+            'layer, and "{sentence}" is {mood}.',
+            sentence=" ".join(words),
+            mood=mood,
+        ),
+        Matrix(
+            say("scores of the sentence"),
+            found["mood"][None],
+            [say("all")],
+            said(MOODS),
+            "score",
+        ),
+        tell(
+            "A single vector may go in, too. It can only attend to itself, so its weight is "
+            "{weight}, and its output is its own value.",
+            weight=float(single[0, 0]),
+        ),
         points=(20, 21, 22),
-        found={**found, "said": said, "sentence": mood, "single": single},
+        found={**found, "said": chosen, "sentence": mood, "single": single},
         code=cell,
     )
 
@@ -114,18 +110,16 @@ def patches(image: Array = IMAGE) -> Step:
     sound = attention(frames, frames, frames, return_weights=True)[1]
     rows = [say("patch {n}", n=n + 1) for n in range(4)]
     waves = [say("frame {n}", n=n + 1) for n in range(4)]
-    return Step(
-        say("Not only words"),
-        [
-            tell(
-                "Attention takes any sequence of vectors. An image of 4 × 4 dots is cut into "
-                "four patches of 2 × 2, each a vector of four numbers; a sound is cut into "
-                "frames. The call is the same, and equal things attend to each other."
-            ),
-            Matrix(say("image"), image, list("1234"), list("1234"), "input"),
-            Matrix(say("weights of the patches"), weights, rows, list("1234"), "weights"),
-            Matrix(say("weights of the frames"), sound, waves, list("1234"), "weights"),
-        ],
+    return step(
+        "Not only words",
+        tell(
+            "Attention takes any sequence of vectors. An image of 4 × 4 dots is cut into "
+            "four patches of 2 × 2, each a vector of four numbers; a sound is cut into "
+            "frames. The call is the same, and equal things attend to each other."
+        ),
+        Matrix(say("image"), image, list("1234"), list("1234"), "input"),
+        Matrix(say("weights of the patches"), weights, rows, list("1234"), "weights"),
+        Matrix(say("weights of the frames"), sound, waves, list("1234"), "weights"),
         points=(19,),
         found={"weights": weights, "sound": sound, "outputs": outputs},
         code=cell,
@@ -154,30 +148,28 @@ def it(x: Array | None = None) -> Step:
     }
     names = [say("a thing"), say("alive"), say("a place"), say("goes on")]
     before, after = near["animal"]
-    return Step(
-        say("An output knows its surroundings"),
-        [
-            tell(
-                'In "{sentence}" the word "it" could stand for many things. The vectors are made '
-                'by hand. Mixed with what it attends to, "it" comes nearer to "animal". Cosine, '
-                "the dot product at length one, is {before} before and {after} after.",
-                sentence=" ".join(ANIMAL),
-                before=before,
-                after=after,
-            ),
-            Matrix(
-                say('"it", before and after'),
-                np.stack([x[place], mixed[place]]),
-                [say("before"), say("after")],
-                names,
-                "output",
-            ),
-            Table(
-                say('Cosine of "it" with'),
-                [say("word"), say("before"), say("after")],
-                [[word, *pair] for word, pair in near.items()],
-            ),
-        ],
+    return step(
+        "An output knows its surroundings",
+        tell(
+            'In "{sentence}" the word "it" could stand for many things. The vectors are made '
+            'by hand. Mixed with what it attends to, "it" comes nearer to "animal". Cosine, '
+            "the dot product at length one, is {before} before and {after} after.",
+            sentence=" ".join(ANIMAL),
+            before=before,
+            after=after,
+        ),
+        Matrix(
+            say('"it", before and after'),
+            np.stack([x[place], mixed[place]]),
+            [say("before"), say("after")],
+            names,
+            "output",
+        ),
+        Table(
+            say('Cosine of "it" with'),
+            [say("word"), say("before"), say("after")],
+            [[word, *pair] for word, pair in near.items()],
+        ),
         points=(15,),
         found={"before": before, "after": after, "mixed": mixed, "near": near},
         code=cell,

@@ -1,50 +1,40 @@
 """Questions about what attention can tell apart, and what it costs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Step
-from qkvsearch.lessons.quizzes import Quiz
+from qkvsearch.lessons.quizzes import Quiz, quiz
 
 
 def quizzes(apart: Mapping[str, float], layers: Sequence[Step]) -> list[Quiz]:
     """apart: how far the word's two outputs are from each other, by each way."""
     found = {point: step.found for step in layers for point in step.points}
     return [
-        Quiz(
-            "context.1",
-            say(
-                "A word stands twice in a sentence. Attention has no positions and no mask. By "
-                "how much do the word's two outputs differ?"
-            ),
+        quiz(
+            "A word stands twice in a sentence. Attention has no positions and no mask. By "
+            "how much do the word's two outputs differ?",
             apart["attention"],
-            say(
-                "Equal vectors ask with equal queries and see the same keys. In the lesson's "
-                "sentence the difference was {none}; with a look-ahead mask it was {ahead}.",
-                none=apart["attention"],
-                ahead=apart["look-ahead"],
-            ),
+            "Equal vectors ask with equal queries and see the same keys. In the lesson's "
+            "sentence the difference was {none}; with a look-ahead mask it was {ahead}.",
+            none=apart["attention"],
+            ahead=apart["look-ahead"],
         ),
-        Quiz(
-            "context.2",
-            say("Which of these gives a word that stands twice two different outputs?"),
+        quiz(
+            "Which of these gives a word that stands twice two different outputs?",
             2.0,
-            say(
-                "A layer for each word sees one word only, and more weights are no more context: "
-                "difference {connected}. A look-ahead mask gives the two different words to see: "
-                "difference {ahead}.",
-                connected=apart["connected"],
-                ahead=apart["look-ahead"],
-            ),
+            "A layer for each word sees one word only, and more weights are no more context: "
+            "difference {connected}. A look-ahead mask gives the two different words to see: "
+            "difference {ahead}.",
             choices=(
                 say("a larger layer for each word"),
                 say("attention with larger values"),
                 say("a look-ahead mask"),
             ),
+            connected=apart["connected"],
+            ahead=apart["look-ahead"],
         ),
         _weights(found[25]["weights"]),
         _moved(found[18]["moved"]),
@@ -54,32 +44,25 @@ def quizzes(apart: Mapping[str, float], layers: Sequence[Step]) -> list[Quiz]:
 def _weights(rows: np.ndarray) -> Quiz:
     words, window = (int(number) for number in rows[-1, :2])
     d = int((window / words) ** 0.5)
-    return Quiz(
-        "context.3",
-        say(
-            "A fully connected layer makes a vector of {d} numbers from a window of {words} words "
-            "of {d} numbers each. How many weights has it, without a bias?",
-            d=d,
-            words=words,
-        ),
+    return quiz(
+        "A fully connected layer makes a vector of {d} numbers from a window of {words} words "
+        "of {d} numbers each. How many weights has it, without a bias?",
         float(window),
-        say("{d} · {words} inputs times {d} outputs: {window}.", d=d, words=words, window=window),
+        "{d} · {words} inputs times {d} outputs: {window}.",
+        d=d,
+        words=words,
+        window=window,
     )
 
 
 def _moved(moved: np.ndarray) -> Quiz:
     layers = len(moved)
-    return Quiz(
-        "context.4",
-        say(
-            "Each token sees one neighbour on each side. The first of {n} tokens a, b, c, … is "
-            "changed. Which tokens move after {layers} layers?",
-            n=moved.shape[1],
-            layers=layers,
-        ),
+    return quiz(
+        "Each token sees one neighbour on each side. The first of {n} tokens a, b, c, … is "
+        "changed. Which tokens move after {layers} layers?",
         frozenset("abcdefgh"[i] for i in np.flatnonzero(moved[-1])),
-        say(
-            "Each layer carries the change one token further. How far each token moved: {moved}.",
-            moved=moved[-1],
-        ),
+        "Each layer carries the change one token further. How far each token moved: {moved}.",
+        n=moved.shape[1],
+        layers=layers,
+        moved=moved[-1],
     )

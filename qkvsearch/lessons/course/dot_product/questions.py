@@ -1,14 +1,12 @@
 """Questions about angles, and about users and films."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Step
-from qkvsearch.lessons.quizzes import Quiz
+from qkvsearch.lessons.quizzes import Quiz, quiz
 
 
 def quizzes(
@@ -16,58 +14,50 @@ def quizzes(
 ) -> list[Quiz]:
     users, films, scores = (all_pairs.found[name] for name in ("users", "films", "scores"))
     return [
-        a_score(users[1], films[2], float(scores[1, 2])),
+        quiz(
+            "A user is {user}, a film {film}. What is the score?",
+            float(scores[1, 2]),
+            "Number by number: {products}, together {score}.",
+            user=users[1],
+            film=films[2],
+            products=users[1] * films[2],
+            score=float(scores[1, 2]),
+        ),
         beyond_a_right_angle(angles),
         the_first_film(scores[1], user_names[1], film_names),
-        how_many(len(users), len(films), scores.size),
+        quiz(
+            "{n} users and {m} films: how many scores has the matrix U·Mᵀ?",
+            float(scores.size),
+            "A cell for every pair: {n} × {m} = {cells}.",
+            n=len(users),
+            m=len(films),
+            cells=scores.size,
+        ),
     ]
-
-
-def a_score(user: np.ndarray, film: np.ndarray, score: float) -> Quiz:
-    return Quiz(
-        "dot-product.1",
-        say("A user is {user}, a film {film}. What is the score?", user=user, film=film),
-        score,
-        say("Number by number: {products}, together {score}.", products=user * film, score=score),
-    )
 
 
 def beyond_a_right_angle(angles: Step) -> Quiz:
     wide = int(angles.found["degrees"].argmax())
-    return Quiz(
-        "dot-product.2",
-        say("Two arrows are at an angle of more than 90°. What is their dot product?"),
+    return quiz(
+        "Two arrows are at an angle of more than 90°. What is their dot product?",
         0.0,
-        say(
-            "Beyond a right angle the cosine is negative, and so is the product: at "
-            "{degrees}° it was {product}.",
-            degrees=angles.found["degrees"][wide],
-            product=angles.found["products"][wide],
-        ),
+        "Beyond a right angle the cosine is negative, and so is the product: at "
+        "{degrees}° it was {product}.",
         choices=(say("negative"), say("zero"), say("positive")),
+        degrees=angles.found["degrees"][wide],
+        product=angles.found["products"][wide],
     )
 
 
 def the_first_film(scores: np.ndarray, user: str, films: Sequence[str]) -> Quiz:
     """scores (n_films,): the user's."""
     best = int(scores.argmax())
-    return Quiz(
-        "dot-product.3",
-        say("Which film does {user} get first?", user=user),
+    return quiz(
+        "Which film does {user} get first?",
         float(best),
-        say(
-            "The row of scores is {row}: the largest belongs to {film}.",
-            row=scores,
-            film=films[best],
-        ),
+        "The row of scores is {row}: the largest belongs to {film}.",
         choices=films,
-    )
-
-
-def how_many(n: int, m: int, cells: int) -> Quiz:
-    return Quiz(
-        "dot-product.4",
-        say("{n} users and {m} films: how many scores has the matrix U·Mᵀ?", n=n, m=m),
-        float(cells),
-        say("A cell for every pair: {n} × {m} = {cells}.", n=n, m=m, cells=cells),
+        user=user,
+        row=scores,
+        film=films[best],
     )

@@ -1,15 +1,14 @@
 """Lesson 1: one-hot and embedding, a film as four numbers, and arithmetic with words."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy import ndarray as Array
 
 from qkvsearch.attention import cosine_score
+from qkvsearch.attention.symbols import numbered
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.embeddings.questions import quizzes
-from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, tell
+from qkvsearch.lessons.messages import mark, marks, said, say
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
@@ -17,26 +16,16 @@ TITLE = mark("Embeddings: things as rows of numbers")
 GOAL = mark("Describe a film or a word by a few numbers, so that alike things look alike.")
 MINUTES = 5
 
-GENRES = (mark("action"), mark("romance"), mark("drama"), mark("thrilling"))
+GENRES = marks("action", "romance", "drama", "thrilling")
 # The first is the film "Spider-Man: No Way Home".
-FILM_NAMES = (mark("Spider-Man"), mark("Car chase"), mark("Love story"), mark("Family"))
+FILM_NAMES = marks("Spider-Man", "Car chase", "Love story", "Family")
 FILMS = np.array(
     [[0.5, 0.3, 0.15, 0.05], [0.7, 0.0, 0.1, 0.2], [0.05, 0.8, 0.15, 0.0], [0.0, 0.3, 0.7, 0.0]]
 )
 FILM = FILMS[0]
 
-QUALITIES = (mark("royal"), mark("female"), mark("young"), mark("edible"))
-WORDS = (
-    mark("king"),
-    mark("queen"),
-    mark("man"),
-    mark("woman"),
-    mark("prince"),
-    mark("princess"),
-    mark("boy"),
-    mark("girl"),
-    mark("apple"),
-)
+QUALITIES = marks("royal", "female", "young", "edible")
+WORDS = marks("king", "queen", "man", "woman", "prince", "princess", "boy", "girl", "apple")
 VECTORS = np.array(
     [
         [0.9, 0.1, 0.2, 0.0],
@@ -60,18 +49,6 @@ def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
     )
 
 
-def words() -> list[str]:
-    return [say(word) for word in WORDS]
-
-
-def genres() -> list[str]:
-    return [say(genre) for genre in GENRES]
-
-
-def film_names() -> list[str]:
-    return [say(name) for name in FILM_NAMES]
-
-
 def all_by_one_hot(n: int) -> np.ndarray:
     one_hot = np.eye(n)
     return one_hot @ one_hot.T
@@ -79,25 +56,23 @@ def all_by_one_hot(n: int) -> np.ndarray:
 
 def one_hots(n: int = len(FILM_NAMES)) -> Step:
     """n films, each a place of its own."""
-    names = film_names() if n == len(FILM_NAMES) else [str(i + 1) for i in range(n)]
+    names = said(FILM_NAMES) if n == len(FILM_NAMES) else numbered(n)
     one_hot, (cell, products) = np.eye(n), ran(all_by_one_hot, n=n)
-    return Step(
-        say("A place in a list: one-hot"),
-        [
-            tell(
-                "A computer compares numbers, so a film has to become numbers. The simplest way "
-                "is a list of all films: a film is a row with a 1 at its own place and 0 "
-                "everywhere else. Such a row is called *one-hot*."
-            ),
-            Matrix(say("one-hot rows"), one_hot, names, names, "input"),
-            tell(
-                "To compare two rows, multiply them number by number and add up the results: that "
-                "is their *dot product*. Here it is for every pair of films. For two different "
-                "films it is always {zero}: to this list, any two films are equally unlike.",
-                zero=products[0, -1],
-            ),
-            Matrix(say("dot products of one-hot rows"), products, names, names, "score"),
-        ],
+    return step(
+        "A place in a list: one-hot",
+        tell(
+            "A computer compares numbers, so a film has to become numbers. The simplest way "
+            "is a list of all films: a film is a row with a 1 at its own place and 0 "
+            "everywhere else. Such a row is called *one-hot*."
+        ),
+        Matrix(say("one-hot rows"), one_hot, names, names, "input"),
+        tell(
+            "To compare two rows, multiply them number by number and add up the results: that "
+            "is their *dot product*. Here it is for every pair of films. For two different "
+            "films it is always {zero}: to this list, any two films are equally unlike.",
+            zero=products[0, -1],
+        ),
+        Matrix(say("dot products of one-hot rows"), products, names, names, "score"),
         points=(1,),
         found={"one_hot": one_hot, "products": products},
         code=cell,
@@ -114,31 +89,28 @@ def film(numbers: np.ndarray = FILM) -> Step:
     length = itself**0.5
     rows: list[list[str | float]] = [
         [name, float(x), float(square)]
-        for name, x, square in zip(genres(), numbers, squares, strict=True)
+        for name, x, square in zip(said(GENRES), numbers, squares, strict=True)
     ]
-    return Step(
-        say("A film as four numbers"),
-        [
-            tell(
-                "Now say what the film is *like*. The numbers of the film “Spider-Man: No Way "
-                "Home” say how much action, romance, and so on it has: {film}. Such a row is an "
-                "*embedding*. These four numbers are shares of the whole, so they add up to "
-                "{total}.",
-                film=numbers,
-                total=numbers.sum(),
-            ),
-            Table(
-                say("The film, and the dot product with itself"),
-                [say("genre"), say("number"), say("number × number")],
-                [*rows, [say("together"), float(numbers.sum()), itself]],
-            ),
-            tell(
-                "The dot product of the film with itself is {itself}. Its square root, {length}, "
-                "is the *length* of the row, if you think of it as an arrow.",
-                itself=itself,
-                length=length,
-            ),
-        ],
+    return step(
+        "A film as four numbers",
+        tell(
+            "Now say what the film is *like*. The numbers of the film “Spider-Man: No Way Home” "
+            "say how much action, romance, and so on it has: {film}. Such a row is an *embedding*. "
+            "These four numbers are shares of the whole, so they add up to {total}.",
+            film=numbers,
+            total=numbers.sum(),
+        ),
+        Table(
+            say("The film, and the dot product with itself"),
+            [say("genre"), say("number"), say("number × number")],
+            [*rows, [say("together"), float(numbers.sum()), itself]],
+        ),
+        tell(
+            "The dot product of the film with itself is {itself}. Its square root, {length}, "
+            "is the *length* of the row, if you think of it as an arrow.",
+            itself=itself,
+            length=length,
+        ),
         points=(2,),
         found={
             "film": numbers,
@@ -156,35 +128,31 @@ def all_pairs(films: np.ndarray) -> np.ndarray:
 
 def alike() -> Step:
     """What one-hot rows could not say."""
+    names, genres = said(FILM_NAMES), said(GENRES)
     bench = Workbench(
         name="films",
         caption=say("Change a film's numbers and see which films it becomes more like."),
         matrices={"queries": FILMS, "keys": FILMS},
-        rows=film_names(),
-        columns=film_names(),
-        widths={"queries": genres(), "keys": genres()},
+        rows=names,
+        columns=names,
+        widths={"queries": genres, "keys": genres},
         scale=1.0,
         normalize="none",
     )
     cell, products = ran(all_pairs, films=FILMS)
-    return Step(
-        say("Embeddings know what is alike"),
-        [
-            tell(
-                "Four films, each as four numbers. Compare them as before, by dot products: what "
-                "was zero for every two films now says how much they have in common. The first "
-                "film shares {near} with the second, and {far} with the fourth. Large numbers make "
-                "large products, so a film may match another more than itself; the next step takes "
-                "the lengths out.",
-                near=products[0, 1],
-                far=products[0, 3],
-            ),
-            Matrix(say("films M"), FILMS, film_names(), genres(), "input"),
-            Matrix(
-                say("dot products of embeddings"), products, film_names(), film_names(), "score"
-            ),
-            bench,
-        ],
+    return step(
+        "Embeddings know what is alike",
+        tell(
+            "Four films, each as four numbers. Compare them as before, by dot products: what was "
+            "zero for every two films now says how much they have in common. The first film shares "
+            "{near} with the second, and {far} with the fourth. Large numbers make large products, "
+            "so a film may match another more than itself; the next step takes the lengths out.",
+            near=products[0, 1],
+            far=products[0, 3],
+        ),
+        Matrix(say("films M"), FILMS, names, genres, "input"),
+        Matrix(say("dot products of embeddings"), products, names, names, "score"),
+        bench,
         points=(1, 2),
         found={"films": FILMS, "products": products},
         code=cell,
@@ -201,30 +169,28 @@ def arithmetic(a: str = "king", b: str = "man", c: str = "woman", vectors: Array
     places = [WORDS.index(word) for word in (a, b, c)]
     cell, (target, cosines) = ran(compared, words=vectors, **dict(zip("abc", places, strict=True)))
     order = [int(i) for i in np.argsort(-cosines, kind="stable") if i not in places]
-    named, sum_of = words(), " − ".join(say(word) for word in (a, b)) + " + " + say(c)
-    return Step(
-        say("Arithmetic with words"),
-        [
-            tell(
-                "Words can have embeddings, too. These were written by hand so that the columns "
-                "have names; a computer learns them from text, and its columns have none. The "
-                "*cosine* of two rows is their dot product divided by both lengths: it compares "
-                "directions, and is at most 1."
-            ),
-            Matrix(say("words"), vectors, named, [say(q) for q in QUALITIES], "input"),
-            Formula(f"{sum_of} = ?"),
-            tell(
-                "Take the first word, subtract the second, add the third: {target}. Of the other "
-                "words, *{nearest}* points most nearly the same way.",
-                target=target,
-                nearest=named[order[0]],
-            ),
-            Table(
-                say("Nearest to the result"),
-                [say("word"), say("cosine")],
-                [[named[i], float(cosines[i])] for i in order[:SHOWN]],
-            ),
-        ],
+    named, sum_of = said(WORDS), " − ".join(say(word) for word in (a, b)) + " + " + say(c)
+    return step(
+        "Arithmetic with words",
+        tell(
+            "Words can have embeddings, too. These were written by hand so that the columns "
+            "have names; a computer learns them from text, and its columns have none. The "
+            "*cosine* of two rows is their dot product divided by both lengths: it compares "
+            "directions, and is at most 1."
+        ),
+        Matrix(say("words"), vectors, named, said(QUALITIES), "input"),
+        Formula(f"{sum_of} = ?"),
+        tell(
+            "Take the first word, subtract the second, add the third: {target}. Of the other "
+            "words, *{nearest}* points most nearly the same way.",
+            target=target,
+            nearest=named[order[0]],
+        ),
+        Table(
+            say("Nearest to the result"),
+            [say("word"), say("cosine")],
+            [[named[i], float(cosines[i])] for i in order[:SHOWN]],
+        ),
         points=(3,),
         found={
             "target": target,

@@ -1,7 +1,5 @@
 """Lesson 10: attention without weights, with weights, how they are learned, and a real model."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy import ndarray as Array
 
@@ -17,7 +15,7 @@ from qkvsearch.lessons.course.learning import at_work
 from qkvsearch.lessons.course.learning.questions import quizzes
 from qkvsearch.lessons.course.self_attention import W_KEY, W_QUERY, W_VALUE, X
 from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.parts import Curve, Formula, Given, Matrix, Step, Table, tell
+from qkvsearch.lessons.parts import Curve, Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
@@ -58,25 +56,23 @@ def no_weights(x: Array = X) -> Step:
     )
     steps, projected, (cell, outputs) = trace(x, x, x), bench.steps(), ran(of_themselves, X=x)
     apart = float(np.abs(projected["outputs"] - outputs).max())
-    return Step(
-        say("Attention without anything to learn"),
-        [
-            tell(
-                "Attention works without any weight matrices. The inputs X themselves are queries, "
-                "keys and values; d, their width, is {d}.",
-                d=x.shape[1],
-            ),
-            Formula("softmax(X·Xᵀ/√d)·X"),
-            Matrix(say("inputs X"), x, letters, numbered(x.shape[1]), "input"),
-            Matrix.of(steps["weights"], say("weights")),
-            Matrix.of(steps["outputs"], say("outputs")),
-            tell(
-                "An *identity* matrix, 1 on the diagonal and 0 elsewhere, changes no vector. With "
-                "identities for W_Q, W_K and W_V the outputs differ by {apart}.",
-                apart=apart,
-            ),
-            bench,
-        ],
+    return step(
+        "Attention without anything to learn",
+        tell(
+            "Attention works without any weight matrices. The inputs X themselves are queries, "
+            "keys and values; d, their width, is {d}.",
+            d=x.shape[1],
+        ),
+        Formula("softmax(X·Xᵀ/√d)·X"),
+        Matrix(say("inputs X"), x, letters, numbered(x.shape[1]), "input"),
+        Matrix.of(steps["weights"], say("weights")),
+        Matrix.of(steps["outputs"], say("outputs")),
+        tell(
+            "An *identity* matrix, 1 on the diagonal and 0 elsewhere, changes no vector. With "
+            "identities for W_Q, W_K and W_V the outputs differ by {apart}.",
+            apart=apart,
+        ),
+        bench,
         points=(16,),
         found={"outputs": outputs, "projected": projected["outputs"], "apart": apart},
         code=cell,
@@ -98,28 +94,26 @@ def still_x(
     shapes = {name: array.shape for name, array in {**given, **found}.items()}
     outputs = found["outputs"]
     names = {**{name: name for name in shapes}, "outputs": say("outputs")}
-    return Step(
-        say("Three layers, and still X"),
-        [
-            tell(
-                "Without weight matrices a word can only ask for what it is itself. Three *linear "
-                "layers*, one product of matrices each, make queries, keys and values of the same "
-                "X. Each is still X, seen for a purpose: a row a token, in the same order."
-            ),
-            Formula("Q = X·W_Q    K = X·W_K    V = X·W_V"),
-            Table(
-                say("Shapes"),
-                [say("matrix"), say("rows"), say("columns")],
-                [[names[name], *shape] for name, shape in shapes.items()],
-            ),
-            Matrix(
-                say("outputs"),
-                outputs,
-                list("abcdefgh")[: len(x)],
-                numbered(outputs.shape[1]),
-                "output",
-            ),
-        ],
+    return step(
+        "Three layers, and still X",
+        tell(
+            "Without weight matrices a word can only ask for what it is itself. Three *linear "
+            "layers*, one product of matrices each, make queries, keys and values of the same "
+            "X. Each is still X, seen for a purpose: a row a token, in the same order."
+        ),
+        Formula("Q = X·W_Q    K = X·W_K    V = X·W_V"),
+        Table(
+            say("Shapes"),
+            [say("matrix"), say("rows"), say("columns")],
+            [[names[name], *shape] for name, shape in shapes.items()],
+        ),
+        Matrix(
+            say("outputs"),
+            outputs,
+            list("abcdefgh")[: len(x)],
+            numbered(outputs.shape[1]),
+            "output",
+        ),
         points=(17,),
         found={"shapes": shapes, **found},
         code=cell,
@@ -148,29 +142,27 @@ def columns(
     names = np.array([[f"α{column},{row}" for column in n] for row in n])
     tokens = steps["inputs"].rows
     keys, queries = [f"k {token}" for token in tokens], [f"q {token}" for token in tokens]
-    return Step(
-        say("The same in columns"),
-        [
-            tell(
-                "Some books write an input as a *column*: I is X turned on its side, and a matrix "
-                "stands before it. W^q, W^k and W^v are our W_Q, W_K and W_V, turned. To keep the "
-                "matrices small, the numbers are others than in the step before."
-            ),
-            Formula("Q = W^q·I    K = W^k·I    V = W^v·I    A = Kᵀ·Q    O = V·A′"),
-            tell(
-                "A′ is the softmax of A, column by column; √d is left out here. α1,2 is the score "
-                "of the first query for the second key. In A it stands in row 2, column 1: a "
-                "*column* of A is a query. Turned back, A, A′ and O differ from the scores, "
-                "weights and outputs of the rows' form by {apart} at most.",
-                apart=apart,
-            ),
-            Matrix("I", x.T, numbered(x.shape[1]), tokens, "input"),
-            Matrix("W^q", w_query.T, numbered(w_query.shape[1]), numbered(x.shape[1]), "weight"),
-            Matrix("W^k", w_key.T, numbered(w_key.shape[1]), numbered(x.shape[1]), "weight"),
-            Matrix("A", scores, keys, queries, "score", symbols=names),
-            Matrix("A′", weights, keys, queries, "weights"),
-            Matrix("O", outputs, numbered(len(outputs)), list(tokens), "output"),
-        ],
+    return step(
+        "The same in columns",
+        tell(
+            "Some books write an input as a *column*: I is X turned on its side, and a matrix "
+            "stands before it. W^q, W^k and W^v are our W_Q, W_K and W_V, turned. To keep the "
+            "matrices small, the numbers are others than in the step before."
+        ),
+        Formula("Q = W^q·I    K = W^k·I    V = W^v·I    A = Kᵀ·Q    O = V·A′"),
+        tell(
+            "A′ is the softmax of A, column by column; √d is left out here. α1,2 is the score "
+            "of the first query for the second key. In A it stands in row 2, column 1: a "
+            "*column* of A is a query. Turned back, A, A′ and O differ from the scores, "
+            "weights and outputs of the rows' form by {apart} at most.",
+            apart=apart,
+        ),
+        Matrix("I", x.T, numbered(x.shape[1]), tokens, "input"),
+        Matrix("W^q", w_query.T, numbered(w_query.shape[1]), numbered(x.shape[1]), "weight"),
+        Matrix("W^k", w_key.T, numbered(w_key.shape[1]), numbered(x.shape[1]), "weight"),
+        Matrix("A", scores, keys, queries, "score", symbols=names),
+        Matrix("A′", weights, keys, queries, "weights"),
+        Matrix("O", outputs, numbered(len(outputs)), list(tokens), "output"),
         points=(31, 32),
         found={
             "A": scores,
@@ -230,34 +222,30 @@ def learned() -> Step:
     """Weights before and after learning; `losses` tells how wrong it was on the way."""
     cell, (drawn, w, losses, before, after) = ran(learn, rounds=ROUNDS)
     tokens = numbered(TOKENS)
-    return Step(
-        say("The matrices are learned"),
-        [
-            tell(
-                "Nobody writes W_Q, W_K and W_V by hand. They start as small random numbers. The "
-                "task here: give back the {width} numbers of the token *before*; the first token "
-                "gives those of the last. An input is its own numbers and where it stands.",
-                width=WIDTH,
-            ),
-            tell(
-                "The *loss* is the mean square of what is wrong. Its gradient says, for every "
-                "number of the three matrices, which way makes the loss larger; each is moved a "
-                "little the other way. In {rounds} rounds it falls from {first} to {last}.",
-                rounds=len(losses),
-                first=losses[0],
-                last=losses[-1],
-            ),
-            Curve(say("loss"), say("rounds"), np.array(losses)),
-            Matrix(say("weights at the start"), before, tokens, tokens, "weights"),
-            Matrix(say("weights, learned"), after, tokens, tokens, "weights"),
-            Matrix(
-                say("W_V, learned"), w["value"], numbered(len(w["value"])), ("1", "2"), "weight"
-            ),
-            tell(
-                "Nobody said so, but every token has learned to attend to the one before, and "
-                "W_V has learned to pass on a token's own numbers and to leave out its place."
-            ),
-        ],
+    return step(
+        "The matrices are learned",
+        tell(
+            "Nobody writes W_Q, W_K and W_V by hand. They start as small random numbers. The "
+            "task here: give back the {width} numbers of the token *before*; the first token "
+            "gives those of the last. An input is its own numbers and where it stands.",
+            width=WIDTH,
+        ),
+        tell(
+            "The *loss* is the mean square of what is wrong. Its gradient says, for every "
+            "number of the three matrices, which way makes the loss larger; each is moved a "
+            "little the other way. In {rounds} rounds it falls from {first} to {last}.",
+            rounds=len(losses),
+            first=losses[0],
+            last=losses[-1],
+        ),
+        Curve(say("loss"), say("rounds"), np.array(losses)),
+        Matrix(say("weights at the start"), before, tokens, tokens, "weights"),
+        Matrix(say("weights, learned"), after, tokens, tokens, "weights"),
+        Matrix(say("W_V, learned"), w["value"], numbered(len(w["value"])), ("1", "2"), "weight"),
+        tell(
+            "Nobody said so, but every token has learned to attend to the one before, and "
+            "W_V has learned to pass on a token's own numbers and to leave out its place."
+        ),
         points=(33,),
         found={"losses": losses, "drawn": drawn, "w": w, "before": before, "weights": after},
         code=cell,

@@ -1,7 +1,5 @@
 """Lesson 10, attention at work: "it" in a sentence, by vectors made by hand and by a real model."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -11,7 +9,7 @@ from qkvsearch.errors import QkvError
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.context.outputs import ANIMAL, meanings
 from qkvsearch.lessons.messages import say
-from qkvsearch.lessons.parts import Given, Step, Table, Text, tell
+from qkvsearch.lessons.parts import Given, Step, Table, Text, step, tell
 from qkvsearch.texts.analysis import STOP_WORDS, fold
 from qkvsearch.texts.encoded_text import EncodedText
 from qkvsearch.texts.encoders import pretrained
@@ -35,24 +33,22 @@ def by_hand(x: np.ndarray | None = None) -> Step:
     cell, weights = ran(weights_of, X=x, words=ANIMAL, word=WORD)
     order = np.argsort(-weights, kind="stable")
     top = [ANIMAL[j] for j in order]
-    return Step(
-        say("What does it attend to?"),
-        [
-            tell(
-                'Take "{sentence}". What is "it"? By the vectors that were made by hand, "it" '
-                'attends most to "{first}", "{second}" and "{third}": to itself and to the two '
-                "things that it could be.",
-                sentence=SENTENCE,
-                first=top[0],
-                second=top[1],
-                third=top[2],
-            ),
-            Table(
-                say('Weights of "it", made by hand'),
-                [say("word"), say("weight")],
-                [[top[k], float(weights[order[k]])] for k in range(MOST)],
-            ),
-        ],
+    return step(
+        "What does it attend to?",
+        tell(
+            'Take "{sentence}". What is "it"? By the vectors that were made by hand, "it" '
+            'attends most to "{first}", "{second}" and "{third}": to itself and to the two '
+            "things that it could be.",
+            sentence=SENTENCE,
+            first=top[0],
+            second=top[1],
+            third=top[2],
+        ),
+        Table(
+            say('Weights of "it", made by hand'),
+            [say("word"), say("weight")],
+            [[top[k], float(weights[order[k]])] for k in range(MOST)],
+        ),
         points=(14,),
         found={"top": top, "weights": weights},
         code=cell,
@@ -95,13 +91,11 @@ def real(given: Given) -> Step:
         "weight": at.shown.weight,
     }
     explained = _of_layers(found) if reading.has_layers else _of_the_table(found, problem)
-    return Step(
-        say("A real transformer at work"),
-        [
-            tell('What does "{word}" attend to in "{sentence}"?', word=word, sentence=sentence),
-            *explained,
-            _largest(found),
-        ],
+    return step(
+        "A real transformer at work",
+        tell('What does "{word}" attend to in "{sentence}"?', **asked),
+        *explained,
+        _largest(found),
         points=(14,),
         found=found,
         code=cell,
@@ -138,16 +132,14 @@ def word_to_ask(reading: EncodedText) -> str:
 
 
 def _nothing_here(problem: str) -> Step:
-    return Step(
-        say("A real transformer at work"),
-        [
-            tell(
-                "No pretrained model is installed here, so this lesson ends with the vectors made "
-                "by hand. `qkvsearch model fetch minilm` brings a transformer of six layers, and "
-                "`pip install 'qkvsearch[encoders]'` what reads it, with a table of word vectors."
-            ),
-            *_reason(problem),
-        ],
+    return step(
+        "A real transformer at work",
+        tell(
+            "No pretrained model is installed here, so this lesson ends with the vectors made "
+            "by hand. `qkvsearch model fetch minilm` brings a transformer of six layers, and "
+            "`pip install 'qkvsearch[encoders]'` what reads it, with a table of word vectors."
+        ),
+        *_reason(problem),
         points=(14,),
         found={"encoder": ""},
     )
@@ -166,29 +158,21 @@ def _of_layers(found: dict[str, Any]) -> list[Text | Table]:
             "This is {encoder}, a transformer of {n_layers} layers, in each {n_heads} *heads*: "
             "attentions side by side, each with matrices of its own, learned from texts. They are "
             "counted from 0. [CLS] and [SEP] are signs that it puts at both ends of a text.",
-            encoder=found["encoder"],
             n_layers=len(heads),
             n_heads=heads.shape[1],
+            **found,
         ),
         tell(
             'Head {head} of layer {layer} attends most from "{word}" to "{target}", with weight '
             "{weight}. The cosine of the two words' vectors was {before} before any layer, and "
             "is {after} after the last: that is how much the layers changed the vectors by their "
             "context.",
-            word=found["word"],
-            target=found["target"],
-            head=found["head"],
-            layer=found["layer"],
-            weight=found["weight"],
             before=cosines[0],
             after=cosines[-1],
+            **found,
         ),
         Table(
-            say(
-                'From "{word}" to "{target}", the head that attends most',
-                word=found["word"],
-                target=found["target"],
-            ),
+            say('From "{word}" to "{target}", the head that attends most', **found),
             [say("layer"), say("head"), say("weight"), say("cosine after")],
             [[*row, float(cosine)] for row, cosine in zip(rows, cosines[1:], strict=True)],
         ),
@@ -204,9 +188,7 @@ def _of_the_table(found: dict[str, Any], problem: str) -> list[Text | Table]:
             "texts, the same in every sentence. Attention over it has no weight matrices of its "
             'own, so words attend to words of similar meaning. The weight from "{word}" to '
             '"{target}" is {weight}.',
-            word=found["word"],
-            target=found["target"],
-            weight=found["weight"],
+            **found,
         ),
         tell(
             "`qkvsearch model fetch minilm` brings a transformer, whose layers and heads were "
@@ -218,7 +200,7 @@ def _of_the_table(found: dict[str, Any], problem: str) -> list[Text | Table]:
 def _largest(found: dict[str, Any]) -> Table:
     order = np.argsort(-found["row"], kind="stable")[:MOST]
     return Table(
-        say('What "{word}" attends to most', word=found["word"]),
+        say('What "{word}" attends to most', **found),
         [say("word"), say("weight")],
         [[found["words"][j], float(found["row"][j])] for j in order],
     )

@@ -1,7 +1,5 @@
 """Lesson 8: masks, step by step on four tokens in one layer, the last of them padding."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -18,7 +16,7 @@ from qkvsearch.lessons.course.self_attention import projected
 from qkvsearch.lessons.course.softmax import scored
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.own_numbers import with_own
-from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, tell
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import MASKS, PROJECTED, Workbench
 
@@ -96,25 +94,23 @@ def tokens(bench: Workbench) -> Step:
     arrays = {name: bench.matrices[name] for name in PROJECTED}
     letters = dict(zip(PROJECTED, ("X", "W_Q", "W_K", "W_V"), strict=True))
     found = under(bench, "none")
-    return Step(
-        say("Tokens, the last of them padding"),
-        [
-            tell(
-                "The tokens here are called {tokens}. Think of “{words}”: sentences are computed "
-                "together, so shorter ones are filled up. A filler is *padding*, written {pad}. It "
-                "means nothing and should change nothing. Here it is always the last, {last}.",
-                tokens=say(", ").join(bench.rows),
-                last=bench.rows[-1],
-                words=" ".join(WORDS),
-                pad=WORDS[-1],
-            ),
-            tell(
-                "Three questions to keep in mind. Why must the mask be applied in every layer? Why "
-                "is padding hidden as a key, and not as a query too? Do the weight matrices mix up "
-                "the order of the tokens?"
-            ),
-            *(Matrix.of(found[name], letters[name]) for name in arrays),
-        ],
+    return step(
+        "Tokens, the last of them padding",
+        tell(
+            "The tokens here are called {tokens}. Think of “{words}”: sentences are computed "
+            "together, so shorter ones are filled up. A filler is *padding*, written {pad}. It "
+            "means nothing and should change nothing. Here it is always the last, {last}.",
+            tokens=say(", ").join(bench.rows),
+            last=bench.rows[-1],
+            words=" ".join(WORDS),
+            pad=WORDS[-1],
+        ),
+        tell(
+            "Three questions to keep in mind. Why must the mask be applied in every layer? Why "
+            "is padding hidden as a key, and not as a query too? Do the weight matrices mix up "
+            "the order of the tokens?"
+        ),
+        *(Matrix.of(found[name], letters[name]) for name in arrays),
         found=arrays,
         code=given_values(**named(bench)),
     )
@@ -124,21 +120,16 @@ def projections(bench: Workbench) -> Step:
     found = under(bench, "none")
     names = ("queries", "keys", "values")
     cell, (keys, queries, values) = ran(projected, **named(bench))
-    return Step(
-        say("Queries, keys and values"),
-        [
-            tell(
-                "In symbols, a1 is the first number of a, and q11, q21 stand in the first column "
-                "of W_Q. Every row holds the letter of one token only: a query is made of its own "
-                "token and of no other. Put the numbers in, and the symbols give the numbers."
-            ),
-            *(
-                Matrix.of(found[name], title, symbols=True)
-                for name, title in zip(
-                    names, (say("queries Q"), say("keys K"), say("values V")), strict=True
-                )
-            ),
-        ],
+    return step(
+        "Queries, keys and values",
+        tell(
+            "In symbols, a1 is the first number of a, and q11, q21 stand in the first column "
+            "of W_Q. Every row holds the letter of one token only: a query is made of its own "
+            "token and of no other. Put the numbers in, and the symbols give the numbers."
+        ),
+        Matrix.of(found["queries"], say("queries Q"), symbols=True),
+        Matrix.of(found["keys"], say("keys K"), symbols=True),
+        Matrix.of(found["values"], say("values V"), symbols=True),
         points=(47,),
         found={
             **dict(zip(names, (queries, keys, values), strict=True)),
@@ -154,21 +145,19 @@ def scores(bench: Workbench) -> Step:
     queries, keys = ([f"{t}_{letter}" for t in bench.rows] for letter in "QK")
     q, k, _ = one_layer.attended(bench).values()
     cell, value = ran(scored, Q=q, K=k)
-    return Step(
-        say("Every query against every key"),
-        [
-            tell(
-                "Row {row} holds the scores of {first}'s query, column {column} those of {last}'s "
-                "key. So a *row* is a token that asks, a *column* a token that is asked. A mask "
-                "decides who may ask whom.",
-                row=queries[0],
-                first=bench.rows[0],
-                column=keys[-1],
-                last=bench.rows[-1],
-            ),
-            Formula("Q·Kᵀ"),
-            replace(Matrix.of(found, say("scores"), symbols=True), rows=queries, columns=keys),
-        ],
+    return step(
+        "Every query against every key",
+        tell(
+            "Row {row} holds the scores of {first}'s query, column {column} those of {last}'s "
+            "key. So a *row* is a token that asks, a *column* a token that is asked. A mask "
+            "decides who may ask whom.",
+            row=queries[0],
+            first=bench.rows[0],
+            column=keys[-1],
+            last=bench.rows[-1],
+        ),
+        Formula("Q·Kᵀ"),
+        replace(Matrix.of(found, say("scores"), symbols=True), rows=queries, columns=keys),
         points=(49,),
         found={"scores": value, "rows": queries, "columns": keys, "symbols": found.symbols},
         code=cell,
@@ -195,26 +184,21 @@ def side_by_side(bench: Workbench) -> Step:
     own = [Matrix.of(both, say("outputs, both"))] if bench.mask == "both" else []
     last = np.abs(arrays["none"] - arrays["look-ahead"])[-1].max()
     last_word = np.abs(arrays["padding"] - arrays["look-ahead"])[-2].max()
-    return Step(
-        say("The three side by side"),
-        [
-            tell(
-                "The same scores, three masks, three results. Some rows agree all the same: {last} "
-                "sees everything with no mask and under look-ahead (difference {with_none}), and "
-                "{word} sees the tokens up to itself under padding and under look-ahead "
-                "(difference {with_padding}).",
-                last=bench.rows[-1],
-                with_none=last,
-                word=bench.rows[-2],
-                with_padding=last_word,
-            ),
-            *(
-                Matrix.of(output, title)
-                for output, title in zip(found.values(), titles, strict=True)
-            ),
-            *own,
-            bench,
-        ],
+    return step(
+        "The three side by side",
+        tell(
+            "The same scores, three masks, three results. Some rows agree all the same: {last} "
+            "sees everything with no mask and under look-ahead (difference {with_none}), and "
+            "{word} sees the tokens up to itself under padding and under look-ahead "
+            "(difference {with_padding}).",
+            last=bench.rows[-1],
+            with_none=last,
+            word=bench.rows[-2],
+            with_padding=last_word,
+        ),
+        *(Matrix.of(output, title) for output, title in zip(found.values(), titles, strict=True)),
+        *own,
+        bench,
         points=(59,),
         found={**arrays, "all": value, "differences": (last, last_word)},
         code=cell,
@@ -228,32 +212,30 @@ def answers(earlier: Sequence[Step]) -> Step:
     }
     places = {point: earlier.index(step) + 1 for point, step in found.items()}
     moved = found[60].found["moved"]
-    return Step(
-        say("The three questions, answered"),
-        [
-            tell(
-                "Why in every layer? (step {step}) With the mask in the first layer only, the "
-                "second lets the padding back in: the other tokens moved by up to {first}. With "
-                "the mask in both, by {both}.",
-                step=places[60],
-                first=moved["first"].max(),
-                both=moved["both"].max(),
-            ),
-            tell(
-                "Why not hide padding as a query too? (step {step}) Its row would have nothing "
-                "to attend to, {row}, and what comes out depends on the program. Its output is "
-                "thrown away anyway.",
-                step=places[56],
-                row=found[56].found["masked"],
-            ),
-            tell(
-                "Do the weights mix up the order? (step {step}) No: they work on each row by "
-                "itself. Tokens in another order give the same outputs in that order (difference "
-                "{difference}).",
-                step=places[48],
-                difference=found[48].found["difference"],
-            ),
-        ],
+    return step(
+        "The three questions, answered",
+        tell(
+            "Why in every layer? (step {step}) With the mask in the first layer only, the "
+            "second lets the padding back in: the other tokens moved by up to {first}. With "
+            "the mask in both, by {both}.",
+            step=places[60],
+            first=moved["first"].max(),
+            both=moved["both"].max(),
+        ),
+        tell(
+            "Why not hide padding as a query too? (step {step}) Its row would have nothing "
+            "to attend to, {row}, and what comes out depends on the program. Its output is "
+            "thrown away anyway.",
+            step=places[56],
+            row=found[56].found["masked"],
+        ),
+        tell(
+            "Do the weights mix up the order? (step {step}) No: they work on each row by "
+            "itself. Tokens in another order give the same outputs in that order (difference "
+            "{difference}).",
+            step=places[48],
+            difference=found[48].found["difference"],
+        ),
         points=(62,),
         found={"steps": places},
     )

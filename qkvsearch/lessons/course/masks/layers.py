@@ -1,7 +1,5 @@
 """Lesson 8, beyond one layer and one sentence: batches, passes of a decoder, layers, the order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -9,6 +7,7 @@ from numpy import ndarray as Array
 
 from qkvsearch.attention import attention, padding_mask
 from qkvsearch.attention.layers import Decoder, Encoder, FeedForward, LayerNorm, Linear
+from qkvsearch.attention.symbols import numbered
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.masks.one_layer import (
     attended,
@@ -19,7 +18,7 @@ from qkvsearch.lessons.course.masks.one_layer import (
     visible,
 )
 from qkvsearch.lessons.messages import say
-from qkvsearch.lessons.parts import Matrix, Step, Table, tell
+from qkvsearch.lessons.parts import Matrix, Step, Table, step, tell
 from qkvsearch.lessons.workbench import Workbench
 
 QUESTION, ANSWER, START = ("How", "are", "you"), ("cómo", "estás", "<end>"), "<start>"
@@ -47,28 +46,26 @@ def batches(bench: Workbench) -> Step:
         differences.append(off)
         words = [bench.rows[place] for place in places[i]]
         rows.append([" ".join(words), float(length), *off])
-    return Step(
-        say("Why pad at all"),
-        [
-            tell(
-                "Computers are quick at one large product and slow at many small ones. So {n} "
-                "sentences of {lengths} tokens become one block, a *batch*, filled up with {pad}. "
-                "Does a sentence get the same outputs as it would alone?",
-                n=len(lengths),
-                lengths=lengths,
-                pad=bench.rows[-1],
-            ),
-            Table(
-                say("A batch: the largest difference to the sentence alone"),
-                [say("sentence"), say("tokens"), say("with the mask"), say("without it")],
-                rows,
-            ),
-            tell(
-                "With the mask, the padding is as good as absent: but for rounding, a sentence "
-                "comes out as it does alone. Without it, every sentence that was filled up comes "
-                "out differently."
-            ),
-        ],
+    return step(
+        "Why pad at all",
+        tell(
+            "Computers are quick at one large product and slow at many small ones. So {n} "
+            "sentences of {lengths} tokens become one block, a *batch*, filled up with {pad}. "
+            "Does a sentence get the same outputs as it would alone?",
+            n=len(lengths),
+            lengths=lengths,
+            pad=bench.rows[-1],
+        ),
+        Table(
+            say("A batch: the largest difference to the sentence alone"),
+            [say("sentence"), say("tokens"), say("with the mask"), say("without it")],
+            rows,
+        ),
+        tell(
+            "With the mask, the padding is as good as absent: but for rounding, a sentence "
+            "comes out as it does alone. Without it, every sentence that was filled up comes "
+            "out differently."
+        ),
         points=(55,),
         found={
             "places": places,
@@ -114,31 +111,28 @@ def passes() -> Step:
     cell, (words, one_by_one, whole) = ran(row_by_row, source=source, vectors=vectors)
     decoder = Decoder.create(2, WIDTH, 2, 2 * WIDTH, rng=0, dtype=np.float64)
     seen = decoder(vectors, source, is_causal=False)
-    tokens, columns = (START, *ANSWER[:-1]), [str(j + 1) for j in range(WIDTH)]
-    return Step(
-        say("One pass instead of many"),
-        [
-            tell(
-                "“{question}” → {answer}. To *write* it, a decoder runs once a word, each time "
-                "on all that is written: {n} passes. {start} stands for nothing written yet, "
-                "{end} for the end. Its weights are random here; a last layer was fitted to choose "
-                "these words.",
-                question=" ".join(QUESTION),
-                answer=say(", ").join(words),
-                n=len(words),
-                start=START,
-                end=ANSWER[-1],
-            ),
-            Matrix(say("last row of each pass"), one_by_one, tokens, columns, "output"),
-            Matrix(say("one pass with the look-ahead mask"), whole, tokens, columns, "output"),
-            tell(
-                "To *learn* it, the whole answer is known. One pass over it gives all the rows at "
-                "once (largest difference {same}), because under the mask a row sees just what was "
-                "written before. Without the mask it would see the answer (difference {seen}).",
-                same=np.abs(one_by_one - whole).max(),
-                seen=np.abs(seen - whole).max(),
-            ),
-        ],
+    tokens, columns = (START, *ANSWER[:-1]), numbered(WIDTH)
+    return step(
+        "One pass instead of many",
+        tell(
+            "“{question}” → {answer}. To *write* it, a decoder runs once a word, each time on all "
+            "that is written: {n} passes. {start} stands for nothing written yet, {end} for the "
+            "end. Its weights are random here; a last layer was fitted to choose these words.",
+            question=" ".join(QUESTION),
+            answer=say(", ").join(words),
+            n=len(words),
+            start=START,
+            end=ANSWER[-1],
+        ),
+        Matrix(say("last row of each pass"), one_by_one, tokens, columns, "output"),
+        Matrix(say("one pass with the look-ahead mask"), whole, tokens, columns, "output"),
+        tell(
+            "To *learn* it, the whole answer is known. One pass over it gives all the rows at "
+            "once (largest difference {same}), because under the mask a row sees just what was "
+            "written before. Without the mask it would see the answer (difference {seen}).",
+            same=np.abs(one_by_one - whole).max(),
+            seen=np.abs(seen - whole).max(),
+        ),
         points=(58,),
         found={
             "words": words,
@@ -186,30 +180,28 @@ def every_layer(bench: Workbench) -> Step:
         "first": say("in the first only"),
         "none": say("in none"),
     }
-    return Step(
-        say("In every layer"),
-        [
-            tell(
-                "Two layers of a transformer's encoder, the second on the outputs of the first, "
-                "with random weights. 1 is added to the first number of {last}, the padding. How "
-                "far do the words move?",
-                last=bench.rows[-1],
-            ),
-            Table(
-                say("where padding is hidden, and how far the outputs move"),
-                [say("padding hidden"), *bench.rows[:-1]],
-                [[titles[name], *map(float, far)] for name, far in moved.items()],
-            ),
-            tell(
-                "After the first layer, row {last} is still the padding's: its query made it. "
-                "Unless the second layer hides it again, the words read it there. On average they "
-                "move by {first} with one mask, by {none} with none, by {both} with both.",
-                last=bench.rows[-1],
-                first=moved["first"].mean(),
-                none=moved["none"].mean(),
-                both=moved["both"].mean(),
-            ),
-        ],
+    return step(
+        "In every layer",
+        tell(
+            "Two layers of a transformer's encoder, the second on the outputs of the first, "
+            "with random weights. 1 is added to the first number of {last}, the padding. How "
+            "far do the words move?",
+            last=bench.rows[-1],
+        ),
+        Table(
+            say("where padding is hidden, and how far the outputs move"),
+            [say("padding hidden"), *bench.rows[:-1]],
+            [[titles[name], *map(float, far)] for name, far in moved.items()],
+        ),
+        tell(
+            "After the first layer, row {last} is still the padding's: its query made it. "
+            "Unless the second layer hides it again, the words read it there. On average they "
+            "move by {first} with one mask, by {none} with none, by {both} with both.",
+            last=bench.rows[-1],
+            first=moved["first"].mean(),
+            none=moved["none"].mean(),
+            both=moved["both"].mean(),
+        ),
         points=(60,),
         found={"moved": moved, "first": moved["first"]},
         code=cell,
@@ -237,27 +229,25 @@ def order_stays(bench: Workbench) -> Step:
         for name, layer in layers.items()
     }
     rows = {say("self-attention"): value, **others}
-    return Step(
-        say("The order stays"),
-        [
-            tell(
-                "How does the second layer know which row to hide? Layers never move a row: row "
-                "number {n} of the outputs belongs to token number {n}, however often. Now only "
-                "{last} is changed, and the padding is hidden:",
-                n=n,
-                last=bench.rows[-1],
-            ),
-            Table(
-                say("how far each row of the outputs moves"),
-                [say("layer"), *bench.rows],
-                [[name, *map(float, far)] for name, far in rows.items()],
-            ),
-            tell(
-                "Only its own row moves, the last one. A *linear layer* multiplies by a matrix, a "
-                "*norm layer* brings the numbers of a row to one scale, *feed forward* is two "
-                "linear layers; all of them take a row at a time. So one mask serves every layer."
-            ),
-        ],
+    return step(
+        "The order stays",
+        tell(
+            "How does the second layer know which row to hide? Layers never move a row: row "
+            "number {n} of the outputs belongs to token number {n}, however often. Now only "
+            "{last} is changed, and the padding is hidden:",
+            n=n,
+            last=bench.rows[-1],
+        ),
+        Table(
+            say("how far each row of the outputs moves"),
+            [say("layer"), *bench.rows],
+            [[name, *map(float, far)] for name, far in rows.items()],
+        ),
+        tell(
+            "Only its own row moves, the last one. A *linear layer* multiplies by a matrix, a "
+            "*norm layer* brings the numbers of a row to one scale, *feed forward* is two "
+            "linear layers; all of them take a row at a time. So one mask serves every layer."
+        ),
         points=(61,),
         found={"moved": np.array(list(rows.values())), "attention": value},
         code=cell,
@@ -278,34 +268,32 @@ def no_mixing(bench: Workbench) -> Step:
     order = [*range(1, len(x)), 0]
     cell, turned = ran(in_another_order, **named(bench), order=order)
     difference = float(np.abs(turned - before["outputs"][order]).max())
-    return Step(
-        say("The weights never mix tokens"),
-        [
-            tell(
-                "Each row is multiplied by the weight matrices on its own. Add 1 to the first "
-                "number of {second}, and of Q, K and V only its rows move:",
-                second=bench.rows[1],
-            ),
-            Table(
-                say("how far each row moves"),
-                ["", *bench.rows],
-                [[t, *map(float, moved[name])] for t, name in zip(titles, names, strict=True)],
-            ),
-            tell(
-                "Tokens interact in one place only, in the scores. With no mask, even there the "
-                "order does not matter: put the tokens in the order {order}, and the same "
-                "outputs come in that order (difference {difference}).",
-                order=say(", ").join(bench.rows[place] for place in order),
-                difference=difference,
-            ),
-            Matrix(
-                say("outputs in the new order"),
-                turned,
-                [bench.rows[place] for place in order],
-                [str(j + 1) for j in range(turned.shape[1])],
-                "output",
-            ),
-        ],
+    return step(
+        "The weights never mix tokens",
+        tell(
+            "Each row is multiplied by the weight matrices on its own. Add 1 to the first "
+            "number of {second}, and of Q, K and V only its rows move:",
+            second=bench.rows[1],
+        ),
+        Table(
+            say("how far each row moves"),
+            ["", *bench.rows],
+            [[t, *map(float, moved[name])] for t, name in zip(titles, names, strict=True)],
+        ),
+        tell(
+            "Tokens interact in one place only, in the scores. With no mask, even there the "
+            "order does not matter: put the tokens in the order {order}, and the same "
+            "outputs come in that order (difference {difference}).",
+            order=say(", ").join(bench.rows[place] for place in order),
+            difference=difference,
+        ),
+        Matrix(
+            say("outputs in the new order"),
+            turned,
+            [bench.rows[place] for place in order],
+            numbered(turned.shape[1]),
+            "output",
+        ),
         points=(48,),
         found={"moved": moved, "difference": difference, "turned": turned, "order": order},
         code=cell,

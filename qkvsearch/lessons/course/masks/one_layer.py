@@ -1,7 +1,5 @@
 """Lesson 8, one layer: no mask, padding as key and as query, and looking ahead."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +10,7 @@ from qkvsearch.attention.masks import add
 from qkvsearch.attention.trace import Trace, trace_self_attention
 from qkvsearch.lessons.cells import called, ran
 from qkvsearch.lessons.messages import say
-from qkvsearch.lessons.parts import Formula, Matrix, Step, Table, tell
+from qkvsearch.lessons.parts import Formula, Matrix, Step, Table, arrays, step, tell
 from qkvsearch.lessons.workbench import PROJECTED, MaskName, Workbench, mask_of
 
 WORDS = ("I", "like", "coffee", "<PAD>")
@@ -40,8 +38,8 @@ def named(bench: Workbench) -> dict[str, Array]:
 
 def attended(bench: Workbench) -> dict[str, Array]:
     """Queries, keys and values by theirs."""
-    found = under(bench, "none")
-    return {"Q": found["queries"].array, "K": found["keys"].array, "V": found["values"].array}
+    found = arrays(under(bench, "none"), "queries", "keys", "values")
+    return {name[0].upper(): array for name, array in found.items()}
 
 
 def raised(x: Array, token: int) -> Array:
@@ -72,24 +70,18 @@ def influences(bench: Workbench, found: Array) -> Matrix:
 
 def no_mask(bench: Workbench) -> Step:
     found, (cell, moved) = under(bench, "none"), called(influence, **named(bench))
-    return Step(
-        say("No mask"),
-        [
-            tell(
-                "Scores over √d, then softmax: every weight is above 0, so every token influences "
-                "every token, and the padding counts like a word. To see it, 1 is added to the "
-                "first number of one input at a time, and each output moves:"
-            ),
-            Matrix.of(found["weights"], say("weights")),
-            influences(bench, moved),
-            Matrix.of(found["outputs"], say("outputs")),
-        ],
+    return step(
+        "No mask",
+        tell(
+            "Scores over √d, then softmax: every weight is above 0, so every token influences "
+            "every token, and the padding counts like a word. To see it, 1 is added to the "
+            "first number of one input at a time, and each output moves:"
+        ),
+        Matrix.of(found["weights"], say("weights")),
+        influences(bench, moved),
+        Matrix.of(found["outputs"], say("outputs")),
         points=(52,),
-        found={
-            "weights": found["weights"].array,
-            "outputs": found["outputs"].array,
-            "influence": moved,
-        },
+        found={**arrays(found, "weights", "outputs"), "influence": moved},
         code=cell,
     )
 
@@ -108,19 +100,17 @@ def added(bench: Workbench) -> Step:
     scaled, seen = under(bench, "padding")["scaled"], visible(bench, "padding")
     cell, (mask, masked) = ran(with_mask_added, scaled=np.asarray(scaled.array), keep=seen)
     tokens = bench.rows
-    return Step(
-        say("A mask is a matrix that is added"),
-        [
-            tell(
-                "Hide a key by adding −∞ (minus infinity) to its score. Whatever the score was, "
-                "−∞ + x = −∞, and exp(−∞) is exactly 0: so is the weight. Adding 0 changes "
-                "nothing. The mask M, 0 or −∞ in each cell, is added before softmax:"
-            ),
-            Formula("softmax(Q·Kᵀ/√d + M)·V"),
-            Matrix(say("scores over √d"), scaled.array, tokens, tokens, "score"),
-            Matrix(say("mask M for padding"), mask, tokens, tokens, "score", visible=seen),
-            Matrix(say("masked scores"), masked, tokens, tokens, "score", visible=seen),
-        ],
+    return step(
+        "A mask is a matrix that is added",
+        tell(
+            "Hide a key by adding −∞ (minus infinity) to its score. Whatever the score was, "
+            "−∞ + x = −∞, and exp(−∞) is exactly 0: so is the weight. Adding 0 changes "
+            "nothing. The mask M, 0 or −∞ in each cell, is added before softmax:"
+        ),
+        Formula("softmax(Q·Kᵀ/√d + M)·V"),
+        Matrix(say("scores over √d"), scaled.array, tokens, tokens, "score"),
+        Matrix(say("mask M for padding"), mask, tokens, tokens, "score", visible=seen),
+        Matrix(say("masked scores"), masked, tokens, tokens, "score", visible=seen),
         points=(53,),
         found={"scaled": scaled.array, "mask": mask, "masked": masked},
         code=cell,
@@ -129,43 +119,34 @@ def added(bench: Workbench) -> Step:
 
 def padding(bench: Workbench) -> Step:
     found, seen = under(bench, "padding"), visible(bench, "padding")
-    cell, value = called(influence, **named(bench), mask=seen)
-    moved, weights = value, found["weights"].array
+    cell, moved = called(influence, **named(bench), mask=seen)
     words = WORDS if tuple(bench.rows) == tuple("abcD") else bench.rows
-    return Step(
-        say("Padding"),
-        [
-            tell(
-                "Column {last} is −∞ for every query, so its weights are exactly 0. The others "
-                "share what it had: the rows still sum to {sums}. That holds for the padding's "
-                "own row, too: it asks like any other.",
-                last=bench.rows[-1],
-                sums=weights.sum(axis=1),
-            ),
-            replace(
-                Matrix.of(found["masked"], say("masked scores"), visible=seen),
-                rows=words,
-                columns=words,
-            ),
-            Matrix.of(found["weights"], say("weights"), visible=seen),
-            tell(
-                "Again 1 is added to one input at a time; look at column {last}:",
-                last=bench.rows[-1],
-            ),
-            influences(bench, moved),
-            tell(
-                "Change the padding, and the words move by {words}. Only its own output moves.",
-                words=moved[:-1, -1],
-            ),
-        ],
+    return step(
+        "Padding",
+        tell(
+            "Column {last} is −∞ for every query, so its weights are exactly 0. The others "
+            "share what it had: the rows still sum to {sums}. That holds for the padding's "
+            "own row, too: it asks like any other.",
+            last=bench.rows[-1],
+            sums=found["weights"].array.sum(axis=1),
+        ),
+        replace(
+            Matrix.of(found["masked"], say("masked scores"), visible=seen),
+            rows=words,
+            columns=words,
+        ),
+        Matrix.of(found["weights"], say("weights"), visible=seen),
+        tell(
+            "Again 1 is added to one input at a time; look at column {last}:",
+            last=bench.rows[-1],
+        ),
+        influences(bench, moved),
+        tell(
+            "Change the padding, and the words move by {words}. Only its own output moves.",
+            words=moved[:-1, -1],
+        ),
         points=(54,),
-        found={
-            "masked": found["masked"].array,
-            "weights": weights,
-            "outputs": found["outputs"].array,
-            "influence": moved,
-            "words": words,
-        },
+        found={**arrays(found, "masked", "weights", "outputs"), "influence": moved, "words": words},
         code=cell,
     )
 
@@ -194,26 +175,24 @@ def paddings_own_row(bench: Workbench) -> Step:
         "key": say("key of {token}", token=bench.rows[-1]),
         "value": say("value of {token}", token=bench.rows[-1]),
     }
-    return Step(
-        say("The padding's own row"),
-        [
-            tell(
-                "Some texts say that under the padding mask, the padding's row is about the "
-                "padding. Look at it in symbols, where {weight} is the weight that {last} "
-                "gives to {first}: there is no term with {last}'s own value. The row is a mix of "
-                "the words, and all that speaks for {last} in it is its query.",
-                weight=f"S_{bench.rows[-1]}{bench.rows[0]}",
-                first=bench.rows[0],
-                last=bench.rows[-1],
-            ),
-            Matrix.of(found["outputs"], say("outputs"), symbols=True),
-            Table(
-                say("1 is added to the first number of one of these: how far outputs move"),
-                ["", *bench.rows],
-                [[titles[name], *map(float, far)] for name, far in moved.items()],
-            ),
-            tell("Nobody reads this row: a program drops the padding's output at the end."),
-        ],
+    return step(
+        "The padding's own row",
+        tell(
+            "Some texts say that under the padding mask, the padding's row is about the "
+            "padding. Look at it in symbols, where {weight} is the weight that {last} "
+            "gives to {first}: there is no term with {last}'s own value. The row is a mix of "
+            "the words, and all that speaks for {last} in it is its query.",
+            weight=f"S_{bench.rows[-1]}{bench.rows[0]}",
+            first=bench.rows[0],
+            last=bench.rows[-1],
+        ),
+        Matrix.of(found["outputs"], say("outputs"), symbols=True),
+        Table(
+            say("1 is added to the first number of one of these: how far outputs move"),
+            ["", *bench.rows],
+            [[titles[name], *map(float, far)] for name, far in moved.items()],
+        ),
+        tell("Nobody reads this row: a program drops the padding's output at the end."),
         points=(54,),
         found={"symbols": found["outputs"].symbols, "outputs": value, "moved": moved},
         code=cell,
@@ -241,27 +220,25 @@ def both_sides(bench: Workbench) -> Step:
     cell, value = ran(uniform_where_empty, **attended(bench), mask=mask)
     uniform = value[-1]
     masked = found["nan"]["masked"]
-    return Step(
-        say("Padding hidden on both sides"),
-        [
-            tell(
-                "Why not hide the padding as a query, too? Then its row is −∞ throughout. Softmax "
-                "divides exp(−∞) by their sum: 0/0, which is no number (NaN). A program must pick "
-                "something, and here `empty_rows` names it:"
-            ),
-            Matrix.of(masked, say("masked scores"), visible=mask),
-            Table(
-                say("weights of row {last}", last=bench.rows[-1]),
-                ["empty_rows", *bench.rows],
-                [[how, *map(float, row)] for how, row in rows.items()],
-            ),
-            tell(
-                "Uniform weights make the output of row {last} the mean of *all* values, {mean}, "
-                "the padding's among them. The rows of the words are as before.",
-                last=bench.rows[-1],
-                mean=uniform,
-            ),
-        ],
+    return step(
+        "Padding hidden on both sides",
+        tell(
+            "Why not hide the padding as a query, too? Then its row is −∞ throughout. Softmax "
+            "divides exp(−∞) by their sum: 0/0, which is no number (NaN). A program must pick "
+            "something, and here `empty_rows` names it:"
+        ),
+        Matrix.of(masked, say("masked scores"), visible=mask),
+        Table(
+            say("weights of row {last}", last=bench.rows[-1]),
+            ["empty_rows", *bench.rows],
+            [[how, *map(float, row)] for how, row in rows.items()],
+        ),
+        tell(
+            "Uniform weights make the output of row {last} the mean of *all* values, {mean}, "
+            "the padding's among them. The rows of the words are as before.",
+            last=bench.rows[-1],
+            mean=uniform,
+        ),
         points=(56,),
         found={
             "masked": masked.array[-1],
@@ -294,27 +271,25 @@ def a_finite_number() -> Step:
         "float32": say("add {finite}, in float32", finite=finite),
         "float64": say("add {finite}, in float64", finite=finite),
     }
-    return Step(
-        say("A finite number in place of −∞"),
-        [
-            tell(
-                "It is often said that hiding the padding on both sides makes its row uniform. "
-                "That is so only where the scores are *replaced* by a finite number such as "
-                "{finite} (−1 with nine zeros). Four scores, {scores}, all hidden:",
-                finite=finite,
-                scores=SCORES,
-            ),
-            Table(
-                say("weights of a row that is all hidden"),
-                [say("way"), *(f"{score:.0f}" for score in SCORES)],
-                [[ways[name], *map(float, row)] for name, row in rows.items()],
-            ),
-            tell(
-                "*Adding* it depends on the precision. float32 keeps about seven digits, so the "
-                "scores drown in the large number and all become equal. float64 keeps about "
-                "sixteen: the scores survive, and the weights are as if nothing were hidden."
-            ),
-        ],
+    return step(
+        "A finite number in place of −∞",
+        tell(
+            "It is often said that hiding the padding on both sides makes its row uniform. "
+            "That is so only where the scores are *replaced* by a finite number such as "
+            "{finite} (−1 with nine zeros). Four scores, {scores}, all hidden:",
+            finite=finite,
+            scores=SCORES,
+        ),
+        Table(
+            say("weights of a row that is all hidden"),
+            [say("way"), *(f"{score:.0f}" for score in SCORES)],
+            [[ways[name], *map(float, row)] for name, row in rows.items()],
+        ),
+        tell(
+            "*Adding* it depends on the precision. float32 keeps about seven digits, so the "
+            "scores drown in the large number and all become equal. float64 keeps about "
+            "sixteen: the scores survive, and the weights are as if nothing were hidden."
+        ),
         points=(56,),
         found=rows,
         code=cell,
@@ -327,29 +302,25 @@ def a_finite_number() -> Step:
 def look_ahead(bench: Workbench) -> Step:
     found, triangle = under(bench, "look-ahead"), visible(bench, "look-ahead")
     cell, moved = called(influence, **named(bench), mask=triangle)
-    return Step(
-        say("Look-ahead"),
-        [
-            tell(
-                "A model that writes may not see what comes later. So each token sees itself and "
-                "those before it. The hidden cells form a triangle. {first} sees only itself and "
-                "has weight {one}; {second} shares its weight between two; {last} sees all.",
-                first=bench.rows[0],
-                one=found["weights"].array[0, 0],
-                second=bench.rows[1],
-                last=bench.rows[-1],
-            ),
-            Matrix.of(found["masked"], say("masked scores"), visible=triangle),
-            Matrix.of(found["weights"], say("weights"), visible=triangle),
-            Matrix.of(found["outputs"], say("outputs"), symbols=True),
-            tell("A later token cannot influence an earlier one: above the diagonal all is 0."),
-            influences(bench, moved),
-        ],
+    return step(
+        "Look-ahead",
+        tell(
+            "A model that writes may not see what comes later. So each token sees itself and "
+            "those before it. The hidden cells form a triangle. {first} sees only itself and "
+            "has weight {one}; {second} shares its weight between two; {last} sees all.",
+            first=bench.rows[0],
+            one=found["weights"].array[0, 0],
+            second=bench.rows[1],
+            last=bench.rows[-1],
+        ),
+        Matrix.of(found["masked"], say("masked scores"), visible=triangle),
+        Matrix.of(found["weights"], say("weights"), visible=triangle),
+        Matrix.of(found["outputs"], say("outputs"), symbols=True),
+        tell("A later token cannot influence an earlier one: above the diagonal all is 0."),
+        influences(bench, moved),
         points=(57,),
         found={
-            "masked": found["masked"].array,
-            "weights": found["weights"].array,
-            "outputs": found["outputs"].array,
+            **arrays(found, "masked", "weights", "outputs"),
             "symbols": found["outputs"].symbols,
             "influence": moved,
         },

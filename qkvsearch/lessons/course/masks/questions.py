@@ -1,13 +1,11 @@
 """Questions about masks: scores, weights, which cells become 0, and which tokens move."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np
 
 from qkvsearch.lessons.messages import say
-from qkvsearch.lessons.quizzes import Quiz
+from qkvsearch.lessons.quizzes import Quiz, quiz
 from qkvsearch.lessons.workbench import Workbench
 
 
@@ -19,7 +17,16 @@ def quizzes(bench: Workbench, moved: Mapping[str, np.ndarray]) -> list[Quiz]:
         a_weight(bench),
         moved_by_padding(bench),
         both_sides(bench),
-        in_the_first_layer(bench, moved),
+        quiz(
+            "Two layers; padding is hidden in the first only. {last} changes. Which words move "
+            "(name the tokens)?",
+            named(bench, moved["first"]),
+            "The second layer lets them attend to {last}. They move by {far}; hidden in both "
+            "layers, they move by {both}.",
+            last=bench.rows[-1],
+            far=moved["first"],
+            both=moved["both"],
+        ),
     ]
 
 
@@ -31,40 +38,29 @@ def named(bench: Workbench, chosen: np.ndarray) -> frozenset[str]:
 def a_score(bench: Workbench) -> Quiz:
     found = bench.steps()
     query, key = found["queries"][0], found["keys"][1]
-    return Quiz(
-        "masks.1",
-        say(
-            "The query of {a} is {query}, the key of {b} is {key}. What is the score, before it is "
-            "divided by √d?",
-            a=bench.rows[0],
-            query=query,
-            b=bench.rows[1],
-            key=key,
-        ),
+    return quiz(
+        "The query of {a} is {query}, the key of {b} is {key}. What is the score, before it is "
+        "divided by √d?",
         float(found["scores"][0, 1]),
-        say(
-            "Number by number, then added: {products}, together {score}.",
-            products=query * key,
-            score=found["scores"][0, 1],
-        ),
+        "Number by number, then added: {products}, together {score}.",
+        a=bench.rows[0],
+        query=query,
+        b=bench.rows[1],
+        key=key,
+        products=query * key,
+        score=found["scores"][0, 1],
     )
 
 
 def hidden_keys(bench: Workbench) -> Quiz:
     weights = bench.steps(mask="look-ahead")["weights"][1]
-    return Quiz(
-        "masks.2",
-        say(
-            "Under the look-ahead mask, which tokens get a weight of exactly 0 in row {token}? "
-            "(name them, separated by spaces)",
-            token=bench.rows[1],
-        ),
+    return quiz(
+        "Under the look-ahead mask, which tokens get a weight of exactly 0 in row {token}? "
+        "(name them, separated by spaces)",
         named(bench, weights == 0),
-        say(
-            "{token} sees itself and what comes before. Its row of weights is {weights}.",
-            token=bench.rows[1],
-            weights=weights,
-        ),
+        "{token} sees itself and what comes before. Its row of weights is {weights}.",
+        token=bench.rows[1],
+        weights=weights,
     )
 
 
@@ -72,20 +68,15 @@ def a_weight(bench: Workbench) -> Quiz:
     found = bench.steps(mask="look-ahead")
     scaled, weights = found["scaled"][1], found["weights"][1]
     seen = np.exp(scaled[:2])
-    return Quiz(
-        "masks.3",
-        say(
-            "Row {token} of the scores over √d begins with {scaled}. Under the look-ahead mask, "
-            "what is its first weight, to two decimals?",
-            token=bench.rows[1],
-            scaled=scaled[:2],
-        ),
+    return quiz(
+        "Row {token} of the scores over √d begins with {scaled}. Under the look-ahead mask, "
+        "what is its first weight, to two decimals?",
         float(weights[0]),
-        say(
-            "Only these two count. exp gives {powers}; the first over their sum is {weight}.",
-            powers=seen,
-            weight=weights[0],
-        ),
+        "Only these two count. exp gives {powers}; the first over their sum is {weight}.",
+        token=bench.rows[1],
+        scaled=scaled[:2],
+        powers=seen,
+        weight=weights[0],
     )
 
 
@@ -94,56 +85,25 @@ def moved_by_padding(bench: Workbench) -> Quiz:
     x[-1, 0] += 1
     change = bench.steps({"inputs": x}, mask="padding")["outputs"]
     far = np.abs(change - bench.steps(mask="padding")["outputs"]).max(axis=1)
-    return Quiz(
-        "masks.4",
-        say(
-            "Padding is hidden, and 1 is added to the first number of {last}. Which outputs move? "
-            "(name the tokens)",
-            last=bench.rows[-1],
-        ),
+    return quiz(
+        "Padding is hidden, and 1 is added to the first number of {last}. Which outputs move? "
+        "(name the tokens)",
         named(bench, far),
-        say(
-            "The outputs move by {far}. No token attends to {last}, but it still asks with its "
-            "query.",
-            far=far,
-            last=bench.rows[-1],
-        ),
+        "The outputs move by {far}. No token attends to {last}, but it still asks with its query.",
+        last=bench.rows[-1],
+        far=far,
     )
 
 
 def both_sides(bench: Workbench) -> Quiz:
     n = len(bench.rows)
-    return Quiz(
-        "masks.5",
-        say(
-            "Padding is hidden as key and as query by −∞. What are the weights of its own row, by "
-            "the formula?"
-        ),
+    return quiz(
+        "Padding is hidden as key and as query by −∞. What are the weights of its own row, by "
+        "the formula?",
         2.0,
-        say(
-            "Every score of the row is −∞, every exp of it {zero}, and their sum {zero}: 0/0. A "
-            "program may put in 0 or {share}, but that is its choice.",
-            zero=np.exp(-np.inf),
-            share=1 / n,
-        ),
+        "Every score of the row is −∞, every exp of it {zero}, and their sum {zero}: 0/0. A "
+        "program may put in 0 or {share}, but that is its choice.",
         choices=(say("1/{n} each", n=n), say("0 each"), say("undefined")),
-    )
-
-
-def in_the_first_layer(bench: Workbench, moved: Mapping[str, np.ndarray]) -> Quiz:
-    return Quiz(
-        "masks.6",
-        say(
-            "Two layers; padding is hidden in the first only. {last} changes. Which words move "
-            "(name the tokens)?",
-            last=bench.rows[-1],
-        ),
-        named(bench, moved["first"]),
-        say(
-            "The second layer lets them attend to {last}. They move by {far}; hidden in both "
-            "layers, they move by {both}.",
-            last=bench.rows[-1],
-            far=moved["first"],
-            both=moved["both"],
-        ),
+        zero=np.exp(-np.inf),
+        share=1 / n,
     )

@@ -1,7 +1,5 @@
 """Lesson 3: a recommender that learns its embeddings from ratings, and the one you used."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -19,8 +17,8 @@ from qkvsearch.lessons.course.recommender.descent import (
     start,
 )
 from qkvsearch.lessons.course.recommender.questions import quizzes
-from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.parts import Curve, Formula, Given, Matrix, Step, Table, tell
+from qkvsearch.lessons.messages import mark, marks, said, say
+from qkvsearch.lessons.parts import Curve, Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
@@ -28,28 +26,14 @@ TITLE = mark("A recommender that learns")
 GOAL = mark("Learn embeddings of users and films from ratings, and fill the gaps.")
 MINUTES = 6
 
-USER_NAMES = (mark("Ana"), mark("Ben"), mark("Chloe"), mark("Dan"), mark("Eve"))
-FILM_NAMES = (
-    mark("Car chase"),
-    mark("Spider-Man"),
-    mark("Space race"),
-    mark("Love story"),
-    mark("Wedding"),
-)
+USER_NAMES = marks("Ana", "Ben", "Chloe", "Dan", "Eve")
+FILM_NAMES = marks("Car chase", "Spider-Man", "Space race", "Love story", "Wedding")
 
 
 def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
     fitted = fit()
     steps = [ratings(), slope(), downhill(fitted), predicted(fitted), product(), reasons()]
-    return steps, quizzes(steps[3], steps[5], film_names(), user_names())
-
-
-def user_names() -> list[str]:
-    return [say(name) for name in USER_NAMES]
-
-
-def film_names() -> list[str]:
-    return [say(name) for name in FILM_NAMES]
+    return steps, quizzes(steps[3], steps[5], said(FILM_NAMES), said(USER_NAMES))
 
 
 def known_cells(ratings: np.ndarray) -> np.ndarray:
@@ -61,26 +45,24 @@ def ratings(table: np.ndarray = RATINGS) -> Step:
     cell, known = ran(known_cells, ratings=table)
     cells: list[list[str | float]] = [
         [name, *(float(rating) if is_known else "?" for rating, is_known in zip(*row, strict=True))]
-        for name, *row in zip(user_names(), table, known, strict=True)
+        for name, *row in zip(said(USER_NAMES), table, known, strict=True)
     ]
-    return Step(
-        say("Ratings with gaps"),
-        [
-            tell(
-                "{n} people rated films from one star to five. Nobody has seen everything: "
-                "{gaps} cells are empty. What would they say of the films they have not seen?",
-                n=len(table),
-                gaps=int((~known).sum()),
-            ),
-            Table(say("Ratings; ? is a gap"), [say("user"), *film_names()], cells),
-            tell(
-                "Until now the numbers of films and users were given. Nobody writes them down for "
-                "thousands of films. So let a computer find them: {width} numbers for each user "
-                "and film, such that their dot products come near the ratings that are known. "
-                "What the columns mean is then up to the computer.",
-                width=WIDTH,
-            ),
-        ],
+    return step(
+        "Ratings with gaps",
+        tell(
+            "{n} people rated films from one star to five. Nobody has seen everything: "
+            "{gaps} cells are empty. What would they say of the films they have not seen?",
+            n=len(table),
+            gaps=int((~known).sum()),
+        ),
+        Table(say("Ratings; ? is a gap"), [say("user"), *said(FILM_NAMES)], cells),
+        tell(
+            "Until now the numbers of films and users were given. Nobody writes them down for "
+            "thousands of films. So let a computer find them: {width} numbers for each user "
+            "and film, such that their dot products come near the ratings that are known. "
+            "What the columns mean is then up to the computer.",
+            width=WIDTH,
+        ),
         points=(7,),
         found={"ratings": table, "known": known},
         code=cell,
@@ -96,33 +78,31 @@ def first_guess(ratings: np.ndarray, width: int) -> tuple[float, np.ndarray]:
 def slope(table: np.ndarray = RATINGS) -> Step:
     """The first guess, its loss, and the gradient by rule and by trial."""
     users, films = start(table.shape, WIDTH)
-    names = user_names()
+    names = said(USER_NAMES)
     cell, (loss, gradient) = ran(first_guess, ratings=table, width=WIDTH)
     nudged = np.vstack(by_nudging(users, films, table))
     n = len(users)
-    return Step(
-        say("Guess, and measure how wrong it is"),
-        [
-            tell(
-                "Begin with random numbers. A prediction is the middle of the scale, {middle}, "
-                "plus the dot product of user and film. The *loss* says how wrong the predictions "
-                "are: the mean of the squared errors over the known ratings, plus a little for "
-                "large numbers, which keeps guesses modest. At first it is {loss}.",
-                middle=MIDDLE,
-                loss=loss,
-            ),
-            Formula(f"loss = mean(({MIDDLE:g} + u·m − r)²) + {PENALTY:g}·(Σu² + Σm²)"),
-            Matrix(say("users U, random"), users, names, "12", "query"),
-            tell(
-                "(u is a user's row, m a film's, r the rating; Σ says: add up.) For each number of "
-                "U and M, ask: if it grows a little, how fast does the loss change? That is the "
-                "*gradient*. Calculus gives it by a rule. To check the rule, nudge each "
-                "number and measure again: the two differ by {difference} at most.",
-                difference=np.abs(gradient - nudged).max(),
-            ),
-            Matrix(say("gradient of the users, by rule"), gradient[:n], names, "12", "query"),
-            Matrix(say("the same by nudging"), nudged[:n], names, "12", "query"),
-        ],
+    return step(
+        "Guess, and measure how wrong it is",
+        tell(
+            "Begin with random numbers. A prediction is the middle of the scale, {middle}, "
+            "plus the dot product of user and film. The *loss* says how wrong the predictions "
+            "are: the mean of the squared errors over the known ratings, plus a little for "
+            "large numbers, which keeps guesses modest. At first it is {loss}.",
+            middle=MIDDLE,
+            loss=loss,
+        ),
+        Formula(f"loss = mean(({MIDDLE:g} + u·m − r)²) + {PENALTY:g}·(Σu² + Σm²)"),
+        Matrix(say("users U, random"), users, names, "12", "query"),
+        tell(
+            "(u is a user's row, m a film's, r the rating; Σ says: add up.) For each number of "
+            "U and M, ask: if it grows a little, how fast does the loss change? That is the "
+            "*gradient*. Calculus gives it by a rule. To check the rule, nudge each "
+            "number and measure again: the two differ by {difference} at most.",
+            difference=np.abs(gradient - nudged).max(),
+        ),
+        Matrix(say("gradient of the users, by rule"), gradient[:n], names, "12", "query"),
+        Matrix(say("the same by nudging"), nudged[:n], names, "12", "query"),
         points=(7,),
         found={"loss": loss, "gradient": gradient, "nudged": nudged},
         code=cell,
@@ -131,24 +111,22 @@ def slope(table: np.ndarray = RATINGS) -> Step:
 
 def downhill(fitted: Cell) -> Step:
     users, films, losses = fitted.value
-    return Step(
-        say("Walk downhill"),
-        [
-            tell(
-                "The gradient points uphill, to a larger loss. So move every number a little the "
-                "other way, then compute the gradient anew, and repeat. The *rate* says how large "
-                "each move is. This is *gradient descent*; what networks learn, they learn by it. "
-                "(← means: becomes.)"
-            ),
-            Formula("u ← u − rate · gradient"),
-            Curve(say("loss"), say("steps"), losses),
-            tell(
-                "After {steps} steps the loss has fallen from {first} to {last}.",
-                steps=len(losses) - 1,
-                first=losses[0],
-                last=losses[-1],
-            ),
-        ],
+    return step(
+        "Walk downhill",
+        tell(
+            "The gradient points uphill, to a larger loss. So move every number a little the "
+            "other way, then compute the gradient anew, and repeat. The *rate* says how large "
+            "each move is. This is *gradient descent*; what networks learn, they learn by it. "
+            "(← means: becomes.)"
+        ),
+        Formula("u ← u − rate · gradient"),
+        Curve(say("loss"), say("steps"), losses),
+        tell(
+            "After {steps} steps the loss has fallen from {first} to {last}.",
+            steps=len(losses) - 1,
+            first=losses[0],
+            last=losses[-1],
+        ),
         points=(7,),
         found={"users": users, "films": films, "losses": losses},
         code=fitted,
@@ -167,34 +145,32 @@ def predicted(fitted: Cell, table: np.ndarray = RATINGS) -> Step:
         name="ratings",
         caption=say("Change an embedding that was learned and see whose scores move."),
         matrices={"queries": users, "keys": films},
-        rows=user_names(),
-        columns=film_names(),
+        rows=said(USER_NAMES),
+        columns=said(FILM_NAMES),
         scale=1.0,
         normalize="none",
     )
     gaps = np.isnan(table)
     tips = np.where(gaps, predictions, -np.inf).argmax(axis=1)
-    names = user_names()
-    return Step(
-        say("Fill the gaps"),
-        [
-            tell(
-                "Users are the queries, films the keys, as in the lesson before: U·Mᵀ has a score "
-                "for every pair, also where there was a gap. Add the middle of the scale and it "
-                "is a predicted rating. Known ratings are off by {error} on average.",
-                error=np.abs(predictions - table)[~gaps].mean(),
-            ),
-            Matrix(say("predicted ratings"), predictions, names, film_names(), "score"),
-            Table(
-                say("The best film that somebody has not rated"),
-                [say("user"), say("film"), say("predicted rating")],
-                [
-                    [name, film_names()[tip], float(predictions[i, tip])]
-                    for i, (name, tip) in enumerate(zip(names, tips, strict=True))
-                ],
-            ),
-            bench,
-        ],
+    names = said(USER_NAMES)
+    return step(
+        "Fill the gaps",
+        tell(
+            "Users are the queries, films the keys, as in the lesson before: U·Mᵀ has a score "
+            "for every pair, also where there was a gap. Add the middle of the scale and it "
+            "is a predicted rating. Known ratings are off by {error} on average.",
+            error=np.abs(predictions - table)[~gaps].mean(),
+        ),
+        Matrix(say("predicted ratings"), predictions, names, said(FILM_NAMES), "score"),
+        Table(
+            say("The best film that somebody has not rated"),
+            [say("user"), say("film"), say("predicted rating")],
+            [
+                [name, said(FILM_NAMES)[tip], float(predictions[i, tip])]
+                for i, (name, tip) in enumerate(zip(names, tips, strict=True))
+            ],
+        ),
+        bench,
         points=(7, 5, 6),
         found={
             "predictions": predictions,
@@ -224,23 +200,22 @@ def by_biased_mf(ratings: np.ndarray, settings: dict[str, Any]) -> tuple[np.ndar
 def product(table: np.ndarray = RATINGS) -> Step:
     """The package's model of ratings on the same table."""
     cell, (predictions, mean) = ran(by_biased_mf, ratings=table, settings=SETTINGS)
-    return Step(
-        say("The ratings that this program predicts"),
-        [
-            tell(
-                "`qkvsearch` predicts ratings in the same way. Its model, `BiasedMF`, also learns "
-                "who is generous and which film everybody likes, and keeps predictions on the "
-                "scale. Fitted to the same table, it says:"
-            ),
-            Formula("r̂ = μ + bᵤ + bₘ + u·m"),
-            tell(
-                "Here r̂ is the predicted rating and μ the mean of all ratings, {mean}; bᵤ and bₘ "
-                "say how far a user and a film are from it; the rest is the dot product that you "
-                "know.",
-                mean=mean,
-            ),
-            Matrix(say("ratings by BiasedMF"), predictions, user_names(), film_names(), "score"),
-        ],
+    return step(
+        "The ratings that this program predicts",
+        tell(
+            "`qkvsearch` predicts ratings in the same way. Its model, `BiasedMF`, also learns "
+            "who is generous and which film everybody likes, and keeps predictions on the "
+            "scale. Fitted to the same table, it says:"
+        ),
+        Formula("r̂ = μ + bᵤ + bₘ + u·m"),
+        tell(
+            "Here r̂ is the predicted rating and μ the mean of all ratings, {mean}; bᵤ and bₘ say "
+            "how far a user and a film are from it; the rest is the dot product that you know.",
+            mean=mean,
+        ),
+        Matrix(
+            say("ratings by BiasedMF"), predictions, said(USER_NAMES), said(FILM_NAMES), "score"
+        ),
         points=(7,),
         found={"predictions": predictions, "mean": mean},
         code=cell,
@@ -261,41 +236,39 @@ def by_history(ratings: np.ndarray, user: int, width: int) -> tuple[np.ndarray, 
 def reasons(user: int = 0, table: np.ndarray = RATINGS) -> Step:
     """The package's recommendations, and what of a user's history each score is the sum of."""
     cell, (history, contributions, scores) = ran(by_history, ratings=table, user=user, width=WIDTH)
-    films = film_names()
+    films = said(FILM_NAMES)
     best = int(np.where(np.isnan(table[user]), scores, -np.inf).argmax())
-    return Step(
-        say("The recommendations, and the reason for each"),
-        [
-            tell(
-                "To recommend, it uses only what people liked, here the ratings above {middle}, "
-                "and learns by `ImplicitALS`, which also counts what was *not* watched. {name} "
-                "liked the films in the rows below.",
-                middle=MIDDLE,
-                name=user_names()[user],
-            ),
-            Matrix(
-                say("what each liked film adds"),
-                contributions,
-                [films[i] for i in history],
-                films,
-                "weighted",
-            ),
-            Matrix(
-                say("scores: the sum of each column"),
-                scores[None],
-                [user_names()[user]],
-                films,
-                "score",
-            ),
-            tell(
-                "A user's embedding is a sum over the films of their history, so a score is one, "
-                "too. That is the reason given with every recommendation, and it is exact. Among "
-                "films not yet rated, {film} comes first, with a score of {score}: "
-                "`qkvsearch recommend --explain` shows such sums.",
-                film=films[best],
-                score=scores[best],
-            ),
-        ],
+    return step(
+        "The recommendations, and the reason for each",
+        tell(
+            "To recommend, it uses only what people liked, here the ratings above {middle}, "
+            "and learns by `ImplicitALS`, which also counts what was *not* watched. {name} "
+            "liked the films in the rows below.",
+            middle=MIDDLE,
+            name=said(USER_NAMES)[user],
+        ),
+        Matrix(
+            say("what each liked film adds"),
+            contributions,
+            [films[i] for i in history],
+            films,
+            "weighted",
+        ),
+        Matrix(
+            say("scores: the sum of each column"),
+            scores[None],
+            [said(USER_NAMES)[user]],
+            films,
+            "score",
+        ),
+        tell(
+            "A user's embedding is a sum over the films of their history, so a score is one, "
+            "too. That is the reason given with every recommendation, and it is exact. Among "
+            "films not yet rated, {film} comes first, with a score of {score}: "
+            "`qkvsearch recommend --explain` shows such sums.",
+            film=films[best],
+            score=scores[best],
+        ),
         points=(7, 5),
         found={
             "history": history.tolist(),

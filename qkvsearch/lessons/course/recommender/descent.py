@@ -1,7 +1,5 @@
 """Of lesson 3: ratings with gaps, and embeddings fitted to them by gradient descent."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy import ndarray as Array
 

@@ -1,7 +1,5 @@
 """Questions about predicted ratings, where they come from, and what to recommend."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -9,7 +7,7 @@ import numpy as np
 from qkvsearch.lessons.course.recommender.descent import MIDDLE, loss_and_gradients
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Step
-from qkvsearch.lessons.quizzes import Quiz
+from qkvsearch.lessons.quizzes import Quiz, quiz
 
 
 def quizzes(
@@ -25,26 +23,20 @@ def quizzes(
 
 def _rating(predicted: Step, film_name: str, user_name: str) -> Quiz:
     user, film = predicted.found["users"][2].round(1), predicted.found["films"][0].round(1)
-    return Quiz(
-        "recommender.1",
-        say(
-            "Rounded, {user_name} is {user} and {film_name} is {film}; the middle of the scale is "
-            "{middle}. Which rating is predicted?",
-            user_name=user_name,
-            user=user,
-            film_name=film_name,
-            film=film,
-            middle=MIDDLE,
-        ),
+    return quiz(
+        "Rounded, {user_name} is {user} and {film_name} is {film}; the middle of the scale is "
+        "{middle}. Which rating is predicted?",
         MIDDLE + float(user @ film),
-        say(
-            "{middle} plus the dot product: {products}, together {score}, so {rating}.",
-            middle=MIDDLE,
-            products=user * film,
-            score=user @ film,
-            rating=MIDDLE + user @ film,
-        ),
+        "{middle} plus the dot product: {products}, together {score}, so {rating}.",
         tolerance=0.05,
+        user_name=user_name,
+        user=user,
+        film_name=film_name,
+        film=film,
+        middle=MIDDLE,
+        products=user * film,
+        score=user @ film,
+        rating=MIDDLE + user @ film,
     )
 
 
@@ -52,59 +44,47 @@ def _direction() -> Quiz:
     """One user, one film, one rating that is predicted too low."""
     user, film, rating = np.array([[1.0]]), np.array([[1.0]]), np.array([[MIDDLE + 2]])
     _, gradient, _ = loss_and_gradients(user, film, rating)
-    return Quiz(
-        "recommender.2",
-        say(
-            "A user is the single number {user}, a film {film}. The rating is {rating}, but "
-            "{predicted} is predicted. Which way does descent move the user's number?",
-            user=user[0, 0],
-            film=film[0, 0],
-            rating=rating[0, 0],
-            predicted=MIDDLE + user[0, 0] * film[0, 0],
-        ),
+    return quiz(
+        "A user is the single number {user}, a film {film}. The rating is {rating}, but "
+        "{predicted} is predicted. Which way does descent move the user's number?",
         float(gradient[0, 0] > 0),
-        say(
-            "The prediction is too low; a larger number raises it. The gradient is {gradient}, "
-            "and the step goes against it.",
-            gradient=gradient[0, 0],
-        ),
+        "The prediction is too low; a larger number raises it. The gradient is {gradient}, "
+        "and the step goes against it.",
         choices=(say("up"), say("down")),
+        user=user[0, 0],
+        film=film[0, 0],
+        rating=rating[0, 0],
+        predicted=MIDDLE + user[0, 0] * film[0, 0],
+        gradient=gradient[0, 0],
     )
 
 
 def _tip(predicted: Step, film_names: Sequence[str], user_name: str) -> Quiz:
     row, tip = predicted.found["predictions"][0], predicted.found["tips"][0]
     gaps = predicted.found["gaps"][0]
-    return Quiz(
-        "recommender.3",
-        say(
-            "The predicted ratings of {name} are {row}, in the order of the films. Not rated yet "
-            "are: {gaps}. Which film is recommended?",
-            name=user_name,
-            row=row,
-            gaps=[name for name, is_gap in zip(film_names, gaps, strict=True) if is_gap],
-        ),
+    return quiz(
+        "The predicted ratings of {name} are {row}, in the order of the films. Not rated yet "
+        "are: {gaps}. Which film is recommended?",
         float(tip),
-        say(
-            "Only films not yet rated can be recommended, and {film} has the largest prediction "
-            "of them, {rating}.",
-            film=film_names[tip],
-            rating=row[tip],
-        ),
+        "Only films not yet rated can be recommended, and {film} has the largest prediction "
+        "of them, {rating}.",
         choices=film_names,
+        name=user_name,
+        row=row,
+        gaps=[name for name, is_gap in zip(film_names, gaps, strict=True) if is_gap],
+        film=film_names[tip],
+        rating=row[tip],
     )
 
 
 def _sum(reasons: Step, film_names: Sequence[str]) -> Quiz:
     best = reasons.found["best"]
     parts = reasons.found["contributions"][:, best]
-    return Quiz(
-        "recommender.4",
-        say(
-            "The films of a history add {parts} to the score of {film}. What is the score?",
-            parts=parts,
-            film=film_names[best],
-        ),
+    return quiz(
+        "The films of a history add {parts} to the score of {film}. What is the score?",
         float(reasons.found["scores"][best]),
-        say("The parts add up to the score: {score}.", score=reasons.found["scores"][best]),
+        "The parts add up to the score: {score}.",
+        parts=parts,
+        film=film_names[best],
+        score=reasons.found["scores"][best],
     )

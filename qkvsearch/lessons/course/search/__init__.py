@@ -1,7 +1,5 @@
 """Lesson 4: a search as query, keys and values, by the package's own keys and ranking."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy import ndarray as Array
 from scipy.sparse import csc_matrix
@@ -11,8 +9,8 @@ from qkvsearch.attention.weights import mix
 from qkvsearch.errors import DataError
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.search.questions import quizzes
-from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, tell
+from qkvsearch.lessons.messages import mark, marks, said, say
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 from qkvsearch.retrieval import DenseKeys, Head, LexicalKeys, Ranking
@@ -34,7 +32,7 @@ LETTERS = "ABCDE"
 # Directions that the meaning of so few words has.
 WIDTH = 2
 
-TOPICS = (mark("computing"), mark("electricity"), mark("kitchen"))
+TOPICS = marks("computing", "electricity", "kitchen")
 VALUES = np.array([[1, 0, 0], [1, 0, 0], [0, 1, 0], [0, 0.5, 0.5], [0, 0, 1]])
 TEMPERATURES = (4.0, 1.0, 0.25, 1e-4)
 
@@ -102,10 +100,6 @@ class Videos:
 # --- the steps ---
 
 
-def topics() -> list[str]:
-    return [say(topic) for topic in TOPICS]
-
-
 def workbench(videos: Videos) -> Workbench:
     return Workbench(
         name="search",
@@ -113,30 +107,28 @@ def workbench(videos: Videos) -> Workbench:
         matrices={"queries": videos.asked, "keys": videos.keys, "values": VALUES},
         rows=[say("query")],
         columns=LETTERS,
-        widths={"queries": videos.words, "keys": videos.words, "values": topics()},
+        widths={"queries": videos.words, "keys": videos.words, "values": said(TOPICS)},
         scale=1.0,
     )
 
 
 def asked(videos: Videos) -> Step:
     cell, value = ran(query_row, texts=videos.texts, query=videos.query)
-    return Step(
-        say("A query, and what can be found"),
-        [
-            tell(
-                "You type a query: “{query}”. The catalog has five videos, each with a title and "
-                "tags. A search compares the query with the *keys* of the videos, made of title "
-                "and tags, and gives back their *values*: the videos themselves.",
-                query=videos.query,
-            ),
-            Table(
-                say("Videos"),
-                [say("video"), say("title"), say("tags")],
-                [list(row) for row in zip(LETTERS, TITLES, TAGS, strict=True)],
-            ),
-            tell("Over all words of the catalog, the query is a row that counts its words:"),
-            Matrix(say("query q"), value, [say("query")], videos.words, "query"),
-        ],
+    return step(
+        "A query, and what can be found",
+        tell(
+            "You type a query: “{query}”. The catalog has five videos, each with a title and "
+            "tags. A search compares the query with the *keys* of the videos, made of title "
+            "and tags, and gives back their *values*: the videos themselves.",
+            query=videos.query,
+        ),
+        Table(
+            say("Videos"),
+            [say("video"), say("title"), say("tags")],
+            [list(row) for row in zip(LETTERS, TITLES, TAGS, strict=True)],
+        ),
+        tell("Over all words of the catalog, the query is a row that counts its words:"),
+        Matrix(say("query q"), value, [say("query")], videos.words, "query"),
         points=(8,),
         found={"query": value},
         code=cell,
@@ -151,24 +143,21 @@ def scored(texts: list[str], q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def scores(videos: Videos) -> Step:
     cell, (keys, products) = ran(scored, texts=videos.texts, q=videos.asked)
-    return Step(
-        say("Query times key: the score"),
-        [
-            tell(
-                "A key is a row over the same words. Its number for a word is 0 where the video "
-                "does not have it; it is larger for a word that few videos have, and for one "
-                "that makes up more of the text. (The rule is called BM25.)"
-            ),
-            Matrix(say("keys K"), keys, LETTERS, videos.words, "key"),
-            Formula("q·Kᵀ"),
-            tell(
-                "The dot product of query and key is the video's score, as it was a film's for a "
-                "user. The search box of `qkvsearch` computes the same: its scores differ by "
-                "{difference}.",
-                difference=np.abs(products[0] - videos.head.scores).max(),
-            ),
-            Matrix(say("scores q·Kᵀ"), products, [say("query")], LETTERS, "score"),
-        ],
+    return step(
+        "Query times key: the score",
+        tell(
+            "A key is a row over the same words. Its number for a word is 0 where the video "
+            "does not have it; it is larger for a word that few videos have, and for one "
+            "that makes up more of the text. (The rule is called BM25.)"
+        ),
+        Matrix(say("keys K"), keys, LETTERS, videos.words, "key"),
+        Formula("q·Kᵀ"),
+        tell(
+            "The dot product of query and key is the video's score, as it was a film's for a user. "
+            "The search box of `qkvsearch` computes the same: its scores differ by {difference}.",
+            difference=np.abs(products[0] - videos.head.scores).max(),
+        ),
+        Matrix(say("scores q·Kᵀ"), products, [say("query")], LETTERS, "score"),
         points=(8,),
         found={"scores": products, "product": videos.head.scores, "keys": keys},
         code=cell,
@@ -185,24 +174,22 @@ def mixed(bench: Workbench) -> Step:
     found = bench.steps()
     values = found["values"]
     cell, (output, weights) = ran(attended, q=found["queries"], K=found["keys"], V=values)
-    return Step(
-        say("Scores to weights, weights to a mix"),
-        [
-            tell(
-                "*Softmax* turns scores into weights: every weight is positive, a larger score "
-                "gets a larger one, and together they are {total}. The next lesson takes it apart.",
-                total=weights.sum(),
-            ),
-            Matrix(say("weights w"), weights, [say("query")], LETTERS, "weights"),
-            tell(
-                "Now let the videos' values answer together. Here a value says what a video is "
-                "about. Each value times its weight, added up, is what was found, on the whole:"
-            ),
-            Formula("Σ w·v"),
-            Matrix(say("values V"), values, LETTERS, topics(), "value"),
-            Matrix(say("output Σ w·v"), output, [say("query")], topics(), "output"),
-            bench,
-        ],
+    return step(
+        "Scores to weights, weights to a mix",
+        tell(
+            "*Softmax* turns scores into weights: every weight is positive, a larger score "
+            "gets a larger one, and together they are {total}. The next lesson takes it apart.",
+            total=weights.sum(),
+        ),
+        Matrix(say("weights w"), weights, [say("query")], LETTERS, "weights"),
+        tell(
+            "Now let the videos' values answer together. Here a value says what a video is "
+            "about. Each value times its weight, added up, is what was found, on the whole:"
+        ),
+        Formula("Σ w·v"),
+        Matrix(say("values V"), values, LETTERS, said(TOPICS), "value"),
+        Matrix(say("output Σ w·v"), output, [say("query")], said(TOPICS), "output"),
+        bench,
         points=(9, 8),
         found={**found, "mix": mix(weights, values)},
         code=cell,
@@ -220,24 +207,22 @@ def hard(bench: Workbench, temperatures: tuple[float, ...] = TEMPERATURES) -> St
     q, K, V = bench.matrices.values()
     cell, (outputs, weights) = ran(over, q=q, K=K, V=V, temperatures=temperatures)
     rows = [f"T = {temperature:g}" for temperature in temperatures]
-    return Step(
-        say("From a soft search to a hard one"),
-        [
-            tell(
-                "Divide the scores by a number first, the *temperature* T. A high one evens the "
-                "weights out. A low one gives nearly everything to the best video (and if two are "
-                "equally good, half to each)."
-            ),
-            Formula("softmax(q·Kᵀ / T)"),
-            Matrix(say("weights by temperature"), weights, rows, LETTERS, "weights"),
-            Matrix(say("output by temperature"), outputs, rows, topics(), "output"),
-            tell(
-                "In the last row the largest weight is {largest}. That is a search as usual: one "
-                "best answer, its value and nothing else. A soft search mixes all answers, a "
-                "hard one takes the best; it is one formula.",
-                largest=weights[-1].max(),
-            ),
-        ],
+    return step(
+        "From a soft search to a hard one",
+        tell(
+            "Divide the scores by a number first, the *temperature* T. A high one evens the "
+            "weights out. A low one gives nearly everything to the best video (and if two are "
+            "equally good, half to each)."
+        ),
+        Formula("softmax(q·Kᵀ / T)"),
+        Matrix(say("weights by temperature"), weights, rows, LETTERS, "weights"),
+        Matrix(say("output by temperature"), outputs, rows, said(TOPICS), "output"),
+        tell(
+            "In the last row the largest weight is {largest}. That is a search as usual: one "
+            "best answer, its value and nothing else. A soft search mixes all answers, a "
+            "hard one takes the best; it is one formula.",
+            largest=weights[-1].max(),
+        ),
         points=(8, 9),
         found={"weights": weights, "outputs": outputs, "temperatures": list(temperatures)},
         code=cell,
@@ -261,27 +246,24 @@ def box(videos: Videos) -> Step:
         [hit.rank, hit.id, hit.title, hit.weight, float(value[position])]
         for hit, position in zip(ranking, ranking.positions, strict=True)
     ]
-    return Step(
-        say("The search box is this formula"),
-        [
-            tell(
-                "Ask the search box itself. It hides videos that have none of the words (a *mask*, "
-                "of which more later), takes as temperature how widely the scores spread, "
-                "{temperature}, and ranks by weight. Beside its weights stand those of the "
-                "function `attention`, from the same scores.",
-                temperature=ranking.temperature,
-            ),
-            Table(
-                say("Found"),
-                [say("rank"), say("video"), say("title"), say("its weight"), say("attention's")],
-                table,
-            ),
-            tell(
-                "They differ by {difference}, which is rounding: a search is attention with one "
-                "query.",
-                difference=np.abs(engine - value).max(),
-            ),
-        ],
+    return step(
+        "The search box is this formula",
+        tell(
+            "Ask the search box itself. It hides videos that have none of the words (a *mask*, "
+            "of which more later), takes as temperature how widely the scores spread, "
+            "{temperature}, and ranks by weight. Beside its weights stand those of the "
+            "function `attention`, from the same scores.",
+            temperature=ranking.temperature,
+        ),
+        Table(
+            say("Found"),
+            [say("rank"), say("video"), say("title"), say("its weight"), say("attention's")],
+            table,
+        ),
+        tell(
+            "They differ by {difference}, which is rounding: a search is attention with one query.",
+            difference=np.abs(engine - value).max(),
+        ),
         points=(8, 9),
         found={"engine": engine, "weights": value, "temperature": ranking.temperature},
         code=cell,
@@ -307,27 +289,24 @@ def meaning(videos: Videos) -> Step:
     dense = DenseKeys(keys).head("meaning", encoder.encode(videos.query))
     heads = [videos.head] if dense is None else [videos.head, dense]
     ranking = videos.ranked(fuse(heads, [1] * len(heads)))
-    return Step(
-        say("Found without the word"),
-        [
-            tell(
-                "Words that stand in the same texts can be given embeddings that point the same "
-                "way, learned from the catalog itself. Queries and keys are then sums of their "
-                "words' embeddings, brought to length one, and a video may be found that lacks "
-                "the word."
-            ),
-            Matrix(say("keys of meaning"), keys, LETTERS, "12", "key"),
-            Matrix(say("scores by meaning"), cosines, [say("query")], LETTERS, "score"),
-            tell(
-                "The search box adds up such *heads*, ways of asking, each measured by its own "
-                "spread. With words and meaning together it answers:"
-            ),
-            Table(
-                say("Found by words and meaning"),
-                [say("rank"), say("video"), say("title"), say("score"), say("weight")],
-                [[hit.rank, hit.id, hit.title, hit.score, hit.weight] for hit in ranking],
-            ),
-        ],
+    return step(
+        "Found without the word",
+        tell(
+            "Words that stand in the same texts can be given embeddings that point the same way, "
+            "learned from the catalog itself. Queries and keys are then sums of their words' "
+            "embeddings, brought to length one, and a video may be found that lacks the word."
+        ),
+        Matrix(say("keys of meaning"), keys, LETTERS, "12", "key"),
+        Matrix(say("scores by meaning"), cosines, [say("query")], LETTERS, "score"),
+        tell(
+            "The search box adds up such *heads*, ways of asking, each measured by its own "
+            "spread. With words and meaning together it answers:"
+        ),
+        Table(
+            say("Found by words and meaning"),
+            [say("rank"), say("video"), say("title"), say("score"), say("weight")],
+            [[hit.rank, hit.id, hit.title, hit.score, hit.weight] for hit in ranking],
+        ),
         points=(8,),
         found={"keys": keys, "scores": cosines, "ranking": [hit.id for hit in ranking]},
         code=cell,

@@ -1,13 +1,10 @@
 """Questions about scores, weights and temperature of a search."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from qkvsearch.attention import softmax
-from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Step
-from qkvsearch.lessons.quizzes import Quiz
+from qkvsearch.lessons.quizzes import Quiz, quiz
 
 
 def quizzes(scores: Step, mixed: Step, hard: Step) -> list[Quiz]:
@@ -16,75 +13,57 @@ def quizzes(scores: Step, mixed: Step, hard: Step) -> list[Quiz]:
 
 def _score() -> Quiz:
     query, key = np.array([1, 0, 2]), np.array([3, 5, 1])
-    return Quiz(
-        "search.1",
-        say(
-            "Over three words, a query is {query} and a key {key}. What is the score?",
-            query=query,
-            key=key,
-        ),
+    return quiz(
+        "Over three words, a query is {query} and a key {key}. What is the score?",
         float(query @ key),
-        say(
-            "Number by number: {products}, together {score}. A word that the query lacks adds "
-            "nothing.",
-            products=query * key,
-            score=query @ key,
-        ),
+        "Number by number: {products}, together {score}. A word that the query lacks adds nothing.",
+        query=query,
+        key=key,
+        products=query * key,
+        score=query @ key,
     )
 
 
 def _mix(mixed: Step) -> Quiz:
     weights, values = np.array([0.75, 0.25]), mixed.found["values"][[0, 2]]
     output = weights @ values
-    return Quiz(
-        "search.2",
-        say(
-            "Two videos have the weights {weights} and the values {first} and {second}. What is "
-            "the output? (give all its numbers)",
-            weights=weights,
-            first=values[0],
-            second=values[1],
-        ),
+    return quiz(
+        "Two videos have the weights {weights} and the values {first} and {second}. What is "
+        "the output? (give all its numbers)",
         output.tolist(),
-        say(
-            "{w1} · {first} + {w2} · {second} = {output}.",
-            w1=weights[0],
-            first=values[0],
-            w2=weights[1],
-            second=values[1],
-            output=output,
-        ),
+        "{w1} · {first} + {w2} · {second} = {output}.",
+        weights=weights,
+        first=values[0],
+        second=values[1],
+        w1=weights[0],
+        w2=weights[1],
+        output=output,
     )
 
 
 def _winner(scores: Step, hard: Step) -> Quiz:
     row = scores.found["scores"][0]
     best = "ABCDE"[int(hard.found["weights"][-1].argmax())]
-    return Quiz(
-        "search.3",
-        say("The scores of A to E are {row}. Which video is left as T goes to 0?", row=row),
+    return quiz(
+        "The scores of A to E are {row}. Which video is left as T goes to 0?",
         float("ABCDE".index(best)),
-        say(
-            "The largest score, {largest}, takes all: at T = {low} its weight is {weight}.",
-            largest=row.max(),
-            low=hard.found["temperatures"][-1],
-            weight=hard.found["weights"][-1].max(),
-        ),
+        "The largest score, {largest}, takes all: at T = {low} its weight is {weight}.",
         choices="ABCDE",
+        row=row,
+        largest=row.max(),
+        low=hard.found["temperatures"][-1],
+        weight=hard.found["weights"][-1].max(),
     )
 
 
 def _sum(mixed: Step) -> Quiz:
     weights = mixed.found["weights"][0]
     doubled = softmax(2 * mixed.found["scores"][0])
-    return Quiz(
-        "search.4",
-        say("All scores are doubled. What do the weights add up to now?"),
+    return quiz(
+        "All scores are doubled. What do the weights add up to now?",
         float(doubled.sum()),
-        say(
-            "The weights change from {weights} to {doubled}, but they always add up to {total}.",
-            weights=weights,
-            doubled=doubled,
-            total=doubled.sum(),
-        ),
+        "The weights change from {weights} to {doubled}, but they always add up to {total}.",
+        weights=weights,
+        doubled=doubled,
+        total=doubled.sum(),
     )

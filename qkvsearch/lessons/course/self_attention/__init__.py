@@ -1,7 +1,5 @@
 """Lesson 7: self-attention in eight steps, from three inputs to three outputs."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy import ndarray as Array
 
@@ -16,7 +14,7 @@ from qkvsearch.lessons.course.softmax import scored
 from qkvsearch.lessons.course.translation import mixed
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.own_numbers import with_own
-from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, Text, tell
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, Text, arrays, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import MASKS, PROJECTED, Workbench
 
@@ -79,18 +77,16 @@ def is_the_texts(bench: Workbench) -> bool:
 
 def inputs(steps: Trace) -> Step:
     x = steps["inputs"].array
-    return Step(
-        say("Prepare the inputs"),
-        [
-            tell(
-                "Self-attention takes a row of numbers for each of {n} inputs and gives as many "
-                "outputs, each a mix of all inputs. In a text, an input is the vector of a word. "
-                "Throughout the course a matrix is marked by what it is, in colour and in words: "
-                "input, query, key, value, score, weights, weighted value, output.",
-                n=len(x),
-            ),
-            Matrix.of(steps["inputs"], say("inputs X")),
-        ],
+    return step(
+        "Prepare the inputs",
+        tell(
+            "Self-attention takes a row of numbers for each of {n} inputs and gives as many "
+            "outputs, each a mix of all inputs. In a text, an input is the vector of a word. "
+            "Throughout the course a matrix is marked by what it is, in colour and in words: "
+            "input, query, key, value, score, weights, weighted value, output.",
+            n=len(x),
+        ),
+        Matrix.of(steps["inputs"], say("inputs X")),
         points=(35, 36, 46),
         found={"inputs": x},
         code=named(X=x),
@@ -102,27 +98,25 @@ def weights(steps: Trace) -> Step:
     shape = steps["w_key"].array.shape
     variances = spreads((shape[1], shape[0]))
     names = {"w_key": "W_K", "w_query": "W_Q", "w_value": "W_V"}
-    arrays = {name: steps[name].array for name in names}
-    return Step(
-        say("Take three weight matrices"),
-        [
-            tell(
-                "One matrix makes keys, one makes queries, one makes values. Each has as many "
-                "rows as an input has numbers, {d_in}, and as many columns as its result. They are "
-                "given here; a network starts with small random numbers and learns. How small "
-                "is a choice, and the variance of the draws tells the choices apart:",
-                d_in=shape[0],
-            ),
-            Table(
-                say("Ways to start a matrix of this size"),
-                [say("way"), say("variance wanted"), say("variance drawn")],
-                [[name, wanted, drawn] for name, wanted, drawn in variances],
-            ),
-            *(Matrix.of(steps[name], letter) for name, letter in names.items()),
-        ],
+    given = arrays(steps, *names)
+    return step(
+        "Take three weight matrices",
+        tell(
+            "One matrix makes keys, one makes queries, one makes values. Each has as many "
+            "rows as an input has numbers, {d_in}, and as many columns as its result. They are "
+            "given here; a network starts with small random numbers and learns. How small "
+            "is a choice, and the variance of the draws tells the choices apart:",
+            d_in=shape[0],
+        ),
+        Table(
+            say("Ways to start a matrix of this size"),
+            [say("way"), say("variance wanted"), say("variance drawn")],
+            [[name, wanted, drawn] for name, wanted, drawn in variances],
+        ),
+        *(Matrix.of(steps[name], letter) for name, letter in names.items()),
         points=(35, 36, 37, 38),
-        found={**arrays, "variances": {name: drawn for name, _, drawn in variances}},
-        code=named(**{names[name]: array for name, array in arrays.items()}),
+        found={**given, "variances": {name: drawn for name, _, drawn in variances}},
+        code=named(**{names[name]: array for name, array in given.items()}),
     )
 
 
@@ -141,27 +135,25 @@ def projections(steps: Trace) -> Step:
     singly, wide = projected_singly(x, w_value), x @ wider(w_value)
     zeros, ones = (biased(x, w_value, bias) for bias in (0.0, 1.0))
     apart, moved = (float(np.abs(a - found["values"]).max().round(12)) for a in (zeros, ones))
-    return Step(
-        say("Derive key, query and value"),
-        [
-            tell(
-                "Every input is multiplied by the three matrices: all inputs at once, or one by "
-                "one, which gives the same. A layer may add a *bias* to every row, a number for "
-                "each column. A bias of zeros changes V by {apart}, one of ones by {moved}.",
-                apart=apart,
-                moved=moved,
-            ),
-            tell(
-                "Values may be wider or narrower than keys, and outputs are as wide as values. If "
-                "W_V had {d_v} columns, so would V.",
-                d_v=wide.shape[1],
-            ),
-            Formula("K = X·W_K    Q = X·W_Q    V = X·W_V"),
-            Formula("X·W + b"),
-            Matrix.of(steps["keys"], say("keys K"), symbols=True),
-            Matrix.of(steps["queries"], say("queries Q"), symbols=True),
-            Matrix.of(steps["values"], say("values V"), symbols=True),
-        ],
+    return step(
+        "Derive key, query and value",
+        tell(
+            "Every input is multiplied by the three matrices: all inputs at once, or one by "
+            "one, which gives the same. A layer may add a *bias* to every row, a number for "
+            "each column. A bias of zeros changes V by {apart}, one of ones by {moved}.",
+            apart=apart,
+            moved=moved,
+        ),
+        tell(
+            "Values may be wider or narrower than keys, and outputs are as wide as values. If "
+            "W_V had {d_v} columns, so would V.",
+            d_v=wide.shape[1],
+        ),
+        Formula("K = X·W_K    Q = X·W_Q    V = X·W_V"),
+        Formula("X·W + b"),
+        Matrix.of(steps["keys"], say("keys K"), symbols=True),
+        Matrix.of(steps["queries"], say("queries Q"), symbols=True),
+        Matrix.of(steps["values"], say("values V"), symbols=True),
         points=(35, 36, 37, 39, 40, 41),
         found={**found, "singly": singly, "no_bias": zeros, "biased": ones, "wide": wide},
         code=cell,
@@ -170,18 +162,16 @@ def projections(steps: Trace) -> Step:
 
 def scores(steps: Trace) -> Step:
     cell, array = ran(scored, Q=steps["queries"].array, K=steps["keys"].array)
-    return Step(
-        say("Score every query against every key"),
-        [
-            tell(
-                "A score is the dot product of a query and a key: how well the key answers. The "
-                "first query against the keys gives {row}. These eight steps leave scores "
-                "unscaled; a transformer divides them by the root of the keys' width.",
-                row=array[0],
-            ),
-            Formula("Q·Kᵀ"),
-            Matrix.of(steps["scores"], say("scores"), symbols=True),
-        ],
+    return step(
+        "Score every query against every key",
+        tell(
+            "A score is the dot product of a query and a key: how well the key answers. The "
+            "first query against the keys gives {row}. These eight steps leave scores "
+            "unscaled; a transformer divides them by the root of the keys' width.",
+            row=array[0],
+        ),
+        Formula("Q·Kᵀ"),
+        Matrix.of(steps["scores"], say("scores"), symbols=True),
         points=(35, 39, 41),
         found={"scores": array},
         code=cell,
@@ -203,18 +193,16 @@ def by_softmax(bench: Workbench, steps: Trace) -> Step:
     raw, keep = steps["scores"].array, bench.visible
     run = ran(weighed, scores=raw) if keep is None else ran(weighed_under, scores=raw, keep=keep)
     cell, array = run
-    return Step(
-        say("Turn scores into weights by softmax"),
-        [
-            *hiding(bench, steps),
-            tell(
-                "Softmax makes each row positive and lets it add up to 1: exp of each score, over "
-                "the sum of its row. Row by row, the sums are {sums}.",
-                sums=array.sum(axis=1),
-            ),
-            Formula("softmax(s)ᵢ = exp(sᵢ) / Σⱼ exp(sⱼ)"),
-            Matrix.of(steps["weights"], say("weights"), visible=bench.visible),
-        ],
+    return step(
+        "Turn scores into weights by softmax",
+        *hiding(bench, steps),
+        tell(
+            "Softmax makes each row positive and lets it add up to 1: exp of each score, over "
+            "the sum of its row. Row by row, the sums are {sums}.",
+            sums=array.sum(axis=1),
+        ),
+        Formula("softmax(s)ᵢ = exp(sᵢ) / Σⱼ exp(sⱼ)"),
+        Matrix.of(steps["weights"], say("weights"), visible=bench.visible),
         points=(35, 42),
         found={"weights": array, "masked": steps["masked"].array},
         code=cell,
@@ -229,12 +217,10 @@ def weighted_values(weights: np.ndarray, V: np.ndarray) -> np.ndarray:
 def weighted(steps: Trace) -> Step:
     cell, value = ran(weighted_values, weights=steps["weights"].array, V=steps["values"].array)
     labels = steps["values"]
-    return Step(
-        say("Multiply each value by its weight"),
-        [
-            tell("For the first output, each value times the first row's weight for it:"),
-            Matrix(say("weighted values, exact"), value, labels.rows, labels.columns, "weighted"),
-        ],
+    return step(
+        "Multiply each value by its weight",
+        tell("For the first output, each value times the first row's weight for it:"),
+        Matrix(say("weighted values, exact"), value, labels.rows, labels.columns, "weighted"),
         points=(35, 43),
         found={"weighted": value},
         code=cell,
@@ -249,15 +235,13 @@ def first_output(steps: Trace) -> Step:
     cell, value = ran(added_up, weighted=steps["weighted"].array[0])
     exact = value[None]
     row, columns = steps["outputs"].rows[:1], steps["outputs"].columns
-    return Step(
-        say("Add them up: the first output"),
-        [
-            tell(
-                "The first output is the sum of the weighted values. It came from the first "
-                "input's query, but holds something of every input that has a weight in its row."
-            ),
-            Matrix(say("output 1, exact"), exact, row, columns, "output"),
-        ],
+    return step(
+        "Add them up: the first output",
+        tell(
+            "The first output is the sum of the weighted values. It came from the first "
+            "input's query, but holds something of every input that has a weight in its row."
+        ),
+        Matrix(say("output 1, exact"), exact, row, columns, "output"),
         points=(35, 44),
         found={"output": exact[0]},
         code=cell,
@@ -271,26 +255,24 @@ def all_outputs(bench: Workbench, steps: Trace) -> Step:
     scaled = bench.steps(scale=d**-0.5)["outputs"]
     singly = attended_singly(steps, bench.scale)
     wide = bench.steps({"w_value": wider(steps["w_value"].array)})["outputs"]
-    return Step(
-        say("Repeat for every input"),
-        [
-            tell(
-                "The other queries go the same way, and one product of matrices does all of them "
-                "at once. One by one the outputs are the same: they differ by {apart}. With a W_V "
-                "of {d_v} columns, each output would have {d_v} numbers.",
-                apart=float(np.abs(singly - outputs).max().round(12)),
-                d_v=wide.shape[1],
-            ),
-            Formula("softmax(Q·Kᵀ)·V" if bench.visible is None else "softmax(Q·Kᵀ + M)·V"),
-            Matrix.of(steps["outputs"], say("outputs"), symbols=True),
-            tell(
-                "Divided by √{d}, as in a transformer, the scores are closer together, and the "
-                "first output is {scaled}.",
-                d=d,
-                scaled=scaled[0],
-            ),
-            bench,
-        ],
+    return step(
+        "Repeat for every input",
+        tell(
+            "The other queries go the same way, and one product of matrices does all of them "
+            "at once. One by one the outputs are the same: they differ by {apart}. With a W_V "
+            "of {d_v} columns, each output would have {d_v} numbers.",
+            apart=float(np.abs(singly - outputs).max().round(12)),
+            d_v=wide.shape[1],
+        ),
+        Formula("softmax(Q·Kᵀ)·V" if bench.visible is None else "softmax(Q·Kᵀ + M)·V"),
+        Matrix.of(steps["outputs"], say("outputs"), symbols=True),
+        tell(
+            "Divided by √{d}, as in a transformer, the scores are closer together, and the "
+            "first output is {scaled}.",
+            d=d,
+            scaled=scaled[0],
+        ),
+        bench,
         points=(35, 37, 39, 45),
         found={"outputs": outputs, "singly": singly, "wide": wide, "scaled": scaled},
         code=cell,

@@ -1,12 +1,10 @@
 """Questions about the eight steps of self-attention."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from qkvsearch.attention.trace import Trace
 from qkvsearch.lessons.messages import say
-from qkvsearch.lessons.quizzes import Quiz
+from qkvsearch.lessons.quizzes import Quiz, quiz
 
 
 def quizzes(steps: Trace, is_masked: bool) -> list[Quiz]:
@@ -19,38 +17,30 @@ def quizzes(steps: Trace, is_masked: bool) -> list[Quiz]:
 def a_score(steps: Trace, i: int, j: int) -> Quiz:
     query, key = steps["queries"].array[i], steps["keys"].array[j]
     score = float(steps["scores"].array[i, j])
-    return Quiz(
-        "self-attention.1",
-        say(
-            "The query of {a} is {query}, the key of {b} is {key}. What is the score?",
-            a=steps["queries"].rows[i],
-            b=steps["keys"].rows[j],
-            query=query,
-            key=key,
-        ),
+    return quiz(
+        "The query of {a} is {query}, the key of {b} is {key}. What is the score?",
         score,
-        say(
-            "Number by number, then added: {products}, together {score}.",
-            products=query * key,
-            score=score,
-        ),
+        "Number by number, then added: {products}, together {score}.",
+        a=steps["queries"].rows[i],
+        b=steps["keys"].rows[j],
+        query=query,
+        key=key,
+        products=query * key,
+        score=score,
     )
 
 
 def most_of(steps: Trace, i: int) -> Quiz:
     weights, names = steps["weights"].array[i], steps["weights"].columns
     most = int(weights.argmax())
-    return Quiz(
-        "self-attention.2",
-        say("Which input does the output of {a} take most from?", a=names[i]),
+    return quiz(
+        "Which input does the output of {a} take most from?",
         float(most),
-        say(
-            "Row {a} of the weights is {row}: the largest is the one for {most}.",
-            a=names[i],
-            row=weights,
-            most=names[most],
-        ),
+        "Row {a} of the weights is {row}: the largest is the one for {most}.",
         choices=tuple(names),
+        a=names[i],
+        row=weights,
+        most=names[most],
     )
 
 
@@ -61,7 +51,7 @@ def equal_scores(steps: Trace, is_masked: bool) -> Quiz:
             "Two scores of a row are equal after the mask was added. How do their weights compare?"
         )
     return Quiz(
-        "self-attention.3",
+        "",
         asked,
         1.0,
         f"{say('Softmax depends on nothing but the score: equal scores, equal weights.')} "

@@ -1,7 +1,5 @@
 """Lesson 7, what a well-known text makes of steps 5 to 8 by rounded weights (T2)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -20,18 +18,40 @@ def with_the_text(after: Sequence[Step], steps: Trace) -> list[Step]:
     They are `found["easy"]`, the weights `found["rounded"]`.
     """
     weights, values = steps["weights"].array, steps["values"].array
-    row = rounded(weights[0])
+    row, ours = rounded(weights[0]), np.round(weights[0], 1)
     products, mixed = row[:, None] * values, mix(np.round(weights, 1), values).round(1)
+    total, rows, columns = products.sum(axis=0), steps["outputs"].rows, steps["outputs"].columns
+    names = say("weighted values, rounded"), say("output 1, by the text's weights")
     softmax, weighted, output, outputs = after
+    of_weights = tell(
+        "A well-known text, to calculate more easily, keeps only the largest weights: {theirs} for "
+        "the first row. Rounded to one decimal it would be {ours}, which adds up to {total}: "
+        "rounded weights need not add up to 1.",
+        theirs=row,
+        ours=ours,
+        total=ours.sum(),
+    )
     return [
-        beside(softmax, [of_weights(weights[0], row)], rounded=row),
-        beside(weighted, of_weighted(products, steps), easy=products),
-        beside(output, of_first_output(products.sum(axis=0), steps), easy=products.sum(axis=0)),
-        beside(outputs, of_outputs(mixed, steps), easy=mixed),
+        beside(softmax, of_weights, rounded=row),
+        beside(
+            weighted,
+            tell("With weights rounded as in that text, to follow it in the head:"),
+            Matrix(names[0], products, steps["values"].rows, columns, "weighted"),
+            easy=products,
+        ),
+        beside(output, Matrix(names[1], total[None], rows[:1], columns, "output"), easy=total),
+        beside(
+            outputs,
+            tell(
+                "For the other rows the text rounds weights and outputs to one decimal, and gets:"
+            ),
+            Matrix(say("outputs by the text's weights"), mixed[1:], rows[1:], columns, "output"),
+            easy=mixed,
+        ),
     ]
 
 
-def beside(step: Step, parts: Sequence[Text | Matrix], **found: np.ndarray) -> Step:
+def beside(step: Step, *parts: Text | Matrix, **found: np.ndarray) -> Step:
     own = [part for part in step.parts if not isinstance(part, Workbench)]
     benches = [part for part in step.parts if isinstance(part, Workbench)]
     return replace(step, parts=[*own, *parts, *benches], found={**step.found, **found})
@@ -45,37 +65,3 @@ def rounded(weights: np.ndarray) -> np.ndarray:
     """
     largest = weights >= weights.max() - 1e-9
     return np.where(largest, np.round(1 / largest.sum(), 1), 0.0)
-
-
-def of_weights(exact: np.ndarray, theirs: np.ndarray) -> Text:
-    return tell(
-        "A well-known text, to calculate more easily, keeps only the largest weights: {theirs} for "
-        "the first row. Rounded to one decimal it would be {ours}, which adds up to {total}: "
-        "rounded weights need not add up to 1.",
-        theirs=theirs,
-        ours=np.round(exact, 1),
-        total=np.round(exact, 1).sum(),
-    )
-
-
-def of_weighted(easy: np.ndarray, steps: Trace) -> list[Text | Matrix]:
-    rows, columns = steps["values"].rows, steps["values"].columns
-    return [
-        tell("With weights rounded as in that text, to follow it in the head:"),
-        Matrix(say("weighted values, rounded"), easy, rows, columns, "weighted"),
-    ]
-
-
-def of_first_output(easy: np.ndarray, steps: Trace) -> list[Text | Matrix]:
-    rows, columns = steps["outputs"].rows[:1], steps["outputs"].columns
-    name = say("output 1, by the text's weights")
-    return [Matrix(name, easy[None], rows, columns, "output")]
-
-
-def of_outputs(easy: np.ndarray, steps: Trace) -> list[Text | Matrix]:
-    """Those after the first, whose weights the text rounds to one decimal."""
-    rows, columns = steps["outputs"].rows[1:], steps["outputs"].columns
-    return [
-        tell("For the other rows the text rounds weights and outputs to one decimal, and gets:"),
-        Matrix(say("outputs by the text's weights"), easy[1:], rows, columns, "output"),
-    ]

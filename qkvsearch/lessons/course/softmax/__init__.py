@@ -1,7 +1,5 @@
 """Lesson 5: softmax, temperature, and why scores are divided by the root of their width."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy import ndarray as Array
 
@@ -10,7 +8,7 @@ from qkvsearch.attention.gradients import softmax_vjp
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.softmax.questions import quizzes
 from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, tell
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, arrays, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
@@ -57,28 +55,26 @@ def scores(bench: Workbench) -> Step:
     steps = bench.trace(bench.matrices)
     queries, keys = steps["queries"].array, steps["keys"].array
     cell, array = ran(scored, Q=queries, K=keys)
-    return Step(
-        say("A score for every pair"),
-        [
-            tell(
-                "Let several queries search at once, as the words of a text will. There are three "
-                "tokens (pieces of a text), and each has a query q, a key k and, later, a value v. "
-                "A raised number says whose it is: q¹ is the query of the first."
-            ),
-            Matrix.of(steps["queries"], say("queries Q")),
-            Matrix.of(steps["keys"], say("keys K")),
-            Formula("α₁,₂ = q¹·k²"),
-            tell(
-                "The score α₁,₂ (“alpha one two”) says how well the second key answers the first "
-                "query: {first} times {second}, number by number and added up, is {score}. A token "
-                "also scores against itself: α₁,₁ = {own}.",
-                first=queries[0],
-                second=keys[1],
-                score=array[0, 1],
-                own=array[0, 0],
-            ),
-            Matrix.of(steps["scores"], say("scores α"), symbols=True),
-        ],
+    return step(
+        "A score for every pair",
+        tell(
+            "Let several queries search at once, as the words of a text will. There are three "
+            "tokens (pieces of a text), and each has a query q, a key k and, later, a value v. "
+            "A raised number says whose it is: q¹ is the query of the first."
+        ),
+        Matrix.of(steps["queries"], say("queries Q")),
+        Matrix.of(steps["keys"], say("keys K")),
+        Formula("α₁,₂ = q¹·k²"),
+        tell(
+            "The score α₁,₂ (“alpha one two”) says how well the second key answers the first "
+            "query: {first} times {second}, number by number and added up, is {score}. A token "
+            "also scores against itself: α₁,₁ = {own}.",
+            first=queries[0],
+            second=keys[1],
+            score=array[0, 1],
+            own=array[0, 0],
+        ),
+        Matrix.of(steps["scores"], say("scores α"), symbols=True),
         points=(28,),
         found={"queries": queries, "keys": keys, "scores": array},
         code=cell,
@@ -95,40 +91,33 @@ def by_hand(bench: Workbench) -> Step:
     """exp, the sum of each row, and the quotient; then the mix."""
     steps = bench.trace(bench.matrices)
     cell, (raised, weights) = ran(weighed, scores=steps["scores"].array)
-    return Step(
-        say("Softmax, by hand"),
-        [
-            tell(
-                "First take exp of each score: the number e = {e}, raised to it. That is always "
-                "positive, and grows fast. Then divide by the sum of the row. The first row, "
-                "{raised}, has the sum {total}, and becomes {row}. (Σⱼ adds up a row: j runs over "
-                "its keys. ′ says: after softmax.)",
-                e=np.e,
-                raised=raised[0],
-                total=raised[0].sum(),
-                row=weights[0],
-            ),
-            Formula("α′ᵢ,ⱼ = exp(αᵢ,ⱼ) / Σⱼ exp(αᵢ,ⱼ)"),
-            Matrix(say("exp of the scores"), raised, TOKENS, TOKENS, "score"),
-            Matrix.of(steps["weights"], say("weights α′")),
-            tell(
-                "Softmax works row by row, for a row is one query's question. So every row adds up "
-                "to 1: here {rows}. The columns need not: {columns}. With the weights, each query "
-                "mixes the values: b¹ = α′₁,₁·v¹ + α′₁,₂·v² + α′₁,₃·v³.",
-                rows=weights.sum(axis=1),
-                columns=weights.sum(axis=0),
-            ),
-            Matrix.of(steps["values"], say("values V")),
-            Matrix.of(steps["outputs"], say("outputs b")),
-            bench,
-        ],
+    return step(
+        "Softmax, by hand",
+        tell(
+            "First take exp of each score: the number e = {e}, raised to it. That is always "
+            "positive, and grows fast. Then divide by the sum of the row. The first row, "
+            "{raised}, has the sum {total}, and becomes {row}. (Σⱼ adds up a row: j runs over "
+            "its keys. ′ says: after softmax.)",
+            e=np.e,
+            raised=raised[0],
+            total=raised[0].sum(),
+            row=weights[0],
+        ),
+        Formula("α′ᵢ,ⱼ = exp(αᵢ,ⱼ) / Σⱼ exp(αᵢ,ⱼ)"),
+        Matrix(say("exp of the scores"), raised, TOKENS, TOKENS, "score"),
+        Matrix.of(steps["weights"], say("weights α′")),
+        tell(
+            "Softmax works row by row, for a row is one query's question. So every row adds up "
+            "to 1: here {rows}. The columns need not: {columns}. With the weights, each query "
+            "mixes the values: b¹ = α′₁,₁·v¹ + α′₁,₂·v² + α′₁,₃·v³.",
+            rows=weights.sum(axis=1),
+            columns=weights.sum(axis=0),
+        ),
+        Matrix.of(steps["values"], say("values V")),
+        Matrix.of(steps["outputs"], say("outputs b")),
+        bench,
         points=(51, 9),
-        found={
-            "exp": raised,
-            "weights": weights,
-            "values": steps["values"].array,
-            "outputs": steps["outputs"].array,
-        },
+        found={"exp": raised, "weights": weights, **arrays(steps, "values", "outputs")},
         code=cell,
     )
 
@@ -140,24 +129,22 @@ def tempered(scores: np.ndarray, temperatures: tuple[float, ...]) -> np.ndarray:
 def temperatures(bench: Workbench, chosen: tuple[float, ...] = TEMPERATURES) -> Step:
     scores = bench.steps()["scores"]
     row, (cell, weights) = scores[0], ran(tempered, scores=scores, temperatures=chosen)
-    return Step(
-        say("Temperature"),
-        [
-            tell(
-                "Divide the scores by a temperature T before softmax. The first query's scores "
-                "stay {row}, but its weights go from nearly even, where T is high, to nearly all "
-                "for the largest, where it is low. The order never changes.",
-                row=row,
-            ),
-            Formula("softmax(α / T)"),
-            Matrix(
-                say("weights of the first query"),
-                weights,
-                [f"T = {temperature:g}" for temperature in chosen],
-                TOKENS,
-                "weights",
-            ),
-        ],
+    return step(
+        "Temperature",
+        tell(
+            "Divide the scores by a temperature T before softmax. The first query's scores "
+            "stay {row}, but its weights go from nearly even, where T is high, to nearly all "
+            "for the largest, where it is low. The order never changes.",
+            row=row,
+        ),
+        Formula("softmax(α / T)"),
+        Matrix(
+            say("weights of the first query"),
+            weights,
+            [f"T = {temperature:g}" for temperature in chosen],
+            TOKENS,
+            "weights",
+        ),
         points=(51,),
         found={"temperatures": list(chosen), "weights": weights},
         code=cell,
@@ -176,22 +163,20 @@ def dominance(extra: tuple[float, ...] = EXTRA) -> Step:
     """Something is added to the first query's score for the second key, more and more."""
     cell, (outputs, weights) = ran(with_more, Q=QUERIES, K=KEYS, V=VALUES, extra=extra)
     rows = [f"+ {more:g}" for more in extra]
-    return Step(
-        say("The largest score dominates"),
-        [
-            tell(
-                "Add more and more to one score, α₁,₂, and leave the others. Its weight α′₁,₂ "
-                "comes close to 1 (to four decimals it is {last} in the end), and the others fade.",
-                last=weights[-1, 1],
-            ),
-            Matrix(say("weights of the first query"), weights, rows, TOKENS, "weights"),
-            Matrix(say("output b¹"), outputs, rows, ["1", "2"], "output"),
-            tell(
-                "The output b¹ therefore comes close to the second value, v² = {value}. Whoever "
-                "has the largest score has the say.",
-                value=VALUES[1],
-            ),
-        ],
+    return step(
+        "The largest score dominates",
+        tell(
+            "Add more and more to one score, α₁,₂, and leave the others. Its weight α′₁,₂ "
+            "comes close to 1 (to four decimals it is {last} in the end), and the others fade.",
+            last=weights[-1, 1],
+        ),
+        Matrix(say("weights of the first query"), weights, rows, TOKENS, "weights"),
+        Matrix(say("output b¹"), outputs, rows, ["1", "2"], "output"),
+        tell(
+            "The output b¹ therefore comes close to the second value, v² = {value}. Whoever "
+            "has the largest score has the say.",
+            value=VALUES[1],
+        ),
         points=(30,),
         found={"weights": weights, "outputs": outputs, "value": VALUES[1]},
         code=cell,
@@ -214,27 +199,25 @@ def variances(widths: tuple[int, ...] = WIDTHS, n: int = SAMPLES) -> Step:
     """Of dot products of random rows, by how wide the rows are; and of the same over √d."""
     cell, plain = ran(spreads, widths=widths, n=n)
     scaled = plain / np.array(widths)
-    return Step(
-        say("Wide rows make large scores"),
-        [
-            tell(
-                "A real model has rows of d numbers, d in the hundreds. A dot product adds up d "
-                "products, so it spreads more and more. Spread is measured by the *variance* "
-                "(Var), the mean squared distance from the mean. Here are {n} pairs of random "
-                "queries and keys for each d, whose numbers have variance 1.",
-                n=n,
-            ),
-            Table(
-                say("Variance of the scores"),
-                ["d", say("of q·k"), say("of q·k / √d")],
-                [[d, float(a), float(b)] for d, a, b in zip(widths, plain, scaled, strict=True)],
-            ),
-            Formula("Var(q·k) ≈ d      Var(q·k / √d) ≈ 1"),
-            tell(
-                "The variance of a score is about d. Divided by √d, the square root of the width, "
-                "a score has the variance 1 whatever the width. That is why a transformer divides."
-            ),
-        ],
+    return step(
+        "Wide rows make large scores",
+        tell(
+            "A real model has rows of d numbers, d in the hundreds. A dot product adds up d "
+            "products, so it spreads more and more. Spread is measured by the *variance* "
+            "(Var), the mean squared distance from the mean. Here are {n} pairs of random "
+            "queries and keys for each d, whose numbers have variance 1.",
+            n=n,
+        ),
+        Table(
+            say("Variance of the scores"),
+            ["d", say("of q·k"), say("of q·k / √d")],
+            [[d, float(a), float(b)] for d, a, b in zip(widths, plain, scaled, strict=True)],
+        ),
+        Formula("Var(q·k) ≈ d      Var(q·k / √d) ≈ 1"),
+        tell(
+            "The variance of a score is about d. Divided by √d, the square root of the width, "
+            "a score has the variance 1 whatever the width. That is why a transformer divides."
+        ),
         points=(50,),
         found={"widths": list(widths), "variances": plain, "scaled": scaled},
         code=cell,
@@ -261,33 +244,31 @@ def by_width(widths: tuple[int, ...], n: int, n_keys: int) -> np.ndarray:
 def slopes(widths: tuple[int, ...] = WIDTHS, n: int = 500) -> Step:
     """How much the largest weight answers to its score, without and with the division."""
     cell, table = ran(by_width, widths=widths, n=n, n_keys=N_KEYS)
-    return Step(
-        say("Large scores stop learning"),
-        [
-            tell(
-                "Why not leave large scores? Because one weight is then nearly 1, the others "
-                "nearly 0, and a small change of a score changes nothing. How much a weight "
-                "answers to its score is the *gradient* of softmax, and learning goes by gradients."
-            ),
-            Table(
-                say("The largest of {n} weights, and its gradient", n=N_KEYS),
-                [
-                    "d",
-                    say("weight"),
-                    say("gradient"),
-                    say("weight, over √d"),
-                    say("gradient, over √d"),
-                ],
-                [[d, *map(float, row)] for d, row in zip(widths, table, strict=True)],
-            ),
-            tell(
-                "Without the division the gradient shrinks as d grows, from {first} to {last}. "
-                "With it, the last one is {scaled}.",
-                first=table[0, 1],
-                last=table[-1, 1],
-                scaled=table[-1, 3],
-            ),
-        ],
+    return step(
+        "Large scores stop learning",
+        tell(
+            "Why not leave large scores? Because one weight is then nearly 1, the others "
+            "nearly 0, and a small change of a score changes nothing. How much a weight "
+            "answers to its score is the *gradient* of softmax, and learning goes by gradients."
+        ),
+        Table(
+            say("The largest of {n} weights, and its gradient", n=N_KEYS),
+            [
+                "d",
+                say("weight"),
+                say("gradient"),
+                say("weight, over √d"),
+                say("gradient, over √d"),
+            ],
+            [[d, *map(float, row)] for d, row in zip(widths, table, strict=True)],
+        ),
+        tell(
+            "Without the division the gradient shrinks as d grows, from {first} to {last}. "
+            "With it, the last one is {scaled}.",
+            first=table[0, 1],
+            last=table[-1, 1],
+            scaled=table[-1, 3],
+        ),
         points=(50,),
         found={
             "widths": list(widths),

@@ -1,14 +1,12 @@
 """Questions about scores, softmax, temperature and the division by √d."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from qkvsearch.attention import softmax
 from qkvsearch.attention.weights import mix
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Step
-from qkvsearch.lessons.quizzes import Quiz
+from qkvsearch.lessons.quizzes import Quiz, quiz
 
 
 def quizzes(scores: Step, by_hand: Step, temperatures: Step, variances: Step) -> list[Quiz]:
@@ -18,28 +16,28 @@ def quizzes(scores: Step, by_hand: Step, temperatures: Step, variances: Step) ->
 def _score(scores: Step) -> Quiz:
     query, key = scores.found["queries"][2], scores.found["keys"][1]
     score = scores.found["scores"][2, 1]
-    return Quiz(
-        "softmax.1",
-        say("q³ = {query} and k² = {key}. What is α₃,₂?", query=query, key=key),
+    return quiz(
+        "q³ = {query} and k² = {key}. What is α₃,₂?",
         float(score),
-        say("Number by number: {products}, together {score}.", products=query * key, score=score),
+        "Number by number: {products}, together {score}.",
+        query=query,
+        key=key,
+        products=query * key,
+        score=score,
     )
 
 
 def _weights() -> Quiz:
     scores = np.zeros(4)
     weights = softmax(scores)
-    return Quiz(
-        "softmax.2",
-        say("Four scores are all {score}. What is the weight of each?", score=scores[0]),
+    return quiz(
+        "Four scores are all {score}. What is the weight of each?",
         float(weights[0]),
-        say(
-            "exp({score}) is {one}, and the row's sum {total}: each has {weight}.",
-            score=scores[0],
-            one=np.exp(scores[0]),
-            total=np.exp(scores).sum(),
-            weight=weights[0],
-        ),
+        "exp({score}) is {one}, and the row's sum {total}: each has {weight}.",
+        score=scores[0],
+        one=np.exp(scores[0]),
+        total=np.exp(scores).sum(),
+        weight=weights[0],
     )
 
 
@@ -47,7 +45,7 @@ def _colder(temperatures: Step) -> Quiz:
     weights, chosen = temperatures.found["weights"], temperatures.found["temperatures"]
     grows = int((weights[-1] - weights[0]).argmax())
     return Quiz(
-        "softmax.3",
+        "",
         say(
             "At T = {warm} the weights are {weights}. T is lowered to {cold}. Which token's weight "
             "grows? (1, 2 or 3)",
@@ -63,38 +61,30 @@ def _colder(temperatures: Step) -> Quiz:
 def _output(by_hand: Step) -> Quiz:
     weights, values = by_hand.found["weights"][0].round(2), by_hand.found["values"]
     output = mix(weights[None], values)[0]
-    return Quiz(
-        "softmax.4",
-        say(
-            "The weights are {weights}, the values {v1}, {v2} and {v3}. What is the output? (two "
-            "numbers)",
-            weights=weights,
-            v1=values[0],
-            v2=values[1],
-            v3=values[2],
-        ),
+    return quiz(
+        "The weights are {weights}, the values {v1}, {v2} and {v3}. What is the output? (two "
+        "numbers)",
         output.tolist(),
-        say(
-            "Each value times its weight: {parts}, added up {output}.",
-            parts=weights[:, None] * values,
-            output=output,
-        ),
+        "Each value times its weight: {parts}, added up {output}.",
         tolerance=0.02,
+        weights=weights,
+        v1=values[0],
+        v2=values[1],
+        v3=values[2],
+        parts=weights[:, None] * values,
+        output=output,
     )
 
 
 def _root(variances: Step) -> Quiz:
     d = variances.found["widths"][2]
-    return Quiz(
-        "softmax.5",
-        say("Queries and keys have {d} numbers. By what does a transformer divide scores?", d=d),
+    return quiz(
+        "Queries and keys have {d} numbers. By what does a transformer divide scores?",
         float(np.sqrt(d)),
-        say(
-            "By the square root of {d}, which is {root}: in the lesson's draws it takes the "
-            "variance from {variance} to {scaled}.",
-            d=d,
-            root=np.sqrt(d),
-            variance=variances.found["variances"][2],
-            scaled=variances.found["scaled"][2],
-        ),
+        "By the square root of {d}, which is {root}: in the lesson's draws it takes the "
+        "variance from {variance} to {scaled}.",
+        d=d,
+        root=np.sqrt(d),
+        variance=variances.found["variances"][2],
+        scaled=variances.found["scaled"][2],
     )

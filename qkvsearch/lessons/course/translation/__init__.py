@@ -1,22 +1,20 @@
 """Lesson 6: translation, where the sentence being written asks the sentence being read."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy import ndarray as Array
 
-from qkvsearch.attention import softmax
-from qkvsearch.attention.layers import MultiHeadAttention
+from qkvsearch.attention import attention, softmax
+from qkvsearch.attention.layers import Linear, MultiHeadAttention
+from qkvsearch.attention.symbols import numbered
 from qkvsearch.attention.trace import Trace
 from qkvsearch.lessons.cells import given as named
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.translation.questions import quizzes
-from qkvsearch.lessons.course.translation.words import length, next_word, predicted
 from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, tell
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, arrays, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
@@ -31,6 +29,22 @@ TARGET, SOURCE = ("When", "the", "tide"), tuple("潮水退了")
 Q = np.array([[2, 2, 0, 0], [4, 1, 0, 0], [0, 0, 4, 1]], dtype=float)
 K = np.array([[2, 1, 0, 0], [1, 2, 0, 0], [0, 0, 2, 1], [0, 0, 1, 2]], dtype=float)
 V = np.array([[3, 1, 0, 0], [1, 3, 0, 0], [0, 0, 3, 1], [0, 0, 1, 3]], dtype=float)
+
+# Which words the layer knows, and what each of them means, as the values have it.
+WORDS = ("When", "the", "tide", "goes", "out", "pants")
+MEANINGS = np.array(
+    [[0, 0, 0, 1], [1, 1, -1, -1], [2, 1, -1, -1], [-1, -1, 2, 1], [-1, -1, 1, 2], [0, 1, 0, 0]],
+    dtype=float,
+)
+
+START, END = "<start>", "<end>"
+SMALL_SOURCE = ("This", "is", "good")
+# Made by hand: how good it is, whether 不 was just written, whether 错 was.
+ENCODED = np.array([[0, 0, 0], [0, 0, 0], [2, 0, 0]], dtype=float)
+QUERIES = {START: [2.0, 0.0, 0.0], "不": [2.0, 6.0, 0.0], "错": [2.0, 0.0, 6.0]}
+NEXT = ("不", "错", END)
+DENSE = np.array([[1, -1, -1], [0, 1, 0], [0, 0, 1]], dtype=float)
+MOST = 10
 
 
 def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
@@ -74,31 +88,29 @@ def labelled(found: Trace, name: str, title: str) -> Matrix:
 
 
 def vectors(found: Trace) -> Step:
-    arrays = {name: found[name].array for name in ("queries", "keys", "values")}
-    return Step(
-        say("One sentence is read, the other is written"),
-        [
-            tell(
-                "We translate {chinese} into “{english}” One half of the network, the *encoder*, "
-                "reads the Chinese; the other, the *decoder*, writes the English, a word at a "
-                "time. It has written “{written}” and must go on.",
-                chinese=CHINESE,
-                english=ENGLISH,
-                written=" ".join(TARGET),
-            ),
-            tell(
-                "The *queries* come from the decoder: after each word, what it needs to know for "
-                "the next one. (Some texts slip here and take them from the encoder.) *Keys* and "
-                "*values* come from the encoder, one of each for every character. The numbers are "
-                "made by hand; a network learns them."
-            ),
-            labelled(found, "queries", say("queries Q, from the decoder")),
-            labelled(found, "keys", say("keys K, from the encoder")),
-            labelled(found, "values", say("values V, from the encoder")),
-        ],
+    three = arrays(found, "queries", "keys", "values")
+    return step(
+        "One sentence is read, the other is written",
+        tell(
+            "We translate {chinese} into “{english}” One half of the network, the *encoder*, "
+            "reads the Chinese; the other, the *decoder*, writes the English, a word at a "
+            "time. It has written “{written}” and must go on.",
+            chinese=CHINESE,
+            english=ENGLISH,
+            written=" ".join(TARGET),
+        ),
+        tell(
+            "The *queries* come from the decoder: after each word, what it needs to know for "
+            "the next one. (Some texts slip here and take them from the encoder.) *Keys* and "
+            "*values* come from the encoder, one of each for every character. The numbers are "
+            "made by hand; a network learns them."
+        ),
+        labelled(found, "queries", say("queries Q, from the decoder")),
+        labelled(found, "keys", say("keys K, from the encoder")),
+        labelled(found, "values", say("values V, from the encoder")),
         points=(10, 13),
-        found=arrays,
-        code=named(**{name[0].upper(): array for name, array in arrays.items()}),
+        found=three,
+        code=named(**{name[0].upper(): array for name, array in three.items()}),
     )
 
 
@@ -110,29 +122,27 @@ def weighed(Q: np.ndarray, K: np.ndarray) -> np.ndarray:
 def alignment(found: Trace) -> Step:
     cell, weights = ran(weighed, Q=found["queries"].array, K=found["keys"].array)
     most = [SOURCE[place] for place in weights.argmax(axis=1)]
-    return Step(
-        say("Every word attends to every character"),
-        [
-            tell(
-                "Each query is scored against each key, the scores are divided by √d, where d is "
-                "how many numbers a key has, here {d}, and softmax turns each row into weights. "
-                "{L} words by {S} characters are {count} weights. A sentence of another length "
-                "would be no trouble: it would only make the rows longer.",
-                d=found["keys"].array.shape[1],
-                L=len(weights),
-                S=weights.shape[1],
-                count=weights.size,
-            ),
-            Formula("softmax(Q·Kᵀ/√d)"),
-            Matrix.of(found["scores"], say("scores")),
-            Matrix.of(found["weights"], say("weights")),
-            tell(
-                "Read a row as: having written this word, where do I look for what comes next? "
-                "After “{word}” the decoder attends most to {most}.",
-                word=TARGET[-1],
-                most=most[-1],
-            ),
-        ],
+    return step(
+        "Every word attends to every character",
+        tell(
+            "Each query is scored against each key, the scores are divided by √d, where d is "
+            "how many numbers a key has, here {d}, and softmax turns each row into weights. "
+            "{L} words by {S} characters are {count} weights. A sentence of another length "
+            "would be no trouble: it would only make the rows longer.",
+            d=found["keys"].array.shape[1],
+            L=len(weights),
+            S=weights.shape[1],
+            count=weights.size,
+        ),
+        Formula("softmax(Q·Kᵀ/√d)"),
+        Matrix.of(found["scores"], say("scores")),
+        Matrix.of(found["weights"], say("weights")),
+        tell(
+            "Read a row as: having written this word, where do I look for what comes next? "
+            "After “{word}” the decoder attends most to {most}.",
+            word=TARGET[-1],
+            most=most[-1],
+        ),
         points=(10,),
         found={"weights": weights, "scores": found["scores"].array, "most": most},
         code=cell,
@@ -167,16 +177,14 @@ def beside_a_person(found: Trace) -> Step:
             say("weights × values, added up: {output}", output=output),
         ],
     ]
-    return Step(
-        say("Three steps of a person, three steps of vectors"),
-        [
-            tell("What the formula does is what a translator does, only in numbers."),
-            Table(
-                say("A translator and a network at the same sentence"),
-                [say("a person"), say("vectors")],
-                rows,
-            ),
-        ],
+    return step(
+        "Three steps of a person, three steps of vectors",
+        tell("What the formula does is what a translator does, only in numbers."),
+        Table(
+            say("A translator and a network at the same sentence"),
+            [say("a person"), say("vectors")],
+            rows,
+        ),
         points=(11,),
         found={"query": query, "weights": weights, "output": output, "rows": rows, "word": word},
         code=cell,
@@ -192,32 +200,137 @@ def second_output(found: Trace) -> Step:
     cell, value = ran(added_up, weights=found["weights"].array, V=found["values"].array)
     first, second = found["outputs"].array[0], value
     weighted = found["weighted"]
-    return Step(
-        say("The second output"),
-        [
-            tell(
-                "Take the second word, “{word}”. Its output, b², adds up the values v¹, v², …, "
-                "each times a weight α′₂ᵢ. The first index is the query's, 2; the second, i, runs "
-                "over the characters. The mark ′ says: after softmax.",
-                word=TARGET[1],
-            ),
-            Formula("b² = α′₂₁·v¹ + α′₂₂·v² + α′₂₃·v³ + α′₂₄·v⁴ = Σᵢ α′₂ᵢ·vⁱ"),
-            Matrix(
-                say("weighted values of the second query"),
-                weighted.array[1],
-                SOURCE,
-                meanings(),
-                "weighted",
-            ),
-            tell(
-                "Added up by column: b² = {second}. Texts that slip and keep the first query's "
-                "weights, α′₁ᵢ, would get {first}, which is b¹ once more.",
-                second=second,
-                first=first,
-            ),
-        ],
+    return step(
+        "The second output",
+        tell(
+            "Take the second word, “{word}”. Its output, b², adds up the values v¹, v², …, "
+            "each times a weight α′₂ᵢ. The first index is the query's, 2; the second, i, runs "
+            "over the characters. The mark ′ says: after softmax.",
+            word=TARGET[1],
+        ),
+        Formula("b² = α′₂₁·v¹ + α′₂₂·v² + α′₂₃·v³ + α′₂₄·v⁴ = Σᵢ α′₂ᵢ·vⁱ"),
+        Matrix(
+            say("weighted values of the second query"),
+            weighted.array[1],
+            SOURCE,
+            meanings(),
+            "weighted",
+        ),
+        tell(
+            "Added up by column: b² = {second}. Texts that slip and keep the first query's "
+            "weights, α′₁ᵢ, would get {first}, which is b¹ once more.",
+            second=second,
+            first=first,
+        ),
         points=(10,),
         found={"b2": second, "b1": first, "weighted": weighted.array[1]},
+        code=cell,
+    )
+
+
+# --- words: from a vector to one, and on until the one that is the end ---
+
+
+def scored(output: np.ndarray, meanings: np.ndarray) -> np.ndarray:
+    dense = Linear(meanings)
+    return dense(output)
+
+
+def predicted(output: np.ndarray) -> str:
+    return WORDS[int(scored(output, MEANINGS).argmax())]
+
+
+def next_word(found: Trace) -> Step:
+    output = found["outputs"].array[-1]
+    cell, scores = ran(scored, output=output, meanings=MEANINGS)
+    probabilities = softmax(scores)
+    word = predicted(output)
+    return step(
+        "From a vector to a word",
+        tell(
+            "The last output, {output}, is the *prediction vector*. A *dense layer* has a "
+            "row of numbers for each word it knows; the dot product with the vector is the "
+            "word's score, and softmax turns the scores into probabilities.",
+            output=output,
+        ),
+        Table(
+            say("The words that this small layer knows"),
+            [say("word"), say("score"), say("probability")],
+            [[w, float(s), float(p)] for w, s, p in zip(WORDS, scores, probabilities, strict=True)],
+        ),
+        tell(
+            "The word with the largest score (its place is called the *argmax*) is “{word}”. "
+            "It is written, gives the next query, and so on.",
+            word=word,
+        ),
+        points=(12,),
+        found={"vector": output, "scores": scores, "probabilities": probabilities, "word": word},
+        code=cell,
+    )
+
+
+class Pass(NamedTuple):
+    """One run of the decoder: the word before, what it makes of it (3,), a score for each word
+    that may follow (3,), and the one that wins."""
+
+    after: str
+    vector: np.ndarray
+    scores: np.ndarray
+    word: str
+
+
+def written(source: np.ndarray = ENCODED, weights: np.ndarray = DENSE) -> list[Pass]:
+    """What is written for a source (n, 3) by a last layer of these weights (words, 3).
+
+    Stops at END, and after `MOST` words for a layer that never chooses it.
+    """
+    passes: list[Pass] = []
+    word = START
+    while word != END and len(passes) < MOST:
+        query = np.array([QUERIES[word]])
+        # What was found is added to what was there, as in every layer of a transformer.
+        vector = (query + attention(query, source, source))[0]
+        scores = Linear(weights)(vector)
+        passes.append(Pass(word, vector, scores, NEXT[int(scores.argmax())]))
+        word = passes[-1].word
+    return passes
+
+
+def vectors_before_the_end(source: np.ndarray, dense: np.ndarray) -> np.ndarray:
+    passes = written(source, dense)
+    return np.array([one.vector for one in passes if one.word != END])
+
+
+def length(source: np.ndarray = ENCODED) -> Step:
+    passes = written(source)
+    words = [one.word for one in passes if one.word != END]
+    cell, vectors = ran(vectors_before_the_end, source=source, dense=DENSE)
+    return step(
+        "The model chooses the length",
+        tell(
+            "How long will a translation be? Nobody tells the decoder. One of the words it can "
+            "choose is {end}, the end, and it writes until that has the largest score. Here it "
+            "translates “{source}”. {start} stands for nothing written yet; this toy knows "
+            "only its last word and what it finds in the source.",
+            end=END,
+            start=START,
+            source=" ".join(SMALL_SOURCE),
+        ),
+        Table(
+            say("Pass by pass: the scores, and the word that wins"),
+            [say("after"), *NEXT, say("writes")],
+            [[one.after, *one.scores.tolist(), one.word] for one in passes],
+        ),
+        tell(
+            "{n} vectors went in, {m} came out before {end}: {words}, “not bad”. Models that "
+            "choose the length are called *sequence to sequence*.",
+            n=len(source),
+            m=len(vectors),
+            end=END,
+            words="".join(words),
+        ),
+        points=(23,),
+        found={"words": words, "vectors": vectors, "n_source": len(source), "passes": len(passes)},
         code=cell,
     )
 
@@ -234,23 +347,21 @@ def one_sentence(target: np.ndarray = Q, source: np.ndarray = K) -> Step:
     """Source and target the same: nothing is left of the difference to self-attention."""
     cell, (across, own, itself) = ran(from_one_sentence, target=target, source=source)
     difference = float(np.abs(own - itself).max())
-    columns = [str(j + 1) for j in range(own.shape[1])]
-    return Step(
-        say("When a sentence asks itself"),
-        [
-            tell(
-                "In a network, a layer first multiplies the vectors of a sentence by a matrix each "
-                "for queries, keys and values; the next lesson shows it slowly. Here it has random "
-                "weights. The decoder's vectors make Q, the encoder's make K and V:"
-            ),
-            Matrix(say("outputs, decoder asks encoder"), across, TARGET, columns, "output"),
-            tell(
-                "Now let the source be the target: all three come from the English. That is "
-                "*self-attention*; the largest difference to it is {difference}.",
-                difference=difference,
-            ),
-            Matrix(say("outputs, source = target"), own, TARGET, columns, "output"),
-        ],
+    columns = numbered(own.shape[1])
+    return step(
+        "When a sentence asks itself",
+        tell(
+            "In a network, a layer first multiplies the vectors of a sentence by a matrix each "
+            "for queries, keys and values; the next lesson shows it slowly. Here it has random "
+            "weights. The decoder's vectors make Q, the encoder's make K and V:"
+        ),
+        Matrix(say("outputs, decoder asks encoder"), across, TARGET, columns, "output"),
+        tell(
+            "Now let the source be the target: all three come from the English. That is "
+            "*self-attention*; the largest difference to it is {difference}.",
+            difference=difference,
+        ),
+        Matrix(say("outputs, source = target"), own, TARGET, columns, "output"),
         points=(13,),
         found={"across": across, "own": own, "self": itself, "difference": difference},
         code=cell,
@@ -263,16 +374,13 @@ def mixed(weights: np.ndarray, V: np.ndarray) -> np.ndarray:
 
 def by_hand(bench: Workbench, found: Trace) -> Step:
     cell, value = ran(mixed, weights=found["weights"].array, V=found["values"].array)
-    return Step(
-        say("Your turn"),
-        [
-            tell(
-                "Change a query and predict, before you look, which character it will attend to "
-                "most."
-            ),
-            labelled(found, "outputs", say("outputs")),
-            bench,
-        ],
+    return step(
+        "Your turn",
+        tell(
+            "Change a query and predict, before you look, which character it will attend to most."
+        ),
+        labelled(found, "outputs", say("outputs")),
+        bench,
         found={"outputs": value},
         code=cell,
     )

@@ -4,8 +4,6 @@ Everything that is shown is HTML; the script makes workbenches editable and judg
 `attention.js` is the only other implementation of attention than the engine's.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json
@@ -20,16 +18,13 @@ from qkvsearch.lessons.exports.page.bench import workbench
 from qkvsearch.lessons.exports.page.figures import curve, matrix, side_by_side, swatch, table
 from qkvsearch.lessons.exports.page.markup import Html, element, joined, mathematics, prose
 from qkvsearch.lessons.exports.page.questions import questions
-from qkvsearch.lessons.exports.page.words import script_words, spoken
-from qkvsearch.lessons.messages import say
-from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Role, Step, Table, Text
+from qkvsearch.lessons.messages import say, spoken
+from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Part, Role, Step, Table, Text
 from qkvsearch.lessons.workbench import Workbench
 
 FILES = Path(__file__).parent
 STYLES = ("page.css", "matrices.css", "print.css")
 SCRIPTS = ("attention.js", "numbers.js", "bench.js", "page.js")
-
-Part = Text | Formula | Matrix | Table | Curve | Workbench
 
 
 def to_page(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
@@ -51,7 +46,7 @@ def to_page(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
         style=style,
         script=script,
         # No text can end the element that holds it.
-        words=json.dumps(script_words(), ensure_ascii=False).replace("<", "\\u003c"),
+        words=json.dumps(_script_words(), ensure_ascii=False).replace("<", "\\u003c"),
         skip=joined([say("Skip to the lessons")]),
         course=joined([course]),
         welcome=_welcome(),
@@ -172,3 +167,18 @@ def _part(part: Part, lesson: str, place: str) -> Html:
         case Workbench():
             return workbench(part, lesson)
     raise TypeError(f"the page does not know how to show a {type(part).__name__}")
+
+
+def _script_words() -> dict[str, str]:
+    """Sentences of the script, by the names it knows them by; it fills in their {names} itself."""
+    return {
+        "cell": say("{matrix}, row {row}, column {column}"),
+        "hidden": say("hidden"),
+        "none": say("none"),
+        "notNumber": say("“{entry}” is not a number. {last} still counts."),
+        "notPositive": say("“{entry}” is not a number above 0. {last} still counts."),
+        "recomputed": say("Computed again. {step}, first row: {row}"),
+        "right": say("Right."),
+        "wrong": say("Not yet. This is the way to it:"),
+        "scrolls": say("{name}, scrolls sideways"),
+    }

@@ -3,24 +3,54 @@
 The tables are the data: the script reads each cell's `data-value`, and nothing is written twice.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 
 import numpy as np
 
+from qkvsearch.attention.symbols import numbered
 from qkvsearch.lessons.exports.page.figures import matrix, side_by_side
 from qkvsearch.lessons.exports.page.markup import Html, element
-from qkvsearch.lessons.exports.page.words import (
-    MASK_NAMES,
-    NORMALIZER_NAMES,
-    STEP_NAMES,
-    STEP_NOTES,
-)
-from qkvsearch.lessons.messages import say, shown
+from qkvsearch.lessons.messages import mark, say, shown
 from qkvsearch.lessons.parts import ROLES, Matrix
 from qkvsearch.lessons.workbench import Workbench, mask_of
+
+# The matrices of a workbench, given or computed, and how each follows from those before it.
+STEP_NAMES = {
+    "inputs": mark("inputs X"),
+    "w_query": "W_Q",
+    "w_key": "W_K",
+    "w_value": "W_V",
+    "queries": mark("queries Q"),
+    "keys": mark("keys K"),
+    "values": mark("values V"),
+    "scores": mark("scores"),
+    "scaled": mark("scaled scores"),
+    "masked": mark("masked scores"),
+    "weights": mark("weights"),
+    "outputs": mark("outputs"),
+}
+STEP_NOTES = {
+    "queries": "X·W_Q",
+    "keys": "X·W_K",
+    "values": "X·W_V",
+    "scores": "Q·Kᵀ",
+    "scaled": mark("scores × scale ÷ temperature"),
+    "masked": mark("−∞ where a key is hidden"),
+    "weights": mark("each row of scores, normalized"),
+    "outputs": mark("weights · V"),
+}
+MASK_NAMES = {
+    "none": mark("no mask"),
+    "padding": mark("padding"),
+    "look-ahead": mark("look-ahead"),
+    "both": mark("both: padding and look-ahead"),
+}
+NORMALIZER_NAMES = {
+    "softmax": "softmax",
+    "relu": mark("ReLU, over its sum"),
+    "none": mark("none: the scores themselves"),
+}
 
 
 def workbench(bench: Workbench, lesson: str) -> Html:
@@ -87,11 +117,11 @@ def _matrix(bench: Workbench, name: str, array: np.ndarray) -> Matrix:
         (widths.get("values") or widths.get("w_value")) if name == "outputs" else None
     )
     rows = keys if name in ("keys", "values") else bench.rows
-    numbers = [str(j + 1) for j in range(array.shape[1])]
+    numbers = numbered(array.shape[1])
     return Matrix(
         say(STEP_NAMES[name]),
         array,
-        [str(i + 1) for i in range(len(array))] if name.startswith("w_") else list(rows),
+        numbered(len(array)) if name.startswith("w_") else list(rows),
         list(keys) if by_key else list(own or numbers),
         ROLES[name],
         visible=mask_of(bench.mask, len(bench.rows), len(keys), bench.padded)
@@ -122,31 +152,19 @@ def _choice(name: str, label: str, names: Mapping[str, str], chosen: str, place:
         element("option", say(text), value=value, selected=value == chosen)
         for value, text in names.items()
     ]
-    ident = f"{place}-{name}"
-    return _field(
-        element("label", label, for_=ident),
-        element("select", *options, id=ident, data_control=name),
-    )
+    return _field("select", name, label, place, *options)
 
 
 def _number(name: str, label: str, number: str | float, place: str) -> Html:
+    typed = {"type": "text", "inputmode": "decimal", "autocomplete": "off"}
+    return _field("input", name, label, place, **typed, value=shown(number))
+
+
+def _field(kind: str, name: str, label: str, place: str, *inner: Html, **attributes: str) -> Html:
+    """A control of this kind, and its label before it."""
     ident = f"{place}-{name}"
-    return _field(
-        element("label", label, for_=ident),
-        element(
-            "input",
-            id=ident,
-            type="text",
-            inputmode="decimal",
-            autocomplete="off",
-            value=shown(number),
-            data_control=name,
-        ),
-    )
-
-
-def _field(*children: Html) -> Html:
-    return element("div", *children, class_="field")
+    control = element(kind, *inner, id=ident, **attributes, data_control=name)
+    return element("div", element("label", label, for_=ident), control, class_="field")
 
 
 def _reset() -> Html:

@@ -1,7 +1,5 @@
 """The parts of a step that show numbers: matrices and tables as tables, curves as SVG."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 

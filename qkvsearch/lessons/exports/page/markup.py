@@ -1,7 +1,5 @@
 """HTML from Python: elements whose text is escaped, and the little markup that paragraphs use."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Container, Iterable
 from html import escape

@@ -1,7 +1,5 @@
 """Quizzes as forms: the script judges them; without it, the worked answer can be unfolded."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 
