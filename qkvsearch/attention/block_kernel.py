@@ -113,7 +113,7 @@ def attend_rows(
     """An online softmax of queries (L, d), scaled already, over keys (S, d) and values (S, dv).
 
     Query i attends to the keys starts[i] ≤ j < stops[i]. peaks, totals (L,) and mixed (L, dv), as
-    in `online.Partial`, are those of no keys at first, and become those of all keys, in place.
+    in `blocks.Partial`, are those of no keys at first, and become those of all keys, in place.
     `scratch` is room for scores, (queries, keys) of a block. All are float32, starts and stops
     int64, all C-contiguous.
     """

@@ -42,13 +42,16 @@ def fuse_known(scored: Mapping[str, Head | None], weights: Mapping[str, float]) 
     return fuse(list(present.values()), [weights[name] for name in present])
 
 
-def plus(head: Head, name: str, values: np.ndarray) -> Head:
-    """A head with `values` (n_items,) added to its scores, as a part with neither query nor key."""
-    added = Head(
-        name,
-        np.asarray(values, dtype=np.float32),
-        lambda position: [Part(name, None, None, float(values[position]))],
-    )
+def plus(
+    head: Head,
+    name: str,
+    values: np.ndarray,
+    parts: Callable[[int], Sequence[Part]] | None = None,
+) -> Head:
+    """A head with `values` (n_items,) added to its scores: as the sum of these parts, or as a part
+    with neither query nor key."""
+    parts = parts or (lambda position: [Part(name, None, None, float(values[position]))])
+    added = Head(name, np.asarray(values, dtype=np.float32), parts)
     return Head(
         name=f"{head.name}+{name}",
         scores=np.asarray(head.scores + values, dtype=np.float32),

@@ -60,24 +60,19 @@ class TextEncoder(Protocol):
 
     def encode(self, text: str) -> LabelledVectors:
         """The parts of a text: one labelled vector a word."""
-        ...
 
     def read(self, text: str) -> EncodedQuery:
         """The parts and the tokens of a text, which is read once."""
-        ...
 
     def attend(self, text: str, mask: str = "none") -> EncodedText:
         """What the attention between its words makes of a text. mask: "none", "padding" or
         "causal". Raises `QkvError` for another one, and for a text too long to be shown."""
-        ...
 
     def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """The embeddings alone of `encode_texts`."""
-        ...
 
     def encode_texts(self, texts: Sequence[str], progress: Progress | None = None) -> EncodedTexts:
         """`progress` is called as ("encoding", texts done, texts in all)."""
-        ...
 
     def tokens_many(
         self, texts: Sequence[str], longest: int, most: int, progress: Progress | None = None
@@ -87,11 +82,9 @@ class TextEncoder(Protocol):
 
         `progress` is called as ("reading tokens", texts done, texts in all).
         """
-        ...
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
         """What it learned from the catalog, to be stored with a build; by name."""
-        ...
 
 
 def at_most(most: int, found: Iterable[T], n_tokens: Callable[[T], int] = len) -> list[T] | None:  # type: ignore[assignment]

@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention.functional import attention
-from qkvsearch.attention.gradients.attention import attention_vjp
-from qkvsearch.attention.gradients.functions import (
-    cap_vjp,
+from qkvsearch.attention.gradients.attention import attention_vjp, cap_vjp, softmax_vjp
+from qkvsearch.attention.gradients.layers import (
     gelu_tanh_vjp,
     gelu_vjp,
     relu_vjp,
-    softmax_vjp,
     standardize_vjp,
+    vjp,
 )
-from qkvsearch.attention.gradients.layers import vjp
 from qkvsearch.attention.gradients.losses import cross_entropy, mean_squared_error
 from qkvsearch.attention.layers.basic import Embedding, FeedForward, LayerNorm, Linear
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention

@@ -9,8 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from qkvsearch.attention.gradients.attention import attention_vjp
-from qkvsearch.attention.gradients.functions import additive_score_vjp, pull_softmax
+from qkvsearch.attention.gradients.attention import (
+    additive_score_vjp,
+    attention_vjp,
+    pull_softmax,
+)
 from qkvsearch.attention.gradients.layers import vjp
 from qkvsearch.attention.gradients.losses import cross_entropy, mean_squared_error
 from qkvsearch.attention.layers.basic import Embedding, FeedForward, LayerNorm, Linear

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -215,16 +215,8 @@ class FeedForward:
 
 
 @dataclass(eq=False)
-class Embedding:
-    """A table of vectors, looked up by number.
-
-    weight (n, d); ids (...), whole numbers or none at all -> (..., d). Raises TypeError where ids
-    are not whole numbers, ValueError where one lies outside 0 … n − 1.
-
-    >>> Embedding(np.array([[0.0, 0.0], [1.0, 2.0]]))([1, 0])
-    array([[1., 2.],
-           [0., 0.]])
-    """
+class Table:
+    """A vector in each row: weight (n, d)."""
 
     weight: Array
 
@@ -237,13 +229,25 @@ class Embedding:
         *,
         initializer: Initializer = gaussian,
         dtype: npt.DTypeLike = np.float32,
-    ) -> Embedding:
+    ) -> Self:
         """A random table.
 
         >>> Embedding.create(10, 4, rng=0)([[1, 2, 3]]).shape
         (1, 3, 4)
         """
         return cls(initializer((n, d), rng).astype(dtype, copy=False))
+
+
+class Embedding(Table):
+    """A table of vectors, looked up by number.
+
+    weight (n, d); ids (...), whole numbers or none at all -> (..., d). Raises TypeError where ids
+    are not whole numbers, ValueError where one lies outside 0 … n − 1.
+
+    >>> Embedding(np.array([[0.0, 0.0], [1.0, 2.0]]))([1, 0])
+    array([[1., 2.],
+           [0., 0.]])
+    """
 
     def __call__(self, ids: npt.ArrayLike) -> Array:
         return self.weight[self.rows(ids)]

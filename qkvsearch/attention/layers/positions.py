@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention.layers.initializers import Array, Initializer, Rng, gaussian
+from qkvsearch.attention.layers.basic import Table
+from qkvsearch.attention.layers.initializers import Array
 
 
 def sinusoidal_positions(n: int, d: int, dtype: npt.DTypeLike = np.float32) -> Array:
@@ -27,12 +26,11 @@ def sinusoidal_positions(n: int, d: int, dtype: npt.DTypeLike = np.float32) -> A
     return positions
 
 
-@dataclass(eq=False)
-class LearnedPositions:
+class LearnedPositions(Table):
     """A learned vector for each position, added to the token there.
 
-    weight (n, d); x (..., L, d) -> (..., L, d). Raises ValueError where L is above n, or the width
-    of x is not d.
+    weight (n, d); x (..., L, d) -> (..., L, d). places: int (L,), the position of each token, by
+    default 0 … L − 1. Raises ValueError where L is above n, or the width of x is not d.
     Gehring et al. 2017, section 3.1; Devlin et al. 2019 (BERT), section 3.
 
     >>> LearnedPositions(np.array([[0.5], [0.0]]))(np.ones((2, 1)))
@@ -40,29 +38,12 @@ class LearnedPositions:
            [1. ]])
     """
 
-    weight: Array
-
-    @classmethod
-    def create(
-        cls,
-        n: int,
-        d: int,
-        rng: Rng,
-        *,
-        initializer: Initializer = gaussian,
-        dtype: npt.DTypeLike = np.float32,
-    ) -> LearnedPositions:
-        """A random table.
-
-        >>> LearnedPositions.create(512, 8, rng=0)(np.ones((2, 5, 8))).shape
-        (2, 5, 8)
-        """
-        return cls(initializer((n, d), rng).astype(dtype, copy=False))
-
-    def __call__(self, x: Array) -> Array:
+    def __call__(self, x: Array, places: Array | None = None) -> Array:
         (n, d), length = self.weight.shape, x.shape[-2]
         if x.shape[-1] != d:
             raise ValueError(f"a weight (n, d) = {(n, d)} does not fit x {x.shape}")
+        if places is not None:
+            return x + self.weight[places]
         if length > n:
             raise ValueError(f"a text of {length} tokens is longer than the {n} positions learned")
         return x + self.weight[:length]

@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 
 from qkvsearch.attention.gradients import cross_entropy, vjp
-from qkvsearch.attention.gradients.functions import unit_vjp
-from qkvsearch.attention.gradients.layers import Pull
+from qkvsearch.attention.gradients.attention import unit_vjp
+from qkvsearch.attention.gradients.layers import LayerPull
 from qkvsearch.attention.layers.basic import Embedding
 from qkvsearch.attention.layers.initializers import Array
 from qkvsearch.attention.layers.state import prefixed, state
@@ -181,7 +181,7 @@ def info_nce(queries: Array, keys: Array, temperature: float) -> tuple[float, Ar
 
 
 @vjp.register
-def pooling_vjp(layer: Pooling, rows: Array, shares: Array) -> tuple[Array, Pull]:
+def pooling_vjp(layer: Pooling, rows: Array, shares: Array) -> tuple[Array, LayerPull]:
     """u = z / |z| with z = Σ sᵢ exp(wᵢ) xᵢ, and back: sᵢ exp(wᵢ) xᵢ·g for wᵢ, sᵢ exp(wᵢ) g for
     xᵢ."""
     x, pull_tokens = vjp(layer.tokens, rows)

@@ -17,15 +17,17 @@ from qkvsearch.labelled import LabelledVectors, quantize_int8, unit_rows
 from qkvsearch.progress import Progress
 from qkvsearch.texts.encoded_text import EncodedText, check_length
 from qkvsearch.texts.pretrained.bert import TokenEmbedding, read_bert
-from qkvsearch.texts.pretrained.encodings import (
+from qkvsearch.texts.pretrained.subwords import (
     PAD_TOKEN,
     attended_words,
+    is_blank,
     parts_of,
     piece_labels,
+    sum_rows,
+    whole,
     words_beyond,
     words_of,
 )
-from qkvsearch.texts.pretrained.subwords import is_blank, sum_rows, whole
 from qkvsearch.texts.self_attention import PADDING, mask_of
 from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts, at_most
 
