@@ -52,53 +52,6 @@ def norms(vectors: Array) -> Array:
 
 
 @compiled_for_any
-def _attend_block(
-    query: Array,
-    key: Array,
-    value: Array,
-    starts: Array,
-    stops: Array,
-    scratch: Array,
-    peaks: Array,
-    totals: Array,
-    mixed: Array,
-) -> None:
-    """`attend_rows`, for at most as many queries as `scratch` has rows."""
-    n_queries = query.shape[0]
-    size = scratch.shape[1]
-    added = np.empty_like(mixed)
-    lanes = np.empty(LANES, np.float32)
-    lengths = norms(query)
-    last = stops.max()
-    for begin in range(starts.min(), last, size):
-        end = min(begin + size, last)
-        scores = scratch.ravel()[: n_queries * (end - begin)].reshape(n_queries, end - begin)
-        np.dot(query, key[begin:end].T, scores)
-        longest = norms(key[begin:end]).max()
-        for i in range(n_queries):
-            row = scores[i]
-            start = min(max(starts[i] - begin, 0), end - begin)
-            stop = min(max(stops[i] - begin, start), end - begin)
-            row[:start] = 0
-            row[stop:] = 0
-            if start == stop:  # the peak of no scores must not shrink those found before
-                continue
-            peak = max(peaks[i], NO_PEAK)
-            if not lengths[i] * longest < SMALL:
-                peak = max(peaks[i], largest(row[start:stop], lanes))
-            shrunk = np.exp(peaks[i] - peak)
-            totals[i] = totals[i] * shrunk + exp_row(row[start:stop], peak)
-            peaks[i] = peak
-            if shrunk != ONE:
-                for c in range(mixed.shape[1]):
-                    mixed[i, c] *= shrunk
-        np.dot(scores, value[begin:end], added)
-        for i in range(n_queries):
-            for c in range(mixed.shape[1]):
-                mixed[i, c] += added[i, c]
-
-
-@compiled_for_any
 def attend_rows(
     query: Array,
     key: Array,
@@ -117,16 +70,36 @@ def attend_rows(
     `scratch` is room for scores, (queries, keys) of a block. All are float32, starts and stops
     int64, all C-contiguous.
     """
-    for i in range(0, query.shape[0], scratch.shape[0]):
-        j = min(i + scratch.shape[0], query.shape[0])
-        _attend_block(
-            query[i:j],
-            key,
-            value,
-            starts[i:j],
-            stops[i:j],
-            scratch,
-            peaks[i:j],
-            totals[i:j],
-            mixed[i:j],
-        )
+    n_rows, size = scratch.shape
+    lanes = np.empty(LANES, np.float32)
+    lengths = norms(query)
+    for top in range(0, query.shape[0], n_rows):
+        rows = query[top : top + n_rows]
+        added = np.empty((rows.shape[0], mixed.shape[1]), np.float32)
+        last = stops[top : top + n_rows].max()
+        for begin in range(starts[top : top + n_rows].min(), last, size):
+            end = min(begin + size, last)
+            scores = scratch.ravel()[: len(rows) * (end - begin)].reshape(len(rows), end - begin)
+            np.dot(rows, key[begin:end].T, scores)
+            longest = norms(key[begin:end]).max()
+            for i in range(top, top + len(rows)):
+                row = scores[i - top]
+                start = min(max(starts[i] - begin, 0), end - begin)
+                stop = min(max(stops[i] - begin, start), end - begin)
+                row[:start] = 0
+                row[stop:] = 0
+                if start == stop:  # the peak of no scores must not shrink those found before
+                    continue
+                peak = max(peaks[i], NO_PEAK)
+                if not lengths[i] * longest < SMALL:
+                    peak = max(peaks[i], largest(row[start:stop], lanes))
+                shrunk = np.exp(peaks[i] - peak)
+                totals[i] = totals[i] * shrunk + exp_row(row[start:stop], peak)
+                peaks[i] = peak
+                if shrunk != ONE:
+                    for c in range(mixed.shape[1]):
+                        mixed[i, c] *= shrunk
+            np.dot(scores, value[begin:end], added)
+            for i in range(len(rows)):
+                for c in range(mixed.shape[1]):
+                    mixed[top + i, c] += added[i, c]
