@@ -15,8 +15,12 @@ from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.judgements import Judgements, Queries
 from qkvsearch.data.readers import Dataset
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.learning.head_weights import learn_head_weights
-from qkvsearch.learning.judged_weights import JudgedQueries, judged_queries, learn_from_judgements
+from qkvsearch.learning.head_weights import (
+    JudgedQueries,
+    judged_queries,
+    learn_from_judgements,
+    learn_head_weights,
+)
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.retrieval.late_interaction import item_tokens, token_keys

@@ -211,16 +211,16 @@ def _for_each_part(
         @np.errstate(all="ignore")
         def work(place: Place) -> None:
             *index, rows = place
-            query, key, value, mask, bias = (_at(x, index, lead) for x in given[:5])
+            *head, mask, bias = (_at(x, index, lead) for x in given[:5])
             own = replace(options, mask=mask, bias=bias)
             if fast:
-                part = _in_compiled_code(query, key, value, own, rows, scratch)
+                part = _in_compiled_code(head, own, rows, scratch)
                 if _is_sound(part):
                     return keep(place, part)
             for some in _slices(rows.start, rows.stop, rows_size):
-                part = _in_numpy(query, key, value, own, some, scratch, np.matmul)
+                part = _in_numpy(head, own, some, scratch, np.matmul)
                 if not _is_sound(part):
-                    part = _in_numpy(query, key, value, own, some, scratch, mix)
+                    part = _in_numpy(head, own, some, scratch, mix)
                 keep((*index, some), part)
 
         return work
@@ -259,12 +259,13 @@ def _is_row_by_row(x: Array) -> bool:
 
 
 def _in_compiled_code(
-    query: Array, key: Array, value: Array, options: AttentionOptions, rows: slice, scratch: Array
+    head: Sequence[Array], options: AttentionOptions, rows: slice, scratch: Array
 ) -> Partial:
-    """Attention of these rows of queries over all keys, for what `_is_plain`."""
+    """Attention of these rows of a head's queries over all keys, for what `_is_plain`."""
     # Imported when used: the compiler takes longer to import than everything else here.
     from qkvsearch.attention.block_kernel import attend_rows
 
+    query, key, value = head
     scale = query.shape[-1] ** -0.5 if options.scale is None else options.scale
     scaled = np.ascontiguousarray(query[rows]) * np.float32(scale)
     part = Partial.empty(len(scaled), value.shape[-1], scaled.dtype)
@@ -276,15 +277,14 @@ def _in_compiled_code(
 
 
 def _in_numpy(
-    query: Array,
-    key: Array,
-    value: Array,
+    head: Sequence[Array],
     options: AttentionOptions,
     rows: slice,
     scratch: Array,
     product: Callable[[Array, Array], Array],
 ) -> Partial:
-    """Attention of these rows of queries over all keys, by the steps of `functional.attend`."""
+    """Attention of these rows of a head's queries, by the steps of `functional.attend`."""
+    query, key, value = head
     q = cast(query[rows], scratch.dtype)
     part = Partial.empty(len(q), value.shape[-1], q.dtype)
     first, stop = window_span(len(q), len(key), *options.sides, options.causal_offset + rows.start)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ HELD_OUT_SHARE = 0.1
 MOST_HELD_OUT = 1000
 
 
+@dataclass(eq=False, repr=False)
 class NextItem(BaseEstimator):
     """The item that a user will choose next, from all before it, in their order.
 
@@ -57,32 +58,18 @@ class NextItem(BaseEstimator):
     ...     assert (model.item_embeddings_ @ query).argmax() == 0   # the twelve go round
     """
 
-    def __init__(
-        self,
-        n_components: int = 64,
-        *,
-        n_layers: int = 2,
-        n_heads: int = 2,
-        n_positions: int = 100,
-        dropout: float = 0.2,
-        learning_rate: float = 2e-3,
-        max_iter: int = 20,
-        max_minutes: float | None = 10.0,
-        batch_size: int = 32,
-        random_state: Any = None,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_layers = n_layers
-        self.n_heads = n_heads
-        self.n_positions = n_positions
-        self.dropout = dropout
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.max_minutes = max_minutes
-        self.batch_size = batch_size
-        self.random_state = random_state
-        self.callback = callback
+    n_components: int = 64
+    _: KW_ONLY
+    n_layers: int = 2
+    n_heads: int = 2
+    n_positions: int = 100
+    dropout: float = 0.2
+    learning_rate: float = 2e-3
+    max_iter: int = 20
+    max_minutes: float | None = 10.0
+    batch_size: int = 32
+    random_state: Any = None
+    callback: Callback | None = None
 
     def fit(self, X: Interactions, y: None = None) -> Self:
         """Learn from interactions with times, which need only compare within a user.

@@ -122,7 +122,9 @@ def encode_packed(
     chunks = list(chunks_of(lengths))
     n_tokens = max((chunk.n_tokens for chunk in chunks), default=0)
     longest = int(np.max(lengths, initial=0))
-    passes = _compiled_passes() if compiled else PLAIN
+    passes: Any = PLAIN
+    if compiled:
+        from qkvsearch.attention.layers import packed_kernel as passes
 
     def worker() -> Callable[[Chunk], None]:
         rooms = Buffers(encoder, n_tokens, longest)
@@ -245,9 +247,3 @@ def _add_norm(
 
 
 PLAIN: Any = SimpleNamespace(add_gelu=_add_gelu, softmax_rows=_softmax_rows, add_norm=_add_norm)
-
-
-def _compiled_passes() -> Any:
-    from qkvsearch.attention.layers import packed_kernel
-
-    return packed_kernel

@@ -16,6 +16,8 @@ from qkvsearch.attention.layers.multi_head import MultiHeadAttention
 from qkvsearch.attention.scores import AdditiveScore
 
 Layer = TypeVar("Layer", bound=Callable[..., Any])
+# Options of a layer that its attention knows nothing of.
+NOT_OF_ATTENTION = {"activation", "norm_first", "epsilon"}
 
 
 class LayerOutput(NamedTuple):
@@ -127,26 +129,22 @@ class DecoderLayer:
         n_heads: int,
         d_feedforward: int,
         rng: Rng,
-        *,
-        activation: str = "relu",
-        norm_first: bool = False,
-        epsilon: float = 1e-5,
-        **attention: Any,
+        **layer: Any,
     ) -> DecoderLayer:
-        """Random weights; `attention` (n_key_heads, score, dtype, initializer, bias) for both
-        attentions, and all as for `EncoderLayer.create`.
+        """Random weights; `layer` (activation, norm_first, epsilon and, for both attentions,
+        n_key_heads, score, dtype, initializer, bias) as for `EncoderLayer.create`.
 
         >>> layer = DecoderLayer.create(8, n_heads=4, d_feedforward=16, rng=0, n_key_heads=2)
         >>> layer.memory_attention.n_key_heads
         2
         """
         rng = np.random.default_rng(rng)
-        rest: dict[str, Any] = {"activation": activation, "epsilon": epsilon, **attention}
-        own = EncoderLayer.create(d_model, n_heads, d_feedforward, rng, **rest)
+        own = EncoderLayer.create(d_model, n_heads, d_feedforward, rng, **layer)
+        attention = {name: layer[name] for name in layer.keys() - NOT_OF_ATTENTION}
         recall = MultiHeadAttention.create(d_model, n_heads, rng, **attention)
         to_memory = (recall, _norm_like(own.attention_norm))
         forward = (own.feed_forward, own.feed_forward_norm)
-        return cls(own.attention, own.attention_norm, *to_memory, *forward, norm_first)
+        return cls(own.attention, own.attention_norm, *to_memory, *forward, own.norm_first)
 
     def __call__(
         self,

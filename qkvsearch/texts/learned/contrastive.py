@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ PATIENCE = 3
 Columns = Sequence[Sequence[str]]
 
 
+@dataclass(eq=False, repr=False)
 class ContrastiveEncoder(TransformerMixin, BaseEstimator):
     """Token vectors and weights trained to tell which texts belong to one item.
 
@@ -65,29 +67,16 @@ class ContrastiveEncoder(TransformerMixin, BaseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int = 128,
-        init: str = "ppmi",
-        temperature: float = 0.2,
-        epochs: int = 20,
-        batch_size: int = 128,
-        learning_rate: float = 3e-3,
-        dropout: float = 0.2,
-        held_out: float = 0.2,
-        max_items: int = 5000,
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.init = init
-        self.temperature = temperature
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.dropout = dropout
-        self.held_out = held_out
-        self.max_items = max_items
-        self.random_state = random_state
+    n_components: int = 128
+    init: str = "ppmi"
+    temperature: float = 0.2
+    epochs: int = 20
+    batch_size: int = 128
+    learning_rate: float = 3e-3
+    dropout: float = 0.2
+    held_out: float = 0.2
+    max_items: int = 5000
+    random_state: int | None = 0
 
     def fit(self, fields: Columns | Sequence[str], y: Any = None) -> ContrastiveEncoder:
         """fields: columns of texts, one text an item each; or the texts of a single column.

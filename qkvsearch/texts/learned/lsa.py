@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from qkvsearch.texts.vocabulary import count_terms
 from qkvsearch.threads import one_blas_thread
 
 
+@dataclass(eq=False, repr=False)
 class CorpusEncoder(TransformerMixin, BaseEstimator):
     """Term vectors from a truncated SVD of the catalog's tf-idf matrix (Deerwester et al. 1990).
 
@@ -29,9 +31,8 @@ class CorpusEncoder(TransformerMixin, BaseEstimator):
     (4, 2)
     """
 
-    def __init__(self, n_components: int = 128, random_state: int | None = 0) -> None:
-        self.n_components = n_components
-        self.random_state = random_state
+    n_components: int = 128
+    random_state: int | None = 0
 
     def fit(self, texts: Iterable[str], y: Any = None) -> CorpusEncoder:
         vocabulary, counts = count_terms(texts, Analyzer().terms)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix, diags
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
@@ -16,10 +18,8 @@ from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.texts.vocabulary import count_terms
 from qkvsearch.threads import one_blas_thread
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
-
+@dataclass(eq=False, repr=False)
 class CooccurrenceEncoder(TransformerMixin, BaseEstimator):
     """Term vectors from an SVD of the positive pointwise mutual information between terms, which
     is how much more often two stand in one text than if they were independent.
@@ -34,12 +34,9 @@ class CooccurrenceEncoder(TransformerMixin, BaseEstimator):
     (4, 2)
     """
 
-    def __init__(
-        self, n_components: int = 128, smoothing: float = 0.75, random_state: int | None = 0
-    ) -> None:
-        self.n_components = n_components
-        self.smoothing = smoothing
-        self.random_state = random_state
+    n_components: int = 128
+    smoothing: float = 0.75
+    random_state: int | None = 0
 
     def fit(self, texts: Iterable[str], y: Any = None) -> CooccurrenceEncoder:
         texts = list(texts)
@@ -70,8 +67,6 @@ class CooccurrenceEncoder(TransformerMixin, BaseEstimator):
 
 def _positive_information(counts: csr_matrix, smoothing: float) -> csr_matrix:
     """max(0, ln p(t, c) / (p(t) p(c))) for every pair of terms that some text has, (n_terms,)²."""
-    from scipy.sparse import csr_matrix, diags
-
     present = counts.copy()
     present.data[:] = 1
     n_terms_of = np.maximum(np.asarray(present.sum(axis=1)).ravel(), 1)

@@ -202,26 +202,30 @@ class TransformerEncoder:
 
     def _pieces_many(self, texts: Sequence[str]) -> Iterator[Pieces]:
         """Each text in pieces, some texts read at a time."""
-        for start in range(0, len(texts), BATCH):
-            batch = [whole(text) for text in texts[start : start + BATCH]]
-            for text, found in zip(batch, self.tokenizer.encode_batch(batch), strict=True):
-                if self._says_nothing(text, found):
-                    yield Pieces(np.zeros(0, np.int32), np.zeros(0, np.int64), 0)
-                    continue
-                words, owners = words_of(text, found)
-                yield Pieces(np.array(found.ids, dtype=np.int32), owners, len(words))
+        for text, found in self._encodings(texts, self.tokenizer.encode_batch):
+            if self._says_nothing(text, found):
+                yield Pieces(np.zeros(0, np.int32), np.zeros(0, np.int64), 0)
+                continue
+            words, owners = words_of(text, found)
+            yield Pieces(np.array(found.ids, dtype=np.int32), owners, len(words))
 
     def _tokenize_many(self, texts: Sequence[str]) -> tuple[list[np.ndarray], list[int]]:
         """The token numbers of each text, none for a blank one, and the texts that were cut."""
         ids: list[np.ndarray] = []
         cut: list[int] = []
+        for text, found in self._encodings(texts, self.tokenizer.encode_batch_fast):
+            if found.overflowing:
+                cut.append(len(ids))
+            ids.append(np.array([] if self._says_nothing(text, found) else found.ids, np.int32))
+        return ids, cut
+
+    def _encodings(
+        self, texts: Sequence[str], encode: Callable[[list[str]], list[Any]]
+    ) -> Iterator[tuple[str, Any]]:
+        """Each text, whole, and its encoding, some texts at a time."""
         for start in range(0, len(texts), BATCH):
             batch = [whole(text) for text in texts[start : start + BATCH]]
-            for text, found in zip(batch, self.tokenizer.encode_batch_fast(batch), strict=True):
-                if found.overflowing:
-                    cut.append(len(ids))
-                ids.append(np.array([] if self._says_nothing(text, found) else found.ids, np.int32))
-        return ids, cut
+            yield from zip(batch, encode(batch), strict=True)
 
     def _tokenize(self, text: str) -> tuple[str, Any]:
         """The text, whole, and its encoding: None where there is nothing to see."""
