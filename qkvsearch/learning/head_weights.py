@@ -48,7 +48,7 @@ Columns = Sequence[Sequence[str]]
 Scorer = Callable[[Sequence[str]], np.ndarray]
 
 
-# --- a conditional logit: an item's probability is the softmax of the fused score over all items ---
+# --- a conditional logit: an item's probability is the softmax of its fused score ---
 
 
 class Alternatives(NamedTuple):
