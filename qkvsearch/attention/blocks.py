@@ -16,10 +16,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from qkvsearch.attention.arguments import Inputs, checked
+from qkvsearch.attention.arguments import AttentionOptions, Inputs, block_of, checked
 from qkvsearch.attention.arrays import Array, cast, is_numpy
 from qkvsearch.attention.masks import window_span
-from qkvsearch.attention.options import AttentionOptions, block_of
 from qkvsearch.attention.weights import EMPTY_ROWS, mix
 from qkvsearch.threads import run_in_threads
 
@@ -263,7 +262,7 @@ def _in_compiled_code(
 ) -> Partial:
     """Attention of these rows of a head's queries over all keys, for what `_is_plain`."""
     # Imported when used: the compiler takes longer to import than everything else here.
-    from qkvsearch.attention.block_kernel import attend_rows
+    from qkvsearch.attention.kernels import attend_rows
 
     query, key, value = head
     scale = query.shape[-1] ** -0.5 if options.scale is None else options.scale

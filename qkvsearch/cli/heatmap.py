@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from qkvsearch.cli.render import GAP, abreast, printable, terminal_width, to_table
 
 if TYPE_CHECKING:
-    from qkvsearch.texts.focus import Comparison, Focus
+    from qkvsearch.texts.encoded_text import Comparison, Focus
     from qkvsearch.texts.self_attention import AttentionMap
 
 # Darkness by symbol, so that the map reads without colour too; each step is a fifth.

@@ -15,7 +15,7 @@ from qkvsearch.cli.render import printable
 from qkvsearch.errors import QkvError, need
 
 if TYPE_CHECKING:
-    from qkvsearch.texts.focus import Comparison
+    from qkvsearch.texts.encoded_text import Comparison
     from qkvsearch.texts.self_attention import AttentionMap
 
 # Tried for letters that the font before them lacks; those that are not installed are passed over.

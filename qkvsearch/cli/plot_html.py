@@ -11,7 +11,7 @@ from qkvsearch.cli.render import printable
 from qkvsearch.lessons.exports.page.markup import Html, element, grid, joined
 
 if TYPE_CHECKING:
-    from qkvsearch.texts.focus import Comparison
+    from qkvsearch.texts.encoded_text import Comparison
     from qkvsearch.texts.self_attention import AttentionMap
 
 PAGE = """<!doctype html>

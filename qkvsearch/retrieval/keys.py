@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qkvsearch.labelled import LabelledVectors
-from qkvsearch.retrieval.heads import Head, Part
+from qkvsearch.retrieval.fusion import Head, Part
 from qkvsearch.texts.analysis import Token
 from qkvsearch.texts.vocabulary import Vocabulary
 

@@ -15,8 +15,7 @@ import numpy as np
 from qkvsearch.attention import hide, softmax
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.progress import Progress
-from qkvsearch.retrieval.fusion import plus
-from qkvsearch.retrieval.heads import Head, Part
+from qkvsearch.retrieval.fusion import Head, Part, plus
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.texts.analysis import Analyzer

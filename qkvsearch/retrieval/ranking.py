@@ -11,7 +11,7 @@ import numpy as np
 
 from qkvsearch.attention import hide, softmax
 from qkvsearch.data.ids import Id
-from qkvsearch.retrieval.heads import Head, Part
+from qkvsearch.retrieval.fusion import Head, Part
 from qkvsearch.retrieval.topk import top_k
 
 if TYPE_CHECKING:
@@ -121,15 +121,8 @@ def rank(
     weights = softmax(hide(head.scores, allowed), temperature)[positions]
     ids, titles = names(positions)
     hits = [
-        Hit(
-            rank=i + 1,
-            id=ids[i],
-            title=titles[i],
-            score=float(head.scores[position]),
-            weight=float(weights[i]),
-            heads=head.by_name(position),
-        )
-        for i, position in enumerate(positions)
+        Hit(i + 1, ids[i], titles[i], float(head.scores[p]), float(weights[i]), head.by_name(p))
+        for i, p in enumerate(positions)
     ]
     return Ranking(hits, positions, temperature, int(allowed.sum()), head, head.notes)
 

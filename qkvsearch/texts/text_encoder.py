@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -46,11 +46,8 @@ class TextEncoder(Protocol):
     where the vectors come from the context.
     """
 
-    @property
-    def kind(self) -> str: ...
-
-    @property
-    def is_pretrained(self) -> bool: ...
+    kind: ClassVar[str]
+    is_pretrained: ClassVar[bool]
 
     @property
     def limit(self) -> int | None: ...

@@ -47,8 +47,8 @@ class TokenEncoder:
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
         """terms, vectors and weights: all of it."""
-        arrays = {"terms": self.vocabulary.terms, "vectors": self.vectors}
-        return arrays | {"weights": self.weights}
+        terms = self.vocabulary.terms
+        return {"terms": terms, "vectors": self.vectors, "weights": self.weights}
 
     def encode(self, text: str) -> LabelledVectors:
         """One labelled vector for each known word, adding up to length 1; none for none."""

@@ -17,7 +17,7 @@ from qkvsearch.attention.gradients.layers import (
     standardize_vjp,
     vjp,
 )
-from qkvsearch.attention.gradients.losses import cross_entropy, mean_squared_error
+from qkvsearch.attention.training import cross_entropy, mean_squared_error
 
 __all__ = [
     "AttentionGradients",

@@ -3,7 +3,7 @@
 `output, pull = softmax_vjp(scores)` computes softmax(scores) and a function that takes the gradient
 of some loss by the output to its gradient by the scores: a vector-Jacobian product, the chain rule
 one step at a time. Pulls want finite inputs. First the operations, then `attention`, which is made
-of them; `layers.py` has the gradients of layers, `losses.py` those of losses.
+of them; `layers.py` has the gradients of layers, `attention.training` those of losses.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention.arguments import checked
+from qkvsearch.attention.arguments import AttentionOptions, checked
 from qkvsearch.attention.arrays import answer_dtype, cast
 from qkvsearch.attention.functional import attend
 from qkvsearch.attention.layers.basic import as_rows
 from qkvsearch.attention.layers.initializers import Array
-from qkvsearch.attention.options import AttentionOptions
 from qkvsearch.attention.scores import AdditiveScore, cap, cosine_score, dot_score
 from qkvsearch.attention.weights import softmax
 

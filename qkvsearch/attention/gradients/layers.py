@@ -23,6 +23,7 @@ from qkvsearch.attention.layers.basic import (
     Embedding,
     FeedForward,
     LayerNorm,
+    LearnedPositions,
     Linear,
     as_rows,
     gelu,
@@ -32,7 +33,6 @@ from qkvsearch.attention.layers.basic import (
 )
 from qkvsearch.attention.layers.initializers import Array
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention, join_heads, split_heads
-from qkvsearch.attention.layers.positions import LearnedPositions
 from qkvsearch.attention.layers.state import prefixed
 from qkvsearch.attention.layers.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer
 from qkvsearch.attention.weights import mix

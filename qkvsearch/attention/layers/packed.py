@@ -124,7 +124,7 @@ def encode_packed(
     longest = int(np.max(lengths, initial=0))
     passes: Any = PLAIN
     if compiled:
-        from qkvsearch.attention.layers import packed_kernel as passes
+        from qkvsearch.attention import kernels as passes
 
     def worker() -> Callable[[Chunk], None]:
         rooms = Buffers(encoder, n_tokens, longest)
@@ -222,7 +222,7 @@ def _project(linear: Linear, x: Array, room: Array) -> Array:
     return room
 
 
-# --- what lies between the products, in NumPy: as `packed_kernel`, which is compiled ---
+# --- what lies between the products, in NumPy: as `kernels`, which are compiled ---
 
 
 def _add_gelu(x: Array, bias: Array) -> None:

@@ -124,12 +124,7 @@ class DecoderLayer:
 
     @classmethod
     def create(
-        cls,
-        d_model: int,
-        n_heads: int,
-        d_feedforward: int,
-        rng: Rng,
-        **layer: Any,
+        cls, d_model: int, n_heads: int, d_feedforward: int, rng: Rng, **layer: Any
     ) -> DecoderLayer:
         """Random weights; `layer` (activation, norm_first, epsilon and, for both attentions,
         n_key_heads, score, dtype, initializer, bias) as for `EncoderLayer.create`.

@@ -7,15 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from qkvsearch.attention.layers.basic import Embedding
 from qkvsearch.attention.training import Adam
 from qkvsearch.errors import DataError
 from qkvsearch.parameters import check_positive, check_whole, is_finite, require
 from qkvsearch.texts.item_keys import item_keys
-from qkvsearch.texts.learned.lsa import CorpusEncoder
 from qkvsearch.texts.learned.pairs import (
     Item,
     Pooling,
@@ -27,7 +24,7 @@ from qkvsearch.texts.learned.pairs import (
     terms_of,
     translated,
 )
-from qkvsearch.texts.learned.ppmi import CooccurrenceEncoder
+from qkvsearch.texts.learned.svd import CooccurrenceEncoder, CorpusEncoder, LearnedEncoder
 from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.threads import one_blas_thread
 
@@ -41,7 +38,7 @@ Columns = Sequence[Sequence[str]]
 
 
 @dataclass(eq=False, repr=False)
-class ContrastiveEncoder(TransformerMixin, BaseEstimator):
+class ContrastiveEncoder(LearnedEncoder):
     """Token vectors and weights trained to tell which texts belong to one item.
 
     Training starts from those of `init`, "ppmi" or "lsa". A batch holds two columns' texts of each
@@ -98,15 +95,6 @@ class ContrastiveEncoder(TransformerMixin, BaseEstimator):
             self.encoder_ = _encoder(start, training.model, used if self.n_epochs_ else None)
             self.embeddings_ = item_keys(self.encoder_.encode_many, columns)
         return self
-
-    def transform(self, texts: Sequence[str]) -> np.ndarray:
-        """Embeddings (n, d); a text of unknown words is all zeros."""
-        check_is_fitted(self)
-        return self.encoder_.encode_many(list(texts))
-
-    def fit_transform(self, fields: Columns | Sequence[str], y: Any = None) -> np.ndarray:
-        """`embeddings_`, one row an item."""
-        return self.fit(fields).embeddings_
 
     def _sample(self, columns: Columns) -> Columns:
         """The items to train on, in their order."""

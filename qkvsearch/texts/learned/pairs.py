@@ -89,14 +89,14 @@ class Training:
 
 def items_of(encoder: TokenEncoder, columns: Sequence[Sequence[str]]) -> list[Item]:
     """Every item's texts as the encoder's terms."""
-    views = [_views(encoder, texts) for texts in columns]
-    return [list(item) for item in zip(*views, strict=True)]
 
+    def views(texts: Sequence[str]) -> list[View]:
+        counts = encoder.vocabulary.counts(map(ANALYZER.terms, texts))
+        rows = counts.indices.astype(np.int64)
+        shares = (1 + np.log(counts.data.astype(np.float64))).astype(np.float32)
+        return [(rows[a:b], shares[a:b]) for a, b in pairwise(counts.indptr)]
 
-def _views(encoder: TokenEncoder, texts: Sequence[str]) -> list[View]:
-    counts = encoder.vocabulary.counts(map(ANALYZER.terms, texts))
-    shares = (1 + np.log(counts.data.astype(np.float64))).astype(np.float32)
-    return [(counts.indices[a:b].astype(np.int64), shares[a:b]) for a, b in pairwise(counts.indptr)]
+    return [list(item) for item in zip(*map(views, columns), strict=True)]
 
 
 def translated(items: Sequence[Item], rows_of: Array) -> list[Item]:

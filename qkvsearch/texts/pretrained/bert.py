@@ -10,9 +10,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention.layers.basic import Embedding, FeedForward, LayerNorm, Linear
+from qkvsearch.attention.layers.basic import (
+    Embedding,
+    FeedForward,
+    LayerNorm,
+    LearnedPositions,
+    Linear,
+)
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention
-from qkvsearch.attention.layers.positions import LearnedPositions
 from qkvsearch.attention.layers.transformer import Encoder, EncoderLayer
 from qkvsearch.errors import QkvError
 from qkvsearch.texts.pretrained.subwords import open_tensors, open_tokenizer
@@ -139,10 +144,8 @@ class Tensors:
 
 
 def _embedding(config: Config, tensors: Tensors) -> TokenEmbedding:
-    d = config.number("hidden_size")
-    kinds = tensors(
-        "embeddings.token_type_embeddings.weight", config.number("type_vocab_size", 2), d
-    )
+    d, n_kinds = config.number("hidden_size"), config.number("type_vocab_size", 2)
+    kinds = tensors("embeddings.token_type_embeddings.weight", n_kinds, d)
     n_positions = config.number("max_position_embeddings")
     n_words = config.number("vocab_size")
     return TokenEmbedding(

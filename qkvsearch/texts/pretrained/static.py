@@ -206,9 +206,7 @@ class StaticEncoder:
 def find_package() -> Path | None:
     """Where `wordllama` is installed, if it is; it is not imported."""
     spec = find_spec(PACKAGE)
-    places = (
-        [] if spec is None else [Path(place) for place in spec.submodule_search_locations or []]
-    )
+    places = map(Path, (spec and spec.submodule_search_locations) or [])
     return next((place for place in places if (place / TABLE).is_file()), None)
 
 

@@ -144,13 +144,9 @@ def attended_words(text: str, tokens: list[str], encoding: Any) -> tuple[list[st
 
     tokens: the `piece_labels` of the encoding.
     """
-    alone = np.array(
-        [
-            start == end or token == PADDING
-            for token, (start, end) in zip(tokens, encoding.offsets, strict=True)
-        ]
-    )
-    return _with_own_words(text, tokens, encoding.offsets, alone)
+    placed = zip(tokens, encoding.offsets, strict=True)
+    alone = [start == end or token == PADDING for token, (start, end) in placed]
+    return _with_own_words(text, tokens, encoding.offsets, np.array(alone, dtype=bool))
 
 
 def _with_own_words(
