@@ -46,7 +46,7 @@ from qkvsearch.texts.encoders import (
     pretrained_encoder,
     prior_weights,
 )
-from qkvsearch.texts.item_keys import encode_items
+from qkvsearch.texts.text_encoder import encode_items
 from qkvsearch.texts.vocabulary import count_terms
 from qkvsearch.workspace import BuildContents, Workspace
 

@@ -16,8 +16,7 @@ from qkvsearch.retrieval.late_interaction import LateInteraction, joined, late_i
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import Analyzer, Token, matching_words
 from qkvsearch.texts.encoders import SECOND_PASS
-from qkvsearch.texts.item_keys import item_pieces
-from qkvsearch.texts.text_encoder import EncodedQuery
+from qkvsearch.texts.text_encoder import EncodedQuery, item_pieces
 from qkvsearch.workspace import Tables
 
 # How heads that measure in units of their own become one.

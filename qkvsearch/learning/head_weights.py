@@ -22,7 +22,7 @@ from qkvsearch.retrieval.fusion import mean_and_deviation
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.encoders import LEARNED, TextEncoder, learned_encoder
-from qkvsearch.texts.item_keys import item_keys
+from qkvsearch.texts.text_encoder import item_keys
 from qkvsearch.texts.vocabulary import count_terms
 
 # A fifth of the items, at most 500, are asked for, each by a passage of at most 25 words; of a
@@ -180,7 +180,9 @@ def made_scores(
 
     def scores(head: str) -> np.ndarray:
         if head == "lexical":
-            return lexical_scores(lexical_keys(keys), queries)
+            texts = ["\n".join(columns) for columns in zip(*keys, strict=True)]
+            lexical = LexicalKeys.from_counts(*count_terms(texts, analyzer.key_terms))
+            return lexical_scores(lexical, queries)
         encoder = encoders[head]
         if head in LEARNED:
             encoder, _ = learned_encoder(head, rest, epochs.get(head))
@@ -207,12 +209,6 @@ def overlap(queries: Sequence[str], keys: Columns) -> float:
         there = set(analyzer.key_terms(" ".join(texts)))
         shares.append(sum(term in there for term in terms) / max(len(terms), 1))
     return float(np.mean(shares))
-
-
-def lexical_keys(fields: Columns) -> LexicalKeys:
-    """Keys of these items alone."""
-    texts = ["\n".join(columns) for columns in zip(*fields, strict=True)]
-    return LexicalKeys.from_counts(*count_terms(texts, Analyzer().key_terms))
 
 
 # --- judged queries ---
@@ -319,8 +315,7 @@ def _alternatives(
     scores: np.ndarray, answers: np.ndarray, weights: np.ndarray, rng: np.random.Generator
 ) -> Alternatives:
     """One query's choice, among the whole catalog or among 1,000: up to 250 answers, the best by
-    the given weights, and a sample of the rest, each of which stands for several.
-    """
+    the given weights, and a sample of the rest, each of which stands for several."""
     n_items = scores.shape[1]
     answers = answers[: CANDIDATES // 4]
     if n_items <= CANDIDATES:

@@ -99,7 +99,13 @@ class NextItem(BaseEstimator):
     def check(self, X: Interactions) -> None:
         """Raise what `fit` would, at once."""
         self._check_parameters()
-        _require_sequences(X)
+        if not isinstance(X, Interactions):
+            raise DataError(
+                f"fit takes Interactions, not {type(X).__name__}: what comes next needs to know "
+                "who interacted with what, and when"
+            )
+        if Sequences.of(X).lengths.max(initial=0) < 2:
+            raise DataError("there is nothing to learn from: no user has two items")
         need("torch", "train", "learning what comes next", name="PyTorch")
 
     def fold_in(self, history: Any) -> np.ndarray:
@@ -123,17 +129,6 @@ class NextItem(BaseEstimator):
         check_positive("learning_rate", self.learning_rate)
         if self.max_minutes is not None:
             check_positive("max_minutes", self.max_minutes)
-
-
-def _require_sequences(log: Any) -> None:
-    """Refuse what has no order, and what has nothing to learn from."""
-    if not isinstance(log, Interactions):
-        raise DataError(
-            f"fit takes Interactions, not {type(log).__name__}: what comes next needs to know "
-            "who interacted with what, and when"
-        )
-    if Sequences.of(log).lengths.max(initial=0) < 2:
-        raise DataError("there is nothing to learn from: no user has two items")
 
 
 def _held_out(sequences: Sequences, rng: np.random.Generator) -> np.ndarray:

@@ -72,9 +72,7 @@ def train(
 
 @contextmanager
 def _cores(model: NextItemModel, batch_size: int) -> Iterator[None]:
-    """All cores of this process for PyTorch, or one for small batches, whatever was set before, so
-    that the bits of a result do not depend on it.
-    """
+    """All cores of this process for PyTorch, or one for small batches, whatever was set before."""
     import torch
 
     before = torch.get_num_threads()
@@ -181,9 +179,7 @@ class _Training:
         self.n_steps += 1
 
     def _quality(self) -> float:
-        """Mean of 1 / log₂(rank + 1) of the items held out, among all that were new to the user;
-        0 where a score is no number.
-        """
+        """Mean of 1 / log₂(rank + 1) of the items held out, among those new to the user."""
         total = 0.0
         for first in range(0, len(self.histories), HISTORIES_AT_ONCE):
             some = slice(first, first + HISTORIES_AT_ONCE)

@@ -57,7 +57,6 @@ class Token:
     is_stop_word: bool = False
 
 
-@dataclass(frozen=True)
 class Analyzer:
     """Unicode words, lower case, accents folded, English stop words left out, Snowball stems
     (Porter 1980, revised as "English" in Snowball), character pairs for Chinese, Japanese, Korean.
@@ -116,9 +115,7 @@ class Analyzer:
         return [span for span, _ in self._placed(text)]
 
     def _placed(self, text: str, singles: bool = False) -> Iterator[tuple[Span, str]]:
-        """The terms of `tokens` and where they stand; with `singles` also each character of a
-        CJK run, before the pair that it begins.
-        """
+        """The terms of `tokens` and where they stand; with `singles` also each CJK character."""
         folded, places = _fold_placed(text)
         for run in RUNS.finditer(folded):
             is_cjk = IS_CJK(run[0])

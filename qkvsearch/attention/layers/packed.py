@@ -89,14 +89,11 @@ def encode_one(encoder: Encoder, x: Array, *, is_causal: bool = False) -> Array:
     True
     """
     found = [x]
-
-    def take(_: Chunk, final: Array) -> None:
-        found[0] = final
-
+    options = {"is_causal": is_causal, "compiled": False}
     encode_packed(
-        encoder, np.array([len(x)]), lambda _: x.copy(), take, is_causal=is_causal, compiled=False
+        encoder, np.array([len(x)]), lambda _: x.copy(), lambda _, y: found.append(y), **options
     )
-    return found[0]
+    return found[-1]
 
 
 def encode_packed(
@@ -192,10 +189,7 @@ def _attend(
     passes: Any,
     is_causal: bool,
 ) -> Array:
-    """Each sequence attends to itself: softmax(QKᵀ/√d)·V for a batch of one length.
-
-    The same as `attention.attention`, to rounding: a test compares them.
-    """
+    """softmax(QKᵀ/√d)·V of each sequence: `attention`, to rounding, which a test compares."""
     mixed, n_heads = buffers.mixed[: len(x)], layer.n_heads
     rooms = (layer.query, buffers.query), (layer.key, buffers.key), (layer.value, buffers.value)
     parts = [_project(linear, x, room[: len(x)]) for linear, room in rooms]

@@ -12,7 +12,6 @@ from qkvsearch.attention.layers.basic import Embedding
 from qkvsearch.attention.training import Adam
 from qkvsearch.errors import DataError
 from qkvsearch.parameters import check_positive, check_whole, is_finite, require
-from qkvsearch.texts.item_keys import item_keys
 from qkvsearch.texts.learned.pairs import (
     Item,
     Pooling,
@@ -25,6 +24,7 @@ from qkvsearch.texts.learned.pairs import (
     translated,
 )
 from qkvsearch.texts.learned.svd import CooccurrenceEncoder, CorpusEncoder, LearnedEncoder
+from qkvsearch.texts.text_encoder import item_keys
 from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.threads import one_blas_thread
 

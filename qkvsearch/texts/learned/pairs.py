@@ -204,8 +204,7 @@ def pooling_vjp(layer: Pooling, rows: Array, shares: Array) -> tuple[Array, Laye
 
 def mean_reciprocal_rank(model: Pooling, items: Sequence[Item]) -> float:
     """Of items asked for by each of their columns, by what their other columns say; 0 if none can
-    be. Of equal scores, the item's own counts as the last.
-    """
+    be. Of equal scores, the item's own counts as the last."""
     columns = [encoded(model, views) for views in zip(*items, strict=True)]
     total, ranks = sum(columns), []
     for queries in columns:

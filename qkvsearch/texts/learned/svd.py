@@ -36,8 +36,8 @@ class LearnedEncoder(TransformerMixin, BaseEstimator):
 
     def fit_transform(self, texts: Any, y: Any = None) -> np.ndarray:
         """`embeddings_`, one row an item."""
-        found: np.ndarray = self.fit(texts).embeddings_
-        return found
+        self.fit(texts)
+        return self.embeddings_
 
 
 @dataclass(eq=False, repr=False)

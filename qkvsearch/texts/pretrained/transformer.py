@@ -156,7 +156,12 @@ class TransformerEncoder:
 
         `progress` is called as ("encoding", texts done, texts in all).
         """
-        ids, cut = self._tokenize_many(texts)
+        ids: list[np.ndarray] = []
+        cut: list[int] = []
+        for _, found in self._encodings(texts, self.tokenizer.encode_batch_fast):
+            if found.overflowing:
+                cut.append(len(ids))
+            ids.append(np.array(found.ids, np.int32))
         embeddings = np.zeros((len(texts), self.n_components), np.float32)
 
         def take(chunk: Chunk, x: np.ndarray) -> None:
@@ -203,16 +208,6 @@ class TransformerEncoder:
     def _encoding(self, text: str) -> tuple[str, Any]:
         """The text, whole, and its encoding."""
         return next(self._encodings([text], lambda texts: [self.tokenizer.encode(texts[0])]))
-
-    def _tokenize_many(self, texts: Sequence[str]) -> tuple[list[np.ndarray], list[int]]:
-        """The token numbers of each text, none for a blank one, and the texts that were cut."""
-        ids: list[np.ndarray] = []
-        cut: list[int] = []
-        for text, found in self._encodings(texts, self.tokenizer.encode_batch_fast):
-            if found.overflowing:
-                cut.append(len(ids))
-            ids.append(np.array(found.ids, np.int32))
-        return ids, cut
 
     def _encodings(
         self, texts: Sequence[str], encode: Callable[[list[str]], list[Any]]
