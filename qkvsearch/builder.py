@@ -15,8 +15,12 @@ from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.judgements import Judgements, Queries
 from qkvsearch.data.readers import Dataset
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.learning.head_weights import learn_head_weights
-from qkvsearch.learning.judged_weights import JudgedQueries, judged_queries, learn_from_judgements
+from qkvsearch.learning.head_weights import (
+    JudgedQueries,
+    judged_queries,
+    learn_from_judgements,
+    learn_head_weights,
+)
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.retrieval.late_interaction import item_tokens, token_keys
@@ -42,7 +46,7 @@ from qkvsearch.texts.encoders import (
     pretrained_encoder,
     prior_weights,
 )
-from qkvsearch.texts.item_keys import encode_items
+from qkvsearch.texts.text_encoder import encode_items
 from qkvsearch.texts.vocabulary import count_terms
 from qkvsearch.workspace import BuildContents, Workspace
 

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from qkvsearch.sequences.next_item import NextItem
     from qkvsearch.texts.analysis import Analyzer
     from qkvsearch.texts.learned.contrastive import ContrastiveEncoder
-    from qkvsearch.texts.learned.lsa import CorpusEncoder
-    from qkvsearch.texts.learned.ppmi import CooccurrenceEncoder
+    from qkvsearch.texts.learned.svd import CooccurrenceEncoder, CorpusEncoder
 
 __all__ = [
     "Analyzer",
@@ -31,8 +30,8 @@ _HOMES = {
     "Analyzer": "texts.analysis",
     "BiasedMF": "collaborative.biased_mf",
     "ContrastiveEncoder": "texts.learned.contrastive",
-    "CooccurrenceEncoder": "texts.learned.ppmi",
-    "CorpusEncoder": "texts.learned.lsa",
+    "CooccurrenceEncoder": "texts.learned.svd",
+    "CorpusEncoder": "texts.learned.svd",
     "ImplicitALS": "collaborative.als",
     "NextItem": "sequences.next_item",
 }

@@ -18,8 +18,8 @@ from qkvsearch.engine import Engine
 from qkvsearch.errors import DataError, QkvError, UnknownIdError, WorkspaceError
 from qkvsearch.revision import add_items, remove_items
 from qkvsearch.stored import tokens
-from qkvsearch.texts.item_keys import item_keys
 from qkvsearch.texts.pretrained.static import find_package
+from qkvsearch.texts.text_encoder import item_keys
 from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.workspace import BuildContents, Workspace, arrays, publish, store
 

@@ -26,7 +26,7 @@ from qkvsearch.data.movielens import read_movielens
 from qkvsearch.embeddings import ImplicitALS
 from qkvsearch.retrieval import top_k
 from qkvsearch.texts.encoders import fitted_encoder
-from qkvsearch.texts.item_keys import item_keys
+from qkvsearch.texts.text_encoder import item_keys
 
 K, HELD_OUT, LIKED = 10, 0.1, 4
 

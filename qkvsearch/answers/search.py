@@ -14,11 +14,9 @@ from qkvsearch.retrieval import Head, Ranking, fuse, fuse_ranks
 from qkvsearch.retrieval.late_interaction import NAME as TOKENS
 from qkvsearch.retrieval.late_interaction import LateInteraction, joined, late_interaction, rerank
 from qkvsearch.stored import StoredModels
-from qkvsearch.texts.analysis import Analyzer, Token
+from qkvsearch.texts.analysis import Analyzer, Token, matching_words
 from qkvsearch.texts.encoders import SECOND_PASS
-from qkvsearch.texts.item_keys import item_pieces
-from qkvsearch.texts.matches import matching_words
-from qkvsearch.texts.text_encoder import EncodedQuery
+from qkvsearch.texts.text_encoder import EncodedQuery, item_pieces
 from qkvsearch.workspace import Tables
 
 # How heads that measure in units of their own become one.

@@ -23,8 +23,7 @@ def as_arrays(*given: Any) -> tuple[ModuleType, list[Array]]:
     >>> float(xp.sum(x + 1)), y.shape
     (5.0, (3,))
     """
-    # np.matrix and its like compute differently under the same names; a file stays one.
-    arrays = [x if _is_array(x) and not _is_odd(x) else np.asarray(x) for x in given]
+    arrays = [x if _is_array(x) else np.asarray(x) for x in given]
     libraries = {"numpy" if is_numpy(x) else type(x).__module__.split(".")[0] for x in arrays}
     if len(libraries) > 1:
         raise TypeError(
@@ -57,13 +56,12 @@ def beside(x: Array, other: Any) -> Array:
     return namespace(x).asarray(other, device=array_api_compat.device(x))
 
 
-def _is_odd(x: Any) -> bool:
-    return is_numpy(x) and type(x) not in (np.ndarray, np.memmap)
-
-
 def _is_array(x: Any) -> bool:
-    if is_numpy(x) or isinstance(x, list | tuple | float | int):
-        return is_numpy(x)
+    # np.matrix and its like compute differently under the same names; a file stays one.
+    if is_numpy(x):
+        return type(x) in (np.ndarray, np.memmap)
+    if isinstance(x, list | tuple | float | int):
+        return False
     import array_api_compat
 
     return array_api_compat.is_array_api_obj(x)

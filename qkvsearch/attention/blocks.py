@@ -1,22 +1,24 @@
 """Attention block by block, in NumPy and in threads: memory grows with L + S, never with L × S.
 
-Rabe & Staats 2021; Dao et al. 2022 (FlashAttention), section 3.1.
+A softmax needs a row's largest score and the sum of its exponentials. Both can be kept as running
+values and corrected when a larger score arrives. So keys may come block by block, in any order,
+from several files or machines: the online softmax.
+Milakov & Gimelshein 2018, section 3; Rabe & Staats 2021; Dao et al. 2022 (FlashAttention),
+section 3.1.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from qkvsearch.attention.arguments import Inputs, checked
+from qkvsearch.attention.arguments import AttentionOptions, Inputs, block_of, checked
 from qkvsearch.attention.arrays import Array, cast, is_numpy
 from qkvsearch.attention.masks import window_span
-from qkvsearch.attention.online import TERMS, Partial
-from qkvsearch.attention.options import AttentionOptions, block_of
 from qkvsearch.attention.weights import EMPTY_ROWS, mix
 from qkvsearch.threads import run_in_threads
 
@@ -36,6 +38,89 @@ FEW_SCORES, SMALL_MATRIX = 2**18, 2**14
 PARTIAL_OPTIONS = {
     "mask", "bias", "is_causal", "causal_offset", "scale", "softcap", "window", "score"
 }  # fmt: skip
+
+
+class Partial(NamedTuple):
+    """What some of the keys contribute to each query's answer.
+
+    peak (..., L), at least the largest score so far; total (..., L) = Σⱼ exp(sⱼ − peak), 0 where
+    every key was hidden; mixed (..., L, dv) = Σⱼ exp(sⱼ − peak)·vⱼ.
+
+    >>> first = Partial(np.array([0.0]), np.array([2.0]), np.array([[10.0]]))
+    >>> then = Partial(np.array([0.0]), np.array([1.0]), np.array([[7.0]]))
+    >>> first.merge(then).total, first.output(), first.merge(then).output().round(3)
+    (array([3.]), array([[5.]]), array([[5.667]]))
+    """
+
+    peak: Array
+    total: Array
+    mixed: Array
+
+    @classmethod
+    def empty(cls, n_queries: int, width: int, dtype: np.dtype) -> Partial:
+        """Of no keys at all: L queries, values of `width`."""
+        return cls(
+            # Not −∞: −∞ − (−∞) would be NaN.
+            np.full(n_queries, np.finfo(dtype).min, dtype),
+            np.zeros(n_queries, dtype),
+            np.zeros((n_queries, width), dtype),
+        )
+
+    @np.errstate(all="ignore")
+    def merge(self, other: Partial) -> Partial:
+        """What the keys of both contribute together."""
+        if (self.peak == other.peak).all():
+            return Partial(self.peak, self.total + other.total, self.mixed + other.mixed)
+        peak = np.maximum(self.peak, other.peak)
+        mine, theirs = np.exp(self.peak - peak), np.exp(other.peak - peak)
+        total = self.total * mine + other.total * theirs
+        return Partial(peak, total, _times(self.mixed, mine) + _times(other.mixed, theirs))
+
+    def output(self) -> Array:
+        """The mixed values (..., L, dv), as if these keys were all; zeros where none is visible."""
+        total = self.total[..., None]
+        return self.mixed / np.where(total == 0, 1, total)
+
+
+# --- terms: what each key adds to its row, computed in place of the scores (L, S). Each function
+# returns the rows' peaks (L,) and totals (L,) ---
+
+
+def softmax_terms(scores: Array) -> tuple[Array, Array]:
+    """exp(s − peak)."""
+    # Never −∞: −∞ − (−∞) would be NaN.
+    peak = np.maximum(scores.max(axis=-1), np.finfo(scores.dtype).min)
+    scores -= peak[:, None]
+    np.exp(scores, out=scores)
+    return peak, scores.sum(axis=-1)
+
+
+def relu_terms(scores: Array) -> tuple[Array, Array]:
+    """max(0, s)."""
+    scores[scores <= 0] = 0
+    return np.zeros(len(scores), scores.dtype), scores.sum(axis=-1)
+
+
+def plain_terms(scores: Array) -> tuple[Array, Array]:
+    """s itself. The total is the number of visible keys; nothing is divided by it."""
+    hidden = scores == -np.inf
+    scores[hidden] = 0
+    return np.zeros(len(scores), scores.dtype), (~hidden).sum(axis=-1, dtype=scores.dtype)
+
+
+# For each normalizer; weights.NORMALIZERS has the same names.
+TERMS: Mapping[str, Callable[[Array], tuple[Array, Array]]] = {
+    "softmax": softmax_terms, "relu": relu_terms, "none": plain_terms
+}  # fmt: skip
+
+
+def _times(mixed: Array, factor: Array) -> Array:
+    """mixed · factor with ∞ · 0 = 0: a weight that has shrunk to 0 takes nothing."""
+    scaled = mixed * factor[..., None]
+    return scaled if np.isfinite(scaled).all() else np.where(factor[..., None] == 0, 0, scaled)
+
+
+# --- blocks ---
 
 
 def check_size(block_size: BlockSize) -> None:
@@ -125,16 +210,16 @@ def _for_each_part(
         @np.errstate(all="ignore")
         def work(place: Place) -> None:
             *index, rows = place
-            query, key, value, mask, bias = (_at(x, index, lead) for x in given[:5])
+            *head, mask, bias = (_at(x, index, lead) for x in given[:5])
             own = replace(options, mask=mask, bias=bias)
             if fast:
-                part = _in_compiled_code(query, key, value, own, rows, scratch)
+                part = _in_compiled_code(head, own, rows, scratch)
                 if _is_sound(part):
                     return keep(place, part)
             for some in _slices(rows.start, rows.stop, rows_size):
-                part = _in_numpy(query, key, value, own, some, scratch, np.matmul)
+                part = _in_numpy(head, own, some, scratch, np.matmul)
                 if not _is_sound(part):
-                    part = _in_numpy(query, key, value, own, some, scratch, mix)
+                    part = _in_numpy(head, own, some, scratch, mix)
                 keep((*index, some), part)
 
         return work
@@ -173,12 +258,13 @@ def _is_row_by_row(x: Array) -> bool:
 
 
 def _in_compiled_code(
-    query: Array, key: Array, value: Array, options: AttentionOptions, rows: slice, scratch: Array
+    head: Sequence[Array], options: AttentionOptions, rows: slice, scratch: Array
 ) -> Partial:
-    """Attention of these rows of queries over all keys, for what `_is_plain`."""
+    """Attention of these rows of a head's queries over all keys, for what `_is_plain`."""
     # Imported when used: the compiler takes longer to import than everything else here.
-    from qkvsearch.attention.block_kernel import attend_rows
+    from qkvsearch.attention.kernels import attend_rows
 
+    query, key, value = head
     scale = query.shape[-1] ** -0.5 if options.scale is None else options.scale
     scaled = np.ascontiguousarray(query[rows]) * np.float32(scale)
     part = Partial.empty(len(scaled), value.shape[-1], scaled.dtype)
@@ -190,15 +276,14 @@ def _in_compiled_code(
 
 
 def _in_numpy(
-    query: Array,
-    key: Array,
-    value: Array,
+    head: Sequence[Array],
     options: AttentionOptions,
     rows: slice,
     scratch: Array,
     product: Callable[[Array, Array], Array],
 ) -> Partial:
-    """Attention of these rows of queries over all keys, by the steps of `functional.attend`."""
+    """Attention of these rows of a head's queries, by the steps of `functional.attend`."""
+    query, key, value = head
     q = cast(query[rows], scratch.dtype)
     part = Partial.empty(len(q), value.shape[-1], q.dtype)
     first, stop = window_span(len(q), len(key), *options.sides, options.causal_offset + rows.start)

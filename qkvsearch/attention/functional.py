@@ -18,9 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from qkvsearch.attention import blocks, fused
-from qkvsearch.attention.arguments import Inputs, checked
+from qkvsearch.attention.arguments import AttentionOptions, Inputs, checked
 from qkvsearch.attention.arrays import Array, cast, is_numpy, namespace
-from qkvsearch.attention.options import AttentionOptions
 from qkvsearch.attention.scores import Score
 from qkvsearch.attention.weights import mix
 

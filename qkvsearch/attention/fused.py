@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 import sys
 
-from qkvsearch.attention.arguments import Inputs
+from qkvsearch.attention.arguments import AttentionOptions, Inputs
 from qkvsearch.attention.arrays import Array, cast, namespace
-from qkvsearch.attention.options import AttentionOptions
 
 
 def agrees(given: Inputs, options: AttentionOptions) -> bool:
@@ -34,16 +33,12 @@ def attend(given: Inputs, options: AttentionOptions) -> Array:
     xp = namespace(given.query)
     *lead, _, _ = given.shape
     q, k, v = (xp.broadcast_to(x, (*lead, *x.shape[-2:])) for x in given.ready())
-    if (
-        options.sides == (None, 0)
-        and options.mask is options.bias is None
-        and options.causal_offset == 0
-    ):
-        output = kernel(q, k, v, is_causal=True, scale=options.scale)
-    elif options.sides == (None, None) and options.mask is options.bias is None:
-        output = kernel(q, k, v, scale=options.scale)
+    is_plain = options.mask is options.bias is None
+    is_causal = is_plain and options.sides == (None, 0) and options.causal_offset == 0
+    if is_causal or (is_plain and options.sides == (None, None)):
+        output = kernel(q, k, v, is_causal=is_causal, scale=options.scale)
     else:
-        shape = given.shape[-2:] if options.mask is options.bias is None else given.shape
+        shape = given.shape[-2:] if is_plain else given.shape
         zeros = xp.zeros(shape, dtype=given.working, device=q.device)
         shown = options.visible(zeros)
         empty = xp.all(shown == -math.inf, axis=-1, keepdims=True)

@@ -12,8 +12,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention.arguments import as_mask
-from qkvsearch.attention.arrays import Array, as_arrays, beside, cast
+from qkvsearch.attention.arrays import Array, as_arrays, beside, cast, namespace
 
 Mask = npt.NDArray[np.bool_]
 
@@ -29,7 +28,7 @@ def padding_mask(lengths: npt.ArrayLike, size: int | None = None) -> Mask:
     array([[1, 1, 1, 0],
            [1, 0, 0, 0]])
     """
-    tokens = _whole_numbers("lengths", lengths)
+    tokens = whole_numbers("lengths", lengths)
     if size is None:
         size = int(tokens.max(initial=0))
     if tokens.size and not 0 <= tokens.min() <= tokens.max() <= size:
@@ -108,7 +107,7 @@ def exclusion_mask(size: int, excluded: npt.ArrayLike) -> Mask:
     >>> exclusion_mask(5, [1, 3])
     array([ True, False,  True, False,  True])
     """
-    positions = _whole_numbers("excluded", excluded)
+    positions = whole_numbers("excluded", excluded)
     outside = positions[(positions < 0) | (positions >= size)]
     if outside.size:
         raise ValueError(f"excluded must lie between 0 and size - 1 = {size - 1}, got {outside[0]}")
@@ -153,6 +152,17 @@ def hide(scores: npt.ArrayLike, mask: npt.ArrayLike | None, out: Array | None = 
         np.copyto(out, rows)
     np.copyto(out, -np.inf, where=~keep)
     return out
+
+
+def as_mask(keep: Array) -> Array:
+    """A boolean array, or a TypeError that says where other numbers go."""
+    if keep.dtype != namespace(keep).bool:
+        raise TypeError(
+            f"mask must be boolean, True = may attend, got {keep.dtype}: floats to add to the "
+            "scores go to `bias`, 0/1 numbers become a mask by .astype(bool), and a mask where "
+            "True = ignore by masks.keep_from_ignore()"
+        )
+    return keep
 
 
 def add(scores: Array, bias: Array | None, out: Array | None = None) -> Array:
@@ -202,7 +212,7 @@ def check_window(left: int | None, right: int | None, offset: int) -> None:
             )
 
 
-def _whole_numbers(name: str, numbers: npt.ArrayLike) -> npt.NDArray[np.integer]:
+def whole_numbers(name: str, numbers: npt.ArrayLike) -> npt.NDArray[np.integer]:
     """An array of integers; an empty list, which NumPy takes for floats, is one too."""
     array = np.asarray(numbers)
     if array.size == 0:

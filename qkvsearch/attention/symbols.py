@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch.attention.arguments import AttentionOptions
 from qkvsearch.attention.arrays import Array
-from qkvsearch.attention.options import AttentionOptions
 from qkvsearch.attention.weights import EMPTY_ROWS
 
 # Precedence of an operation, lowest first: an operand of lower precedence gets parentheses.
@@ -190,10 +190,8 @@ def score_symbols(options: AttentionOptions, query: Array, key: Array) -> Array:
     """
     if options.score == "dot":
         return options.scores(query[:, None], key[:, None])
-    name, scale = (
-        score_name(options),
-        "" if options.scale in (None, 1) else f", scale={options.scale:g}",
-    )
+    name = score_name(options)
+    scale = "" if options.scale in (None, 1) else f", scale={options.scale:g}"
     pairs = [(q, k, options.scores(q.value[None], k.value[None])[0, 0]) for q in query for k in key]
     scores = [Expression(f"{name}({q}, {k}{scale})", score) for q, k, score in pairs]
     return filled((len(query), len(key)), scores)
@@ -205,12 +203,10 @@ def formulas(options: AttentionOptions, d: int) -> Mapping[str, str]:
     >>> formulas(AttentionOptions(scale=0.5), d=3)["scaled"]
     '0.5·scores'
     """
-    scores, scaled = (
-        f"{score_name(options)}(Q, K)",
-        f"{1 if options.scale is None else options.scale:g}·scores",
-    )
+    name = score_name(options)
+    scores, scaled = f"{name}(Q, K)", f"{1 if options.scale is None else options.scale:g}·scores"
     if callable(options.score):
-        scaled = f"{score_name(options)}(Q, K, scale={options.scale})"
+        scaled = f"{name}(Q, K, scale={options.scale})"
     elif options.score == "dot":
         scores, scaled = "Q·Kᵀ", f"scores/√{d}" if options.scale is None else scaled
     masked = "scaled" if not options.softcap else "capped"

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention.arguments import checked, named
+from qkvsearch.attention.arguments import AttentionOptions, checked, named
 from qkvsearch.attention.arrays import Array, answer_dtype, cast
 from qkvsearch.attention.functional import attend
-from qkvsearch.attention.options import AttentionOptions
 from qkvsearch.attention.symbols import (
     distinct,
     filled,

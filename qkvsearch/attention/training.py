@@ -1,4 +1,8 @@
-"""Training: the Adam optimizer, shuffled minibatches, and the loop."""
+"""Training: losses and their gradients, the Adam optimizer, shuffled minibatches, and the loop.
+
+Losses are computed in float32 or better; their gradient has the output's dtype, float64 for whole
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,80 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 
+from qkvsearch.attention.arrays import answer_dtype, cast, working_dtype
 from qkvsearch.attention.layers.initializers import Array
 from qkvsearch.attention.layers.state import state
+from qkvsearch.attention.weights import softmax
 
 Layer = TypeVar("Layer")
 Batch = TypeVar("Batch")
+
+
+def cross_entropy(
+    logits: Array, targets: npt.ArrayLike, *, ignored: int | None = None
+) -> tuple[float, Array]:
+    """The mean of −log softmax(logits)[target], and its gradient (softmax − one-hot) / n.
+
+    logits (..., C), targets (...), whole numbers -> loss, (..., C). A target equal to `ignored`
+    does not count, nor in n; if none counts, the loss is 0. Raises TypeError where targets are
+    not whole numbers, ValueError where their shape does not fit or one lies outside 0 … C − 1.
+    Goodfellow et al. 2016, section 6.2.2.3.
+
+    >>> loss, gradient = cross_entropy(np.array([[0.0, 0.0], [5.0, 5.0]]), [1, -1], ignored=-1)
+    >>> round(loss, 4), gradient
+    (0.6931, array([[ 0.5, -0.5],
+           [ 0. ,  0. ]]))
+    """
+    labels = np.asarray(targets)
+    counted = np.ones(labels.shape, bool) if ignored is None else labels != ignored
+    _check_targets(logits, labels, labels[counted])
+    dtype = answer_dtype(np, logits)
+    rows, chosen = cast(logits[counted], working_dtype(np, dtype)), labels[counted]
+    n, places = max(1, len(rows)), np.arange(len(rows))
+    peak = rows.max(axis=-1, keepdims=True)
+    log_total = np.log(np.exp(rows - peak).sum(axis=-1)) + peak[..., 0]
+    loss = float((log_total - rows[places, chosen]).sum() / n)
+
+    by_rows = softmax(rows)
+    by_rows[places, chosen] -= 1
+    gradient = np.zeros(logits.shape, dtype)
+    gradient[counted] = by_rows / n
+    return loss, gradient
+
+
+def mean_squared_error(output: Array, targets: npt.ArrayLike) -> tuple[float, Array]:
+    """The mean of (output − target)² over all numbers, and its gradient 2 (output − target) / n.
+
+    output, targets of one shape -> loss, that shape. Raises ValueError where shapes differ.
+
+    >>> mean_squared_error(np.array([1.0, 2.0]), [1.0, 4.0])
+    (2.0, array([ 0., -2.]))
+    """
+    dtype = answer_dtype(np, output)
+    found = cast(output, working_dtype(np, dtype))
+    wanted = np.asarray(targets, found.dtype)
+    if wanted.shape != output.shape:
+        raise ValueError(f"targets must have output's shape {output.shape}, got {wanted.shape}")
+    error = found - wanted
+    n = max(1, error.size)
+    return float(np.square(error).sum() / n), cast(2 * error / n, dtype)
+
+
+def _check_targets(logits: Array, labels: Array, counted: Array) -> None:
+    """Refuse targets that name no class of the logits."""
+    if labels.dtype.kind not in "iu":
+        raise TypeError(f"targets must be whole numbers, got {labels.dtype}")
+    if labels.shape != logits.shape[:-1]:
+        raise ValueError(f"logits (..., C) {logits.shape} do not fit targets (...) {labels.shape}")
+    n_classes = logits.shape[-1]
+    outside = counted[(counted < 0) | (counted >= n_classes)]
+    if outside.size:
+        raise ValueError(f"targets must lie in 0 … {n_classes - 1}, got {outside[0]}")
+
+
+# --- steps ---
 
 
 @dataclass(eq=False)
@@ -48,7 +120,7 @@ class Adam:
         numbers.
         """
         for name, gradient in gradients.items():
-            _check(name, weights.get(name), gradient)
+            _check_step(name, weights.get(name), gradient)
         for name, gradient in gradients.items():
             self._move(name, weights[name], gradient)
 
@@ -76,7 +148,7 @@ class Adam:
         weight -= change
 
 
-def _check(name: str, weight: Array | None, gradient: Array) -> None:
+def _check_step(name: str, weight: Array | None, gradient: Array) -> None:
     """Refuse a gradient that fits no weight, and a weight that cannot change."""
     if weight is None or weight.shape != gradient.shape:
         found = "none of that name" if weight is None else weight.shape

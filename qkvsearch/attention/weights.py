@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention.arguments import named
 from qkvsearch.attention.arrays import (
     Array,
     answer_dtype,
@@ -138,3 +138,10 @@ def _fill(weights: Array, empty: Array, empty_rows: str, axis: int = -1) -> Arra
     if not xp.any(empty):
         return weights
     return xp.where(empty, xp.full_like(weights, fill(weights.shape[axis])), weights)
+
+
+def named(argument: str, name: str, choices: Mapping[str, Any]) -> Any:
+    """The choice of that name, or a ValueError that lists them."""
+    if name not in choices:
+        raise ValueError(f"{argument} must be one of {', '.join(choices)}, got {name!r}")
+    return choices[name]

@@ -176,7 +176,7 @@ def _write_maps(reading: EncodedText, question: Question, output: Output, senten
 
 def _write_focus(reading: EncodedText, question: Question, output: Output) -> None:
     from qkvsearch.cli.heatmap import focus_table
-    from qkvsearch.texts.focus import focus
+    from qkvsearch.texts.encoded_text import focus
 
     assert question.focus is not None
     found = focus(reading, question.focus, question.at, question.layer, question.one_head)
@@ -192,7 +192,7 @@ def _write_comparison(
     reading: EncodedText, other: EncodedText, question: Question, output: Output, both: str
 ) -> None:
     from qkvsearch.cli.heatmap import cosine_table
-    from qkvsearch.texts.focus import compare
+    from qkvsearch.texts.encoded_text import compare
 
     found = compare(reading, other, question.focus)
     if question.plot is not None:

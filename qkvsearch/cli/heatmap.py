@@ -7,7 +7,7 @@ from rich.cells import cell_len
 from rich.text import Text
 
 from qkvsearch.cli.render import GAP, abreast, printable, terminal_width, to_table
-from qkvsearch.texts.focus import Comparison, Focus
+from qkvsearch.texts.encoded_text import Comparison, Focus
 from qkvsearch.texts.self_attention import AttentionMap
 
 # Darkness by symbol, so that the map reads without colour too; each step is a fifth.

@@ -91,7 +91,7 @@ def _marked(title: str, words: list[str]) -> Any:
     """A title with the words that match the query in bold."""
     from rich.text import Text
 
-    from qkvsearch.texts.matches import word_spans
+    from qkvsearch.texts.analysis import word_spans
 
     text = Text(printable(title))
     for start, end in word_spans(words, text.plain):

@@ -3,7 +3,6 @@
 import io
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy as np
 from qkvsearch.cli.render import printable
 from qkvsearch.errors import QkvError, need
 from qkvsearch.lessons.exports.page.markup import Html, element, grid, joined
-from qkvsearch.texts.focus import Comparison
+from qkvsearch.texts.encoded_text import Comparison
 from qkvsearch.texts.self_attention import AttentionMap
 
 # Tried for letters that the font before them lacks; those that are not installed are passed over.

@@ -1,28 +1,28 @@
-"""How much each head should count on this catalog, learned from queries made of its own texts.
+"""How much each head should count on this catalog, learned from queries and what answers them.
 
-A column of some items is taken away and its words are asked for; what is left of those items should
-be found. Queries that someone judged say more: `judged_weights` learns from those.
+Queries are made of the catalog's own texts: a column of some items is taken away and its words are
+asked for; what is left of those items should be found. Queries that someone judged say more, where
+there are any. Weights are learned from either by a conditional logit.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import MappingProxyType
+from typing import NamedTuple
 
 import numpy as np
 
-from qkvsearch.learning.conditional_logit import (
-    Alternatives,
-    Scores,
-    conditional_logit,
-    standardised,
-)
-from qkvsearch.learning.judged_weights import lexical_scores
+from qkvsearch.attention import softmax
+from qkvsearch.data.ids import Ids
+from qkvsearch.data.judgements import Judgements, Queries
+from qkvsearch.errors import DataError, suggest
+from qkvsearch.retrieval.fusion import mean_and_deviation
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.encoders import LEARNED, TextEncoder, learned_encoder
-from qkvsearch.texts.item_keys import item_keys
+from qkvsearch.texts.text_encoder import item_keys
 from qkvsearch.texts.vocabulary import count_terms
 
 # A fifth of the items, at most 500, are asked for, each by a passage of at most 25 words; of a
@@ -33,7 +33,84 @@ FEWEST_QUERIES = 100
 # Where a field's words mostly stand in the other fields, too, asking for them tests memory alone.
 MOST_OVERLAP = 0.6
 
+# More say little more; a sample of them is asked.
+MOST_JUDGED = 1000
+# Items that a query chooses among: of a larger catalog half are the best, the rest a sample.
+CANDIDATES = 1000
+# The given weights count like this many queries: with 100 judged ones it is halfway.
+PRIOR_QUERIES = 100
+# Scores held at a time, of all heads and items and some queries: 256 MiB.
+MOST_SCORES = 1 << 26
+SHOWN_NAMES = 3
+
 Columns = Sequence[Sequence[str]]
+# Texts to scores (queries, items).
+Scorer = Callable[[Sequence[str]], np.ndarray]
+
+
+# --- a conditional logit: an item's probability is the softmax of its fused score ---
+
+
+class Alternatives(NamedTuple):
+    """What queries choose among.
+
+    scores: (heads, queries, items), standardised. answers: (queries, items), each row adds up
+    to 1 over the items that answer the query. offsets: (queries, items), the logarithm of how many
+    items of the catalog each stands for, or 0 where all of them are here.
+    """
+
+    scores: np.ndarray
+    answers: np.ndarray
+    offsets: np.ndarray | float = 0.0
+
+    @classmethod
+    def each_its_own(cls, scores: np.ndarray) -> Alternatives:
+        """Item i is the answer to query i."""
+        return cls(scores, np.eye(scores.shape[1], dtype=np.float32))
+
+
+def standardised(scores: np.ndarray) -> np.ndarray:
+    """Each query's scores in standard deviations from their mean, as fusion has them: zeros where
+    they differ by rounding errors alone.
+
+    >>> standardised(np.array([[1.0, 3.0]]))
+    array([[-1.,  1.]])
+    """
+    mean, deviation = mean_and_deviation(scores)
+    factor = np.where(deviation > 0, 1 / np.where(deviation > 0, deviation, 1), 0)
+    return (scores - mean.astype(scores.dtype)) * factor.astype(scores.dtype)
+
+
+def conditional_logit(sets: Sequence[Alternatives]) -> np.ndarray:
+    """Weights (heads,) ≥ 0, adding up to 1, under which the answers are most likely.
+
+    Maximises Σ ln softmax(Σₕ wₕ zₕ + offset), averaged over each query's answers, whose gradient is
+    zₕ of the answers − its mean under the softmax. McFadden 1974, section 2; with a sample of the
+    items: McFadden 1978, "Modelling the choice of residential location".
+
+    >>> right, noise = 3 * np.eye(5), np.random.default_rng(0).normal(size=(5, 5))
+    >>> conditional_logit([Alternatives.each_its_own(np.stack([right, noise]))]).argmax()
+    np.int64(0)
+    """
+    from scipy.optimize import minimize
+
+    def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
+        value, gradient = 0.0, np.zeros_like(weights)
+        for scores, answers, offsets in sets:
+            fused = np.tensordot(weights.astype(scores.dtype), scores, 1)
+            likely = softmax(fused + offsets)
+            value -= float((answers * np.log(likely + 1e-30)).sum())
+            gradient += np.einsum("qi,hqi->h", likely - answers, scores)
+        n_queries = sum(len(alternatives.answers) for alternatives in sets)
+        return value / n_queries, gradient / n_queries
+
+    n_heads = len(sets[0].scores)
+    bounds = [(0, None)] * n_heads
+    best = minimize(loss, np.ones(n_heads), jac=True, bounds=bounds, method="L-BFGS-B").x
+    return best / best.sum() if best.sum() > 0 else np.full(n_heads, 1 / n_heads)
+
+
+# --- made queries ---
 
 
 def learn_head_weights(
@@ -74,7 +151,7 @@ def made_scores(
     heads: Sequence[str],
     rng: np.random.Generator,
     epochs: Mapping[str, int | None] = MappingProxyType({}),
-) -> Scores | None:
+) -> np.ndarray | None:
     """Every head's scores of sampled items, for a passage of each one's `column`, by what its other
     columns say; None where the column cannot be asked for.
 
@@ -103,7 +180,9 @@ def made_scores(
 
     def scores(head: str) -> np.ndarray:
         if head == "lexical":
-            return lexical_scores(lexical_keys(keys), queries)
+            texts = ["\n".join(columns) for columns in zip(*keys, strict=True)]
+            lexical = LexicalKeys.from_counts(*count_terms(texts, analyzer.key_terms))
+            return lexical_scores(lexical, queries)
         encoder = encoders[head]
         if head in LEARNED:
             encoder, _ = learned_encoder(head, rest, epochs.get(head))
@@ -132,7 +211,133 @@ def overlap(queries: Sequence[str], keys: Columns) -> float:
     return float(np.mean(shares))
 
 
-def lexical_keys(fields: Columns) -> LexicalKeys:
-    """Keys of these items alone."""
-    texts = ["\n".join(columns) for columns in zip(*fields, strict=True)]
-    return LexicalKeys.from_counts(*count_terms(texts, Analyzer().key_terms))
+# --- judged queries ---
+
+
+class JudgedQueries(NamedTuple):
+    """Queries with answers in a catalog: their texts, of each the row numbers of the items that
+    answer it, the best first; and the judged items that are not in the catalog.
+    """
+
+    texts: list[str]
+    answers: list[np.ndarray]
+    unknown: list[str]
+
+    def summary(self) -> str:
+        """What the weights were learned from, and what was of no use.
+
+        >>> JudgedQueries(["deep sea"], [np.array([3])], ["v9"]).summary()
+        '1 judged query; 1 judged item is not in the catalogue: v9'
+        """
+        n, gone = len(self.texts), len(self.unknown)
+        found = f"{n:,} judged {'query' if n == 1 else 'queries'}"
+        if not gone:
+            return found
+        shown = ", ".join(self.unknown[:SHOWN_NAMES]) + (", …" if gone > SHOWN_NAMES else "")
+        items = "item is" if gone == 1 else "items are"
+        return f"{found}; {gone:,} judged {items} not in the catalogue: {shown}"
+
+
+def judged_queries(queries: Queries, judgements: Judgements, ids: Ids) -> JudgedQueries:
+    """The queries that some item of the catalog answers, with a grade from 1 up.
+
+    Raises `DataError` where a judgement names a query that is not there, or none is left.
+    """
+    for query in judgements:
+        if query not in queries:
+            near = suggest(query, list(queries))
+            raise DataError(f"judgements name query {query!r}, which has no text{near}")
+    rows = {text: row for row, text in enumerate(ids.texts)}
+    texts, answers = [], []
+    for query, grades in judgements.items():
+        best_first = sorted(grades, key=lambda item: -grades[item])
+        found = [rows[item] for item in best_first if grades[item] > 0 and item in rows]
+        if found:
+            texts.append(queries[query])
+            answers.append(np.array(found, dtype=np.int64))
+    unknown = sorted({item for grades in judgements.values() for item in grades} - rows.keys())
+    if not texts:
+        raise DataError(
+            "no judgement names a relevant item of the catalogue: nothing to learn weights from"
+            + (f" (unknown: {', '.join(unknown[:SHOWN_NAMES])})" if unknown else "")
+        )
+    return JudgedQueries(texts, answers, unknown)
+
+
+def learn_from_judgements(
+    judged: JudgedQueries,
+    lexical: LexicalKeys,
+    encoders: Mapping[str, TextEncoder],
+    keys: Mapping[str, np.ndarray],
+    prior: Mapping[str, float],
+    seed: int = 0,
+) -> dict[str, float]:
+    """The weights under which the answers are most likely, with the given ones counting like 100
+    queries: n / (100 + n) learned and 100 / (100 + n) given.
+
+    encoders: the dense heads'. keys: what each has of the items, (n_items, d). prior: a weight for
+    every head, "lexical" included, which add up to 1.
+    """
+
+    def scorer(head: str) -> Scorer:
+        if head == "lexical":
+            return lambda texts: lexical_scores(lexical, texts)
+        return lambda texts: encoders[head].encode_many(texts) @ keys[head].T
+
+    weights = np.array(list(prior.values()))
+    rng = np.random.default_rng(seed)
+    chosen = np.arange(len(judged.texts))
+    if len(chosen) > MOST_JUDGED:
+        chosen = np.sort(rng.choice(chosen, MOST_JUDGED, replace=False))
+    scored = _scored(judged.texts, chosen, [scorer(head) for head in prior], lexical.n_items)
+    sets = [_alternatives(scores, judged.answers[i], weights, rng) for i, scores in scored]
+    all_scores, answers, offsets = zip(*sets, strict=True)
+    joined = np.concatenate(all_scores, axis=1), np.concatenate(answers), np.concatenate(offsets)
+    learned = conditional_logit([Alternatives(*joined)])
+    share = len(chosen) / (len(chosen) + PRIOR_QUERIES)
+    mixed = share * learned + (1 - share) * weights
+    return {name: float(weight) for name, weight in zip(prior, mixed, strict=True)}
+
+
+def _scored(
+    texts: Sequence[str], chosen: np.ndarray, scorers: Sequence[Scorer], n_items: int
+) -> Iterator[tuple[int, np.ndarray]]:
+    """Each chosen query's standardised scores (heads, n_items), computed some queries at a time."""
+    step = max(1, MOST_SCORES // (len(scorers) * n_items))
+    for start in range(0, len(chosen), step):
+        block = chosen[start : start + step]
+        asked = [texts[i] for i in block]
+        scores = np.stack([standardised(score(asked)) for score in scorers])
+        yield from zip(block.tolist(), scores.swapaxes(0, 1), strict=True)
+
+
+def _alternatives(
+    scores: np.ndarray, answers: np.ndarray, weights: np.ndarray, rng: np.random.Generator
+) -> Alternatives:
+    """One query's choice, among the whole catalog or among 1,000: up to 250 answers, the best by
+    the given weights, and a sample of the rest, each of which stands for several."""
+    n_items = scores.shape[1]
+    answers = answers[: CANDIDATES // 4]
+    if n_items <= CANDIDATES:
+        found, offsets = np.arange(n_items), np.zeros(n_items, np.float32)
+    else:
+        fused = weights.astype(np.float32) @ scores
+        fused[answers] = np.inf
+        taken = np.argpartition(-fused, CANDIDATES // 2)[: CANDIDATES // 2]
+        others = np.setdiff1d(np.arange(n_items), taken, assume_unique=True)
+        sample = rng.choice(others, CANDIDATES - len(taken), replace=False, shuffle=False)
+        found = np.concatenate([taken, sample])
+        offsets = np.zeros(len(found), np.float32)
+        offsets[len(taken) :] = np.log(len(others) / len(sample))
+    shares = np.isin(found, answers).astype(np.float32) / len(answers)
+    return Alternatives(scores[:, None, found], shares[None], offsets[None])
+
+
+def lexical_scores(keys: LexicalKeys, texts: Sequence[str]) -> np.ndarray:
+    """BM25 (queries, n_items), zeros for a query of unknown words."""
+    scores = np.zeros((len(texts), keys.n_items), dtype=np.float32)
+    analyzer = Analyzer()
+    for row, text in zip(scores, texts, strict=True):
+        if (head := keys.head(analyzer.query_tokens(text))) is not None:
+            row[:] = head.scores
+    return scores

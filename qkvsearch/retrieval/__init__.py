@@ -1,7 +1,6 @@
 """Keys, heads, fusion, mask, top-k, softmax: queries answered with a ranking and its reasons."""
 
-from qkvsearch.retrieval.fusion import fuse, fuse_known, fuse_ranks
-from qkvsearch.retrieval.heads import Head, Part
+from qkvsearch.retrieval.fusion import Head, Part, fuse, fuse_known, fuse_ranks
 from qkvsearch.retrieval.keys import DenseKeys, LexicalKeys
 from qkvsearch.retrieval.ranking import Hit, Ranking, rank
 from qkvsearch.retrieval.topk import top_k

@@ -1,16 +1,45 @@
-"""Where heads are added up: several heads of one query become one."""
+"""A head, one query's scores against every key; and where heads are added up to one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch.retrieval.heads import Head, Part
-
 # Cormack, Clarke and Büttcher 2009, section 3: chosen on pilot runs, and the results hardly move.
 RANK_CONSTANT = 60
+
+
+class Part(NamedTuple):
+    """One addend of a score: what a piece of the query and a piece of the key contribute."""
+
+    head: str
+    query: Any
+    key: Any
+    value: float
+
+
+@dataclass(frozen=True)
+class Head:
+    """Scores of all items for one query, before the mask and the softmax.
+
+    scores: float32 (n_items,). answers: bool (n_items,), the items that this head has anything to
+    say about, or None for all. `parts(position)` add up to `scores[position]`. A fused head keeps
+    the heads that it is the sum of as `addends`. `notes`: what whoever asked should know.
+    """
+
+    name: str
+    scores: np.ndarray
+    parts: Callable[[int], Sequence[Part]]
+    answers: np.ndarray | None = None
+    addends: Sequence[Head] = ()
+    notes: Sequence[str] = ()
+
+    def by_name(self, position: int) -> dict[str, float]:
+        """What each fused head adds to one score."""
+        return {head.name: float(head.scores[position]) for head in self.addends or [self]}
 
 
 def fuse(heads: Sequence[Head], weights: Sequence[float]) -> Head:
@@ -42,13 +71,13 @@ def fuse_known(scored: Mapping[str, Head | None], weights: Mapping[str, float]) 
     return fuse(list(present.values()), [weights[name] for name in present])
 
 
-def plus(head: Head, name: str, values: np.ndarray) -> Head:
-    """A head with `values` (n_items,) added to its scores, as a part with neither query nor key."""
-    added = Head(
-        name,
-        np.asarray(values, dtype=np.float32),
-        lambda position: [Part(name, None, None, float(values[position]))],
-    )
+def plus(
+    head: Head, name: str, values: np.ndarray, parts: Callable[[int], Sequence[Part]] | None = None
+) -> Head:
+    """A head with `values` (n_items,) added to its scores: as the sum of these parts, or as a part
+    with neither query nor key."""
+    parts = parts or (lambda position: [Part(name, None, None, float(values[position]))])
+    added = Head(name, np.asarray(values, dtype=np.float32), parts)
     return Head(
         name=f"{head.name}+{name}",
         scores=np.asarray(head.scores + values, dtype=np.float32),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qkvsearch.labelled import LabelledVectors
-from qkvsearch.retrieval.heads import Head, Part
+from qkvsearch.retrieval.fusion import Head, Part
 from qkvsearch.texts.analysis import Token
 from qkvsearch.texts.vocabulary import Vocabulary
 
@@ -60,10 +60,8 @@ class LexicalKeys:
 
     def head(self, tokens: Sequence[Token], name: str = "lexical") -> Head | None:
         """Scores of all items, or None where no item has any of the words."""
-        rows = self.vocabulary.rows(token.term for token in tokens)
-        known = [
-            (token.text, int(row)) for token, row in zip(tokens, rows, strict=True) if row >= 0
-        ]
+        rows = self.vocabulary.rows(token.term for token in tokens).tolist()
+        known = [(token.text, row) for token, row in zip(tokens, rows, strict=True) if row >= 0]
         if not known:
             return None
         scores = np.zeros(self.n_items, dtype=np.float32)

@@ -15,7 +15,7 @@ import numpy as np
 from qkvsearch.attention import hide, softmax
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.progress import Progress
-from qkvsearch.retrieval.heads import Head, Part
+from qkvsearch.retrieval.fusion import Head, Part, plus
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.texts.analysis import Analyzer
@@ -181,14 +181,7 @@ def rerank(
         scaled = [part._replace(value=part.value * factor) for part in second.parts(position)]
         return [*scaled, Part(NAME, None, None, -mean * factor)]
 
-    late = Head(NAME, added, parts)
-    return Head(
-        name=f"{first.name}+{NAME}",
-        scores=first.scores + added,
-        parts=lambda position: [*first.parts(position), *parts(position)],
-        answers=first.answers,
-        addends=[*(first.addends or [first]), late],
-    )
+    return plus(first, NAME, added, parts)
 
 
 # --- texts to tokens ---

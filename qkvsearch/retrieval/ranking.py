@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qkvsearch.attention import hide, softmax
 from qkvsearch.data.ids import Id
-from qkvsearch.retrieval.heads import Head, Part
-from qkvsearch.retrieval.notebook import as_html, as_text
+from qkvsearch.retrieval.fusion import Head, Part
 from qkvsearch.retrieval.topk import top_k
 
 if TYPE_CHECKING:
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 # Positions to the owner's ids and titles.
 Names = Callable[[np.ndarray], tuple[Sequence[Id], Sequence[str]]]
+# At most 50 hits are shown, and 3 reasons of each; `to_records` gives all.
+SHOWN_HITS, SHOWN_REASONS = 50, 3
+BAR_PIXELS = 80
 
 
 @dataclass(frozen=True)
@@ -118,14 +121,59 @@ def rank(
     weights = softmax(hide(head.scores, allowed), temperature)[positions]
     ids, titles = names(positions)
     hits = [
-        Hit(
-            rank=i + 1,
-            id=ids[i],
-            title=titles[i],
-            score=float(head.scores[position]),
-            weight=float(weights[i]),
-            heads=head.by_name(position),
-        )
-        for i, position in enumerate(positions)
+        Hit(i + 1, ids[i], titles[i], float(head.scores[p]), float(weights[i]), head.by_name(p))
+        for i, p in enumerate(positions)
     ]
     return Ranking(hits, positions, temperature, int(allowed.sum()), head, head.notes)
+
+
+# --- a ranking as it shows itself: as text in Python, as an HTML table in a notebook ---
+
+
+def as_text(ranking: Ranking) -> str:
+    """A line a hit, under how many there are."""
+    lines = [_counted(ranking)]
+    for hit in ranking.hits[:SHOWN_HITS]:
+        lines.append(f"{hit.rank:4}  {hit.score:8.4f}  {hit.weight:6.1%}  {_named(hit)}")
+    return "\n".join([*lines, *["   …"] * (len(ranking) > SHOWN_HITS)])
+
+
+def as_html(ranking: Ranking) -> str:
+    """A table: rank, title, score, a bar as long as the weight, and the reasons there are."""
+    longest = max((hit.weight for hit in ranking), default=0.0) or 1.0
+    rows = []
+    for hit in ranking.hits[:SHOWN_HITS]:
+        width = f"{BAR_PIXELS * hit.weight / longest:.0f}px"
+        bar = f'<div style="background:#4c78a8;height:0.7em;width:{width}"></div>'
+        cells = (str(hit.rank), escape(_named(hit)), f"{hit.score:.4f}", bar, f"{hit.weight:.1%}")
+        rows.append("".join(f"<td>{cell}</td>" for cell in (*cells, escape(_reasons(hit)))))
+    names = ("#", "title", "score", "weight", "", "reasons")
+    heading = "".join(f"<th>{name}</th>" for name in names)
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    said = "".join(f"<p>{escape(note)}</p>" for note in ranking.notes)
+    return (
+        f"<table><caption>{_counted(ranking)}</caption><thead><tr>{heading}</tr></thead>"
+        f"<tbody>{body}</tbody></table>{said}"
+    )
+
+
+def _counted(ranking: Ranking) -> str:
+    return f"Ranking: {len(ranking):,} hits of {ranking.n_candidates:,} candidates"
+
+
+def _named(hit: Hit) -> str:
+    """Title and id, without what would steer a terminal."""
+    named = f"{hit.title} ({hit.id})"
+    return "".join(char if char.isprintable() else "�" for char in named)
+
+
+def _reasons(hit: Hit) -> str:
+    """The history's largest contributions, the words that match, or else what each head adds."""
+    if hit.because is not None:
+        because = sorted(hit.because, key=lambda reason: -abs(reason["contribution"]))
+        found = [(reason["title"], reason["contribution"]) for reason in because]
+    elif hit.matches:
+        return "; ".join(f"{column}: {', '.join(words)}" for column, words in hit.matches.items())
+    else:
+        found = list((hit.heads or {}).items())
+    return ", ".join(f"{name} {value:+.3f}" for name, value in found[:SHOWN_REASONS])

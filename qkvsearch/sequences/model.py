@@ -129,8 +129,7 @@ class NextItemModel:
     def _inputs(self, rows: np.ndarray, places: np.ndarray | None = None) -> np.ndarray:
         """Embeddings at the size of a state, √d (Vaswani et al. 2017, section 3.4), and that of
         where each stands in its history, by default one after the other."""
-        items = self.items(rows) * math.sqrt(self.items.weight.shape[1])
-        return self.positions(items) if places is None else items + self.positions.weight[places]
+        return self.positions(self.items(rows) * math.sqrt(self.items.weight.shape[1]), places)
 
     @property
     def n_heads(self) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -23,6 +23,7 @@ HELD_OUT_SHARE = 0.1
 MOST_HELD_OUT = 1000
 
 
+@dataclass(eq=False, repr=False)
 class NextItem(BaseEstimator):
     """The item that a user will choose next, from all before it, in their order.
 
@@ -57,32 +58,18 @@ class NextItem(BaseEstimator):
     ...     assert (model.item_embeddings_ @ query).argmax() == 0   # the twelve go round
     """
 
-    def __init__(
-        self,
-        n_components: int = 64,
-        *,
-        n_layers: int = 2,
-        n_heads: int = 2,
-        n_positions: int = 100,
-        dropout: float = 0.2,
-        learning_rate: float = 2e-3,
-        max_iter: int = 20,
-        max_minutes: float | None = 10.0,
-        batch_size: int = 32,
-        random_state: Any = None,
-        callback: Callback | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_layers = n_layers
-        self.n_heads = n_heads
-        self.n_positions = n_positions
-        self.dropout = dropout
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.max_minutes = max_minutes
-        self.batch_size = batch_size
-        self.random_state = random_state
-        self.callback = callback
+    n_components: int = 64
+    _: KW_ONLY
+    n_layers: int = 2
+    n_heads: int = 2
+    n_positions: int = 100
+    dropout: float = 0.2
+    learning_rate: float = 2e-3
+    max_iter: int = 20
+    max_minutes: float | None = 10.0
+    batch_size: int = 32
+    random_state: Any = None
+    callback: Callback | None = None
 
     def fit(self, X: Interactions, y: None = None) -> Self:
         """Learn from interactions with times, which need only compare within a user.
@@ -112,7 +99,13 @@ class NextItem(BaseEstimator):
     def check(self, X: Interactions) -> None:
         """Raise what `fit` would, at once."""
         self._check_parameters()
-        _require_sequences(X)
+        if not isinstance(X, Interactions):
+            raise DataError(
+                f"fit takes Interactions, not {type(X).__name__}: what comes next needs to know "
+                "who interacted with what, and when"
+            )
+        if Sequences.of(X).lengths.max(initial=0) < 2:
+            raise DataError("there is nothing to learn from: no user has two items")
         need("torch", "train", "learning what comes next", name="PyTorch")
 
     def fold_in(self, history: Any) -> np.ndarray:
@@ -136,17 +129,6 @@ class NextItem(BaseEstimator):
         check_positive("learning_rate", self.learning_rate)
         if self.max_minutes is not None:
             check_positive("max_minutes", self.max_minutes)
-
-
-def _require_sequences(log: Any) -> None:
-    """Refuse what has no order, and what has nothing to learn from."""
-    if not isinstance(log, Interactions):
-        raise DataError(
-            f"fit takes Interactions, not {type(log).__name__}: what comes next needs to know "
-            "who interacted with what, and when"
-        )
-    if Sequences.of(log).lengths.max(initial=0) < 2:
-        raise DataError("there is nothing to learn from: no user has two items")
 
 
 def _held_out(sequences: Sequences, rng: np.random.Generator) -> np.ndarray:

@@ -6,14 +6,14 @@ import math
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 
 from qkvsearch.attention.layers import load, state
 from qkvsearch.errors import DataError
 from qkvsearch.progress import Callback
-from qkvsearch.sequences.losses import Proposal, full_softmax, sampled_softmax
 from qkvsearch.sequences.model import NextItemModel
 from qkvsearch.sequences.windows import Batch, Sequences, Windows
 from qkvsearch.threads import available_cores
@@ -32,6 +32,10 @@ FEW_PRODUCTS = 2**24
 # ahead of it ever after, and no bit depends on it.
 UNTIMED = 0.1
 HISTORIES_AT_ONCE = 128
+# States at a time: their scores of some thousand items stay in a processor's cache.
+STATES_AT_ONCE = 128
+# Items to tell the next one from, where there are too many items for all.
+N_SAMPLED = 4096
 
 
 class Parameters(Protocol):
@@ -68,9 +72,7 @@ def train(
 
 @contextmanager
 def _cores(model: NextItemModel, batch_size: int) -> Iterator[None]:
-    """All cores of this process for PyTorch, or one for small batches, whatever was set before, so
-    that the bits of a result do not depend on it.
-    """
+    """All cores of this process for PyTorch, or one for small batches, whatever was set before."""
     import torch
 
     before = torch.get_num_threads()
@@ -177,9 +179,7 @@ class _Training:
         self.n_steps += 1
 
     def _quality(self) -> float:
-        """Mean of 1 / log₂(rank + 1) of the items held out, among all that were new to the user;
-        0 where a score is no number.
-        """
+        """Mean of 1 / log₂(rank + 1) of the items held out, among those new to the user."""
         total = 0.0
         for first in range(0, len(self.histories), HISTORIES_AT_ONCE):
             some = slice(first, first + HISTORIES_AT_ONCE)
@@ -246,7 +246,8 @@ def states(
 
     x = F.embedding(items, weights["items.weight"]) * math.sqrt(d)
     x = drop(x + weights["positions.weight"][: items.shape[1]])
-    for number in range(_n_layers(weights)):
+    n_layers = sum(name.endswith("attention.query.weight") for name in weights)
+    for number in range(n_layers):
         name = f"encoder.layers.{number}"
         x = x + drop(attend(norm(x, f"{name}.attention_norm"), f"{name}.attention"))
         x = x + drop(feed_forward(norm(x, f"{name}.feed_forward_norm"), f"{name}.feed_forward"))
@@ -257,5 +258,67 @@ def _are_finite(arrays: Mapping[str, np.ndarray]) -> bool:
     return all(np.isfinite(array).all() for array in arrays.values())
 
 
-def _n_layers(weights: Mapping[str, Any]) -> int:
-    return sum(name.endswith("attention.query.weight") for name in weights)
+# --- cross entropy of the next item: over all items, or over some that were sampled ---
+
+
+def full_softmax(states: Tensor, keys: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradients of the mean of −log softmax(states·keysᵀ)[target], by states and by keys.
+
+    states (n, d), keys (n_items, d), targets int64 (n,) -> (n, d), (n_items, d). The scores (n,
+    n_items) are never held at once, and nothing of them is kept for a second pass.
+    """
+    import torch
+
+    keys_down = keys.T.contiguous()
+    by_states, by_keys = torch.empty_like(states), torch.zeros_like(keys_down)
+    buffer = states.new_empty(min(STATES_AT_ONCE, len(states)), len(keys))
+    for first in range(0, len(states), STATES_AT_ONCE):
+        some = slice(first, first + STATES_AT_ONCE)
+        given, wanted = states[some], targets[some, None]
+        errors = torch.mm(given, keys_down, out=buffer[: len(given)])
+        torch.softmax(errors, -1, out=errors)
+        errors.scatter_add_(1, wanted, errors.new_full(wanted.shape, -1))
+        torch.mm(errors, keys, out=by_states[some])
+        by_keys.addmm_(given.T, errors)
+    return by_states / len(states), by_keys.T / len(states)
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Samples items with probability proportional to the square root of their count.
+
+    shares: float64 (n_items,), adding up to 1.
+    """
+
+    shares: np.ndarray
+    rng: np.random.Generator
+
+    @classmethod
+    def of(cls, items: np.ndarray, n_items: int, rng: np.random.Generator) -> Self:
+        roots = np.sqrt(np.bincount(items, minlength=n_items))
+        return cls(roots / roots.sum(), rng)
+
+    def sample(self, n: int) -> tuple[np.ndarray, np.ndarray]:
+        """Items (n,), the same one perhaps twice, and how often each was to be expected (n,)."""
+        found = np.searchsorted(self.shares.cumsum(), self.rng.random(n), side="right")
+        found = np.minimum(found, len(self.shares) - 1)
+        return found, n * self.shares[found]
+
+
+def sampled_softmax(
+    states: Tensor, keys: Tensor, targets: Tensor, proposal: Proposal, n: int = N_SAMPLED
+) -> Tensor:
+    """The mean of −log softmax(states·keysᵀ)[target], its denominator estimated from n items.
+
+    states (n, d), keys (n_items, d), targets int64 (n,) -> (). From the score of a
+    sampled item the log of how often it was to be expected is subtracted (logQ correction); the
+    target is there once, and samples of it do not count. The estimated denominator is
+    right on average. Bengio and Senécal 2008; Jean et al. 2015, section 3.
+    """
+    import torch
+
+    found, expected = map(torch.from_numpy, proposal.sample(n))
+    scores = states @ keys[found].T - expected.log().to(states.dtype)
+    scores = scores.masked_fill(found == targets[:, None], -torch.inf)
+    own = (states * keys[targets]).sum(-1, keepdim=True)
+    return (torch.logsumexp(torch.cat([own, scores], -1), -1, keepdim=True) - own).mean()

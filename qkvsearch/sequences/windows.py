@@ -103,10 +103,8 @@ class Windows:
             yield self._batch(starts[chosen], lengths[chosen])
 
     def _cut(self) -> tuple[np.ndarray, np.ndarray]:
-        """Where windows start among the items, and how many of them each reads.
-
-        A long history's first window has a random length, the others the greatest.
-        """
+        """Where windows start among the items, and how many of them each reads."""
+        # A long history's first window has a random length, the others the greatest.
         first = self.rng.integers(1, self.size + 1, len(self.n_targets))
         first[self.n_targets <= self.size] = self.size
         n_windows = 1 - (first - self.n_targets) // self.size

@@ -14,8 +14,7 @@ from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.stored.part import BuildReader, Change, Part
 from qkvsearch.texts.encoders import restored_encoder
-from qkvsearch.texts.item_keys import encode_items
-from qkvsearch.texts.text_encoder import TextEncoder
+from qkvsearch.texts.text_encoder import TextEncoder, encode_items
 from qkvsearch.workspace import BuildContents, Snapshot
 
 # A pretrained encoder is the one that made the keys where no component of what it makes of a random

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -57,7 +57,6 @@ class Token:
     is_stop_word: bool = False
 
 
-@dataclass(frozen=True)
 class Analyzer:
     """Unicode words, lower case, accents folded, English stop words left out, Snowball stems
     (Porter 1980, revised as "English" in Snowball), character pairs for Chinese, Japanese, Korean.
@@ -116,9 +115,7 @@ class Analyzer:
         return [span for span, _ in self._placed(text)]
 
     def _placed(self, text: str, singles: bool = False) -> Iterator[tuple[Span, str]]:
-        """The terms of `tokens` and where they stand; with `singles` also each character of a
-        CJK run, before the pair that it begins.
-        """
+        """The terms of `tokens` and where they stand; with `singles` also each CJK character."""
         folded, places = _fold_placed(text)
         for run in RUNS.finditer(folded):
             is_cjk = IS_CJK(run[0])
@@ -165,10 +162,8 @@ def fold(text: str) -> str:
 
 
 def _fold_placed(text: str) -> tuple[str, list[Span]]:
-    """`fold(text)`, and of each of its characters which of the text it was made of.
-
-    A character is folded with the marks and vowels after it, which are all that can change it.
-    """
+    """`fold(text)`, and of each of its characters which of the text it was made of."""
+    # A character is folded with the marks and vowels after it, which are all that can change it.
     starts = [i for i, char in enumerate(text) if not (i and _joins(char))]
     folded: list[str] = []
     places: list[Span] = []
@@ -186,9 +181,7 @@ def _joins(char: str) -> bool:
     return unicodedata.category(first)[0] == "M" or JAMO.match(first) is not None
 
 
-@lru_cache(maxsize=1 << 14)
-def _fold_piece(piece: str) -> str:
-    return fold(piece)
+_fold_piece = lru_cache(maxsize=1 << 14)(fold)
 
 
 # A build reads each text many times; of more texts than are kept, each is read anew.
@@ -213,3 +206,34 @@ def _stemmer():  # type: ignore[no-untyped-def]
     import snowballstemmer
 
     return snowballstemmer.stemmer("english")
+
+
+# --- which words of a text a query's terms match ---
+
+# Of each column that has any: its own words that match, as they are written there.
+Matches = dict[str, list[str]]
+
+
+def matching_words(terms: Iterable[str], texts: Mapping[str, str]) -> Matches:
+    """The words of each text by which the lexical head finds it, in order, each once.
+
+    >>> matching_words({"run"}, {"title": "Running, run by run", "tags": "sport"})
+    {'title': ['Running', 'run']}
+    """
+    wanted, analyzer = set(terms), Analyzer()
+    found = {
+        name: list(dict.fromkeys(text[start:end] for start, end in analyzer.spans(text, wanted)))
+        for name, text in texts.items()
+    }
+    return {name: words for name, words in found.items() if words}
+
+
+def word_spans(words: Iterable[str], text: str) -> list[tuple[int, int]]:
+    """Where a text has these words of `matching_words`, or others of the same terms: (start, end).
+
+    >>> word_spans(["注意力"], "什么是注意力机制")
+    [(3, 6)]
+    """
+    analyzer = Analyzer()
+    terms = {token.term for word in words for token in analyzer.tokens(word)}
+    return analyzer.spans(text, terms)

@@ -22,7 +22,7 @@ Columns = Sequence[Sequence[str]]
 
 
 def _learn_lsa(fields: Columns, epochs: int | None) -> tuple[TextEncoder, int | None]:
-    from qkvsearch.texts.learned.lsa import CorpusEncoder
+    from qkvsearch.texts.learned.svd import CorpusEncoder
 
     return CorpusEncoder().fit(_whole(fields)).encoder_, None
 

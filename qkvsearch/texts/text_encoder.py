@@ -1,16 +1,21 @@
-"""What a text encoder can do: the one protocol of those learned from a catalog and those not."""
+"""What a text encoder can do: the one protocol of those learned from a catalog and those not; and
+items through an encoder: their keys, and how many of their texts were cut.
+
+An item's key is the sum of its columns' embeddings at length 1: a title of three words counts as
+much as a description of three hundred, and the key remains a sum of words.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
-from qkvsearch.labelled import LabelledVectors
+from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
+from qkvsearch.progress import Progress
 
 if TYPE_CHECKING:
-    from qkvsearch.progress import Progress
     from qkvsearch.texts.encoded_text import EncodedText
 
 T = TypeVar("T")
@@ -46,11 +51,8 @@ class TextEncoder(Protocol):
     where the vectors come from the context.
     """
 
-    @property
-    def kind(self) -> str: ...
-
-    @property
-    def is_pretrained(self) -> bool: ...
+    kind: ClassVar[str]
+    is_pretrained: ClassVar[bool]
 
     @property
     def limit(self) -> int | None: ...
@@ -60,24 +62,19 @@ class TextEncoder(Protocol):
 
     def encode(self, text: str) -> LabelledVectors:
         """The parts of a text: one labelled vector a word."""
-        ...
 
     def read(self, text: str) -> EncodedQuery:
         """The parts and the tokens of a text, which is read once."""
-        ...
 
     def attend(self, text: str, mask: str = "none") -> EncodedText:
         """What the attention between its words makes of a text. mask: "none", "padding" or
         "causal". Raises `QkvError` for another one, and for a text too long to be shown."""
-        ...
 
     def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """The embeddings alone of `encode_texts`."""
-        ...
 
     def encode_texts(self, texts: Sequence[str], progress: Progress | None = None) -> EncodedTexts:
         """`progress` is called as ("encoding", texts done, texts in all)."""
-        ...
 
     def tokens_many(
         self, texts: Sequence[str], longest: int, most: int, progress: Progress | None = None
@@ -87,11 +84,9 @@ class TextEncoder(Protocol):
 
         `progress` is called as ("reading tokens", texts done, texts in all).
         """
-        ...
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
         """What it learned from the catalog, to be stored with a build; by name."""
-        ...
 
 
 def at_most(most: int, found: Iterable[T], n_tokens: Callable[[T], int] = len) -> list[T] | None:  # type: ignore[assignment]
@@ -107,3 +102,51 @@ def at_most(most: int, found: Iterable[T], n_tokens: Callable[[T], int] = len) -
             return None
         kept.append(one)
     return kept
+
+
+# --- items ---
+
+
+class EncodedItems(NamedTuple):
+    """keys: float32 (n_items, d). cut: uint16 (n_items,), how many of each one's texts were longer
+    than the model's limit, or None for an encoder without one.
+    """
+
+    keys: np.ndarray
+    cut: np.ndarray | None
+
+
+def encode_items(
+    name: str, encoder: TextEncoder, fields: Sequence[Sequence[str]], progress: Progress
+) -> EncodedItems:
+    """Items given as columns of texts, by the encoder of the dense head `name`.
+
+    Of a pretrained one `progress` is called as ("encoding with NAME", texts done, texts in all).
+    """
+    done, total = 0, sum(map(len, fields))
+    cut = np.zeros(len(fields[0]), dtype=np.uint16)
+
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        nonlocal done
+        start = done
+        done += len(texts)
+        found = encoder.encode_texts(
+            texts, lambda _, n, __: progress(f"encoding with {name}", start + n, total)
+        )
+        cut[found.cut] += 1
+        return found.embeddings
+
+    keys = item_keys(encode, fields)
+    return EncodedItems(keys, None if encoder.limit is None else cut)
+
+
+def item_keys(encode_many: Callable[[Sequence[str]], np.ndarray], fields: Iterable[Any]) -> Any:
+    """Keys (n_items, d) float32 of items given as columns of texts: each the sum of its columns'
+    embeddings at length 1; zeros where no column has a known word."""
+    total = sum(encode_many(column) for column in fields)
+    return unit_rows(np.asarray(total), NEGLIGIBLE).astype(np.float32)
+
+
+def item_pieces(encoder: TextEncoder, fields: Sequence[str]) -> LabelledVectors:
+    """One item's key as the labelled sum that it is."""
+    return LabelledVectors.joined([encoder.encode(field) for field in fields])

@@ -47,8 +47,8 @@ class TokenEncoder:
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
         """terms, vectors and weights: all of it."""
-        arrays = {"terms": self.vocabulary.terms, "vectors": self.vectors}
-        return arrays | {"weights": self.weights}
+        terms = self.vocabulary.terms
+        return {"terms": terms, "vectors": self.vectors, "weights": self.weights}
 
     def encode(self, text: str) -> LabelledVectors:
         """One labelled vector for each known word, adding up to length 1; none for none."""
@@ -125,9 +125,8 @@ class TokenEncoder:
             words[token.term] = (label, count + 1)
         rows = self.vocabulary.rows(words)
         known = rows >= 0
-        labels = [
-            label for (label, _), is_known in zip(words.values(), known, strict=True) if is_known
-        ]
+        pairs = zip(words.values(), known, strict=True)
+        labels = [label for (label, _), is_known in pairs if is_known]
         counts = np.array([count for _, count in words.values()], dtype=np.float32)[known]
         vectors = self.vectors[rows[known]]
         shares = self.weights[rows[known]] * (1 + np.log(counts))

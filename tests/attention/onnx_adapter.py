@@ -8,11 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from qkvsearch.attention import attention, padding_mask
-from qkvsearch.attention.arguments import checked
+from qkvsearch.attention.arguments import AttentionOptions, checked
 from qkvsearch.attention.arrays import Array, cast
 from qkvsearch.attention.functional import attend
 from qkvsearch.attention.masks import window_mask
-from qkvsearch.attention.options import AttentionOptions
 
 # The step that a qk_matmul_output_mode shows, by its number.
 STEPS = ("scores", "capped", "masked", "weights")

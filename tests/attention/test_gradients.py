@@ -8,24 +8,27 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention.functional import attention
-from qkvsearch.attention.gradients.attention import attention_vjp
-from qkvsearch.attention.gradients.functions import (
-    cap_vjp,
+from qkvsearch.attention.gradients.attention import attention_vjp, cap_vjp, softmax_vjp
+from qkvsearch.attention.gradients.layers import (
     gelu_tanh_vjp,
     gelu_vjp,
     relu_vjp,
-    softmax_vjp,
     standardize_vjp,
+    vjp,
 )
-from qkvsearch.attention.gradients.layers import vjp
-from qkvsearch.attention.gradients.losses import cross_entropy, mean_squared_error
-from qkvsearch.attention.layers.basic import Embedding, FeedForward, LayerNorm, Linear
+from qkvsearch.attention.layers.basic import (
+    Embedding,
+    FeedForward,
+    LayerNorm,
+    LearnedPositions,
+    Linear,
+)
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention
-from qkvsearch.attention.layers.positions import LearnedPositions
 from qkvsearch.attention.layers.state import state
 from qkvsearch.attention.layers.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer
 from qkvsearch.attention.masks import padding_mask
 from qkvsearch.attention.scores import AdditiveScore
+from qkvsearch.attention.training import cross_entropy, mean_squared_error
 
 STEP = 1e-5
 

@@ -9,17 +9,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from qkvsearch.attention.gradients.attention import attention_vjp
-from qkvsearch.attention.gradients.functions import additive_score_vjp, pull_softmax
+from qkvsearch.attention.gradients.attention import (
+    additive_score_vjp,
+    attention_vjp,
+    pull_softmax,
+)
 from qkvsearch.attention.gradients.layers import vjp
-from qkvsearch.attention.gradients.losses import cross_entropy, mean_squared_error
-from qkvsearch.attention.layers.basic import Embedding, FeedForward, LayerNorm, Linear
+from qkvsearch.attention.layers.basic import (
+    Embedding,
+    FeedForward,
+    LayerNorm,
+    LearnedPositions,
+    Linear,
+)
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention
-from qkvsearch.attention.layers.positions import LearnedPositions
 from qkvsearch.attention.layers.state import load, state
 from qkvsearch.attention.layers.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer
 from qkvsearch.attention.scores import AdditiveScore
-from qkvsearch.attention.training import Adam, fit
+from qkvsearch.attention.training import Adam, cross_entropy, fit, mean_squared_error
 
 
 def random(*shape: int, seed: int = 0, dtype: Any = np.float64) -> np.ndarray:

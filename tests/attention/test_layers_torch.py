@@ -10,12 +10,12 @@ import pytest
 
 from qkvsearch.attention.gradients.attention import attention_vjp
 from qkvsearch.attention.gradients.layers import vjp
-from qkvsearch.attention.gradients.losses import cross_entropy
 from qkvsearch.attention.layers.basic import Embedding, LayerNorm, Linear
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention
 from qkvsearch.attention.layers.state import state
 from qkvsearch.attention.layers.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer
 from qkvsearch.attention.masks import padding_mask
+from qkvsearch.attention.training import cross_entropy
 
 torch = pytest.importorskip("torch", reason="needs torch")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qkvsearch.attention.layers.positions import LearnedPositions, sinusoidal_positions
+from qkvsearch.attention.layers.basic import LearnedPositions, sinusoidal_positions
 
 
 def test_the_first_position_is_all_sines_of_0_and_cosines_of_0() -> None:

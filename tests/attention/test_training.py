@@ -9,12 +9,10 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention.gradients.layers import vjp
-from qkvsearch.attention.gradients.losses import cross_entropy
-from qkvsearch.attention.layers.basic import Embedding, Linear
-from qkvsearch.attention.layers.positions import LearnedPositions
+from qkvsearch.attention.layers.basic import Embedding, LearnedPositions, Linear
 from qkvsearch.attention.layers.state import prefixed, state
 from qkvsearch.attention.layers.transformer import Encoder
-from qkvsearch.attention.training import Adam, Minibatches, fit
+from qkvsearch.attention.training import Adam, Minibatches, cross_entropy, fit
 
 
 @dataclass(eq=False)

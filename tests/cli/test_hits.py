@@ -9,7 +9,7 @@ import pytest
 
 from qkvsearch.cli.hits import ranking_table, with_parts, write_ranking
 from qkvsearch.cli.render import Output, to_table
-from qkvsearch.retrieval.heads import Head, Part
+from qkvsearch.retrieval.fusion import Head, Part
 from qkvsearch.retrieval.ranking import Hit, Ranking
 
 PARTS = {

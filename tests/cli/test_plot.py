@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.cli.plot import write_comparison, write_maps
-from qkvsearch.texts.focus import Comparison
+from qkvsearch.texts.encoded_text import Comparison
 from qkvsearch.texts.self_attention import AttentionMap
 
 TEXT = "guitar bass fishing"

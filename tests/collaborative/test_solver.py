@@ -28,9 +28,8 @@ except RuntimeError:
     print("no place")
 
 from importlib import import_module
-for module in ("attention.block_kernel", "retrieval._kernels", "collaborative.solver"):
+for module in ("attention.kernels", "retrieval._kernels", "collaborative.solver"):
     import_module(f"qkvsearch.{module}")
-import_module("qkvsearch.attention.layers.packed_kernel")
 """
 # Numbers that compiled code has a part in: the solver's, the descent's, attention block by block.
 COMPUTED = """

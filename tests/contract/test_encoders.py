@@ -11,12 +11,11 @@ from qkvsearch.errors import QkvError
 from qkvsearch.labelled import quantize_int8, unit_rows
 from qkvsearch.texts.encoded_text import EncodedText
 from qkvsearch.texts.encoders import CHOICES, DENSE_HEADS, LEARNED, SECOND_PASS
-from qkvsearch.texts.item_keys import encode_items
-from qkvsearch.texts.learned.lsa import CorpusEncoder
+from qkvsearch.texts.learned.svd import CorpusEncoder
 from qkvsearch.texts.pretrained import static, transformer
 from qkvsearch.texts.pretrained.static import StaticEncoder
 from qkvsearch.texts.pretrained.transformer import TransformerEncoder
-from qkvsearch.texts.text_encoder import TextEncoder
+from qkvsearch.texts.text_encoder import TextEncoder, encode_items
 
 tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers: qkvsearch[encoders]")
 

@@ -41,8 +41,8 @@ from qkvsearch.stored import (
     tokens,
 )
 from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.item_keys import encode_items
 from qkvsearch.texts.pretrained.static import find_package
+from qkvsearch.texts.text_encoder import encode_items
 from qkvsearch.texts.vocabulary import count_terms
 from qkvsearch.workspace import BuildContents, Workspace
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qkvsearch.learning.conditional_logit import (
+from qkvsearch.learning.head_weights import (
     Alternatives,
     conditional_logit,
+    learn_head_weights,
+    made_scores,
+    overlap,
+    passage,
     standardised,
 )
-from qkvsearch.learning.head_weights import learn_head_weights, made_scores, overlap, passage
 from qkvsearch.texts.encoders import fitted_encoder, learned_encoder, prior_weights
 
 PRIOR = {"lexical": 0.5, "lsa": 0.5}

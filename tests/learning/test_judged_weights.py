@@ -7,13 +7,15 @@ import pytest
 
 from qkvsearch.data.ids import Ids
 from qkvsearch.errors import DataError
-from qkvsearch.learning import judged_weights
-from qkvsearch.learning.conditional_logit import (
+from qkvsearch.learning import head_weights
+from qkvsearch.learning.head_weights import (
     Alternatives,
+    JudgedQueries,
     conditional_logit,
+    judged_queries,
+    learn_from_judgements,
     standardised,
 )
-from qkvsearch.learning.judged_weights import JudgedQueries, judged_queries, learn_from_judgements
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.token_encoder import TokenEncoder
@@ -68,8 +70,8 @@ def test_a_hundred_queries_are_halfway(heads):
 
 def test_a_sample_of_the_items_tells_nearly_what_all_of_them_tell(heads, monkeypatch):
     whole = learn_from_judgements(judged(400), *heads, PRIOR)
-    monkeypatch.setattr(judged_weights, "CANDIDATES", 120)
-    monkeypatch.setattr(judged_weights, "MOST_SCORES", 3 * N_ITEMS * 7)
+    monkeypatch.setattr(head_weights, "CANDIDATES", 120)
+    monkeypatch.setattr(head_weights, "MOST_SCORES", 3 * N_ITEMS * 7)
     sampled = learn_from_judgements(judged(400), *heads, PRIOR)
     for name in PRIOR:
         assert sampled[name] == pytest.approx(whole[name], abs=0.03)
@@ -77,10 +79,10 @@ def test_a_sample_of_the_items_tells_nearly_what_all_of_them_tell(heads, monkeyp
 
 def test_more_queries_than_are_needed_are_sampled(heads, monkeypatch):
     asked = []
-    scored = judged_weights._scored
-    monkeypatch.setattr(judged_weights, "MOST_QUERIES", 50)
+    scored = head_weights._scored
+    monkeypatch.setattr(head_weights, "MOST_JUDGED", 50)
     monkeypatch.setattr(
-        judged_weights,
+        head_weights,
         "_scored",
         lambda t, chosen, *rest: asked.extend(chosen) or scored(t, chosen, *rest),
     )

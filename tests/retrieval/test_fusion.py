@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.learning.conditional_logit import standardised
+from qkvsearch.learning.head_weights import standardised
 from qkvsearch.retrieval import Head, Part, fuse, fuse_ranks
 
 values = st.floats(-100, 100, width=32)

@@ -17,7 +17,7 @@ from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.retrieval.late_interaction import LateInteraction, TokenKeys, rerank
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.learned.lsa import CorpusEncoder
+from qkvsearch.texts.learned.svd import CorpusEncoder
 from qkvsearch.texts.pretrained import transformer
 from qkvsearch.texts.pretrained.static import StaticEncoder
 from qkvsearch.texts.pretrained.transformer import TransformerEncoder

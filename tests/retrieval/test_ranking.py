@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.retrieval import Head, Part, rank
-from qkvsearch.retrieval.notebook import SHOWN_HITS
+from qkvsearch.retrieval.ranking import SHOWN_HITS
 
 scores = st.lists(st.floats(-50, 50, width=32), min_size=1, max_size=12)
 

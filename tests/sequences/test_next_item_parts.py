@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.sequences.losses import Proposal, full_softmax, sampled_softmax
+from qkvsearch.sequences.training import Proposal, full_softmax, sampled_softmax
 from qkvsearch.sequences.windows import Sequences, Windows
 
 

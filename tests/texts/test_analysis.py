@@ -8,8 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from qkvsearch.texts.analysis import MAX_TERM, STOP_WORDS, Analyzer, fold
-from qkvsearch.texts.matches import word_spans
+from qkvsearch.texts.analysis import MAX_TERM, STOP_WORDS, Analyzer, fold, word_spans
 
 analyzer = Analyzer()
 words_and_oddities = st.text() | st.lists(

@@ -10,7 +10,6 @@ from qkvsearch.attention.layers.state import state
 from qkvsearch.attention.training import Adam
 from qkvsearch.embeddings import ContrastiveEncoder
 from qkvsearch.errors import DataError
-from qkvsearch.texts.item_keys import item_keys, item_pieces
 from qkvsearch.texts.learned import contrastive
 from qkvsearch.texts.learned.pairs import (
     Pooling,
@@ -24,6 +23,7 @@ from qkvsearch.texts.learned.pairs import (
     padded,
     translated,
 )
+from qkvsearch.texts.text_encoder import item_keys, item_pieces
 from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.texts.vocabulary import Vocabulary
 

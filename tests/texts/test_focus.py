@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from qkvsearch.attention import look_ahead_mask
 from qkvsearch.errors import QkvError
-from qkvsearch.texts.encoded_text import MAX_ATTENDED
+from qkvsearch.texts.encoded_text import MAX_ATTENDED, compare, focus
 from qkvsearch.texts.encoders import pretrained
-from qkvsearch.texts.focus import compare, focus
 from qkvsearch.texts.pretrained import fetch as models
 from qkvsearch.texts.self_attention import MASKS, self_attend
 from qkvsearch.texts.token_encoder import TokenEncoder

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from qkvsearch.texts.learned.lsa import CorpusEncoder
+from qkvsearch.texts.learned.svd import CorpusEncoder
 
 SUBJECTS = [
     "sourdough bread baking with flour",

@@ -6,8 +6,8 @@ import numpy as np
 
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.item_keys import item_keys, item_pieces
-from qkvsearch.texts.learned.ppmi import CooccurrenceEncoder, _positive_information
+from qkvsearch.texts.learned.svd import CooccurrenceEncoder, _positive_information
+from qkvsearch.texts.text_encoder import item_keys, item_pieces
 from qkvsearch.texts.vocabulary import count_terms
 
 TEXTS = ["boat sea", "sea fish", "boat fish sea", "engine road", "road wheel", "engine wheel road"]

@@ -137,7 +137,7 @@ def test_without_a_library_the_extra_is_named(files, monkeypatch):
     with pytest.raises(QkvError, match=r"needs safetensors: pip install 'qkvsearch\[encoders\]'"):
         static.read_table(files[0])
     with pytest.raises(QkvError, match="needs tokenizers: "):
-        static.read_tokenizer(files[1])
+        static.open_tokenizer(files[1])
 
 
 @pytest.mark.parametrize(

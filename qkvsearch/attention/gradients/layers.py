@@ -8,36 +8,114 @@ in by `@vjp.register`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial, singledispatch
+import math
+from collections.abc import Callable, Mapping
+from functools import singledispatch
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
+from scipy.special import ndtr
 
-from qkvsearch.attention.gradients.attention import attention_vjp
-from qkvsearch.attention.gradients.functions import ACTIVATION_VJPS, standardize_vjp, summed_to
+from qkvsearch.attention.gradients.attention import Pull, attention_vjp, summed_to
 from qkvsearch.attention.layers.basic import (
     Embedding,
     FeedForward,
     LayerNorm,
+    LearnedPositions,
     Linear,
     as_rows,
+    gelu,
+    gelu_tanh,
+    relu,
+    standardize,
 )
 from qkvsearch.attention.layers.initializers import Array
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention, join_heads, split_heads
-from qkvsearch.attention.layers.positions import LearnedPositions
 from qkvsearch.attention.layers.state import prefixed
 from qkvsearch.attention.layers.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer
 from qkvsearch.attention.weights import mix
 
 Weights = dict[str, Array]
-Pull = Callable[[Array], tuple[tuple[Array, ...], Weights]]
+LayerPull = Callable[[Array], tuple[tuple[Array, ...], Weights]]
+
+
+# --- functions ---
+
+
+def relu_vjp(x: Array) -> tuple[Array, Pull]:
+    """max(0, x), and back: 1 where x is positive. Any shape.
+
+    >>> relu_vjp(np.array([-1.0, 2.0]))[1](np.ones(2))
+    array([0., 1.])
+    """
+    return relu(x), lambda gradient: gradient * (x > 0)
+
+
+def gelu_vjp(x: Array) -> tuple[Array, Pull]:
+    """x · Φ(x), and back: Φ(x) + x φ(x), φ the normal density. Any shape.
+
+    >>> gelu_vjp(np.array([0.0]))[1](np.ones(1))
+    array([0.5])
+    """
+
+    def pull(gradient: Array) -> Array:
+        density = np.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
+        return gradient * (ndtr(x) + x * density)
+
+    return gelu(x), pull
+
+
+def gelu_tanh_vjp(x: Array) -> tuple[Array, Pull]:
+    """½ x (1 + tanh u(x)), and back: ½ (1 + tanh u) + ½ x (1 − tanh² u) u'. Any shape.
+
+    >>> gelu_tanh_vjp(np.array([0.0]))[1](np.ones(1))
+    array([0.5])
+    """
+
+    def pull(gradient: Array) -> Array:
+        factor = math.sqrt(2 / math.pi)
+        t = np.tanh(factor * (x + 0.044715 * x * x * x))
+        slope = factor * (1 + 3 * 0.044715 * x * x)
+        return gradient * 0.5 * (1 + t + x * (1 - t * t) * slope)
+
+    return gelu_tanh(x), pull
+
+
+ACTIVATION_VJPS: Mapping[str, Callable[[Array], tuple[Array, Pull]]] = {
+    "relu": relu_vjp,
+    "gelu": gelu_vjp,
+    "gelu_tanh": gelu_tanh_vjp,
+}
+
+
+def standardize_vjp(x: Array, epsilon: float) -> tuple[Array, Pull]:
+    """Vectors y at mean 0 and variance 1, and back: (g − mean(g) − y · mean(g · y)) / deviation.
+
+    x (..., d) -> (..., d).   Ba et al. 2016, section 3.
+
+    >>> y, pull = standardize_vjp(np.array([10.0, 30.0, 40.0]), epsilon=0.0)
+    >>> back = pull(np.array([1.0, 0.0, 0.0]))
+    >>> round(abs(float(back.sum())), 9)  # moving all alike changes nothing
+    0.0
+    """
+    y, deviation = standardize(x, epsilon)
+
+    def pull(gradient: Array) -> Array:
+        back = gradient - gradient.mean(axis=-1, keepdims=True)
+        back -= y * (gradient * y).mean(axis=-1, keepdims=True)
+        back /= deviation
+        return back
+
+    return y, pull
+
+
+# --- layers ---
 
 
 @singledispatch
-def vjp(layer: Any, *inputs: Any, **options: Any) -> tuple[Array, Pull]:
+def vjp(layer: Any, *inputs: Any, **options: Any) -> tuple[Array, LayerPull]:
     """layer(*inputs, **options), and the way back to its inputs and weights.
 
     Shapes, options and errors as for the layer's call. Raises TypeError for a layer without one.
@@ -60,7 +138,7 @@ def vjp(layer: Any, *inputs: Any, **options: Any) -> tuple[Array, Pull]:
 
 
 @vjp.register
-def linear_vjp(layer: Linear, x: Array) -> tuple[Array, Pull]:
+def linear_vjp(layer: Linear, x: Array) -> tuple[Array, LayerPull]:
     """x·Wᵀ + b, and back: g·W for x, gᵀ·x for W, Σ g for b; none to W from a row without any g."""
 
     @np.errstate(invalid="ignore")
@@ -75,7 +153,7 @@ def linear_vjp(layer: Linear, x: Array) -> tuple[Array, Pull]:
 
 
 @vjp.register
-def layer_norm_vjp(layer: LayerNorm, x: Array) -> tuple[Array, Pull]:
+def layer_norm_vjp(layer: LayerNorm, x: Array) -> tuple[Array, LayerPull]:
     """y · w + b with y = standardize(x), and back: Σ g · y for w, Σ g for b."""
     y, pull_y = standardize_vjp(x, layer.epsilon)
 
@@ -88,7 +166,7 @@ def layer_norm_vjp(layer: LayerNorm, x: Array) -> tuple[Array, Pull]:
 
 
 @vjp.register
-def feed_forward_vjp(layer: FeedForward, x: Array) -> tuple[Array, Pull]:
+def feed_forward_vjp(layer: FeedForward, x: Array) -> tuple[Array, LayerPull]:
     """The hidden layer, the activation, the output layer, and back through them."""
     hidden, pull_hidden = vjp(layer.hidden, x)
     active, pull_active = ACTIVATION_VJPS[layer.activation](hidden)
@@ -103,7 +181,7 @@ def feed_forward_vjp(layer: FeedForward, x: Array) -> tuple[Array, Pull]:
 
 
 @vjp.register
-def embedding_vjp(layer: Embedding, ids: npt.ArrayLike) -> tuple[Array, Pull]:
+def embedding_vjp(layer: Embedding, ids: npt.ArrayLike) -> tuple[Array, LayerPull]:
     """The rows of ids, and back: each row of the table gets the sum over where it was used.
 
     >>> _, pull = vjp(Embedding(np.eye(2)), [1, 1])  # ids have no gradient
@@ -122,7 +200,7 @@ def embedding_vjp(layer: Embedding, ids: npt.ArrayLike) -> tuple[Array, Pull]:
 
 
 @vjp.register
-def positions_vjp(layer: LearnedPositions, x: Array) -> tuple[Array, Pull]:
+def positions_vjp(layer: LearnedPositions, x: Array) -> tuple[Array, LayerPull]:
     """x + the first L rows of the table, and back: the gradient itself, to both."""
 
     def pull(gradient: Array) -> tuple[tuple[Array, ...], Weights]:
@@ -137,7 +215,7 @@ def positions_vjp(layer: LearnedPositions, x: Array) -> tuple[Array, Pull]:
 @vjp.register
 def multi_head_attention_vjp(
     layer: MultiHeadAttention, x: Array, memory: Array | None = None, **options: Any
-) -> tuple[Array, Pull]:
+) -> tuple[Array, LayerPull]:
     """Projections, attention head by head, the output layer, and back through them.
 
     A bias counts as a constant; `attention_vjp` has the gradient by it.
@@ -174,18 +252,15 @@ def multi_head_attention_vjp(
 
 
 @vjp.register
-def encoder_layer_vjp(layer: EncoderLayer, x: Array, **options: Any) -> tuple[Array, Pull]:
+def encoder_layer_vjp(layer: EncoderLayer, x: Array, **options: Any) -> tuple[Array, LayerPull]:
     """Self-attention, feed forward, and back through them."""
-    attend = partial(vjp, layer.attention, **options)
-    x, pull_attention = _residual_vjp(x, attend, layer.attention_norm, layer.norm_first)
-    x, pull_feed_forward = _residual_vjp(
-        x, partial(vjp, layer.feed_forward), layer.feed_forward_norm, layer.norm_first
-    )
+    x, pull_attention = _residual_vjp(layer, "attention", "attention_norm", x, **options)
+    x, pull_feed_forward = _residual_vjp(layer, "feed_forward", "feed_forward_norm", x)
 
     def pull(gradient: Array) -> tuple[tuple[Array, ...], Weights]:
-        (by_x,), *feed_forward = pull_feed_forward(gradient)
-        inputs, *attention = pull_attention(by_x)
-        return inputs, _named(attention=attention, feed_forward=feed_forward)
+        (by_x,), of_feed_forward = pull_feed_forward(gradient)
+        inputs, of_attention = pull_attention(by_x)
+        return inputs, of_attention | of_feed_forward
 
     return x, pull
 
@@ -196,27 +271,22 @@ def decoder_layer_vjp(
     x: Array,
     memory: Array,
     *,
-    mask: npt.ArrayLike | None = None,
     memory_mask: npt.ArrayLike | None = None,
     is_causal: bool = True,
     **options: Any,
-) -> tuple[Array, Pull]:
+) -> tuple[Array, LayerPull]:
     """Self-attention, attention to the memory, feed forward, and back through them."""
-    attend = partial(vjp, layer.attention, mask=mask, is_causal=is_causal, **options)
-    recall = partial(vjp, layer.memory_attention, memory=memory, mask=memory_mask)
-    x, pull_attention = _residual_vjp(x, attend, layer.attention_norm, layer.norm_first)
-    x, pull_memory = _residual_vjp(x, recall, layer.memory_norm, layer.norm_first)
-    x, pull_feed_forward = _residual_vjp(
-        x, partial(vjp, layer.feed_forward), layer.feed_forward_norm, layer.norm_first
-    )
+    own: dict[str, Any] = {"is_causal": is_causal, **options}
+    recall: dict[str, Any] = {"memory": memory, "mask": memory_mask}
+    x, pull_attention = _residual_vjp(layer, "attention", "attention_norm", x, **own)
+    x, pull_memory = _residual_vjp(layer, "memory_attention", "memory_norm", x, **recall)
+    x, pull_feed_forward = _residual_vjp(layer, "feed_forward", "feed_forward_norm", x)
 
     def pull(gradient: Array) -> tuple[tuple[Array, ...], Weights]:
-        (by_x,), *feed_forward = pull_feed_forward(gradient)
-        (by_x, by_memory), of_recall, of_norm = pull_memory(by_x)
-        (by_x,), *attention = pull_attention(by_x)
-        weights = _named(attention=attention, feed_forward=feed_forward)
-        weights |= prefixed("memory_attention", of_recall) | prefixed("memory_norm", of_norm)
-        return (by_x, by_memory), weights
+        (by_x,), of_feed_forward = pull_feed_forward(gradient)
+        (by_x, by_memory), of_memory = pull_memory(by_x)
+        (by_x,), of_attention = pull_attention(by_x)
+        return (by_x, by_memory), of_attention | of_memory | of_feed_forward
 
     return x, pull
 
@@ -225,7 +295,7 @@ def decoder_layer_vjp(
 @vjp.register(Decoder)
 def stack_vjp(
     stack: Encoder | Decoder, x: Array, *memory: Array, **options: Any
-) -> tuple[Array, Pull]:
+) -> tuple[Array, LayerPull]:
     """Layer after layer, and back; the memory gets the sum of the layers' gradients."""
     pulls = []
     for layer in stack.layers:
@@ -250,38 +320,27 @@ def stack_vjp(
 
 
 def _residual_vjp(
-    x: Array, sublayer: Callable[[Array], tuple[Array, Pull]], norm: LayerNorm, norm_first: bool
-) -> tuple[Array, Callable[[Array], tuple[tuple[Array, ...], Weights, Weights]]]:
-    """`residual`, and back: the gradient flows both through the sublayer and past it.
-
-    The pull gives the gradients by the inputs, the sublayer's weights and the norm's.
-    He et al. 2016, section 3.2.
-    """
-    if norm_first:
+    layer: EncoderLayer | DecoderLayer, name: str, norm_name: str, x: Array, **options: Any
+) -> tuple[Array, LayerPull]:
+    """`residual` of a layer's sublayer and its norm, and back: the gradient flows both through the
+    sublayer and past it.   He et al. 2016, section 3.2."""
+    sublayer, norm = getattr(layer, name), getattr(layer, norm_name)
+    if layer.norm_first:
         normed, pull_norm = vjp(norm, x)
-        added, pull_sublayer = sublayer(normed)
+        added, pull_sublayer = vjp(sublayer, normed, **options)
+        output = x + added
+    else:
+        added, pull_sublayer = vjp(sublayer, x, **options)
+        output, pull_norm = vjp(norm, x + added)
 
-        def pull_pre(gradient: Array) -> tuple[tuple[Array, ...], Weights, Weights]:
+    def pull(gradient: Array) -> tuple[tuple[Array, ...], Weights]:
+        if layer.norm_first:
             (by_normed, *more), of_sublayer = pull_sublayer(gradient)
             (by_x,), of_norm = pull_norm(by_normed)
-            return (gradient + by_x, *more), of_sublayer, of_norm
+        else:
+            (gradient,), of_norm = pull_norm(gradient)
+            (by_x, *more), of_sublayer = pull_sublayer(gradient)
+        weights = prefixed(name, of_sublayer) | prefixed(norm_name, of_norm)
+        return (gradient + by_x, *more), weights
 
-        return x + added, pull_pre
-
-    added, pull_sublayer = sublayer(x)
-    output, pull_norm = vjp(norm, x + added)
-
-    def pull_post(gradient: Array) -> tuple[tuple[Array, ...], Weights, Weights]:
-        (by_sum,), of_norm = pull_norm(gradient)
-        (by_x, *more), of_sublayer = pull_sublayer(by_sum)
-        return (by_sum + by_x, *more), of_sublayer, of_norm
-
-    return output, pull_post
-
-
-def _named(**sublayers: list[Weights]) -> Weights:
-    """Gradients of sublayers and their norms, [of the sublayer, of its norm], by full names."""
-    weights: Weights = {}
-    for name, (of_sublayer, of_norm) in sublayers.items():
-        weights |= prefixed(name, of_sublayer) | prefixed(f"{name}_norm", of_norm)
-    return weights
+    return output, pull

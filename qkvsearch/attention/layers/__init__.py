@@ -1,6 +1,13 @@
 """Layers: dataclasses over arrays, each its weights and a call; their state is a flat dict."""
 
-from qkvsearch.attention.layers.basic import Embedding, FeedForward, LayerNorm, Linear
+from qkvsearch.attention.layers.basic import (
+    Embedding,
+    FeedForward,
+    LayerNorm,
+    LearnedPositions,
+    Linear,
+    sinusoidal_positions,
+)
 from qkvsearch.attention.layers.initializers import (
     gaussian,
     kaiming_normal,
@@ -9,7 +16,6 @@ from qkvsearch.attention.layers.initializers import (
     xavier_uniform,
 )
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention
-from qkvsearch.attention.layers.positions import LearnedPositions, sinusoidal_positions
 from qkvsearch.attention.layers.state import load, state
 from qkvsearch.attention.layers.transformer import (
     Decoder,

@@ -1,4 +1,4 @@
-"""Layers: linear, layer norm, feed forward, embedding.
+"""Layers: linear, layer norm, feed forward, embedding, positions.
 
 A layer is its weights and a `__call__`, for inputs (..., L, d) of any leading axes. The result has
 the dtype of weights and input: all float32 stays float32. `create` makes one with random weights,
@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,8 @@ from qkvsearch.attention.layers.initializers import (
     gaussian,
     xavier_uniform,
 )
+from qkvsearch.attention.masks import whole_numbers
+from qkvsearch.attention.weights import named
 
 # --- activations ---
 
@@ -197,9 +199,7 @@ class FeedForward:
     activation: str = "relu"
 
     def __post_init__(self) -> None:
-        if self.activation not in ACTIVATIONS:
-            names = ", ".join(ACTIVATIONS)
-            raise ValueError(f"activation must be one of {names}, got {self.activation!r}")
+        named("activation", self.activation, ACTIVATIONS)
 
     @classmethod
     def create(
@@ -215,16 +215,8 @@ class FeedForward:
 
 
 @dataclass(eq=False)
-class Embedding:
-    """A table of vectors, looked up by number.
-
-    weight (n, d); ids (...), whole numbers or none at all -> (..., d). Raises TypeError where ids
-    are not whole numbers, ValueError where one lies outside 0 … n − 1.
-
-    >>> Embedding(np.array([[0.0, 0.0], [1.0, 2.0]]))([1, 0])
-    array([[1., 2.],
-           [0., 0.]])
-    """
+class Table:
+    """A vector in each row: weight (n, d)."""
 
     weight: Array
 
@@ -237,7 +229,7 @@ class Embedding:
         *,
         initializer: Initializer = gaussian,
         dtype: npt.DTypeLike = np.float32,
-    ) -> Embedding:
+    ) -> Self:
         """A random table.
 
         >>> Embedding.create(10, 4, rng=0)([[1, 2, 3]]).shape
@@ -245,17 +237,67 @@ class Embedding:
         """
         return cls(initializer((n, d), rng).astype(dtype, copy=False))
 
+
+class Embedding(Table):
+    """A table of vectors, looked up by number.
+
+    weight (n, d); ids (...), whole numbers or none at all -> (..., d). Raises TypeError where ids
+    are not whole numbers, ValueError where one lies outside 0 … n − 1.
+
+    >>> Embedding(np.array([[0.0, 0.0], [1.0, 2.0]]))([1, 0])
+    array([[1., 2.],
+           [0., 0.]])
+    """
+
     def __call__(self, ids: npt.ArrayLike) -> Array:
         return self.weight[self.rows(ids)]
 
     def rows(self, ids: npt.ArrayLike) -> npt.NDArray[np.integer]:
-        """The ids as an array, checked; an empty list, which NumPy takes for floats, is one too."""
-        rows = np.asarray(ids)
-        if rows.size == 0:
-            return rows.astype(np.intp)
-        if rows.dtype.kind not in "iu":
-            raise TypeError(f"ids must be whole numbers, got {rows.dtype}")
-        n = len(self.weight)
-        if not 0 <= rows.min() <= rows.max() < n:
+        """The ids as an array, checked."""
+        rows, n = whole_numbers("ids", ids), len(self.weight)
+        if rows.size and not 0 <= rows.min() <= rows.max() < n:
             raise ValueError(f"ids must lie in 0 … {n - 1}, got {rows.min()} to {rows.max()}")
         return rows
+
+
+# --- positions: where in the text a token stands, as a vector to add to the token's own ---
+
+
+def sinusoidal_positions(n: int, d: int, dtype: npt.DTypeLike = np.float32) -> Array:
+    """Sines (even columns) and cosines (odd ones) of the position, each pair of columns slower.
+
+    -> (n, d): sin(i / 10000^(2j/d)) in column 2j, the cosine in column 2j + 1; an odd d ends in a
+    sine. Vaswani et al. 2017, section 3.5.
+
+    >>> sinusoidal_positions(2, 4).round(2)
+    array([[0.  , 1.  , 0.  , 1.  ],
+           [0.84, 0.54, 0.01, 1.  ]], dtype=float32)
+    """
+    angles = np.arange(n)[:, None] / 10000.0 ** (np.arange(0, d, 2) / max(d, 1))
+    positions = np.empty((n, d), dtype)
+    positions[:, 0::2] = np.sin(angles)
+    positions[:, 1::2] = np.cos(angles[:, : d // 2])
+    return positions
+
+
+class LearnedPositions(Table):
+    """A learned vector for each position, added to the token there.
+
+    weight (n, d); x (..., L, d) -> (..., L, d). places: int (L,), the position of each token, by
+    default 0 … L − 1. Raises ValueError where L is above n, or the width of x is not d.
+    Gehring et al. 2017, section 3.1; Devlin et al. 2019 (BERT), section 3.
+
+    >>> LearnedPositions(np.array([[0.5], [0.0]]))(np.ones((2, 1)))
+    array([[1.5],
+           [1. ]])
+    """
+
+    def __call__(self, x: Array, places: Array | None = None) -> Array:
+        (n, d), length = self.weight.shape, x.shape[-2]
+        if x.shape[-1] != d:
+            raise ValueError(f"a weight (n, d) = {(n, d)} does not fit x {x.shape}")
+        if places is not None:
+            return x + self.weight[places]
+        if length > n:
+            raise ValueError(f"a text of {length} tokens is longer than the {n} positions learned")
+        return x + self.weight[:length]

@@ -89,14 +89,11 @@ def encode_one(encoder: Encoder, x: Array, *, is_causal: bool = False) -> Array:
     True
     """
     found = [x]
-
-    def take(_: Chunk, final: Array) -> None:
-        found[0] = final
-
+    options = {"is_causal": is_causal, "compiled": False}
     encode_packed(
-        encoder, np.array([len(x)]), lambda _: x.copy(), take, is_causal=is_causal, compiled=False
+        encoder, np.array([len(x)]), lambda _: x.copy(), lambda _, y: found.append(y), **options
     )
-    return found[0]
+    return found[-1]
 
 
 def encode_packed(
@@ -122,7 +119,9 @@ def encode_packed(
     chunks = list(chunks_of(lengths))
     n_tokens = max((chunk.n_tokens for chunk in chunks), default=0)
     longest = int(np.max(lengths, initial=0))
-    passes = _compiled_passes() if compiled else PLAIN
+    passes: Any = PLAIN
+    if compiled:
+        from qkvsearch.attention import kernels as passes
 
     def worker() -> Callable[[Chunk], None]:
         rooms = Buffers(encoder, n_tokens, longest)
@@ -190,10 +189,7 @@ def _attend(
     passes: Any,
     is_causal: bool,
 ) -> Array:
-    """Each sequence attends to itself: softmax(QKᵀ/√d)·V for a batch of one length.
-
-    The same as `attention.attention`, to rounding: a test compares them.
-    """
+    """softmax(QKᵀ/√d)·V of each sequence: `attention`, to rounding, which a test compares."""
     mixed, n_heads = buffers.mixed[: len(x)], layer.n_heads
     rooms = (layer.query, buffers.query), (layer.key, buffers.key), (layer.value, buffers.value)
     parts = [_project(linear, x, room[: len(x)]) for linear, room in rooms]
@@ -220,7 +216,7 @@ def _project(linear: Linear, x: Array, room: Array) -> Array:
     return room
 
 
-# --- what lies between the products, in NumPy: as `packed_kernel`, which is compiled ---
+# --- what lies between the products, in NumPy: as `kernels`, which are compiled ---
 
 
 def _add_gelu(x: Array, bias: Array) -> None:
@@ -245,9 +241,3 @@ def _add_norm(
 
 
 PLAIN: Any = SimpleNamespace(add_gelu=_add_gelu, softmax_rows=_softmax_rows, add_norm=_add_norm)
-
-
-def _compiled_passes() -> Any:
-    from qkvsearch.attention.layers import packed_kernel
-
-    return packed_kernel

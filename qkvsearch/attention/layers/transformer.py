@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,10 @@ from qkvsearch.attention.layers.basic import FeedForward, LayerNorm
 from qkvsearch.attention.layers.initializers import Array, Rng
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention
 from qkvsearch.attention.scores import AdditiveScore
+
+Layer = TypeVar("Layer", bound=Callable[..., Any])
+# Options of a layer that its attention knows nothing of.
+NOT_OF_ATTENTION = {"activation", "norm_first", "epsilon"}
 
 
 class LayerOutput(NamedTuple):
@@ -120,37 +124,22 @@ class DecoderLayer:
 
     @classmethod
     def create(
-        cls,
-        d_model: int,
-        n_heads: int,
-        d_feedforward: int,
-        rng: Rng,
-        *,
-        activation: str = "relu",
-        norm_first: bool = False,
-        epsilon: float = 1e-5,
-        **attention: Any,
+        cls, d_model: int, n_heads: int, d_feedforward: int, rng: Rng, **layer: Any
     ) -> DecoderLayer:
-        """Random weights; `attention` (n_key_heads, score, dtype, initializer, bias) for both
-        attentions, and all as for `EncoderLayer.create`.
+        """Random weights; `layer` (activation, norm_first, epsilon and, for both attentions,
+        n_key_heads, score, dtype, initializer, bias) as for `EncoderLayer.create`.
 
         >>> layer = DecoderLayer.create(8, n_heads=4, d_feedforward=16, rng=0, n_key_heads=2)
         >>> layer.memory_attention.n_key_heads
         2
         """
         rng = np.random.default_rng(rng)
-        rest: dict[str, Any] = {"activation": activation, "norm_first": norm_first}
-        rest["epsilon"] = epsilon
-        own = EncoderLayer.create(d_model, n_heads, d_feedforward, rng, **rest, **attention)
-        return cls(
-            attention=own.attention,
-            attention_norm=own.attention_norm,
-            memory_attention=MultiHeadAttention.create(d_model, n_heads, rng, **attention),
-            memory_norm=_norm_like(own.attention_norm),
-            feed_forward=own.feed_forward,
-            feed_forward_norm=own.feed_forward_norm,
-            norm_first=own.norm_first,
-        )
+        own = EncoderLayer.create(d_model, n_heads, d_feedforward, rng, **layer)
+        attention = {name: layer[name] for name in layer.keys() - NOT_OF_ATTENTION}
+        recall = MultiHeadAttention.create(d_model, n_heads, rng, **attention)
+        to_memory = (recall, _norm_like(own.attention_norm))
+        forward = (own.feed_forward, own.feed_forward_norm)
+        return cls(own.attention, own.attention_norm, *to_memory, *forward, own.norm_first)
 
     def __call__(
         self,
@@ -180,7 +169,43 @@ class DecoderLayer:
 
 
 @dataclass(eq=False)
-class Encoder:
+class Stack(Generic[Layer]):
+    """Layers one after the other, then a norm if there is one."""
+
+    layers: list[Layer]
+    norm: LayerNorm | None = None
+    layer_type: ClassVar[Any]
+
+    @classmethod
+    def create(
+        cls, n_layers: int, d_model: int, n_heads: int, d_feedforward: int, rng: Rng, **layer: Any
+    ) -> Self:
+        """Random weights; `layer` as for the layers' own `create`. `norm_first` ends in a norm."""
+        rng = np.random.default_rng(rng)
+        sizes = (d_model, n_heads, d_feedforward)
+        layers = [cls.layer_type.create(*sizes, rng, **layer) for _ in range(n_layers)]
+        # With `norm_first` nothing has normed the last sum.
+        is_open = n_layers > 0 and layers[-1].norm_first
+        return cls(layers, _norm_like(layers[-1].feed_forward_norm) if is_open else None)
+
+    def __call__(
+        self, x: Array, *memory: Array, return_layers: bool = False, **options: Any
+    ) -> Any:
+        """x (..., L, d), and for a decoder memory (..., S, d) -> (..., L, d), or on request
+        (output, a `LayerOutput` per layer). `options` (mask, is_causal, ...) as for the layers.
+        """
+        outputs = []
+        for layer in self.layers:
+            if return_layers:
+                outputs.append(LayerOutput(*layer(x, *memory, return_weights=True, **options)))
+                x = outputs[-1].hidden
+            else:
+                x = layer(x, *memory, **options)
+        x = x if self.norm is None else self.norm(x)
+        return (x, outputs) if return_layers else x
+
+
+class Encoder(Stack[EncoderLayer]):
     """Encoder layers one after the other, then a norm if there is one.
 
     Vaswani et al. 2017, section 3.1.
@@ -191,29 +216,10 @@ class Encoder:
     [(2, 5, 5), (2, 5, 5)]
     """
 
-    layers: list[EncoderLayer]
-    norm: LayerNorm | None = None
-
-    @classmethod
-    def create(
-        cls, n_layers: int, d_model: int, n_heads: int, d_feedforward: int, rng: Rng, **layer: Any
-    ) -> Encoder:
-        """Random weights; `layer` as for `EncoderLayer.create`. `norm_first` ends in a norm."""
-        rng = np.random.default_rng(rng)
-        sizes = (d_model, n_heads, d_feedforward)
-        layers = [EncoderLayer.create(*sizes, rng, **layer) for _ in range(n_layers)]
-        return cls(layers, _last_norm(layers))
-
-    def __call__(self, x: Array, *, return_layers: bool = False, **options: Any) -> Any:
-        """x (..., L, d) -> (..., L, d), or (output, a `LayerOutput` per layer) on request.
-
-        `options` (mask, is_causal, ...) as for `EncoderLayer`.
-        """
-        return _run(self, (x,), return_layers, options)
+    layer_type = EncoderLayer
 
 
-@dataclass(eq=False)
-class Decoder:
+class Decoder(Stack[DecoderLayer]):
     """Decoder layers one after the other, all with the same memory, then a norm if there is one.
 
     Vaswani et al. 2017, section 3.1.
@@ -223,55 +229,9 @@ class Decoder:
     (5, 8)
     """
 
-    layers: list[DecoderLayer]
-    norm: LayerNorm | None = None
-
-    @classmethod
-    def create(
-        cls, n_layers: int, d_model: int, n_heads: int, d_feedforward: int, rng: Rng, **layer: Any
-    ) -> Decoder:
-        """Random weights; `layer` as for `EncoderLayer.create`. `norm_first` ends in a norm."""
-        rng = np.random.default_rng(rng)
-        sizes = (d_model, n_heads, d_feedforward)
-        layers = [DecoderLayer.create(*sizes, rng, **layer) for _ in range(n_layers)]
-        return cls(layers, _last_norm(layers))
-
-    def __call__(
-        self, x: Array, memory: Array, *, return_layers: bool = False, **options: Any
-    ) -> Any:
-        """x (..., L, d), memory (..., S, d) -> (..., L, d), or with a `LayerOutput` per layer.
-
-        `options` (mask, memory_mask, ...) as for `DecoderLayer`.
-        """
-        return _run(self, (x, memory), return_layers, options)
-
-
-def _last_norm(layers: Sequence[EncoderLayer | DecoderLayer]) -> LayerNorm | None:
-    """With `norm_first` nothing has normed the last sum: a stack of such layers does."""
-    if not layers or not layers[-1].norm_first:
-        return None
-    return _norm_like(layers[-1].feed_forward_norm)
+    layer_type = DecoderLayer
 
 
 def _norm_like(norm: LayerNorm) -> LayerNorm:
     """A new norm, of the same width, epsilon and dtype."""
     return LayerNorm.create(len(norm.weight), epsilon=norm.epsilon, dtype=norm.weight.dtype)
-
-
-def _run(
-    stack: Encoder | Decoder,
-    inputs: tuple[Array, ...],
-    return_layers: bool,
-    options: dict[str, Any],
-) -> Any:
-    """Each layer on the output of the one before, keeping what each gave if asked to."""
-    x, *memory = inputs
-    outputs = []
-    for layer in stack.layers:
-        if return_layers:
-            outputs.append(LayerOutput(*layer(x, *memory, return_weights=True, **options)))
-            x = outputs[-1].hidden
-        else:
-            x = layer(x, *memory, **options)
-    x = x if stack.norm is None else stack.norm(x)
-    return (x, outputs) if return_layers else x

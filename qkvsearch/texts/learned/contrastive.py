@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
 
 from qkvsearch.attention.layers.basic import Embedding
 from qkvsearch.attention.training import Adam
 from qkvsearch.errors import DataError
 from qkvsearch.parameters import check_positive, check_whole, is_finite, require
-from qkvsearch.texts.item_keys import item_keys
-from qkvsearch.texts.learned.lsa import CorpusEncoder
 from qkvsearch.texts.learned.pairs import (
     Item,
     Pooling,
@@ -26,7 +23,8 @@ from qkvsearch.texts.learned.pairs import (
     terms_of,
     translated,
 )
-from qkvsearch.texts.learned.ppmi import CooccurrenceEncoder
+from qkvsearch.texts.learned.svd import CooccurrenceEncoder, CorpusEncoder, LearnedEncoder
+from qkvsearch.texts.text_encoder import item_keys
 from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.threads import one_blas_thread
 
@@ -39,7 +37,8 @@ PATIENCE = 3
 Columns = Sequence[Sequence[str]]
 
 
-class ContrastiveEncoder(TransformerMixin, BaseEstimator):
+@dataclass(eq=False, repr=False)
+class ContrastiveEncoder(LearnedEncoder):
     """Token vectors and weights trained to tell which texts belong to one item.
 
     Training starts from those of `init`, "ppmi" or "lsa". A batch holds two columns' texts of each
@@ -65,29 +64,16 @@ class ContrastiveEncoder(TransformerMixin, BaseEstimator):
     True
     """
 
-    def __init__(
-        self,
-        n_components: int = 128,
-        init: str = "ppmi",
-        temperature: float = 0.2,
-        epochs: int = 20,
-        batch_size: int = 128,
-        learning_rate: float = 3e-3,
-        dropout: float = 0.2,
-        held_out: float = 0.2,
-        max_items: int = 5000,
-        random_state: int | None = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.init = init
-        self.temperature = temperature
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.dropout = dropout
-        self.held_out = held_out
-        self.max_items = max_items
-        self.random_state = random_state
+    n_components: int = 128
+    init: str = "ppmi"
+    temperature: float = 0.2
+    epochs: int = 20
+    batch_size: int = 128
+    learning_rate: float = 3e-3
+    dropout: float = 0.2
+    held_out: float = 0.2
+    max_items: int = 5000
+    random_state: int | None = 0
 
     def fit(self, fields: Columns | Sequence[str], y: Any = None) -> ContrastiveEncoder:
         """fields: columns of texts, one text an item each; or the texts of a single column.
@@ -109,15 +95,6 @@ class ContrastiveEncoder(TransformerMixin, BaseEstimator):
             self.encoder_ = _encoder(start, training.model, used if self.n_epochs_ else None)
             self.embeddings_ = item_keys(self.encoder_.encode_many, columns)
         return self
-
-    def transform(self, texts: Sequence[str]) -> np.ndarray:
-        """Embeddings (n, d); a text of unknown words is all zeros."""
-        check_is_fitted(self)
-        return self.encoder_.encode_many(list(texts))
-
-    def fit_transform(self, fields: Columns | Sequence[str], y: Any = None) -> np.ndarray:
-        """`embeddings_`, one row an item."""
-        return self.fit(fields).embeddings_
 
     def _sample(self, columns: Columns) -> Columns:
         """The items to train on, in their order."""

@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 
 from qkvsearch.attention.gradients import cross_entropy, vjp
-from qkvsearch.attention.gradients.functions import unit_vjp
-from qkvsearch.attention.gradients.layers import Pull
+from qkvsearch.attention.gradients.attention import unit_vjp
+from qkvsearch.attention.gradients.layers import LayerPull
 from qkvsearch.attention.layers.basic import Embedding
 from qkvsearch.attention.layers.initializers import Array
 from qkvsearch.attention.layers.state import prefixed, state
@@ -89,14 +89,14 @@ class Training:
 
 def items_of(encoder: TokenEncoder, columns: Sequence[Sequence[str]]) -> list[Item]:
     """Every item's texts as the encoder's terms."""
-    views = [_views(encoder, texts) for texts in columns]
-    return [list(item) for item in zip(*views, strict=True)]
 
+    def views(texts: Sequence[str]) -> list[View]:
+        counts = encoder.vocabulary.counts(map(ANALYZER.terms, texts))
+        rows = counts.indices.astype(np.int64)
+        shares = (1 + np.log(counts.data.astype(np.float64))).astype(np.float32)
+        return [(rows[a:b], shares[a:b]) for a, b in pairwise(counts.indptr)]
 
-def _views(encoder: TokenEncoder, texts: Sequence[str]) -> list[View]:
-    counts = encoder.vocabulary.counts(map(ANALYZER.terms, texts))
-    shares = (1 + np.log(counts.data.astype(np.float64))).astype(np.float32)
-    return [(counts.indices[a:b].astype(np.int64), shares[a:b]) for a, b in pairwise(counts.indptr)]
+    return [list(item) for item in zip(*map(views, columns), strict=True)]
 
 
 def translated(items: Sequence[Item], rows_of: Array) -> list[Item]:
@@ -181,7 +181,7 @@ def info_nce(queries: Array, keys: Array, temperature: float) -> tuple[float, Ar
 
 
 @vjp.register
-def pooling_vjp(layer: Pooling, rows: Array, shares: Array) -> tuple[Array, Pull]:
+def pooling_vjp(layer: Pooling, rows: Array, shares: Array) -> tuple[Array, LayerPull]:
     """u = z / |z| with z = Σ sᵢ exp(wᵢ) xᵢ, and back: sᵢ exp(wᵢ) xᵢ·g for wᵢ, sᵢ exp(wᵢ) g for
     xᵢ."""
     x, pull_tokens = vjp(layer.tokens, rows)
@@ -204,8 +204,7 @@ def pooling_vjp(layer: Pooling, rows: Array, shares: Array) -> tuple[Array, Pull
 
 def mean_reciprocal_rank(model: Pooling, items: Sequence[Item]) -> float:
     """Of items asked for by each of their columns, by what their other columns say; 0 if none can
-    be. Of equal scores, the item's own counts as the last.
-    """
+    be. Of equal scores, the item's own counts as the last."""
     columns = [encoded(model, views) for views in zip(*items, strict=True)]
     total, ranks = sum(columns), []
     for queries in columns:

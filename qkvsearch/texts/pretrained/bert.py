@@ -10,12 +10,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from qkvsearch.attention.layers.basic import Embedding, FeedForward, LayerNorm, Linear
+from qkvsearch.attention.layers.basic import (
+    Embedding,
+    FeedForward,
+    LayerNorm,
+    LearnedPositions,
+    Linear,
+)
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention
-from qkvsearch.attention.layers.positions import LearnedPositions
 from qkvsearch.attention.layers.transformer import Encoder, EncoderLayer
-from qkvsearch.errors import QkvError, need
-from qkvsearch.texts.pretrained.subwords import ENCODERS
+from qkvsearch.errors import QkvError
+from qkvsearch.texts.pretrained.subwords import open_tensors, open_tokenizer
 
 CONFIG = "config.json"
 TENSORS = "model.safetensors"
@@ -47,9 +52,7 @@ class TokenEmbedding:
     norm: LayerNorm
 
     def __call__(self, ids: npt.ArrayLike, places: np.ndarray | None = None) -> np.ndarray:
-        words = self.words(ids)
-        x = self.positions(words) if places is None else words + self.positions.weight[places]
-        return self.norm(x + self.kind)
+        return self.norm(self.positions(self.words(ids), places) + self.kind)
 
 
 def read_bert(folder: Path) -> tuple[Any, TokenEmbedding, Encoder, int]:
@@ -61,7 +64,7 @@ def read_bert(folder: Path) -> tuple[Any, TokenEmbedding, Encoder, int]:
     config.require("model_type", "bert")
     config.require("position_embedding_type", "absolute", default="absolute")
     _check_pooling(folder / POOLING)
-    with _open_tensors(folder / TENSORS) as file:
+    with open_tensors(_present(folder / TENSORS)) as file:
         tensors = Tensors(folder / TENSORS, file)
         embedding = _embedding(config, tensors)
         layers = [_layer(config, tensors, i) for i in range(config.number("num_hidden_layers"))]
@@ -141,10 +144,8 @@ class Tensors:
 
 
 def _embedding(config: Config, tensors: Tensors) -> TokenEmbedding:
-    d = config.number("hidden_size")
-    kinds = tensors(
-        "embeddings.token_type_embeddings.weight", config.number("type_vocab_size", 2), d
-    )
+    d, n_kinds = config.number("hidden_size"), config.number("type_vocab_size", 2)
+    kinds = tensors("embeddings.token_type_embeddings.weight", n_kinds, d)
     n_positions = config.number("max_position_embeddings")
     n_words = config.number("vocab_size")
     return TokenEmbedding(
@@ -179,14 +180,10 @@ def _layer(config: Config, tensors: Tensors, i: int) -> EncoderLayer:
     )
 
 
-def _open_tensors(path: Path) -> Any:
-    safetensors = need("safetensors", *ENCODERS)
+def _present(path: Path) -> Path:
     if not path.is_file():
         raise QkvError(f"{path}: no such file; an encoder's folder has one")
-    try:
-        return safetensors.safe_open(str(path), framework="numpy")
-    except (safetensors.SafetensorError, OSError) as error:
-        raise QkvError(f"{path}: not a safetensors file: {error}") from None
+    return path
 
 
 def _check_pooling(path: Path) -> None:
@@ -213,15 +210,7 @@ def _limit(path: Path, n_positions: int) -> int:
 
 
 def _tokenizer(path: Path, limit: int, n_words: int) -> Any:
-    tokenizers = need("tokenizers", *ENCODERS)
-    if not path.is_file():
-        raise QkvError(f"{path}: no such file; an encoder's folder has one")
-    try:
-        tokenizer = tokenizers.Tokenizer.from_file(str(path))
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(limit)
-    except Exception as error:  # the library raises nothing narrower
-        raise QkvError(f"{path}: not a tokenizer: {error}") from None
+    tokenizer = open_tokenizer(_present(path), limit)
     if tokenizer.get_vocab_size() > n_words:
         raise QkvError(
             f"{path}: knows {tokenizer.get_vocab_size()} tokens, the model only {n_words}"

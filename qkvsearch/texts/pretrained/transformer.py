@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
+from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -17,20 +18,24 @@ from qkvsearch.labelled import LabelledVectors, quantize_int8, unit_rows
 from qkvsearch.progress import Progress
 from qkvsearch.texts.encoded_text import EncodedText, check_length
 from qkvsearch.texts.pretrained.bert import TokenEmbedding, read_bert
-from qkvsearch.texts.pretrained.encodings import (
+from qkvsearch.texts.pretrained.subwords import (
     PAD_TOKEN,
     attended_words,
+    is_blank,
     parts_of,
     piece_labels,
+    sum_rows,
+    whole,
     words_beyond,
     words_of,
 )
-from qkvsearch.texts.pretrained.subwords import is_blank, sum_rows, whole
 from qkvsearch.texts.self_attention import PADDING, mask_of
 from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts, at_most
 
 # Texts that the tokenizer is given at a time.
 BATCH = 4096
+# The encoding of a text of nothing to see.
+NOTHING = SimpleNamespace(ids=[], tokens=[], offsets=[], special_tokens_mask=[], overflowing=[])
 
 
 class Pieces(NamedTuple):
@@ -99,10 +104,7 @@ class TransformerEncoder:
         """`encode`; one contextual vector for each word in reading order, the mean of its pieces',
         special tokens read but left out; and how much of the text was not read.
         """
-        text, encoding = self._tokenize(text)
-        if encoding is None:
-            nothing = LabelledVectors([], np.zeros((0, self.n_components), dtype=np.float32))
-            return EncodedQuery(nothing, nothing)
+        text, encoding = self._encoding(text)
         vectors = encode_one(self.encoder, self.embedding(np.array(encoding.ids, dtype=np.int64)))
         shares = vectors / np.linalg.norm(vectors.sum(axis=0))
         labels, owners = parts_of(text, encoding)
@@ -133,16 +135,10 @@ class TransformerEncoder:
         """As `TextEncoder` says, by every layer and head; the model was trained with no mask.
         `<PAD>` in the text is the model's own padding token.
         """
-        text, encoding = self._tokenize(re.sub(PADDING, PAD_TOKEN, text, flags=re.IGNORECASE))
-        tokens = [] if encoding is None else piece_labels(text, encoding)
+        text, encoding = self._encoding(re.sub(PADDING, PAD_TOKEN, text, flags=re.IGNORECASE))
+        tokens = piece_labels(text, encoding)
         keep = mask_of(tokens, mask)
         check_length(len(tokens))
-        if encoding is None:
-            hidden = np.zeros((len(self.encoder.layers) + 1, 0, self.n_components), np.float32)
-            n_heads = self.encoder.layers[0].attention.n_heads
-            weights = np.zeros((len(self.encoder.layers), n_heads, 0, 0), np.float32)
-            owners = np.zeros(0, np.int64)
-            return EncodedText([], [], owners, hidden, weights, keep, [], self.kind, True)
         words, owners = attended_words(text, tokens, encoding)
         left_out = list(dict.fromkeys(words_beyond(text, encoding)))
         x = self.embedding(np.array(encoding.ids, dtype=np.int64))
@@ -160,7 +156,12 @@ class TransformerEncoder:
 
         `progress` is called as ("encoding", texts done, texts in all).
         """
-        ids, cut = self._tokenize_many(texts)
+        ids: list[np.ndarray] = []
+        cut: list[int] = []
+        for _, found in self._encodings(texts, self.tokenizer.encode_batch_fast):
+            if found.overflowing:
+                cut.append(len(ids))
+            ids.append(np.array(found.ids, np.int32))
         embeddings = np.zeros((len(texts), self.n_components), np.float32)
 
         def take(chunk: Chunk, x: np.ndarray) -> None:
@@ -200,36 +201,23 @@ class TransformerEncoder:
 
     def _pieces_many(self, texts: Sequence[str]) -> Iterator[Pieces]:
         """Each text in pieces, some texts read at a time."""
-        for start in range(0, len(texts), BATCH):
-            batch = [whole(text) for text in texts[start : start + BATCH]]
-            for text, found in zip(batch, self.tokenizer.encode_batch(batch), strict=True):
-                if self._says_nothing(text, found):
-                    yield Pieces(np.zeros(0, np.int32), np.zeros(0, np.int64), 0)
-                    continue
-                words, owners = words_of(text, found)
-                yield Pieces(np.array(found.ids, dtype=np.int32), owners, len(words))
+        for text, found in self._encodings(texts, self.tokenizer.encode_batch):
+            words, owners = words_of(text, found)
+            yield Pieces(np.array(found.ids, dtype=np.int32), owners, len(words))
 
-    def _tokenize_many(self, texts: Sequence[str]) -> tuple[list[np.ndarray], list[int]]:
-        """The token numbers of each text, none for a blank one, and the texts that were cut."""
-        ids: list[np.ndarray] = []
-        cut: list[int] = []
-        for start in range(0, len(texts), BATCH):
-            batch = [whole(text) for text in texts[start : start + BATCH]]
-            for text, found in zip(batch, self.tokenizer.encode_batch_fast(batch), strict=True):
-                if found.overflowing:
-                    cut.append(len(ids))
-                ids.append(np.array([] if self._says_nothing(text, found) else found.ids, np.int32))
-        return ids, cut
+    def _encoding(self, text: str) -> tuple[str, Any]:
+        """The text, whole, and its encoding."""
+        return next(self._encodings([text], lambda texts: [self.tokenizer.encode(texts[0])]))
 
-    def _tokenize(self, text: str) -> tuple[str, Any]:
-        """The text, whole, and its encoding: None where there is nothing to see."""
-        text = whole(text)
-        found = self.tokenizer.encode(text)
-        return text, None if self._says_nothing(text, found) else found
-
-    def _says_nothing(self, text: str, encoding: Any) -> bool:
+    def _encodings(
+        self, texts: Sequence[str], encode: Callable[[list[str]], list[Any]]
+    ) -> Iterator[tuple[str, Any]]:
+        """Each text, whole, and its encoding, some texts at a time."""
         n_added: int = self.tokenizer.num_special_tokens_to_add(False)
-        return is_blank(text) or len(encoding.ids) <= n_added
+        for start in range(0, len(texts), BATCH):
+            batch = [whole(text) for text in texts[start : start + BATCH]]
+            for text, found in zip(batch, encode(batch), strict=True):
+                yield text, NOTHING if is_blank(text) or len(found.ids) <= n_added else found
 
 
 def _word_means(vectors: np.ndarray, owners: np.ndarray, n_words: int) -> np.ndarray:

@@ -11,9 +11,8 @@ from qkvsearch.lessons.course.context.outputs import ANIMAL, meanings
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Given, Step, Table, Text, step, tell
 from qkvsearch.texts.analysis import STOP_WORDS, fold
-from qkvsearch.texts.encoded_text import EncodedText
+from qkvsearch.texts.encoded_text import EncodedText, focus, is_word
 from qkvsearch.texts.encoders import pretrained
-from qkvsearch.texts.focus import focus, is_word
 from qkvsearch.texts.pretrained.fetch import find
 
 SENTENCE = " ".join(ANIMAL)

@@ -17,7 +17,7 @@ from qkvsearch.retrieval import DenseKeys, Head, LexicalKeys, Ranking
 from qkvsearch.retrieval.fusion import fuse
 from qkvsearch.retrieval.ranking import rank
 from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.item_keys import item_keys
+from qkvsearch.texts.text_encoder import item_keys
 from qkvsearch.texts.vocabulary import count_terms
 
 TITLE = mark("A search: query, keys and values")
