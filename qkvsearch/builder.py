@@ -17,7 +17,7 @@ from qkvsearch.data.readers import Dataset
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.learning.head_weights import learn_head_weights
 from qkvsearch.learning.judged_weights import JudgedQueries, judged_queries, learn_from_judgements
-from qkvsearch.progress import Progress
+from qkvsearch.progress import Progress, silent
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.retrieval.late_interaction import item_tokens, token_keys
 from qkvsearch.stored import (
@@ -78,7 +78,7 @@ def build_workspace(
         _check_next_item(dataset.interactions)
     if encoder not in CHOICES:  # a folder, to be found from anywhere
         encoder = str(Path(encoder).resolve())
-    progress = progress or (lambda stage, done, total: None)
+    progress = progress or silent
     contents = _contents(dataset, encoder, chosen.why)
     _add_text(contents, fields, pretrained, weights, questions, progress)
     workspace = Workspace(path)

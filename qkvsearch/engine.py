@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from qkvsearch.answers.arguments import check, check_model
+from qkvsearch.answers.arguments import as_list, candidates, check, check_model, ranked
 from qkvsearch.answers.batch import BatchRecommendations
-from qkvsearch.answers.candidates import as_list, candidates, ranked
 from qkvsearch.answers.diversity import diverse, pool_size
 from qkvsearch.answers.facts import ItemRows, UserRows, build_facts, verified
 from qkvsearch.answers.histories import Histories
@@ -337,7 +336,7 @@ class Engine:
 
     def _learn_preferences(self, tuned: dict[str, Any] | None, progress: Progress | None) -> None:
         """Anew from the whole log, with what was found or the default settings."""
-        from qkvsearch.revision.relearn import learn_preferences
+        from qkvsearch.revision import learn_preferences
 
         learn_preferences(self.workspace.path, tuned, progress)
         self._reopen()

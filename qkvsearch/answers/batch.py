@@ -11,10 +11,8 @@ from pathlib import Path
 import numpy as np
 
 from qkvsearch.answers.arguments import TASTES, check, check_model
-from qkvsearch.answers.damping import log_popularity
 from qkvsearch.answers.export import Export, Table
-from qkvsearch.answers.next_item import in_order
-from qkvsearch.answers.recommend import Recommender
+from qkvsearch.answers.recommend import Recommender, in_order, log_popularity
 from qkvsearch.collaborative.history import NO_TIMES, History
 from qkvsearch.errors import QkvError
 from qkvsearch.progress import Progress

@@ -7,8 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from qkvsearch.answers.arguments import check, check_cutoff
-from qkvsearch.data.interactions import Interactions
-from qkvsearch.errors import WorkspaceError
 from qkvsearch.evaluation import recommend, tuning
 from qkvsearch.evaluation.report import Evaluation
 from qkvsearch.evaluation.tuning import Trial, Tuning
@@ -33,8 +31,8 @@ def evaluate_recommend(
     """
     check_cutoff(k)
     check(random_state=random_state)
-    log = _log(models, "judge by")
-    tuned = settings_in_use(models)
+    log = models.log("judge by")
+    tuned = _tuned(models)
     found = recommend.evaluate_recommend(
         log,
         protocol,
@@ -73,29 +71,19 @@ def search_settings(
     check_cutoff(k)
     check(trials=trials, minutes=minutes, random_state=random_state)
     return tuning.tune(
-        _log(models, "learn from"),
+        models.log("learn from"),
         protocol,
         k=k,
         trials=trials or TRIALS,
         minutes=MINUTES if minutes is None and trials is None else minutes,
         keys=models.dense_keys(models.main_head).vectors,
-        in_use=settings_in_use(models).get("settings"),
+        in_use=_tuned(models).get("settings"),
         random_state=random_state,
         callback=callback,
         progress=progress,
     )
 
 
-def settings_in_use(models: StoredModels) -> dict[str, Any]:
+def _tuned(models: StoredModels) -> dict[str, Any]:
     """What `tune` found for this build, and how; nothing where the default settings are used."""
     return dict(models.snapshot.facts.get(TUNED, {}))
-
-
-def _log(models: StoredModels, purpose: str) -> Interactions:
-    log = models.log()
-    if log is None:
-        raise WorkspaceError(
-            f"{models.snapshot.folder.parent.parent}: nobody's interactions are here to {purpose}; "
-            "build with `interactions`"
-        )
-    return log

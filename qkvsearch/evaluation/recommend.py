@@ -27,7 +27,7 @@ from qkvsearch.evaluation.next_items import NEXT_ITEM, NextItems
 from qkvsearch.evaluation.ratings import rating_errors
 from qkvsearch.evaluation.report import OURS, Difference, Evaluation, Metrics, best_of
 from qkvsearch.evaluation.splits import Split, split
-from qkvsearch.progress import Progress
+from qkvsearch.progress import Progress, silent
 
 # Of a ranking and the grades of the relevant, at k.
 RELEVANCE: dict[str, Callable[..., float]] = {
@@ -74,7 +74,7 @@ def evaluate_recommend(
     >>> evaluate_recommend(log, "strong", k=1).metrics["recall@1"]
     1.0
     """
-    progress = progress or (lambda stage, done, total: None)
+    progress = progress or silent
     if next_item:
         NextItems.check(log, protocol)
     parts = split(log, protocol, random_state)

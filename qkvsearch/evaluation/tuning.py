@@ -17,7 +17,7 @@ from qkvsearch.evaluation.bootstrap import interval, resampled_means
 from qkvsearch.evaluation.held_out import HeldOutUsers, Preferences, scale_of
 from qkvsearch.evaluation.metrics import ndcg
 from qkvsearch.evaluation.splits import split
-from qkvsearch.progress import Progress
+from qkvsearch.progress import Progress, silent
 
 Settings = dict[str, Any]
 
@@ -132,7 +132,7 @@ def tune(
     deadline = math.inf if minutes is None else time.monotonic() + 60 * minutes
     validation, test = _held_out(log, protocol, random_state)
     judge = _Judge(k, keys, random_state)
-    progress = progress or (lambda stage, done, total: None)
+    progress = progress or silent
     search = _Search(validation, judge, deadline, trials, in_use or {}, callback, progress)
     best = search.best()
     finalists = search.finalists | {"tuned": best}

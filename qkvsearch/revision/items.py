@@ -48,7 +48,7 @@ def without_items(build: Snapshot, leaving: np.ndarray) -> Change:
     """
     if leaving.all():
         raise QkvError(
-            f"{build.folder.parent.parent}: that is every item, and a workspace has at least one; "
+            f"{build.workspace}: that is every item, and a workspace has at least one; "
             "build it again from other items, or delete the folder"
         )
     cells = _cells(build)

@@ -9,6 +9,7 @@ import numpy as np
 from qkvsearch.collaborative.factors import ImplicitFactors, RatingFactors
 from qkvsearch.collaborative.history import History
 from qkvsearch.data.interactions import Interactions
+from qkvsearch.errors import WorkspaceError
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
 from qkvsearch.retrieval.late_interaction import TokenKeys
 from qkvsearch.stored.dense import DensePart
@@ -79,10 +80,18 @@ class StoredModels(BuildReader):
         """None where the build was not asked for it."""
         return self.find(NextItemPart())
 
-    def log(self) -> Interactions | None:
-        """What the build learned from, in the owner's ids; None where there are no interactions."""
-        stored = self.find(LogPart())
-        return None if stored is None else stored.interactions()
+    def require_interactions(self, purpose: str) -> None:
+        """Raise `WorkspaceError` where the build was given none."""
+        if not LogPart().is_in(self.snapshot):
+            raise WorkspaceError(
+                f"{self.snapshot.workspace}: nobody's interactions are here to {purpose}; "
+                "build with `interactions`"
+            )
+
+    def log(self, purpose: str = "learn from") -> Interactions:
+        """What the build learned from, in the owner's ids. Raises `WorkspaceError` without it."""
+        self.require_interactions(purpose)
+        return self.load(LogPart()).interactions()
 
     @property
     def rating_scale(self) -> Scale:
