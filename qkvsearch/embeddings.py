@@ -18,14 +18,9 @@ if TYPE_CHECKING:
     from qkvsearch.texts.learned.ppmi import CooccurrenceEncoder
 
 __all__ = [
-    "Analyzer",
-    "BiasedMF",
-    "ContrastiveEncoder",
-    "CooccurrenceEncoder",
-    "CorpusEncoder",
-    "ImplicitALS",
-    "NextItem",
-]
+    "Analyzer", "BiasedMF", "ContrastiveEncoder", "CooccurrenceEncoder", "CorpusEncoder",
+    "ImplicitALS", "NextItem",
+]  # fmt: skip
 
 _HOMES = {
     "Analyzer": "texts.analysis",

@@ -30,9 +30,7 @@ POPULARITY, CONSTANT = "popularity", "constant"
 
 @dataclass(frozen=True)
 class Recommender:
-    """The models that turn a history into a head. Raises `WorkspaceError` where the build was
-    given no interactions.
-    """
+    """What turns a history into a head. Raises `WorkspaceError` without interactions."""
 
     models: StoredModels
     tables: Tables
@@ -70,9 +68,7 @@ class Recommender:
         return self.factors.fold_in_many(csr_matrix((confidences, positions, indptr), shape))
 
     def head(self, history: History, model: str = TASTES, damping: float = 0.0) -> Head | None:
-        """Scores of all items by one of the two models, damped; None where the history holds
-        nothing that the model knows.
-        """
+        """Scores of all items, damped; None where the model knows nothing of the history."""
         head = self._by_embedding(history) if model == TASTES else self._by_sequence(history)
         if head is None or not damping:
             return head

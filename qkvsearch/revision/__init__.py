@@ -44,10 +44,9 @@ def add_items(
 ) -> Revision:
     """Add the items of a file or frame to the workspace at `path`, and publish.
 
-    An item whose id is already there is replaced; its interactions stay. Search finds the new
-    items at once. Nobody has interacted with them yet: where the build learned how text tells of
-    preferences, `recommend` places them by their text, marked `cold`. Raises `QkvError`, and
-    `DataError` where the file lacks a column that search reads.
+    An item whose id is already there is replaced; its interactions stay. New ones are cold: where
+    the build learned how text tells of preferences, `recommend` places them by their text. Raises
+    `QkvError`, and `DataError` where the file lacks a column that search reads.
     """
     return _revise(path, lambda build: with_items(build, source, columns or Columns()), progress)
 

@@ -33,9 +33,7 @@ class StoredHead:
 
     @cached_property
     def encoder(self) -> TextEncoder:
-        """What turns texts into vectors. Raises `WorkspaceError` where it is gone, or another than
-        the one that made the keys.
-        """
+        """Raises `WorkspaceError` where it is gone, or is not the one that made the keys."""
         head, build, arrays = self._part.group, self._snapshot, self._part.read_all(self._snapshot)
         try:
             encoder = restored_encoder(head, build.facts["encoder"], arrays)

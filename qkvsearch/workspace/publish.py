@@ -1,6 +1,4 @@
-"""The workspace folder, and where a build becomes current: its files are written, then one
-transaction switches to it.
-"""
+"""Where a build becomes current: its files are written, then one transaction switches to it."""
 
 from __future__ import annotations
 
