@@ -45,20 +45,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "BiasedMF",
-    "Columns",
-    "ContrastiveEncoder",
-    "CooccurrenceEncoder",
-    "CorpusEncoder",
-    "Engine",
-    "Hit",
-    "ImplicitALS",
-    "Interactions",
-    "QkvError",
-    "Ranking",
-    "build",
-    "open",
-]
+    "BiasedMF", "Columns", "ContrastiveEncoder", "CooccurrenceEncoder", "CorpusEncoder", "Engine",
+    "Hit", "ImplicitALS", "Interactions", "QkvError", "Ranking", "build", "open",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

@@ -21,7 +21,7 @@ from qkvsearch.learning.head_weights import (
     learn_from_judgements,
     learn_head_weights,
 )
-from qkvsearch.progress import Progress
+from qkvsearch.progress import Progress, silent
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.retrieval.late_interaction import item_tokens, token_keys
 from qkvsearch.stored import (
@@ -60,12 +60,10 @@ def build_workspace(
     next_item: bool = False,
     progress: Progress | None = None,
 ) -> Workspace:
-    """Learn everything from `dataset` and publish it at `path`. Raises `QkvError`.
+    """Learn everything from `dataset` and publish it at `path`, as `engine.build` says.
 
     Preferences are learned with the settings that `tune` found for the workspace, if it did.
-    encoder: a name, a model's folder, or "auto", the best that is installed and quick enough.
-    judged: queries and which items answer them, to learn the heads' weights from. next_item: also
-    train the model of what comes next, which takes minutes and PyTorch.
+    judged: queries and which items answer them. Raises `QkvError`.
     """
     fields = dataset.catalog.fields()
     chosen = choose(fields) if encoder == AUTO else Choice(encoder, "")
@@ -82,7 +80,7 @@ def build_workspace(
         _check_next_item(dataset.interactions)
     if encoder not in CHOICES:  # a folder, to be found from anywhere
         encoder = str(Path(encoder).resolve())
-    progress = progress or (lambda stage, done, total: None)
+    progress = progress or silent
     contents = _contents(dataset, encoder, chosen.why)
     _add_text(contents, fields, pretrained, weights, questions, progress)
     workspace = Workspace(path)
@@ -107,17 +105,15 @@ def current_facts(workspace: Workspace) -> dict[str, Any]:
 
 def _contents(dataset: Dataset, encoder: str, why: str) -> BuildContents:
     """A build of a catalog without models. why: reasons for an encoder taken by itself."""
-    return BuildContents(
-        catalog=dataset.catalog,
-        facts={
-            "qkvsearch": __version__,
-            "encoder": encoder,
-            "encoder_chosen": f"by itself: {why}" if why else "as asked for",
-            "n_items": len(dataset.catalog),
-            "text_columns": list(dataset.catalog.text_columns),
-            "rows": [str(line) for line in dataset.reports],
-        },
-    )
+    facts = {
+        "qkvsearch": __version__,
+        "encoder": encoder,
+        "encoder_chosen": f"by itself: {why}" if why else "as asked for",
+        "n_items": len(dataset.catalog),
+        "text_columns": list(dataset.catalog.text_columns),
+        "rows": [str(line) for line in dataset.reports],
+    }
+    return BuildContents(dataset.catalog, facts=facts)
 
 
 def _add_text(
@@ -149,7 +145,8 @@ def _add_text(
     main = list(prior)[-1]
     if main in pretrained:
         DensePart(main).note_texts(contents)
-    _add_tokens(contents, main, encoders, fields, progress)
+    if main in SECOND_PASS:
+        _add_tokens(contents, main, encoders[main], fields, progress)
     progress("weighing the heads", 0, 1)
     if questions is None:
         weights = learn_head_weights(
@@ -166,14 +163,11 @@ def _add_text(
 def _add_tokens(
     contents: BuildContents,
     head: str,
-    encoders: Mapping[str, TextEncoder],
+    encoder: TextEncoder,
     fields: list[list[str]],
     progress: Progress,
 ) -> None:
-    """What the second pass of a search compares, where it helps with this encoder."""
-    if head not in SECOND_PASS:
-        return
-    encoder = encoders[head]
+    """What the second pass of a search compares."""
     progress("reading tokens", 0, len(fields[0]))
     keys = token_keys(item_tokens(encoder, fields, progress), encoder.table)
     if keys is not None:

@@ -25,13 +25,11 @@ def compiled_for_any(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _compiled(function: Callable[..., Any], fastmath: Any) -> Callable[..., Any]:
-    """Cached on disk for the next process where that is possible. Divides as NumPy does: a check of
-    every divisor would prevent vectorization.
-    """
-    options = {"nogil": True, "fastmath": fastmath, "error_model": "numpy"}
-    # Inlined into compiled callers: otherwise code compiled just now and the same code from the
-    # cache differ in the last bits of their results.
-    options["forceinline"] = True
+    """Cached on disk for the next process where that is possible."""
+    # error_model: divides as NumPy does, for a check of every divisor would prevent vectorization.
+    # forceinline: otherwise code compiled just now and the same code from the cache differ in the
+    # last bits of their results.
+    options = {"nogil": True, "fastmath": fastmath, "error_model": "numpy", "forceinline": True}
     try:
         return njit(cache=True, **options)(function)
     except RuntimeError:  # Install and home folder are read-only, as in a container: no cache.

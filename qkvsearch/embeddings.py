@@ -17,14 +17,9 @@ if TYPE_CHECKING:
     from qkvsearch.texts.learned.svd import CooccurrenceEncoder, CorpusEncoder
 
 __all__ = [
-    "Analyzer",
-    "BiasedMF",
-    "ContrastiveEncoder",
-    "CooccurrenceEncoder",
-    "CorpusEncoder",
-    "ImplicitALS",
-    "NextItem",
-]
+    "Analyzer", "BiasedMF", "ContrastiveEncoder", "CooccurrenceEncoder", "CorpusEncoder",
+    "ImplicitALS", "NextItem",
+]  # fmt: skip
 
 _HOMES = {
     "Analyzer": "texts.analysis",

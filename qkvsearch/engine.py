@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from qkvsearch.answers.arguments import check, check_model
+from qkvsearch.answers.arguments import as_list, candidates, check, check_model, ranked
 from qkvsearch.answers.batch import BatchRecommendations
-from qkvsearch.answers.candidates import as_list, candidates, ranked
 from qkvsearch.answers.diversity import diverse, pool_size
 from qkvsearch.answers.facts import ItemRows, UserRows, build_facts, verified
 from qkvsearch.answers.histories import Histories
@@ -69,7 +68,7 @@ class Engine:
 
     @property
     def items(self) -> ItemRows:
-        """The catalogue: `items["m042"]` is a row by column, `items.to_frame()` all of them."""
+        """The catalog: `items["m042"]` is a row by column, `items.to_frame()` all of them."""
         return ItemRows(self.tables)
 
     @property
@@ -225,7 +224,7 @@ class Engine:
 
         A new user is created; of repeated pairs the latest counts; without a rating the interaction
         keeps the one it had, or counts in full. Recorded interactions stay when the workspace is
-        built again. Raises `UnknownIdError` for an item that is not in the catalogue, `QkvError`
+        built again. Raises `UnknownIdError` for an item that is not in the catalog, `QkvError`
         for a rating outside the scale.
         """
         self._recommender().histories.check_record(user, rating)
@@ -299,9 +298,8 @@ class Engine:
         """
         from qkvsearch.answers import measure
 
-        return measure.evaluate_recommend(
-            self.models, protocol, k, random_state, next_item, progress
-        )
+        options = {"protocol": protocol, "next_item": next_item, "progress": progress}
+        return measure.evaluate_recommend(self.models, k, random_state, **options)
 
     def tune(
         self,
@@ -323,9 +321,8 @@ class Engine:
         """
         from qkvsearch.answers import measure
 
-        found = measure.search_settings(
-            self.models, protocol, k, trials, minutes, random_state, callback, progress
-        )
+        options = {"protocol": protocol, "callback": callback, "progress": progress}
+        found = measure.search_settings(self.models, k, trials, minutes, random_state, **options)
         if found.worthwhile:
             kept = {"protocol": protocol, "seed": random_state, "settings": found.settings}
             self._learn_preferences(kept if found.settings else None, progress)
@@ -337,7 +334,7 @@ class Engine:
 
     def _learn_preferences(self, tuned: dict[str, Any] | None, progress: Progress | None) -> None:
         """Anew from the whole log, with what was found or the default settings."""
-        from qkvsearch.revision.relearn import learn_preferences
+        from qkvsearch.revision import learn_preferences
 
         learn_preferences(self.workspace.path, tuned, progress)
         self._reopen()

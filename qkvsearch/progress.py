@@ -8,3 +8,7 @@ from collections.abc import Callable
 Progress = Callable[[str, int, int], None]
 # An estimator's: called as (iterations done, iterations in all).
 Callback = Callable[[int, int], None]
+
+
+def silent(stage: str, done: int, total: int) -> None:
+    """A `Progress` that nobody hears."""

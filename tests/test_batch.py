@@ -20,7 +20,7 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.answers import batch
 from qkvsearch.answers import histories as users
-from qkvsearch.answers.export import Export
+from qkvsearch.answers.batch import Export
 from qkvsearch.errors import QkvError
 
 OPTIONS = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from qkvsearch.engine import Engine
-from qkvsearch.revision.relearn import learn_preferences
+from qkvsearch.revision import learn_preferences
 
 SETTINGS = {"n_components": 8, "max_iter": 5, "alpha0": 0.3, "reg": 0.02, "nu": 0.9}
 

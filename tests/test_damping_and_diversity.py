@@ -10,9 +10,8 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.answers import diversity
-from qkvsearch.answers.damping import log_popularity
+from qkvsearch.answers.recommend import log_popularity
 from qkvsearch.errors import QkvError, UnknownIdError
-from qkvsearch.labelled import unit_rows
 
 OPTIONS = [
     {},
@@ -267,7 +266,7 @@ def test_a_cold_item_is_like_what_its_text_is_like():
     """Where one of two items has no embedding, their texts are compared, not zeros."""
     embeddings = np.array([[2.0, 0.0], [1.0, 1.0], [0.0, 0.0]])
     texts = np.array([[3.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
-    similar = diversity.ItemSimilarity(unit_rows(embeddings), unit_rows(texts))
+    similar = diversity.item_similarity(embeddings, texts)
     half = np.sqrt(0.5)
     np.testing.assert_allclose(similar(0), [1, half, half])
     np.testing.assert_allclose(similar(1), [half, 1, half])

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.answers.next_item import in_order
+from qkvsearch.answers.recommend import in_order
 from qkvsearch.errors import QkvError, UnknownIdError, WorkspaceError
 from qkvsearch.workspace import records
 

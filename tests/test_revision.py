@@ -21,7 +21,8 @@ from qkvsearch.stored import tokens
 from qkvsearch.texts.pretrained.static import find_package
 from qkvsearch.texts.text_encoder import item_keys
 from qkvsearch.texts.token_encoder import TokenEncoder
-from qkvsearch.workspace import BuildContents, Workspace, arrays, publish, store
+from qkvsearch.workspace import BuildContents, Workspace, arrays, publish
+from qkvsearch.workspace.publish import ATTEMPTS
 
 pytestmark = pytest.mark.usefixtures("former_builds_stay")
 MORE = pd.DataFrame(
@@ -486,7 +487,7 @@ def test_who_never_gets_a_turn_is_told(path, monkeypatch):
     monkeypatch.setattr(Workspace, "publish", always_late)
     with pytest.raises(WorkspaceError, match="another build was published meanwhile"):
         add_items(path, item(50))
-    assert next(numbers) == 100 + store.ATTEMPTS
+    assert next(numbers) == 100 + ATTEMPTS
     assert 50 not in state(path)[2]
 
 

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import qkvsearch as qkv
 from qkvsearch.attention import attention, dot_score
 from qkvsearch.collaborative import factors
-from qkvsearch.revision.relearn import learn_preferences
+from qkvsearch.revision import learn_preferences
 
 
 def tensors(dtype: str, lead: tuple[int, ...]) -> tuple[np.ndarray, ...]:

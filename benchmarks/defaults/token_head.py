@@ -56,7 +56,7 @@ def of_tokens(engine: qkv.Engine, choice: str, head: str) -> list[Row]:
     ids = list(map(id_text, engine.tables.ids("items")))
     models = engine.models
     encoder, names = models.encoder(head), models.head_weights
-    fields = [[engine.tables.text(i, [column]) for i in range(len(ids))] for column in data.text]
+    fields = list(map(list, zip(*map(engine.texts.texts, range(len(ids))), strict=True)))
     stored = item_tokens(encoder, fields)
     keys = token_keys(stored, encoder.table)
     if keys is None:

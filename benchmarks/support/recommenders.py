@@ -16,7 +16,7 @@ from benchmarks.support.quality import Score
 from benchmarks.support.results import CORES, installed
 from benchmarks.support.timing import System
 from qkvsearch.embeddings import BiasedMF, ImplicitALS
-from qkvsearch.evaluation.baselines import EASE, ItemKNN, Popularity
+from qkvsearch.evaluation.systems import EASE, ItemKNN, Popularity
 
 # Users (n,) and items (n,) to ratings (n,).
 Predict = Callable[[np.ndarray, np.ndarray], np.ndarray]

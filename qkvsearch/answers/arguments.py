@@ -1,13 +1,20 @@
-"""What the numbers and names that a question is asked with may be, in one place for all of them."""
+"""What a question is asked with: values that it may have, and which items it is about."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
+
+from qkvsearch.attention import exclusion_mask
+from qkvsearch.data.ids import Id, id_text
 from qkvsearch.errors import QkvError, suggest
+from qkvsearch.retrieval import Head, Ranking, rank
+from qkvsearch.retrieval.ranking import Names
+from qkvsearch.workspace import Tables
 
 TASTES, NEXT_ITEM = MODELS = ("tastes", "next-item")
 
@@ -63,3 +70,38 @@ def check_model(model: str, recent: int | None) -> None:
     check(recent=recent)
     if model == NEXT_ITEM and recent is not None:
         raise QkvError("what comes next goes by the order already: leave `recent` out")
+
+
+def candidates(
+    tables: Tables,
+    n_items: int,
+    where: str | None = None,
+    excluded: Any = (),
+    only: Iterable[Id] | None = None,
+) -> np.ndarray:
+    """bool (n_items,), True where an item may be ranked. Raises `QkvError`.
+
+    excluded: row numbers; only: ids, of which unknown ones are ignored.
+    """
+    mask = exclusion_mask(n_items, excluded)
+    if only is not None:
+        ids, wanted = tables.ids("items"), as_list(only)
+        known = [id_ for id_ in wanted if id_ in ids]
+        if not known:
+            example = f", such as {id_text(wanted[0])!r}" if wanted else ""
+            raise QkvError(f"`only`: none of its {len(wanted):,} ids{example} is in the catalogue")
+        mask &= ~exclusion_mask(n_items, ids.positions(known))
+    return mask if where is None else mask & tables.mask(where, n_items)
+
+
+def ranked(
+    head: Head | None, names: Names, k: int, temperature: float | None, mask: np.ndarray
+) -> Ranking:
+    """The k best that the mask leaves, each with its id and title. Raises `QkvError`."""
+    check(k=k, temperature=temperature)
+    return rank(head, names, k=k, temperature=temperature, mask=mask)
+
+
+def as_list(given: Id | Iterable[Id]) -> list[Any]:
+    """One name alone means itself, not its letters."""
+    return list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]

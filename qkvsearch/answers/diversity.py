@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,9 +30,9 @@ def diverse(ranking: Ranking, models: StoredModels, diversity: float, k: int) ->
     """k of a ranking's hits, relevant and unlike one another by embeddings and texts."""
     if not diversity or models.implicit is None:
         return ranking
-    embeddings = models.implicit.item_embeddings
-    similarity = ItemSimilarity.of(models, embeddings, ranking.positions)
-    return diversified(ranking, similarity, diversity, k)
+    vectors = models.implicit.item_embeddings, models.dense_keys(models.main_head).vectors
+    pool = (np.asarray(each[ranking.positions], np.float64) for each in vectors)
+    return diversified(ranking, item_similarity(*pool), diversity, k)
 
 
 def diversified(ranking: Ranking, similarity: Similarity, diversity: float, k: int) -> Ranking:
@@ -83,26 +83,14 @@ def _one_by_one(
     return chosen, np.array(values)
 
 
-@dataclass(frozen=True)
-class ItemSimilarity:
-    """Cosines between items of a pool: of their embeddings, or of their text vectors where one of
-    the two has no embedding.
+def item_similarity(embeddings: np.ndarray, texts: np.ndarray) -> Similarity:
+    """Cosines between items of a pool: of their embeddings (n, d), or of their text vectors (n, t)
+    where one of the two has no embedding.
     """
+    embeddings, texts = unit_rows(embeddings), unit_rows(texts)
+    known = np.asarray(embeddings.any(axis=1))
 
-    directions: np.ndarray
-    texts: np.ndarray
+    def similarity(row: int) -> np.ndarray:
+        return np.where(known & known[row], embeddings @ embeddings[row], texts @ texts[row])
 
-    @classmethod
-    def of(
-        cls, models: StoredModels, embeddings: np.ndarray, positions: np.ndarray
-    ) -> ItemSimilarity:
-        """The items at `positions` (n,)."""
-        keys = models.dense_keys(models.main_head).vectors
-        vectors, texts = (np.asarray(each[positions], np.float64) for each in (embeddings, keys))
-        return cls(unit_rows(vectors), unit_rows(texts))
-
-    def __call__(self, row: int) -> np.ndarray:
-        """With all of the pool, (n,)."""
-        known = np.asarray(self.directions.any(axis=1))
-        by_text = self.texts @ self.texts[row]
-        return np.where(known & known[row], self.directions @ self.directions[row], by_text)
+    return similarity

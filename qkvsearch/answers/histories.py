@@ -71,9 +71,7 @@ class Histories:
         return history if recent is None else history.recent(recent)
 
     def _of_row(self, row: int | None, recorded: Sequence[Interaction]) -> History:
-        """The history of the user in this row of the build, None for one who came later, with what
-        was recorded of them since.
-        """
+        """What the build knows of the user in this row, None for a new one, then `recorded`."""
         history = self.models.history(row)
         return history.then(history.recorded_later(recorded), self.models.rating_scale)
 

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from qkvsearch.answers.arguments import check, check_cutoff
-from qkvsearch.data.interactions import Interactions
-from qkvsearch.errors import WorkspaceError
 from qkvsearch.evaluation import recommend, tuning
 from qkvsearch.evaluation.report import Evaluation
-from qkvsearch.evaluation.tuning import Trial, Tuning
-from qkvsearch.progress import Progress
+from qkvsearch.evaluation.tuning import Tuning
 from qkvsearch.stored import TUNED, StoredModels
 
 # A search for settings where neither its length nor its time is given.
@@ -20,30 +16,21 @@ TRIALS, MINUTES = 27, 5.0
 
 
 def evaluate_recommend(
-    models: StoredModels,
-    protocol: str,
-    k: int,
-    random_state: int,
-    next_item: bool,
-    progress: Progress | None,
+    models: StoredModels, k: int, random_state: int, **options: Any
 ) -> Evaluation:
-    """By interactions held out of the log, with the settings in use; `notes` say what was left out.
-
-    Raises `WorkspaceError` where there is no log, `QkvError` for what it cannot be judged by.
+    """`evaluation.recommend` by the build's log and the settings in use; `notes` say what was left
+    out. Raises `WorkspaceError` where there is no log.
     """
     check_cutoff(k)
     check(random_state=random_state)
-    log = _log(models, "judge by")
-    tuned = settings_in_use(models)
+    tuned = models.snapshot.facts.get(TUNED) or {}
     found = recommend.evaluate_recommend(
-        log,
-        protocol,
+        models.log("judge by"),
         k=k,
         settings=tuned.get("settings"),
         keys=models.dense_keys(models.main_head).vectors,
-        next_item=next_item,
         random_state=random_state,
-        progress=progress,
+        **options,
     )
     notes: list[str] = []
     if tuned:
@@ -58,44 +45,24 @@ def evaluate_recommend(
 
 def search_settings(
     models: StoredModels,
-    protocol: str,
     k: int,
     trials: int | None,
     minutes: float | None,
     random_state: int,
-    callback: Callable[[list[Trial]], None] | None,
-    progress: Progress | None,
+    **options: Any,
 ) -> Tuning:
-    """Settings that suit the log, judged beside those in use; nothing is changed.
-
-    Raises `WorkspaceError` where there is no log, `QkvError` for what it cannot be split by.
+    """`evaluation.tuning` by the build's log, beside the settings in use; nothing is changed.
+    Raises `WorkspaceError` where there is no log.
     """
     check_cutoff(k)
     check(trials=trials, minutes=minutes, random_state=random_state)
     return tuning.tune(
-        _log(models, "learn from"),
-        protocol,
+        models.log("learn from"),
         k=k,
         trials=trials or TRIALS,
         minutes=MINUTES if minutes is None and trials is None else minutes,
         keys=models.dense_keys(models.main_head).vectors,
-        in_use=settings_in_use(models).get("settings"),
+        in_use=models.snapshot.facts.get(TUNED, {}).get("settings"),
         random_state=random_state,
-        callback=callback,
-        progress=progress,
+        **options,
     )
-
-
-def settings_in_use(models: StoredModels) -> dict[str, Any]:
-    """What `tune` found for this build, and how; nothing where the default settings are used."""
-    return dict(models.snapshot.facts.get(TUNED, {}))
-
-
-def _log(models: StoredModels, purpose: str) -> Interactions:
-    log = models.log()
-    if log is None:
-        raise WorkspaceError(
-            f"{models.snapshot.folder.parent.parent}: nobody's interactions are here to {purpose}; "
-            "build with `interactions`"
-        )
-    return log

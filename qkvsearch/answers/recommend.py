@@ -1,23 +1,22 @@
-"""A history to a head: scores of all items, by the collaborative model or by the sequence model."""
+"""A history to a head: scores of all items, by the preferences or by what comes next, damped."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qkvsearch.answers.arguments import TASTES
-from qkvsearch.answers.damping import damped, log_popularity
+from qkvsearch.answers.arguments import NEXT_ITEM, TASTES
 from qkvsearch.answers.histories import Histories
-from qkvsearch.answers.next_item import SequenceScorer, in_order
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.history import History
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.labelled import LabelledVectors
-from qkvsearch.retrieval import DenseKeys, Head
+from qkvsearch.retrieval import DenseKeys, Head, Part
+from qkvsearch.retrieval.fusion import plus
 from qkvsearch.stored import StoredModels
 from qkvsearch.workspace import Tables
 
@@ -25,24 +24,19 @@ if TYPE_CHECKING:
     from qkvsearch.sequences.model import NextItemModel
 
 HEAD = "collaborative"
+# Parts of a score that are of no item.
+POPULARITY, CONSTANT = "popularity", "constant"
 
 
 @dataclass(frozen=True)
 class Recommender:
-    """The models that turn a history into a head. Raises `WorkspaceError` where the build was
-    given no interactions.
-    """
+    """What turns a history into a head. Raises `WorkspaceError` without interactions."""
 
     models: StoredModels
     tables: Tables
 
     def __post_init__(self) -> None:
-        if self.models.implicit is None:
-            folder = self.models.snapshot.folder.parent.parent
-            raise WorkspaceError(
-                f"{folder}: nobody's interactions are here to recommend from; build with "
-                "`interactions`"
-            )
+        self.models.require_interactions("recommend from")
 
     @property
     def factors(self) -> ImplicitFactors:
@@ -74,29 +68,62 @@ class Recommender:
         return self.factors.fold_in_many(csr_matrix((confidences, positions, indptr), shape))
 
     def head(self, history: History, model: str = TASTES, damping: float = 0.0) -> Head | None:
-        """Scores of all items by one of the two models, damped; None where the history holds
-        nothing that the model knows.
-        """
+        """Scores of all items, damped; None where the model knows nothing of the history."""
         head = self._by_embedding(history) if model == TASTES else self._by_sequence(history)
         if head is None or not damping:
             return head
         return damped(head, log_popularity(self.models.item_counts), damping)
 
     def _by_embedding(self, history: History) -> Head | None:
-        """By an exact solve on the history, as sums over it; None where it holds nothing liked, or
-        cold items alone: the embedding would be zero.
-        """
+        """By an exact solve on the history, as sums over it."""
         vectors = self.factors.history_vectors(history.positions, history.confidences)
-        if not vectors.any():
+        if not vectors.any():  # nothing liked, or cold items alone
             return None
         ids, _ = self.tables.names(history.positions)
         keys = DenseKeys(self.factors.item_embeddings)
         return keys.head(HEAD, LabelledVectors(ids, vectors))
 
     def _by_sequence(self, history: History) -> Head | None:
-        """By what comes next after the history, in its order; None where it holds cold items
-        alone.
+        """By the last state of a history that attends to itself, oldest first. The parts of a score
+        are what each item adds at held attention weights, norms and gates, and a constant.
         """
-        rows = in_order(history)
+        model, rows = self.next_item, in_order(history)
+        if not model.known[rows].any():
+            return None
         ids, _ = self.tables.names(rows)
-        return SequenceScorer(self.next_item, rows, ids).head()
+
+        @cache
+        def shares() -> np.ndarray:
+            return model.history_vectors(rows)
+
+        def parts(position: int) -> list[Part]:
+            *values, constant = shares() @ model.items.weight[position]
+            found = [Part(NEXT_ITEM, i, None, float(v)) for i, v in zip(ids, values, strict=True)]
+            return [*found, Part(CONSTANT, None, None, float(constant))]
+
+        scores = model.items.weight @ model.fold_in(rows)
+        return Head(NEXT_ITEM, scores, parts, answers=model.known)
+
+
+def in_order(history: History) -> np.ndarray:
+    """The items of a history, oldest first; of the same time in the catalog's order."""
+    return np.asarray(history.positions[np.argsort(history.times, kind="stable")])
+
+
+def log_popularity(counts: np.ndarray) -> np.ndarray:
+    """ln(1 + how many users interacted with it), in standard deviations from the mean item,
+    (n_items,).
+
+    >>> log_popularity(np.array([0, 0, 8, 8])).tolist()
+    [-1.0, -1.0, 1.0, 1.0]
+    """
+    logs = np.log1p(np.asarray(counts, dtype=np.float64))
+    return np.asarray((logs - logs.mean()) / (logs.std() or 1.0))
+
+
+def damped(head: Head, popularity: np.ndarray, damping: float) -> Head:
+    """Less for popular items: score − damping · σ · popularity, σ the scores' standard deviation
+    over all items. The damping is a part of the score, "popularity".
+    """
+    spread = float(head.scores.std(dtype=np.float64))
+    return plus(head, POPULARITY, -damping * spread * popularity)

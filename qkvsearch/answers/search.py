@@ -145,12 +145,11 @@ class TextSearch:
 
     def texts(self, position: int) -> list[str]:
         """What is searched of an item, column by column."""
-        return [self.tables.text(position, [column]) for column in self.columns]
+        row = self.tables.row(position)
+        return ["" if row[name] is None else str(row[name]) for name in self.columns]
 
     def with_matches(self, ranking: Ranking, query: str) -> Ranking:
-        """Each hit with `matches`: the words of each searched column in which the lexical head
-        finds the query's.
-        """
+        """Each hit with `matches`: by column, the words that the lexical head finds."""
         terms = {token.term for token in Analyzer().query_tokens(query)}
         texts = (self.texts(int(position)) for position in ranking.positions)
         found = [matching_words(terms, dict(zip(self.columns, of, strict=True))) for of in texts]
@@ -162,9 +161,7 @@ class TextSearch:
         return list(self.models.snapshot.facts["text_columns"])
 
     def wanted(self, heads: Iterable[str] | None, personal: bool) -> list[str]:
-        """The heads asked for, by default all; "semantic" is all that read the text as vectors. A
-        user's preferences count whenever there is a user.
-        """
+        """The heads asked for, by default all: "semantic" is every dense one, a user adds one."""
         text = list(self.models.head_weights)
         has_tokens = self.models.has_tokens and self.models.main_head in SECOND_PASS
         known = [*text, *[TOKENS] * has_tokens, *[PERSONAL] * personal]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.answers.candidates import ranked
+from qkvsearch.answers.arguments import ranked
 from qkvsearch.answers.reasons import with_reasons
 from qkvsearch.answers.recommend import Recommender
 from qkvsearch.answers.search import TextSearch

@@ -44,8 +44,8 @@ class Columns:
         """Raise `DataError` for a column of a file that was not given."""
         for role in roles:
             if getattr(self, role) is not None:
-                option = "text-columns" if role == "text" else f"{role}-column"
-                raise DataError(f"--{option} is a column of --{file}, which were not given")
+                column = "text_columns" if role == "text" else f"{role}_column"
+                raise DataError(f"`{column}` is a column of `{file}`, which were not given")
 
 
 def find_column(role: str, given: str | None, names: Sequence[str], file: str) -> str | None:
@@ -55,7 +55,7 @@ def find_column(role: str, given: str | None, names: Sequence[str], file: str) -
     'userId'
     """
     if given is not None:
-        return check_column(given, names, file, f"--{role}-column")
+        return check_column(given, names, file, f"`{role}_column`")
     folded = {_fold(name): name for name in reversed(names)}
     common = COMMON_NAMES[role].split()
     return next((folded[name] for name in common if name in folded), None)
@@ -66,7 +66,7 @@ def require_column(role: str, given: str | None, names: Sequence[str], file: str
     found = find_column(role, given, names, file)
     if found is None:
         raise DataError(
-            f"{file}: cannot tell which column is the {role}; name it with --{role}-column "
+            f"{file}: cannot tell which column is the {role}; name it with `{role}_column` "
             f"{_listing(names)}"
         )
     return found
@@ -77,7 +77,7 @@ def find_text_columns(
 ) -> list[str]:
     """The columns that search reads: as given, else the title and usual columns of prose."""
     if given is not None:
-        return [check_column(name, names, file, "--text-columns") for name in given]
+        return [check_column(name, names, file, "`text_columns`") for name in given]
     prose = {name: _fold(name) for name in names if _fold(name) in TEXT_NAMES and name != title}
     return [title, *sorted(prose, key=lambda name: TEXT_NAMES.index(prose[name]))]
 

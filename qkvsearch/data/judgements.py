@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from qkvsearch.data.ids import id_text
-from qkvsearch.errors import DataError
+from qkvsearch.errors import DataError, suggest
 
 # Query id to its text; query id to the grade of each judged item.
 Queries = dict[str, str]
@@ -87,6 +87,14 @@ def judged_by(
         queries if isinstance(queries, dict) else read_queries(queries),
         qrels if isinstance(qrels, dict) else read_judgements(qrels),
     )
+
+
+def check_queries(judgements: Judgements, queries: Queries) -> None:
+    """Raise `DataError` where a judgement names a query that is not there."""
+    for query in judgements:
+        if query not in queries:
+            near = suggest(query, list(queries))
+            raise DataError(f"judgements name query {query!r}, which has no text{near}")
 
 
 def _lines(path: str | Path) -> Iterator[tuple[int, str]]:

@@ -75,7 +75,7 @@ def _titles_in_log(frame: pd.DataFrame, columns: Columns, file: str) -> Catalog 
         columns.refuse(("text",), "items")
         return None
     about = Columns(id=item, title=title, text=columns.text or [title])
-    text = [check_column(name, names, file, "--text-columns") for name in about.text or ()]
+    text = [check_column(name, names, file, "`text_columns`") for name in about.text or ()]
     kept = frame[list(dict.fromkeys([item, title, *text]))]
     return catalog_from_frame(kept[kept[item].notna()], about, ReadReport(file, read=len(frame)))
 
@@ -122,7 +122,7 @@ def _mismatch(items: pd.Series, item_ids: Ids | None) -> str:
         return ""
     return (
         f"; its items look like {unknown.iloc[0]!r}, those of the catalogue like "
-        f"{item_ids.texts[0]!r}: write them alike, or name another --item-column or --id-column"
+        f"{item_ids.texts[0]!r}: write them alike, or name another `item_column` or `id_column`"
     )
 
 

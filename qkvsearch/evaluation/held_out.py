@@ -1,24 +1,20 @@
-"""The users who are judged: what they are known by, what they turn out to like, and what anyone
-who learned from the train part recommends to them.
-"""
+"""The users who are judged: what they are known by, what they like, what is recommended to them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from qkvsearch.collaborative.als import ImplicitALS
-from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.confidences import confidences, rating_scale
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError
-from qkvsearch.evaluation.baselines import System
 from qkvsearch.evaluation.splits import Split, places
+from qkvsearch.evaluation.systems import System
 from qkvsearch.retrieval import top_k
 from qkvsearch.threads import run_in_threads
 
@@ -26,32 +22,6 @@ Scale = tuple[float, float] | None
 
 # Users are ranked for in blocks of at most 4 million scores, 16 MB.
 SCORES_AT_ONCE = 1 << 22
-
-
-class Preferences:
-    """`ImplicitALS` with any settings, asked as `recommend` asks it: by the exact solve on a
-    user's history, whether or not training saw them, with cold items placed by text vectors `keys`
-    (n_items, t), where there are any.
-    """
-
-    def __init__(self, keys: np.ndarray | None = None, **settings: Any) -> None:
-        self.keys = keys
-        self.model = ImplicitALS(**settings)
-
-    def fit(self, X: csr_matrix) -> Self:
-        self.factors_ = self.model.fit(X).factors_
-        items = self.model.item_embeddings_
-        text_map = None if self.keys is None else fit_text_map(self.keys, items)
-        if self.keys is not None and text_map is not None:
-            items = place_cold_items(items, self.keys, text_map, X.getnnz(axis=0) == 0)
-            self.factors_ = replace(self.factors_, item_embeddings=items)
-        return self
-
-    def scores(self, histories: csr_matrix) -> np.ndarray:
-        embeddings = self.factors_.fold_in_many(histories).astype(np.float32)
-        scores: np.ndarray = embeddings @ self.factors_.item_embeddings.T
-        scores[~embeddings.any(axis=1)] = -np.inf
-        return scores
 
 
 @dataclass(frozen=True)
@@ -79,17 +49,15 @@ class HeldOutUsers:
             )
         users = np.array([*relevant])
         train_scale = scale_of(parts.train)
-        train = _confidences(parts.train, train_scale)
-        history = (
-            train if parts.history is parts.train else _confidences(parts.history, train_scale)
+        train, history = _matrices(
+            parts, lambda log: log.matrix(confidences(log.ratings, len(log), train_scale))
         )
         known = parts.history.matrix()[users]
         return cls(users, list(relevant.values()), train, history[users], known)
 
     def in_order(self, parts: Split) -> HeldOutUsers:
         """The same users, with each item's place in time, from 1 on, instead of a confidence."""
-        train = _order(parts.train)
-        history = train if parts.history is parts.train else _order(parts.history)
+        train, history = _matrices(parts, _order)
         return replace(self, train=train, liked=history[self.users])
 
     def rankings(
@@ -140,5 +108,9 @@ def _order(log: Interactions) -> csr_matrix:
     return log.matrix(places(log, log.times)[0] + 1)
 
 
-def _confidences(log: Interactions, scale: Scale) -> csr_matrix:
-    return log.matrix(confidences(log.ratings, len(log), scale))
+def _matrices(
+    parts: Split, matrix: Callable[[Interactions], csr_matrix]
+) -> tuple[csr_matrix, csr_matrix]:
+    """Of the train part, and of the histories, which may be the same."""
+    train = matrix(parts.train)
+    return train, train if parts.history is parts.train else matrix(parts.history)

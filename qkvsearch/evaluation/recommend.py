@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.evaluation.baselines import BASELINES, System, TooLargeError
 from qkvsearch.evaluation.bootstrap import N_RESAMPLES, interval, resampled_means
-from qkvsearch.evaluation.held_out import HeldOutUsers, Preferences, scale_of
+from qkvsearch.evaluation.held_out import HeldOutUsers, scale_of
 from qkvsearch.evaluation.metrics import (
     average_precision,
     coverage,
@@ -23,11 +22,18 @@ from qkvsearch.evaluation.metrics import (
     recall,
     reciprocal_rank,
 )
-from qkvsearch.evaluation.next_items import NEXT_ITEM, NextItems
 from qkvsearch.evaluation.ratings import rating_errors
 from qkvsearch.evaluation.report import OURS, Difference, Evaluation, Metrics, best_of
 from qkvsearch.evaluation.splits import Split, split
-from qkvsearch.progress import Progress
+from qkvsearch.evaluation.systems import (
+    BASELINES,
+    NEXT_ITEM,
+    NextItems,
+    Preferences,
+    System,
+    TooLargeError,
+)
+from qkvsearch.progress import Progress, silent
 
 # Of a ranking and the grades of the relevant, at k.
 RELEVANCE: dict[str, Callable[..., float]] = {
@@ -74,7 +80,7 @@ def evaluate_recommend(
     >>> evaluate_recommend(log, "strong", k=1).metrics["recall@1"]
     1.0
     """
-    progress = progress or (lambda stage, done, total: None)
+    progress = progress or silent
     if next_item:
         NextItems.check(log, protocol)
     parts = split(log, protocol, random_state)

@@ -17,9 +17,7 @@ NEITHER_IS_BETTER = frozenset({"coverage", "novelty", "diversity"})
 
 @dataclass(frozen=True)
 class Difference:
-    """Our figure − that of the best baseline, of the same users; `low` and `high` bound its 95%
-    interval.
-    """
+    """Our figure − that of the best baseline, of the same users, and its 95% interval."""
 
     baseline: str
     difference: float

@@ -8,8 +8,8 @@ from statistics import fmean
 from typing import Any
 
 from qkvsearch.data.ids import Id, Ids, id_text
-from qkvsearch.data.judgements import Judgements, Queries, judged_by
-from qkvsearch.errors import DataError, suggest
+from qkvsearch.data.judgements import Judgements, Queries, check_queries, judged_by
+from qkvsearch.errors import DataError
 from qkvsearch.evaluation.metrics import Grades, Ranked, ndcg, recall, reciprocal_rank
 from qkvsearch.evaluation.report import Evaluation, Metrics
 from qkvsearch.progress import Progress
@@ -47,10 +47,7 @@ def evaluate_search(
     >>> judged.metrics["mrr@10"]
     0.5
     """
-    for query in judgements:
-        if query not in queries:
-            near = suggest(query, list(queries))
-            raise DataError(f"judgements name query {query!r}, which has no text{near}")
+    check_queries(judgements, queries)
     judged = [query for query in queries if query in judgements]
     if not judged:
         raise DataError("none of the queries has a judgement: nothing to average over")

@@ -14,10 +14,11 @@ import numpy as np
 from qkvsearch.collaborative.als import ImplicitALS
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.evaluation.bootstrap import interval, resampled_means
-from qkvsearch.evaluation.held_out import HeldOutUsers, Preferences, scale_of
+from qkvsearch.evaluation.held_out import HeldOutUsers, scale_of
 from qkvsearch.evaluation.metrics import ndcg
 from qkvsearch.evaluation.splits import split
-from qkvsearch.progress import Progress
+from qkvsearch.evaluation.systems import Preferences
+from qkvsearch.progress import Callback, Progress, silent
 
 Settings = dict[str, Any]
 
@@ -130,9 +131,12 @@ def tune(
     `QkvError` where the log cannot be split twice.
     """
     deadline = math.inf if minutes is None else time.monotonic() + 60 * minutes
-    validation, test = _held_out(log, protocol, random_state)
+    parts, scale = split(log, protocol, random_state), scale_of(log)
+    # Another seed, so that what is held out the second time does not follow the first.
+    inner = split(parts.train, protocol, random_state + 1)
+    validation, test = HeldOutUsers.of(inner, scale), HeldOutUsers.of(parts, scale)
     judge = _Judge(k, keys, random_state)
-    progress = progress or (lambda stage, done, total: None)
+    progress = progress or silent
     search = _Search(validation, judge, deadline, trials, in_use or {}, callback, progress)
     best = search.best()
     finalists = search.finalists | {"tuned": best}
@@ -150,16 +154,6 @@ def tune(
         out_of_time=search.out_of_time,
         in_use=in_use or {},
     )
-
-
-def _held_out(
-    log: Interactions, protocol: str, random_state: int
-) -> tuple[HeldOutUsers, HeldOutUsers]:
-    """By the validation part, of a log without the test part; and by the test part."""
-    parts, scale = split(log, protocol, random_state), scale_of(log)
-    # Another seed, so that what is held out the second time does not follow the first.
-    inner = split(parts.train, protocol, random_state + 1)
-    return HeldOutUsers.of(inner, scale), HeldOutUsers.of(parts, scale)
 
 
 def draw(rng: np.random.Generator, default: Settings, mean_length: float, n_items: int) -> Settings:
@@ -195,15 +189,10 @@ class _Judge:
     random_state: int
 
     def fitted(
-        self,
-        held_out: HeldOutUsers,
-        settings: Settings,
-        callback: Callable[[int, int], None] | None = None,
+        self, held_out: HeldOutUsers, settings: Settings, callback: Callback | None = None
     ) -> Preferences:
-        preferences = Preferences(
-            self.keys, **settings, random_state=self.random_state, callback=callback
-        )
-        return preferences.fit(held_out.train)
+        settings = {**settings, "random_state": self.random_state, "callback": callback}
+        return Preferences(self.keys, **settings).fit(held_out.train)
 
     def of_users(self, preferences: Preferences, held_out: HeldOutUsers) -> np.ndarray:
         """The figure of each user (n,)."""
@@ -219,9 +208,8 @@ class _Judge:
         for n, trial in enumerate(finalists.values()):
             progress("judging by the test part", n, len(finalists))
             if trial.number not in figures:
-                figures[trial.number] = self.of_users(
-                    self.fitted(held_out, trial.settings), held_out
-                )
+                fitted = self.fitted(held_out, trial.settings)
+                figures[trial.number] = self.of_users(fitted, held_out)
         progress("judging by the test part", len(finalists), len(finalists))
         return {who: figures[trial.number] for who, trial in finalists.items()}
 
@@ -230,37 +218,33 @@ class _OutOfTimeError(Exception):
     """The trial that is running would leave too little time for the last fits."""
 
 
+@dataclass
 class _Search:
-    """Trials judged by the same users, until a deadline."""
+    """Trials judged by the same users, until a deadline that leaves `closing` seconds."""
 
-    def __init__(
-        self,
-        held_out: HeldOutUsers,
-        judge: _Judge,
-        deadline: float,
-        n_trials: int,
-        in_use: Settings,
-        callback: Callable[[list[Trial]], None] | None,
-        progress: Progress,
-    ) -> None:
-        self.held_out, self.judge = held_out, judge
-        self.deadline, self.n_trials = deadline, n_trials
-        self.callback, self.progress = callback, progress
-        rounds = accumulate(SHARES[1:], lambda left, _: math.ceil(KEPT * left), initial=n_trials)
-        self.n_planned = int(sum(rounds)) + 1 + bool(in_use)
-        self.trials: list[Trial] = []
-        self.out_of_time = False
-        self.closing = 0.0
+    held_out: HeldOutUsers
+    judge: _Judge
+    deadline: float
+    n_trials: int
+    in_use: Settings
+    callback: Callable[[list[Trial]], None] | None
+    progress: Progress
+    trials: list[Trial] = field(default_factory=list)
+    out_of_time: bool = False
+    closing: float = 0.0
+
+    def __post_init__(self) -> None:
+        left = self.n_trials
+        rounds = accumulate(SHARES[1:], lambda left, _: math.ceil(KEPT * left), initial=left)
+        self.n_planned = int(sum(rounds)) + 1 + bool(self.in_use)
         known = ImplicitALS().get_params()
         self.drawn_around = {name: known[name] for name in ("n_components", "max_iter", "nu")}
         self.finalists = {"default": self._run(DEFAULT, {}, 1.0)}
-        if in_use:
-            self.finalists["in_use"] = self._run(IN_USE, in_use, 1.0)
+        if self.in_use:
+            self.finalists["in_use"] = self._run(IN_USE, self.in_use, 1.0)
 
     def best(self) -> Trial:
-        """The best of those that learned to the end; of equal ones what is in use, then the
-        default, then the first.
-        """
+        """The best of those that learned to the end; of equal ones the lowest number."""
         try:
             self._halve(self._draw())
         except _OutOfTimeError:

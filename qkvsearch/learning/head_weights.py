@@ -16,8 +16,8 @@ import numpy as np
 
 from qkvsearch.attention import softmax
 from qkvsearch.data.ids import Ids
-from qkvsearch.data.judgements import Judgements, Queries
-from qkvsearch.errors import DataError, suggest
+from qkvsearch.data.judgements import Judgements, Queries, check_queries
+from qkvsearch.errors import DataError
 from qkvsearch.retrieval.fusion import mean_and_deviation
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.texts.analysis import Analyzer
@@ -243,10 +243,7 @@ def judged_queries(queries: Queries, judgements: Judgements, ids: Ids) -> Judged
 
     Raises `DataError` where a judgement names a query that is not there, or none is left.
     """
-    for query in judgements:
-        if query not in queries:
-            near = suggest(query, list(queries))
-            raise DataError(f"judgements name query {query!r}, which has no text{near}")
+    check_queries(judgements, queries)
     rows = {text: row for row, text in enumerate(ids.texts)}
     texts, answers = [], []
     for query, grades in judgements.items():

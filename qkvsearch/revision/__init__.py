@@ -1,22 +1,22 @@
-"""Items join or leave a workspace without a rebuild: nothing is learned anew."""
+"""A workspace changed without a rebuild: items join or leave, or preferences are learned anew."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qkvsearch.attention import exclusion_mask
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import QkvError
-from qkvsearch.progress import Progress
-from qkvsearch.revision.contents import revised_contents
+from qkvsearch.progress import Progress, silent
 from qkvsearch.revision.items import with_items, without_items
-from qkvsearch.stored import Change
-from qkvsearch.workspace import Snapshot, Workspace
+from qkvsearch.stored import TUNED, Change, PreferencesPart, StoredModels, parts_of
+from qkvsearch.workspace import BuildContents, Snapshot, Workspace
 
 if TYPE_CHECKING:
     from qkvsearch.data.readers import Source
@@ -44,10 +44,9 @@ def add_items(
 ) -> Revision:
     """Add the items of a file or frame to the workspace at `path`, and publish.
 
-    An item whose id is already there is replaced; its interactions stay. Search finds the new
-    items at once. Nobody has interacted with them yet: where the build learned how text tells of
-    preferences, `recommend` places them by their text, marked `cold`. Raises `QkvError`, and
-    `DataError` where the file lacks a column that search reads.
+    An item whose id is already there is replaced; its interactions stay. New ones are cold: where
+    the build learned how text tells of preferences, `recommend` places them by their text. Raises
+    `QkvError`, and `DataError` where the file lacks a column that search reads.
     """
     return _revise(path, lambda build: with_items(build, source, columns or Columns()), progress)
 
@@ -72,20 +71,62 @@ def remove_items(
 
     def plan(build: Snapshot) -> Change:
         if where is not None:
-            leaving = build.tables.mask(where, build.facts["n_items"])
-        else:
-            leaving = np.zeros(build.facts["n_items"], dtype=bool)
-            leaving[[build.tables.item_position(item) for item in named]] = True
-        return without_items(build, leaving)
+            return without_items(build, build.tables.mask(where, build.facts["n_items"]))
+        positions = [build.tables.item_position(item) for item in named]
+        return without_items(build, ~exclusion_mask(build.facts["n_items"], positions))
 
     return _revise(path, plan, progress)
+
+
+def learn_preferences(
+    path: str | Path, tuned: Mapping[str, Any] | None, progress: Progress | None = None
+) -> None:
+    """Fit `ImplicitALS` to the whole log of the workspace at `path`, and publish; all else stays.
+
+    tuned: {"settings": its parameters, …}, kept among the build's facts; None for the default
+    settings. Where another build is published meanwhile, it begins again from that one. Raises
+    `WorkspaceError` where there are no interactions; what was there before then stays.
+    """
+    workspace, progress = Workspace(path), progress or silent
+
+    def learn(build: Snapshot) -> None:
+        log = StoredModels(build).log("learn from")
+        nobody = np.zeros(build.facts["n_items"], dtype=bool)
+        contents = revised_contents(without_items(build, nobody), progress)
+        contents.facts.pop(TUNED, None)
+        if tuned:
+            contents.facts[TUNED] = dict(tuned)
+        PreferencesPart().learn(contents, log, progress)
+        workspace.publish(contents)
+
+    workspace.revise(learn)
+
+
+def revised_contents(change: Change, progress: Progress) -> BuildContents:
+    """Rows that stay are copied, new texts are read by the encoders that there are, and arrays that
+    stay as they are belong to both builds. Nothing is learned. Raises `LookupError` for an array
+    that no part owns: what becomes of it is unknown.
+    """
+    build = change.former.snapshot
+    facts = {name: fact for name, fact in build.facts.items() if name not in ("files", "format")}
+    facts["n_items"] = len(change.catalog)
+    contents = BuildContents(change.catalog, build.tables.ids("users"), facts=facts, base=build)
+    parts = [part for part in parts_of(change.former) if part.is_in(build)]
+    for name in build.facts["files"]:
+        if not any(part.owns(name) for part in parts):
+            raise LookupError(name)
+    for step, part in enumerate(parts):
+        progress("revising", step, len(parts))
+        part.revise(contents, change, progress)
+    progress("revising", len(parts), len(parts))
+    return contents
 
 
 def _revise(
     path: str | Path, plan: Callable[[Snapshot], Change], progress: Progress | None
 ) -> Revision:
     """Derive a build from the current one and publish it."""
-    workspace, progress = Workspace(path), progress or (lambda stage, done, total: None)
+    workspace, progress = Workspace(path), progress or silent
     return workspace.revise(lambda build: _publish(workspace, plan(build), progress))
 
 

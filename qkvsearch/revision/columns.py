@@ -56,10 +56,10 @@ def _with_search_columns(
     if len(named) != len(searched):
         raise DataError(
             f"{file}: search reads {len(searched)} columns here ({', '.join(searched)}), and "
-            f"--text-columns names {len(named)}: name as many, in that order"
+            f"`text_columns` names {len(named)}: name as many, in that order"
         )
     names = list(frame.columns)
-    found = [check_column(name, names, file, "--text-columns") for name in named]
+    found = [check_column(name, names, file, "`text_columns`") for name in named]
     in_the_way = [name for name in names if name in searched and name not in found]
     renamed = dict(zip(found, searched, strict=True))
     return frame.drop(columns=in_the_way).rename(columns=renamed)
@@ -79,7 +79,7 @@ def _require_search_columns(
     if lacking:
         raise DataError(
             f"{file}: no column {', '.join(lacking)}, and search reads {', '.join(searched)} here; "
-            "name those columns in that order with --text-columns, or add them to the file "
+            "name those columns in that order with `text_columns`, or add them to the file "
             f"(columns: {', '.join(names)})"
         )
 

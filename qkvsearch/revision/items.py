@@ -43,12 +43,10 @@ def with_items(build: Snapshot, source: Source, columns: Columns) -> Change:
 
 
 def without_items(build: Snapshot, leaving: np.ndarray) -> Change:
-    """The catalog without the items for which `leaving` (bool, n_items) is True. Raises
-    `QkvError` where that is all of them.
-    """
+    """Without the items for which `leaving` (bool, n_items) is True. Raises `QkvError` if all."""
     if leaving.all():
         raise QkvError(
-            f"{build.folder.parent.parent}: that is every item, and a workspace has at least one; "
+            f"{build.workspace}: that is every item, and a workspace has at least one; "
             "build it again from other items, or delete the folder"
         )
     cells = _cells(build)

@@ -3,17 +3,30 @@
 A new model is a file here with a class, and a line in `parts_of`.
 """
 
-from typing import Any
+from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qkvsearch.collaborative.factors import ImplicitFactors, RatingFactors
+from qkvsearch.collaborative.history import History
+from qkvsearch.data.interactions import Interactions
+from qkvsearch.errors import WorkspaceError
+from qkvsearch.retrieval import DenseKeys, LexicalKeys
+from qkvsearch.retrieval.late_interaction import TokenKeys
 from qkvsearch.stored.dense import DensePart
 from qkvsearch.stored.lexical import LexicalPart
-from qkvsearch.stored.log import LogPart
-from qkvsearch.stored.models import StoredModels
+from qkvsearch.stored.log import LogPart, Scale
 from qkvsearch.stored.next_item import NextItemPart
 from qkvsearch.stored.part import BuildReader, Change, Part
 from qkvsearch.stored.preferences import TUNED, PreferencesPart
 from qkvsearch.stored.ratings import RatingsPart
 from qkvsearch.stored.tokens import TokensPart
+from qkvsearch.texts.encoders import TextEncoder
+
+if TYPE_CHECKING:
+    from qkvsearch.sequences.model import NextItemModel
 
 __all__ = [
     "TUNED", "BuildReader", "Change", "DensePart", "LexicalPart", "LogPart", "NextItemPart",
@@ -32,3 +45,78 @@ def parts_of(build: BuildReader) -> list[Part[Any]]:
         NextItemPart(),
         LogPart(),
     ]
+
+
+class StoredModels(BuildReader):
+    """The parts of an opened build under the names that answers ask for."""
+
+    @property
+    def lexical_keys(self) -> LexicalKeys:
+        """The items' keys of the lexical head."""
+        return self.load(LexicalPart())
+
+    def encoder(self, head: str) -> TextEncoder:
+        """What a dense head turns texts into vectors by. Raises as `StoredHead.encoder` does."""
+        return self.load(DensePart(head)).encoder
+
+    def dense_keys(self, head: str) -> DenseKeys:
+        """The items' keys of a dense head."""
+        return self.load(DensePart(head)).keys
+
+    @property
+    def has_tokens(self) -> bool:
+        """Whether the items' tokens are kept; to know it takes no encoder."""
+        return TokensPart(self.main_head).is_in(self.snapshot)
+
+    @property
+    def token_keys(self) -> TokenKeys:
+        """The items' tokens, for whoever asked `has_tokens` first."""
+        return self.load(TokensPart(self.main_head))
+
+    @property
+    def implicit(self) -> ImplicitFactors | None:
+        """Preferences, cold items placed by their text; None where there are no interactions."""
+        found = self.find(PreferencesPart())
+        return None if found is None else found.factors
+
+    @property
+    def item_counts(self) -> np.ndarray:
+        """How many users interacted with each item, (n_items,), as the build knows it."""
+        return self.load(PreferencesPart()).item_counts
+
+    @property
+    def item_directions(self) -> DenseKeys:
+        """The items' preferences at length 1; zeros for cold items."""
+        return self.load(PreferencesPart()).unit_rows
+
+    @property
+    def ratings(self) -> RatingFactors | None:
+        """None where interactions came without ratings."""
+        return self.find(RatingsPart())
+
+    @property
+    def next_item(self) -> NextItemModel | None:
+        """None where the build was not asked for it."""
+        return self.find(NextItemPart())
+
+    def require_interactions(self, purpose: str) -> None:
+        """Raise `WorkspaceError` where the build was given none."""
+        if not LogPart().is_in(self.snapshot):
+            raise WorkspaceError(
+                f"{self.snapshot.workspace}: nobody's interactions are here to {purpose}; "
+                "build with `interactions`"
+            )
+
+    def log(self, purpose: str = "learn from") -> Interactions:
+        """What the build learned from, in the owner's ids. Raises `WorkspaceError` without it."""
+        self.require_interactions(purpose)
+        return self.load(LogPart()).interactions()
+
+    @property
+    def rating_scale(self) -> Scale:
+        """The lowest and the highest rating, None where there are none."""
+        return self.snapshot.facts.get("rating_scale")
+
+    def history(self, user: int | None) -> History:
+        """The interactions of the user in this row of a build that has any; nothing for None."""
+        return self.load(LogPart()).history(user)

@@ -32,10 +32,28 @@ class StoredHead:
 
     @cached_property
     def encoder(self) -> TextEncoder:
-        """What turns texts into vectors. Raises `WorkspaceError` where it is gone, or another than
-        the one that made the keys.
-        """
-        return _read_encoder(self._part, self._snapshot)
+        """Raises `WorkspaceError` where it is gone, or is not the one that made the keys."""
+        head, build, arrays = self._part.group, self._snapshot, self._part.read_all(self._snapshot)
+        try:
+            encoder = restored_encoder(head, build.facts["encoder"], arrays)
+            if encoder.is_pretrained:
+                self._check_same(encoder, arrays["probes"])
+        except QkvError as error:
+            without = [name for name in build.facts["head_weights"] if f"{name}.terms" in build]
+            raise WorkspaceError(
+                f"{error}; without {head} there is search with `heads` {','.join(without)}"
+            ) from None
+        return encoder
+
+    def _check_same(self, encoder: TextEncoder, made: np.ndarray) -> None:
+        """Raises `WorkspaceError` where the encoder is not the one that made the keys."""
+        there = encoder.encode(random_strings(1)[0]).total
+        if there.shape != made[0].shape or np.abs(there - made[0]).max() > SAME:
+            raise WorkspaceError(
+                f"{self._snapshot.workspace}: its {self._part.group} keys were made with another "
+                "model than the one that is here now; build the workspace again, or put that model "
+                "back"
+            )
 
 
 @dataclass(frozen=True)
@@ -96,28 +114,3 @@ class DensePart(Part[StoredHead]):
                 f"{n_cut:,} of {len(keys) * len(facts['text_columns']):,} texts are longer than "
                 f"{self.group}'s {facts['token_limit']} tokens and were cut"
             )
-
-
-def _read_encoder(part: DensePart, snapshot: Snapshot) -> TextEncoder:
-    head, arrays = part.group, part.read_all(snapshot)
-    try:
-        encoder = restored_encoder(head, snapshot.facts["encoder"], arrays)
-        if encoder.is_pretrained:
-            _check_same(head, encoder, arrays["probes"], snapshot)
-    except QkvError as error:
-        without = [name for name in snapshot.facts["head_weights"] if f"{name}.terms" in snapshot]
-        raise WorkspaceError(
-            f"{error}; without {head} there is search with `heads` {','.join(without)}"
-        ) from None
-    return encoder
-
-
-def _check_same(head: str, encoder: TextEncoder, made: np.ndarray, snapshot: Snapshot) -> None:
-    """Raises `WorkspaceError` where the encoder is not the one that made the keys."""
-    there = encoder.encode(random_strings(1)[0]).total
-    if there.shape != made[0].shape or np.abs(there - made[0]).max() > SAME:
-        folder = snapshot.folder.parent.parent
-        raise WorkspaceError(
-            f"{folder}: its {head} keys were made with another model than the one that is "
-            "here now; build the workspace again, or put that model back"
-        )

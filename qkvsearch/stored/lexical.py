@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 
 class _Counts(NamedTuple):
-    """How often items have terms: rows of `terms`, row numbers of items, and counts, all (n,).
-    Those of one pair add up.
-    """
+    """Entries (n,): a row of `terms`, a row of the items, and a count; those of a pair add up."""
 
     terms: np.ndarray
     rows: np.ndarray

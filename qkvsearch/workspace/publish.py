@@ -8,16 +8,18 @@ import shutil
 import sqlite3
 import time
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from qkvsearch.errors import WorkspaceError
+from qkvsearch.workspace import records
 from qkvsearch.workspace.arrays import write_build
 from qkvsearch.workspace.schema import (
     BUILDS,
@@ -33,6 +35,10 @@ if TYPE_CHECKING:
     from qkvsearch.data.catalog import Catalog
     from qkvsearch.data.ids import Ids
 
+Answer = TypeVar("Answer")
+
+# An update starts again where another build was published meanwhile, at most this many times.
+ATTEMPTS = 5
 # Readers may still use the build before the current one, and any that was replaced less than this
 # many seconds ago: several incremental updates may follow one another quickly.
 KEPT_BUILDS, KEPT_SECONDS = 2, 300
@@ -59,29 +65,77 @@ class BuildContents:
     shared: set[str] = field(default_factory=set)
 
 
-def publish(workspace: Path, contents: BuildContents) -> None:
-    """Write a build to a folder of its own, then make it current in one transaction.
+class Workspace:
+    """A folder with `workspace.db` and `builds/<id>/`."""
 
-    A crash at any point leaves the former build current. Raises `WorkspaceError` where the folder
-    cannot be written, or where the build's base is no longer the current one.
-    """
-    name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
-    base = contents.base
-    shared = {name: base.file(name) for name in sorted(contents.shared)} if base else {}
-    try:
-        write_build(workspace / "builds" / name, contents.arrays, contents.facts, shared)
-        make_current(workspace, name, contents)
-    except (OSError, sqlite3.Error) as error:
-        _discard(workspace, name)
-        no_space = isinstance(error, OSError) and error.errno in NO_SPACE
-        advice = "; is the disk full? The former build stays" if no_space else ""
-        raise WorkspaceError(f"{workspace}: cannot write the build: {error}{advice}") from error
-    except BaseException:
-        _discard(workspace, name)
-        raise
-    # The build is current, whatever fails from here on; the next publish removes what is left.
-    with suppress(OSError, sqlite3.Error):
-        _prune(workspace)
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    @property
+    def exists(self) -> bool:
+        return (self.path / DATABASE).is_file()
+
+    def open(self) -> Snapshot:
+        """The current build. Raises `WorkspaceError` where there is none or it is damaged."""
+        if not self.exists:
+            raise WorkspaceError(
+                f"{self.path}: no workspace here; make one with qkvsearch -w {self.path} build …"
+            )
+        return Snapshot.current(self.path)
+
+    def publish(self, contents: BuildContents) -> None:
+        """Write a build to a folder of its own, then make it current in one transaction.
+
+        A crash at any point leaves the former build current. Raises `WorkspaceError` where the
+        folder cannot be written, or where the build's base is no longer the current one.
+        """
+        name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
+        base = contents.base
+        shared = {name: base.file(name) for name in sorted(contents.shared)} if base else {}
+        try:
+            write_build(self.path / "builds" / name, contents.arrays, contents.facts, shared)
+            make_current(self.path, name, contents)
+        except (OSError, sqlite3.Error) as error:
+            _discard(self.path, name)
+            no_space = isinstance(error, OSError) and error.errno in NO_SPACE
+            advice = "; is the disk full? The former build stays" if no_space else ""
+            message = f"{self.path}: cannot write the build: {error}{advice}"
+            raise WorkspaceError(message) from error
+        except BaseException:
+            _discard(self.path, name)
+            raise
+        # The build is current, whatever fails from here on; the next publish removes what is left.
+        with suppress(OSError, sqlite3.Error):
+            _prune(self.path)
+
+    def revise(self, derive: Callable[[Snapshot], Answer]) -> Answer:
+        """The answer of `derive`, which makes a build from the current one and publishes it.
+
+        `derive` is called again where another build was published meanwhile, so that of two
+        simultaneous updates neither is lost. Raises what `derive` raises, and `WorkspaceError`
+        where every attempt comes too late.
+        """
+        for _ in range(ATTEMPTS):
+            build = self.open()
+            try:
+                return derive(build)
+            except WorkspaceError as caught:
+                if self.is_current(build):
+                    raise
+                error = caught
+            finally:
+                build.close()
+        raise error
+
+    def record(self, user: str, item: str, rating: float | None) -> None:
+        """One more interaction, by ids; open builds see it at once. Raises `WorkspaceError`."""
+        records.append(self.path / DATABASE, user, item, rating)
+
+    def is_current(self, snapshot: Snapshot) -> bool:
+        """False where another build was published since. Raises `WorkspaceError`."""
+        tables, name, _ = read_current(self.path)
+        tables.close()
+        return name == snapshot.folder.name
 
 
 def make_current(workspace: Path, name: str, contents: BuildContents) -> None:

@@ -36,6 +36,11 @@ class Snapshot:
             tables.close()
             raise
 
+    @property
+    def workspace(self) -> Path:
+        """The folder of the workspace that it is a build of."""
+        return self.folder.parent.parent
+
     def array(self, name: str) -> np.ndarray:
         """A stored array, memory-mapped."""
         return read_array(self.folder, name)

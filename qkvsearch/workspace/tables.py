@@ -61,17 +61,10 @@ class Tables:
 
     def row(self, position: int) -> dict[str, Any]:
         """One item by column; None where blank."""
-        picked = ", ".join(map(quoted, self.columns))
-        sql = f"SELECT {picked} FROM items_{self.build} WHERE _position = ?"
-        return dict(zip(self.columns, self._rows(sql, int(position))[0], strict=True))
-
-    def text(self, position: int, columns: Sequence[str]) -> str:
-        """What search read of an item: its text columns, one a line."""
+        columns = self.columns
         picked = ", ".join(map(quoted, columns))
-        (row,) = self._rows(
-            f"SELECT {picked} FROM items_{self.build} WHERE _position = ?", int(position)
-        )
-        return "\n".join("" if cell is None else str(cell) for cell in row)
+        sql = f"SELECT {picked} FROM items_{self.build} WHERE _position = ?"
+        return dict(zip(columns, self._rows(sql, int(position))[0], strict=True))
 
     def mask(self, expression: str, n_items: int) -> np.ndarray:
         """bool (n_items,), True where the condition holds. Raises `QkvError`."""
@@ -141,10 +134,11 @@ class Tables:
 
     def _label(self, position: int) -> str:
         """An item by its id, its title and, where there is one, its year."""
-        (ids, titles), columns = self.names([position]), {*self.columns}
-        if "year" not in columns or re.search(r"\(\d{4}\)", titles[0]):
-            return f"{ids[0]} = {titles[0]}"
-        return f"{ids[0]} = {titles[0]} ({self.text(position, ['year'])})"
+        row = self.row(position)
+        label = f"{row['id']} = {row['title']}"
+        if "year" not in row or re.search(r"\(\d{4}\)", str(row["title"])):
+            return label
+        return f"{label} ({'' if row['year'] is None else row['year']})"
 
     def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         return read_rows(self.db, sql, *values)

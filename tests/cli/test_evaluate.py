@@ -11,7 +11,7 @@ from importlib.util import find_spec
 import pytest
 
 from qkvsearch.cli.evaluate import recommend
-from qkvsearch.evaluation import baselines, next_items
+from qkvsearch.evaluation import systems
 from qkvsearch.evaluation.splits import PROTOCOLS
 from qkvsearch.sequences.next_item import NextItem
 
@@ -116,7 +116,7 @@ def test_the_table_has_a_line_a_system_and_marks_the_best(qkv, movies_path):
 
 @pytest.mark.skipif(find_spec("torch") is None, reason="training needs the extra [train]")
 def test_the_model_of_what_comes_next_is_judged_on_request(qkv, movies_path, monkeypatch):
-    monkeypatch.setattr(next_items, "NextItem", partial(NextItem, 8, max_iter=1))
+    monkeypatch.setattr(systems, "NextItem", partial(NextItem, 8, max_iter=1))
     run = ("-w", movies_path, "evaluate", "recommend", "--next-item")
     answer = qkv(*run, "--protocol", "leave-last-out", "--format", "json")
     found = json.loads(answer.stdout)
@@ -128,7 +128,7 @@ def test_the_model_of_what_comes_next_is_judged_on_request(qkv, movies_path, mon
 
 
 def test_what_is_left_out_is_said(qkv, shop_path, monkeypatch):
-    monkeypatch.setattr(baselines, "MOST_ITEMS_OF_EASE", 3)
+    monkeypatch.setattr(systems, "MOST_ITEMS_OF_EASE", 3)
     answer = qkv("-w", shop_path, "evaluate", "recommend", "--format", "json")
     assert "Left out: ease; " in answer.stderr
     assert "ease" not in json.loads(answer.stdout)["baselines"]

@@ -15,8 +15,7 @@ from qkvsearch.engine import Engine
 from qkvsearch.evaluation import tuning
 from qkvsearch.evaluation.splits import PROTOCOLS
 from qkvsearch.evaluation.tuning import Trial, Tuning
-from qkvsearch.revision import remove_items
-from qkvsearch.revision.relearn import learn_preferences
+from qkvsearch.revision import learn_preferences, remove_items
 from qkvsearch.stored import PreferencesPart
 from qkvsearch.workspace import Workspace
 

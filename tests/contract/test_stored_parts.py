@@ -20,10 +20,8 @@ from qkvsearch.collaborative.biased_mf import BiasedMF
 from qkvsearch.labelled import unit_rows
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
 from qkvsearch.retrieval import late_interaction as late
-from qkvsearch.revision import add_items, remove_items
-from qkvsearch.revision.contents import revised_contents
+from qkvsearch.revision import add_items, learn_preferences, remove_items, revised_contents
 from qkvsearch.revision.items import without_items
-from qkvsearch.revision.relearn import learn_preferences
 from qkvsearch.sequences.model import NextItemModel
 from qkvsearch.stored import (
     BuildReader,

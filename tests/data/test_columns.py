@@ -41,14 +41,14 @@ def test_a_told_name_prefers_its_own_case():
 
 
 def test_a_misspelt_name_is_refused_with_a_suggestion_option_and_columns():
-    with pytest.raises(DataError, match=r"f\.csv: no column 'flim' \(--id-column\)") as error:
+    with pytest.raises(DataError, match=r"f\.csv: no column 'flim' \(`id_column`\)") as error:
         find_column("id", "flim", ["film", "year"], "f.csv")
     assert "did you mean film?" in str(error.value)
     assert "(columns: film, year)" in str(error.value)
 
 
 def test_a_role_that_cannot_be_guessed_names_the_option():
-    with pytest.raises(DataError, match=r"which column is the user; name it with --user-column"):
+    with pytest.raises(DataError, match=r"which column is the user; name it with `user_column`"):
         require_column("user", None, ["a", "b"], "f.csv")
 
 
@@ -62,5 +62,5 @@ def test_told_text_columns_keep_their_order_and_need_no_title():
 
 
 def test_a_misspelt_text_column_is_refused():
-    with pytest.raises(DataError, match=r"no column 'tgas' \(--text-columns\); did you mean tags"):
+    with pytest.raises(DataError, match=r"no column 'tgas' \(`text_columns`\); did you mean tags"):
         find_text_columns(["tgas"], "title", ["title", "tags"], "f.csv")

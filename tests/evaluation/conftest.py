@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.evaluation import next_items
+from qkvsearch.evaluation import systems
 from qkvsearch.sequences.next_item import NextItem
 
 N_USERS, N_ITEMS, N_TASTES = 90, 60, 3
@@ -62,10 +62,10 @@ def keys():
 @pytest.fixture
 def quick(monkeypatch):
     """A small model of what comes next, that learns in some seconds."""
-    monkeypatch.setattr(next_items, "NextItem", partial(NextItem, **SMALL, max_iter=40))
+    monkeypatch.setattr(systems, "NextItem", partial(NextItem, **SMALL, max_iter=40))
 
 
 @pytest.fixture
 def hasty(monkeypatch):
     """A model of what comes next that has learned next to nothing, at once."""
-    monkeypatch.setattr(next_items, "NextItem", partial(NextItem, **SMALL, max_iter=1))
+    monkeypatch.setattr(systems, "NextItem", partial(NextItem, **SMALL, max_iter=1))

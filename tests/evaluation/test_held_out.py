@@ -7,8 +7,9 @@ import pytest
 
 from qkvsearch.collaborative.confidences import confidences
 from qkvsearch.embeddings import ImplicitALS
-from qkvsearch.evaluation.held_out import HeldOutUsers, Preferences
+from qkvsearch.evaluation.held_out import HeldOutUsers
 from qkvsearch.evaluation.splits import Split, split
+from qkvsearch.evaluation.systems import Preferences
 
 
 def test_many_are_folded_in_as_each_alone(scattered):

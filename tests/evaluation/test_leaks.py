@@ -10,10 +10,10 @@ import pytest
 from qkvsearch.collaborative.factors import ImplicitFactors, RatingFactors
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings import BiasedMF, ImplicitALS
-from qkvsearch.evaluation import held_out
-from qkvsearch.evaluation.baselines import BASELINES
+from qkvsearch.evaluation import systems
 from qkvsearch.evaluation.recommend import evaluate_recommend
 from qkvsearch.evaluation.splits import PROTOCOLS, split
+from qkvsearch.evaluation.systems import BASELINES
 from qkvsearch.sequences.model import NextItemModel
 from qkvsearch.sequences.next_item import NextItem
 
@@ -75,7 +75,7 @@ def mapped(monkeypatch):
     items that are placed by them.
     """
     seen = {"learned from": set(), "placed": set()}
-    fit_text_map, place_cold_items = held_out.fit_text_map, held_out.place_cold_items
+    fit_text_map, place_cold_items = systems.fit_text_map, systems.place_cold_items
 
     def fitted(keys, items):
         seen["learned from"].update(np.flatnonzero(items.any(axis=1)).tolist())
@@ -85,8 +85,8 @@ def mapped(monkeypatch):
         seen["placed"].update(np.flatnonzero(unmet).tolist())
         return place_cold_items(items, keys, text_map, unmet)
 
-    monkeypatch.setattr(held_out, "fit_text_map", fitted)
-    monkeypatch.setattr(held_out, "place_cold_items", placing)
+    monkeypatch.setattr(systems, "fit_text_map", fitted)
+    monkeypatch.setattr(systems, "place_cold_items", placing)
     return seen
 
 

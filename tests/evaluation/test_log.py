@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from qkvsearch.data.readers import read_dataset
 from qkvsearch.data.sources import read_source
+from qkvsearch.errors import WorkspaceError
 
 
 def assert_same(found, given):
@@ -30,4 +32,5 @@ def test_whole_numbers_come_back_as_numbers_and_no_times_as_none(shop, shop_item
 
 
 def test_without_interactions_there_is_no_log(things):
-    assert things.models.log() is None
+    with pytest.raises(WorkspaceError, match="nobody's interactions are here to judge by"):
+        things.models.log("judge by")

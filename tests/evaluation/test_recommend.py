@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError
-from qkvsearch.evaluation import baselines, held_out, recommend
+from qkvsearch.evaluation import held_out, recommend, systems
 from qkvsearch.evaluation.metrics import diversity, ndcg, recall, reciprocal_rank, rmse
 from qkvsearch.evaluation.ratings import rating_errors
 from qkvsearch.evaluation.recommend import evaluate_recommend
@@ -220,7 +220,7 @@ def test_errors_are_those_of_all_ratings_not_of_users(log):
 
 
 def test_a_baseline_that_is_too_large_is_left_out_and_said(log, monkeypatch):
-    monkeypatch.setattr(baselines, "MOST_ITEMS_OF_EASE", 20)
+    monkeypatch.setattr(systems, "MOST_ITEMS_OF_EASE", 20)
     found = evaluate_recommend(log)
     assert set(found.baselines) == {"popularity", "item-knn", "biases"}
     assert "60 items have interactions" in found.facts["left_out"]["ease"]

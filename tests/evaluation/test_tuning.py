@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.embeddings import ImplicitALS
 from qkvsearch.errors import DataError
-from qkvsearch.evaluation import held_out, tuning
+from qkvsearch.evaluation import systems, tuning
 from qkvsearch.evaluation.recommend import evaluate_recommend
 from qkvsearch.evaluation.splits import PROTOCOLS, split
 from qkvsearch.evaluation.tuning import Tuning, draw, tune
@@ -57,13 +57,13 @@ def test_texts_are_learned_from_by_what_each_fit_is_shown(
     log_with_new_items, keys, protocol, shown, monkeypatch
 ):
     learned_from = []
-    original = held_out.fit_text_map
+    original = systems.fit_text_map
 
     def spied(keys, items):
         learned_from.append(set(np.flatnonzero(items.any(axis=1)).tolist()))
         return original(keys, items)
 
-    monkeypatch.setattr(held_out, "fit_text_map", spied)
+    monkeypatch.setattr(systems, "fit_text_map", spied)
     found = tune(log_with_new_items, protocol, trials=2, keys=keys)
     parts = split(log_with_new_items, protocol)
     inner = set(split(parts.train, protocol, 1).train.items.tolist())

@@ -1,20 +1,31 @@
-"""What any recommender must beat: the most popular items, item-kNN and EASE^R."""
+"""What is judged: our models, and what any recommender must beat, item-kNN and EASE^R for one."""
 
 from __future__ import annotations
 
-from typing import Protocol, Self
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any, Protocol, Self
 
 import numpy as np
 from scipy.linalg.lapack import spotrf, spotri
 from scipy.sparse import csr_matrix, vstack
 
-from qkvsearch.errors import DataError
+from qkvsearch.collaborative.als import ImplicitALS
+from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
+from qkvsearch.data.ids import Ids
+from qkvsearch.data.interactions import Interactions
+from qkvsearch.errors import DataError, QkvError
+from qkvsearch.sequences.next_item import NextItem
 from qkvsearch.threads import one_blas_thread
 
 # Products of items with items are made at most 16 million at a time, 64 MB.
 PRODUCTS_AT_ONCE = 1 << 24
 # EASE^R holds a number for every pair of items: 1.6 GB for 20,000 items, and takes minutes.
 MOST_ITEMS_OF_EASE = 20_000
+
+NEXT_ITEM = "next-item"
+# Under the others what is held out comes before what is known.
+NEXT_ITEM_PROTOCOLS = ("leave-last-out", "time")
 
 
 class TooLargeError(DataError):
@@ -33,6 +44,68 @@ class System(Protocol):
         """A new array (n, n_items), float32, for histories (n, n_items). −∞ is never recommended:
         all but `Popularity`, which needs no history, give it to who likes nothing.
         """
+
+
+class Preferences:
+    """`ImplicitALS` with any settings, asked as `recommend` asks it: by the exact solve on a
+    user's history, whether or not training saw them, with cold items placed by text vectors `keys`
+    (n_items, t), where there are any.
+    """
+
+    def __init__(self, keys: np.ndarray | None = None, **settings: Any) -> None:
+        self.keys = keys
+        self.model = ImplicitALS(**settings)
+
+    def fit(self, X: csr_matrix) -> Self:
+        self.factors_ = self.model.fit(X).factors_
+        items = self.model.item_embeddings_
+        text_map = None if self.keys is None else fit_text_map(self.keys, items)
+        if self.keys is not None and text_map is not None:
+            items = place_cold_items(items, self.keys, text_map, X.getnnz(axis=0) == 0)
+            self.factors_ = replace(self.factors_, item_embeddings=items)
+        return self
+
+    def scores(self, histories: csr_matrix) -> np.ndarray:
+        embeddings = self.factors_.fold_in_many(histories).astype(np.float32)
+        scores: np.ndarray = embeddings @ self.factors_.item_embeddings.T
+        scores[~embeddings.any(axis=1)] = -np.inf
+        return scores
+
+
+class NextItems:
+    """`NextItem` with any settings, asked as `recommend(model="next-item")` asks it: by all of a
+    history, oldest first. Matrices hold each item's place in time, from 1 on.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        self.model = NextItem(**settings)
+
+    @staticmethod
+    def check(log: Interactions, protocol: str) -> None:
+        """Raise `QkvError` where nothing can be learned or judged, before any work."""
+        if protocol not in NEXT_ITEM_PROTOCOLS:
+            raise QkvError(
+                f"`next_item` foresees what comes last, and `protocol` {protocol} holds out what "
+                f"came at any time: use {' or '.join(NEXT_ITEM_PROTOCOLS)}"
+            )
+        NextItem().check(log)
+
+    def fit(self, X: csr_matrix) -> Self:
+        users = np.repeat(np.arange(X.shape[0], dtype=np.int32), np.diff(X.indptr))
+        user_ids, item_ids = (Ids(map(str, range(n))) for n in X.shape)
+        times = X.data.astype(np.int64)
+        self.model.fit(Interactions(users, X.indices, user_ids, item_ids, times=times))
+        return self
+
+    def scores(self, histories: csr_matrix) -> np.ndarray:
+        fitted = self.model.model_
+        rows = [slice(*ends) for ends in pairwise(histories.indptr)]
+        oldest_first = [histories.indices[row][np.argsort(histories.data[row])] for row in rows]
+        embeddings = fitted.fold_in_many(oldest_first)
+        scores: np.ndarray = embeddings @ fitted.items.weight.T
+        scores[:, ~fitted.known] = -np.inf
+        scores[~embeddings.any(axis=1)] = -np.inf
+        return scores
 
 
 class Popularity:

@@ -7,8 +7,8 @@ import pytest
 from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
-from qkvsearch.evaluation import baselines
-from qkvsearch.evaluation.baselines import BASELINES, EASE, ItemKNN, Popularity, TooLargeError
+from qkvsearch.evaluation import systems
+from qkvsearch.evaluation.systems import BASELINES, EASE, ItemKNN, Popularity, TooLargeError
 
 every = pytest.mark.parametrize("baseline", BASELINES.values(), ids=BASELINES)
 
@@ -26,7 +26,7 @@ def test_the_pattern_of_a_checkerboard_is_found(checkerboard, baseline):
 @every
 def test_blocks_of_items_change_nothing(scattered, baseline, monkeypatch):
     whole = baseline().fit(scattered).scores(scattered)
-    monkeypatch.setattr(baselines, "PRODUCTS_AT_ONCE", 7 * scattered.shape[1])
+    monkeypatch.setattr(systems, "PRODUCTS_AT_ONCE", 7 * scattered.shape[1])
     assert np.allclose(baseline().fit(scattered).scores(scattered), whole, atol=1e-6)
 
 
@@ -85,12 +85,12 @@ def test_who_likes_nothing_is_recommended_nothing(scattered):
 
 
 def test_ease_refuses_what_would_not_fit(scattered, monkeypatch):
-    monkeypatch.setattr(baselines, "MOST_ITEMS_OF_EASE", 28)
+    monkeypatch.setattr(systems, "MOST_ITEMS_OF_EASE", 28)
     with pytest.raises(TooLargeError, match=r"29 items have interactions.*28 at most"):
         EASE().fit(scattered)
 
 
 def test_items_that_nobody_met_do_not_count_for_ease(scattered, monkeypatch):
-    monkeypatch.setattr(baselines, "MOST_ITEMS_OF_EASE", 29)  # of 30 columns
+    monkeypatch.setattr(systems, "MOST_ITEMS_OF_EASE", 29)  # of 30 columns
     scores = EASE().fit(scattered).scores(scattered)
     assert (scores[scattered.getnnz(axis=1) > 0, 5] == 0).all()
