@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from qkvsearch.cli.context import settings
+from qkvsearch.cli.context import seed_option, settings
 from qkvsearch.cli.render import Output, output_options, to_table
 
 if TYPE_CHECKING:
@@ -81,14 +81,7 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
 @click.option(
     "-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many count."
 )
-@click.option(
-    "--seed",
-    "random_state",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Of what is random.",
-)
+@seed_option
 @click.option(
     "--next-item",
     is_flag=True,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import CommandContext, settings
+from qkvsearch.cli.context import CommandContext, seed_option, settings
 from qkvsearch.cli.render import Output, output_options, to_table
 
 if TYPE_CHECKING:
@@ -38,14 +38,7 @@ SHOWN_TRIALS = 12
 @click.option(
     "--trials", type=click.IntRange(min=1), help="How many random settings to try.  [default: 27]"
 )
-@click.option(
-    "--seed",
-    "random_state",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Of what is random.",
-)
+@seed_option
 @click.option("--reset", is_flag=True, help="Go back to the default settings, without a search.")
 @output_options
 def command(
