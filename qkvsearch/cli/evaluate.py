@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -89,7 +89,7 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
     "minutes; needs qkvsearch[train]).",
 )
 @output_options
-def recommend(protocol: str, k: int, random_state: int, next_item: bool, output: Output) -> None:
+def recommend(output: Output, **options: Any) -> None:
     """Measure recommendations by interactions held out of training.
 
     Learns anew from the train part of the workspace's log, ranks the whole catalogue but for each
@@ -107,9 +107,7 @@ def recommend(protocol: str, k: int, random_state: int, next_item: bool, output:
     run = settings()
     engine = run.open(sample="movies")
     with run.progress() as progress:
-        found = engine.evaluate_recommend(
-            protocol, k=k, random_state=random_state, next_item=next_item, progress=progress
-        )
+        found = engine.evaluate_recommend(**options, progress=progress)
     run.say_notes(found.notes)
     output.write_one(found.to_dict(), found.to_records(), lambda: _recommend_tables(found))
 

@@ -41,15 +41,7 @@ SHOWN_TRIALS = 12
 @seed_option
 @click.option("--reset", is_flag=True, help="Go back to the default settings, without a search.")
 @output_options
-def command(
-    protocol: str,
-    k: int,
-    minutes: float | None,
-    trials: int | None,
-    random_state: int,
-    reset: bool,
-    output: Output,
-) -> None:
+def command(reset: bool, output: Output, **options: Any) -> None:
     """Search for settings of the recommender that suit the workspace's log.
 
     Random settings learn for a while, the better ones for longer (successive halving), judged by
@@ -73,14 +65,7 @@ def command(
         run.say(f"{engine.workspace.path}: tastes learned with the default settings.")
         return
     with _live(run) as callback:
-        found = engine.tune(
-            protocol,
-            k=k,
-            trials=trials,
-            minutes=minutes,
-            random_state=random_state,
-            callback=callback,
-        )
+        found = engine.tune(**options, callback=callback)
     run.say_notes(found.notes)
     output.write_one(found.to_dict(), found.to_records(), lambda: _table(found))
 
