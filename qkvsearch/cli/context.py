@@ -22,6 +22,14 @@ if TYPE_CHECKING:
     from qkvsearch.progress import Progress
 
 DEFAULT_WORKSPACE = Path(".qkvsearch")
+seed_option = click.option(
+    "--seed",
+    "random_state",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Of what is random.",
+)
 
 
 @dataclass

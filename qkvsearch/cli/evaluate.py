@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import settings
+from qkvsearch.cli.context import seed_option, settings
 from qkvsearch.cli.render import Output, output_options, to_table
 
 if TYPE_CHECKING:
@@ -81,14 +81,7 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
 @click.option(
     "-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many count."
 )
-@click.option(
-    "--seed",
-    "random_state",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Of what is random.",
-)
+@seed_option
 @click.option(
     "--next-item",
     is_flag=True,
@@ -96,7 +89,7 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
     "minutes; needs qkvsearch[train]).",
 )
 @output_options
-def recommend(protocol: str, k: int, random_state: int, next_item: bool, output: Output) -> None:
+def recommend(output: Output, **options: Any) -> None:
     """Measure recommendations by interactions held out of training.
 
     Learns anew from the train part of the workspace's log, ranks the whole catalogue but for each
@@ -114,9 +107,7 @@ def recommend(protocol: str, k: int, random_state: int, next_item: bool, output:
     run = settings()
     engine = run.open(sample="movies")
     with run.progress() as progress:
-        found = engine.evaluate_recommend(
-            protocol, k=k, random_state=random_state, next_item=next_item, progress=progress
-        )
+        found = engine.evaluate_recommend(**options, progress=progress)
     run.say_notes(found.notes)
     output.write_one(found.to_dict(), found.to_records(), lambda: _recommend_tables(found))
 

@@ -95,18 +95,25 @@ def _draw_maps(figure: Any, maps: Sequence[AttentionMap], title: str) -> None:
         _draw_map(figure.add_subplot(), maps[0], labelled=n <= LABELLED)
     else:
         n_columns = min(len({one.head for one in maps}), MAX_COLUMNS)
-        n_rows = -(-len(maps) // n_columns)
         side = max(SMALL_CELL * n, 1.2)
-        width, height = n_columns * side + 1, n_rows * (side + 0.3) + 1
-        shrink = min(1, MAX_INCHES / max(width, height))
-        figure.set_size_inches(width * shrink, height * shrink)
-        for axes, one in zip(
-            figure.subplots(n_rows, n_columns, squeeze=False).flat, maps, strict=False
-        ):
+        all_axes = side_by_side(figure, len(maps), n_columns, (side, side + 0.3), (1, 1))
+        for axes, one in zip(all_axes, maps, strict=True):
             _draw_map(axes, one, labelled=False)
-        for axes in figure.axes[len(maps) :]:
-            axes.set_visible(False)
     figure.suptitle(title, parse_math=False, wrap=True)
+
+
+def side_by_side(
+    figure: Any, n: int, n_columns: int, each: tuple[float, float], more: tuple[float, float]
+) -> list[Any]:
+    """Axes for n drawings, `n_columns` to a row, each of `each` inches; the figure has `more`."""
+    n_rows = -(-n // n_columns)
+    width, height = n_columns * each[0] + more[0], n_rows * each[1] + more[1]
+    shrink = min(1, MAX_INCHES / max(width, height))
+    figure.set_size_inches(width * shrink, height * shrink)
+    all_axes = list(figure.subplots(n_rows, n_columns, squeeze=False).flat)
+    for axes in all_axes[n:]:
+        axes.set_visible(False)
+    return all_axes[:n]
 
 
 def draw_matrix(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import CommandContext, settings
+from qkvsearch.cli.context import CommandContext, seed_option, settings
 from qkvsearch.cli.render import Output, output_options, to_table
 
 if TYPE_CHECKING:
@@ -38,25 +38,10 @@ SHOWN_TRIALS = 12
 @click.option(
     "--trials", type=click.IntRange(min=1), help="How many random settings to try.  [default: 27]"
 )
-@click.option(
-    "--seed",
-    "random_state",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    help="Of what is random.",
-)
+@seed_option
 @click.option("--reset", is_flag=True, help="Go back to the default settings, without a search.")
 @output_options
-def command(
-    protocol: str,
-    k: int,
-    minutes: float | None,
-    trials: int | None,
-    random_state: int,
-    reset: bool,
-    output: Output,
-) -> None:
+def command(reset: bool, output: Output, **options: Any) -> None:
     """Search for settings of the recommender that suit the workspace's log.
 
     Random settings learn for a while, the better ones for longer (successive halving), judged by
@@ -80,14 +65,7 @@ def command(
         run.say(f"{engine.workspace.path}: tastes learned with the default settings.")
         return
     with _live(run) as callback:
-        found = engine.tune(
-            protocol,
-            k=k,
-            trials=trials,
-            minutes=minutes,
-            random_state=random_state,
-            callback=callback,
-        )
+        found = engine.tune(**options, callback=callback)
     run.say_notes(found.notes)
     output.write_one(found.to_dict(), found.to_records(), lambda: _table(found))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.cli.plot import CELL, MAX_INCHES, draw_matrix, drawn, save
+from qkvsearch.cli.plot import CELL, draw_matrix, drawn, save, side_by_side
 from qkvsearch.cli.render import printable
 from qkvsearch.errors import QkvError
 from qkvsearch.lessons.messages import shown
@@ -38,22 +38,15 @@ def write_plot(path: Path, lessons: Sequence[Lesson]) -> None:
 
 
 def _draw(figure: Any, parts: Sequence[Matrix | Curve], title: str) -> None:
-    sizes = np.array([_inches(part) for part in parts])
-    n_columns = min(len(parts), ABREAST)
-    n_rows = -(-len(parts) // n_columns)
-    width, height = n_columns * sizes[:, 0].max(), n_rows * sizes[:, 1].max() + 0.5
-    shrink = min(1, MAX_INCHES / max(width, height))
-    figure.set_size_inches(width * shrink, height * shrink)
-    all_axes = figure.subplots(n_rows, n_columns, squeeze=False).flat
-    for axes, part in zip(all_axes, parts, strict=False):
+    each = tuple(np.array([_inches(part) for part in parts]).max(axis=0))
+    all_axes = side_by_side(figure, len(parts), min(len(parts), ABREAST), each, (0, 0.5))
+    for axes, part in zip(all_axes, parts, strict=True):
         if isinstance(part, Matrix):
             _draw_matrix(axes, part)
         else:
             axes.plot(range(len(part.values)), part.values)
             axes.set_xlabel(printable(part.x), parse_math=False)
         axes.set_title(printable(part.name), fontsize=10, parse_math=False, wrap=True)
-    for axes in figure.axes[len(parts) :]:
-        axes.set_visible(False)
     figure.suptitle(printable(title), parse_math=False, wrap=True)
 
 

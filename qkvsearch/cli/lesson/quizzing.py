@@ -35,19 +35,14 @@ def ask(quizzes: Sequence[Quiz]) -> int:
 
 def printed(quizzes: Sequence[Quiz]) -> str:
     """The questions, and below them the answers with the steps that lead there."""
+    firsts = [(quiz, f"{number}. ") for number, quiz in enumerate(quizzes, start=1)]
+    asked = [rendered(_question(quiz, first)) for quiz, first in firsts]
+    answered = [
+        rendered([paragraph(f"{quiz.solution} — {quiz.worked}", INDENT, first)])
+        for quiz, first in firsts
+    ]
     return "".join(
-        [
-            title(say("Questions"), "─"),
-            *(
-                rendered(_question(quiz, f"{number}. "))
-                for number, quiz in enumerate(quizzes, start=1)
-            ),
-            f"\n{title(say('Answers'), '─')}",
-            *(
-                rendered([paragraph(f"{quiz.solution} — {quiz.worked}", INDENT, f"{number}. ")])
-                for number, quiz in enumerate(quizzes, start=1)
-            ),
-        ]
+        [title(say("Questions"), "─"), *asked, f"\n{title(say('Answers'), '─')}", *answered]
     )
 
 
@@ -73,12 +68,11 @@ def _heading(text: str) -> str:
 def judged_text(judged: Sequence[GradedAnswer]) -> str:
     """A line an answer; below, the steps that lead to the answers that someone missed."""
     has_names = any(one.answer.student is not None for one in judged)
-    columns = [(say("student"), "wrap")] if has_names else []
-    columns += [(say("quiz"), "left"), (say("given"), "wrap")]
+    columns = [(say("student"), "wrap"), (say("quiz"), "left"), (say("given"), "wrap")]
     columns += [("", "left"), (say("answer"), "wrap")]
     rows = [
         [
-            *([one.answer.student or ""] if has_names else []),
+            one.answer.student or "",
             one.quiz.name,
             one.answer.given,
             say("right") if one.is_right else say("wrong"),
@@ -86,11 +80,12 @@ def judged_text(judged: Sequence[GradedAnswer]) -> str:
         ]
         for one in judged
     ]
+    table = to_table(columns, rows) if has_names else to_table(columns[1:], [r[1:] for r in rows])
     missed = {one.quiz.name: one.quiz for one in judged if not one.is_right}
     worked = [
         rendered([paragraph(quiz.worked, INDENT, f"{name}: ")]) for name, quiz in missed.items()
     ]
-    return "\n".join([to_table(columns, rows), *([] if not worked else ["".join(worked)])])
+    return "\n".join([table, "".join(worked)]) if worked else table
 
 
 def total(student: str | None, n_right: int, n: int) -> str:

@@ -55,11 +55,7 @@ def title(text: str, line: str) -> str:
 
 def paragraph(text: str, indent: int = 0, first: str = "") -> Line:
     """A paragraph that may hold *so* and `so`; `first` stands before it, in its indent."""
-    return wrapped(Line(first).append_text(marked(text)), text_width(), indent)
-
-
-def text_width() -> int:
-    return min(terminal_width(), WIDEST)
+    return wrapped(Line(first).append_text(marked(text)), min(terminal_width(), WIDEST), indent)
 
 
 def bold(text: str) -> Line:
@@ -84,7 +80,9 @@ def _view(part: Text | Formula | Table | Curve) -> list[RenderableType]:
     if isinstance(part, Formula):
         line = Line(" " * INDENT + printable(part.text), style="bold")
         return [wrapped(line, terminal_width(), indent=2 * INDENT)]
-    return _table(part) if isinstance(part, Table) else _curve(part)
+    if isinstance(part, Table):
+        return [bold(part.caption), *table_view(part, terminal_width())]
+    return _curve(part)
 
 
 def _workbench(bench: Workbench, lesson: str) -> Line:
@@ -96,10 +94,6 @@ def _workbench(bench: Workbench, lesson: str) -> Line:
     if lesson in OWN_MATRICES:
         how = say("{how} Here, `--input FILE` and `--mask` do.", how=how)
     return paragraph(how, INDENT)
-
-
-def _table(table: Table) -> list[RenderableType]:
-    return [bold(table.caption), *table_view(table, terminal_width())]
 
 
 def _curve(curve: Curve) -> list[RenderableType]:

@@ -57,14 +57,23 @@ def workbench(bench: Workbench, lesson: str) -> Html:
     """The section of a workbench, with its steps as they are before anything is changed."""
     place = f"bench-{lesson}-{bench.name}"
     steps = bench.steps()
-    computed = [name for name in steps if name not in bench.matrices]
+    given = [
+        matrix(_matrix(bench, name, array), data_given=name)
+        for name, array in bench.matrices.items()
+    ]
+    computed = [
+        matrix(_matrix(bench, name, array), note=say(STEP_NOTES[name]), data_step=name)
+        for name, array in steps.items()
+        if name not in bench.matrices
+    ]
     # Without values there are no weights, so nothing to hide, to scale or to normalize.
     controls = _controls(bench, place) if "weights" in steps else []
+    reset = element("button", say("Reset"), type="button", class_="reset")
     return element(
         "section",
         element("h4", say("Try it yourself"), id=place),
         element("p", bench.caption),
-        element("div", *controls, _reset(), class_="controls", hidden=True),
+        element("div", *controls, reset, class_="controls", hidden=True),
         element(
             "p",
             say(
@@ -74,9 +83,9 @@ def workbench(bench: Workbench, lesson: str) -> Html:
             class_="hint",
             hidden=True,
         ),
-        side_by_side([_given(bench, name) for name in bench.matrices]),
+        side_by_side(given),
         element("h5", say("What follows from them")),
-        side_by_side([_computed(bench, name, steps[name]) for name in computed]),
+        side_by_side(computed),
         element("p", class_="status", role="status"),
         class_="bench",
         aria_labelledby=place,
@@ -98,14 +107,6 @@ def settings(bench: Workbench) -> dict[str, str | float]:
 
 
 # --- matrices ---
-
-
-def _given(bench: Workbench, name: str) -> Html:
-    return matrix(_matrix(bench, name, bench.matrices[name]), data_given=name)
-
-
-def _computed(bench: Workbench, name: str, array: np.ndarray) -> Html:
-    return matrix(_matrix(bench, name, array), note=say(STEP_NOTES[name]), data_step=name)
 
 
 def _matrix(bench: Workbench, name: str, array: np.ndarray) -> Matrix:
@@ -165,7 +166,3 @@ def _field(kind: str, name: str, label: str, place: str, *inner: Html, **attribu
     ident = f"{place}-{name}"
     control = element(kind, *inner, id=ident, **attributes, data_control=name)
     return element("div", element("label", label, for_=ident), control, class_="field")
-
-
-def _reset() -> Html:
-    return element("button", say("Reset"), type="button", class_="reset")
