@@ -5,11 +5,11 @@ A new model is a file here with a class, and a line in `parts_of`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from qkvsearch.collaborative.factors import ImplicitFactors, RatingFactors
+from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.history import History
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import WorkspaceError
@@ -24,9 +24,6 @@ from qkvsearch.stored.preferences import TUNED, PreferencesPart
 from qkvsearch.stored.ratings import RatingsPart
 from qkvsearch.stored.tokens import TokensPart
 from qkvsearch.texts.encoders import TextEncoder
-
-if TYPE_CHECKING:
-    from qkvsearch.sequences.model import NextItemModel
 
 __all__ = [
     "TUNED", "BuildReader", "Change", "DensePart", "LexicalPart", "LogPart", "NextItemPart",
@@ -83,21 +80,6 @@ class StoredModels(BuildReader):
     def item_counts(self) -> np.ndarray:
         """How many users interacted with each item, (n_items,), as the build knows it."""
         return self.load(PreferencesPart()).item_counts
-
-    @property
-    def item_directions(self) -> DenseKeys:
-        """The items' preferences at length 1; zeros for cold items."""
-        return self.load(PreferencesPart()).unit_rows
-
-    @property
-    def ratings(self) -> RatingFactors | None:
-        """None where interactions came without ratings."""
-        return self.find(RatingsPart())
-
-    @property
-    def next_item(self) -> NextItemModel | None:
-        """None where the build was not asked for it."""
-        return self.find(NextItemPart())
 
     def require_interactions(self, purpose: str) -> None:
         """Raise `WorkspaceError` where the build was given none."""
