@@ -19,7 +19,7 @@ from qkvsearch.stored.dense import DensePart
 from qkvsearch.stored.lexical import LexicalPart
 from qkvsearch.stored.log import LogPart, Scale
 from qkvsearch.stored.next_item import NextItemPart
-from qkvsearch.stored.part import BuildReader, Change, Part
+from qkvsearch.stored.part import BuildReader, Change, StoredPart
 from qkvsearch.stored.preferences import TUNED, PreferencesPart
 from qkvsearch.stored.ratings import RatingsPart
 from qkvsearch.stored.tokens import TokensPart
@@ -27,11 +27,11 @@ from qkvsearch.texts.encoders import TextEncoder
 
 __all__ = [
     "TUNED", "BuildReader", "Change", "DensePart", "LexicalPart", "LogPart", "NextItemPart",
-    "Part", "PreferencesPart", "RatingsPart", "StoredModels", "TokensPart", "parts_of",
+    "PreferencesPart", "RatingsPart", "StoredModels", "StoredPart", "TokensPart", "parts_of",
 ]  # fmt: skip
 
 
-def parts_of(build: BuildReader) -> list[Part[Any]]:
+def parts_of(build: BuildReader) -> list[StoredPart[Any]]:
     """Every part that a build can have, in the order in which it stores them."""
     return [
         LexicalPart(),
