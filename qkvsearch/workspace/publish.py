@@ -146,14 +146,14 @@ def make_current(workspace: Path, name: str, contents: BuildContents) -> None:
         db.execute("BEGIN IMMEDIATE")
         db.execute(BUILDS)
         db.execute(RECORDED)
-        # An update of a build that is no longer current would undo what came between.
-        current = db.execute(CURRENT_BUILD).fetchone()
-        base = contents.base
-        if base is not None and (current is None or current[1] != base.folder.name):
-            raise WorkspaceError(
-                f"{workspace}: another build was published meanwhile, and is the current one; "
-                "try again"
-            )
+        if contents.base is not None:
+            # An update of a build that is no longer current would undo what came between.
+            current = db.execute(CURRENT_BUILD).fetchone()
+            if current is None or current[1] != contents.base.folder.name:
+                raise WorkspaceError(
+                    f"{workspace}: another build was published meanwhile, and is the current one; "
+                    "try again"
+                )
         db.execute("UPDATE builds SET is_current = 0")
         created = datetime.now(UTC).isoformat(timespec="seconds")
         cursor = db.execute(
