@@ -21,7 +21,7 @@ if TYPE_CHECKING:
         ImplicitALS,
     )
     from qkvsearch.engine import Engine, build
-    from qkvsearch.engine import open_workspace as open
+    from qkvsearch.engine import Engine as open
     from qkvsearch.errors import QkvError
     from qkvsearch.retrieval import Hit, Ranking
 
@@ -30,7 +30,7 @@ __version__ = "0.1.0"
 # Imported on first use, so that `qkvsearch --help` does not wait for NumPy.
 _HOMES = {
     "build": "engine:build",
-    "open": "engine:open_workspace",
+    "open": "engine:Engine",
     "BiasedMF": "collaborative.biased_mf:BiasedMF",
     "Columns": "data.columns:Columns",
     "ContrastiveEncoder": "texts.learned.contrastive:ContrastiveEncoder",

@@ -146,7 +146,10 @@ def _add_text(
     if main in pretrained:
         DensePart(main).note_texts(contents)
     if main in SECOND_PASS:
-        _add_tokens(contents, main, encoders[main], fields, progress)
+        progress("reading tokens", 0, len(texts))
+        tokens = token_keys(item_tokens(encoders[main], fields, progress), encoders[main].table)
+        if tokens is not None:
+            TokensPart(main).store(contents, tokens)
     progress("weighing the heads", 0, 1)
     if questions is None:
         weights = learn_head_weights(
@@ -158,20 +161,6 @@ def _add_text(
         contents.facts["weights_from"] = questions.summary()
     contents.facts["head_weights"] = weights
     progress("weighing the heads", 1, 1)
-
-
-def _add_tokens(
-    contents: BuildContents,
-    head: str,
-    encoder: TextEncoder,
-    fields: list[list[str]],
-    progress: Progress,
-) -> None:
-    """What the second pass of a search compares."""
-    progress("reading tokens", 0, len(fields[0]))
-    keys = token_keys(item_tokens(encoder, fields, progress), encoder.table)
-    if keys is not None:
-        TokensPart(head).store(contents, keys)
 
 
 def _add_interactions(contents: BuildContents, log: Interactions, progress: Progress) -> None:

@@ -11,8 +11,7 @@ from qkvsearch.answers.batch import BatchRecommendations
 from qkvsearch.answers.diversity import diverse, pool_size
 from qkvsearch.answers.facts import ItemRows, UserRows, build_facts, verified
 from qkvsearch.answers.histories import Histories
-from qkvsearch.answers.reasons import with_facts, with_reasons
-from qkvsearch.answers.recommend import Recommender
+from qkvsearch.answers.recommend import Recommender, with_facts, with_reasons
 from qkvsearch.answers.search import TextSearch
 from qkvsearch.answers.similar import Neighbours, similar_users
 from qkvsearch.data.ids import Id, id_text
@@ -32,7 +31,9 @@ if TYPE_CHECKING:
 
 
 class Engine:
-    """Answers from one build of a workspace; a build published later needs a new `Engine`."""
+    """The workspace at `path`, ready to answer, from the build that is current when it is opened: a
+    build published later needs a new `Engine`. Raises `WorkspaceError`.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self.workspace = Workspace(path)
@@ -349,11 +350,6 @@ class Engine:
     def _recommender(self) -> Recommender:
         """Raises `WorkspaceError` where nobody's interactions were given."""
         return Recommender(self.models, self.tables)
-
-
-def open_workspace(path: str | Path) -> Engine:
-    """The workspace at `path`, ready to answer. Raises `WorkspaceError`."""
-    return Engine(path)
 
 
 def build(

@@ -1,5 +1,4 @@
-"""A vector as a sum of labelled vectors, by which every dense score can be explained; and vectors
-at length 1, in floats and in bytes."""
+"""Sums of labelled vectors, by which every dense score can be explained; vectors at length 1."""
 
 from __future__ import annotations
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from qkvsearch.answers.histories import Histories
 from qkvsearch.data.ids import Id, Ids
@@ -54,7 +55,7 @@ class Rows(ABC):
     """Ids in the order of their row numbers, each with a row, by column; nothing can be set."""
 
     ids: Ids
-    kind: str
+    kind: ClassVar[str]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -81,13 +82,12 @@ class Rows(ABC):
         return f"<{len(self):,} {self.kind}>"
 
 
+@dataclass(eq=False, repr=False)
 class ItemRows(Rows):
-    """The catalogue: a title that only one item has finds it as well as its id."""
+    """The catalog: a title that only one item has finds it as well as its id."""
 
-    kind = "items"
-
-    def __init__(self, tables: Tables) -> None:
-        self.tables = tables
+    tables: Tables
+    kind: ClassVar = "items"
 
     @cached_property
     def ids(self) -> Ids:  # type: ignore[override]
@@ -102,13 +102,12 @@ class ItemRows(Rows):
         return pd.DataFrame(self.tables.cells(), columns=self.tables.columns)
 
 
+@dataclass(eq=False, repr=False)
 class UserRows(Rows):
     """The users of the build, then those recorded since: with how many items each interacted."""
 
-    kind = "users"
-
-    def __init__(self, histories: Histories) -> None:
-        self.histories = histories
+    histories: Histories
+    kind: ClassVar = "users"
 
     @cached_property
     def ids(self) -> Ids:  # type: ignore[override]

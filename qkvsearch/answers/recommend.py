@@ -1,11 +1,11 @@
-"""A history to a head: scores of all items, by the preferences or by what comes next, damped."""
+"""A history to scores of all items, by the preferences or by what comes next, and the reasons."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.history import History
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.labelled import LabelledVectors
-from qkvsearch.retrieval import DenseKeys, Head, Part
+from qkvsearch.retrieval import DenseKeys, Head, Part, Ranking
 from qkvsearch.retrieval.fusion import plus
-from qkvsearch.stored import StoredModels
+from qkvsearch.stored import NextItemPart, RatingsPart, StoredModels
 from qkvsearch.workspace import Tables
 
 if TYPE_CHECKING:
@@ -47,11 +47,12 @@ class Recommender:
     @property
     def next_item(self) -> NextItemModel:
         """Raises `WorkspaceError` where the build has no model of what comes next."""
-        if self.models.next_item is None:
+        found = self.models.find(NextItemPart())
+        if found is None:
             raise WorkspaceError(
                 "no model of what comes next is here (`model` next-item): build with `next_item`"
             )
-        return self.models.next_item
+        return found
 
     @cached_property
     def histories(self) -> Histories:
@@ -127,3 +128,42 @@ def damped(head: Head, popularity: np.ndarray, damping: float) -> Head:
     """
     spread = float(head.scores.std(dtype=np.float64))
     return plus(head, POPULARITY, -damping * spread * popularity)
+
+
+def with_reasons(
+    ranking: Ranking, history: History, tables: Tables, shared_with: Sequence[Container[int]] = ()
+) -> Ranking:
+    """Each hit with `because`: all of the history and what it adds to the score, and without an
+    id what damping, diversity and a constant add.
+
+    shared_with: where hits are users, the row numbers of each one's items, so that each item of the
+    history says whether it is `shared`.
+    """
+    ids, titles = tables.names(history.positions)
+    known = dict(zip(ids, zip(titles, history.positions.tolist(), strict=True), strict=True))
+
+    def reason(part: Part, theirs: Container[int] | None) -> dict[str, Any]:
+        title, position = known.get(part.query, (part.head, -1))
+        found = {"id": part.query, "title": title, "contribution": part.value}
+        return found if theirs is None else {**found, "shared": position in theirs}
+
+    others: Sequence[Container[int] | None] = shared_with or [None] * len(ranking)
+    reasons = [
+        [reason(part, theirs) for part in ranking.explain(i)] for i, theirs in enumerate(others)
+    ]
+    return ranking.annotated(because=reasons)
+
+
+def with_facts(ranking: Ranking, history: History, models: StoredModels) -> Ranking:
+    """Each hit with `cold` where nobody interacted with it before the build, and with the rating
+    that the user would give, where the history has ratings to go by.
+    """
+    is_known = models.item_counts[ranking.positions] > 0
+    ranking = ranking.annotated(cold=[None if known else True for known in is_known])
+    rated = np.isfinite(history.ratings)
+    model = models.find(RatingsPart())
+    if model is None or not rated.any():
+        return ranking
+    bias, embedding = model.fold_in(history.positions[rated], history.ratings[rated])
+    predicted = model.predict(embedding, bias, ranking.positions)
+    return ranking.annotated(predicted_rating=predicted.tolist())

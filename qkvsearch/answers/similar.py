@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.answers.arguments import ranked
-from qkvsearch.answers.reasons import with_reasons
-from qkvsearch.answers.recommend import Recommender
+from qkvsearch.answers.recommend import Recommender, with_reasons
 from qkvsearch.answers.search import TextSearch
 from qkvsearch.data.ids import Id
 from qkvsearch.labelled import LabelledVectors, unit_rows
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys, Head, Part, Ranking, fuse_known
+from qkvsearch.stored import PreferencesPart
 
 # By eye, on neighbours of well-known films: no judged set of neighbours was at hand.
 WEIGHTS = {"collaborative": 0.6, "semantic": 0.4}
@@ -35,7 +35,7 @@ class Neighbours:
         if models.implicit is not None:
             direction = self.direction(position)
             if direction.vectors.any():  # a cold item has none
-                keys = models.item_directions
+                keys = models.load(PreferencesPart()).unit_rows
                 scored["collaborative"] = keys.head("collaborative", direction, self.direction)
         return fuse_known(scored, WEIGHTS)
 
@@ -59,7 +59,7 @@ class Neighbours:
     def direction(self, position: int) -> LabelledVectors:
         """An item's embedding at length 1, labelled with its title."""
         _, titles = self.texts.tables.names([position])
-        vectors = self.texts.models.item_directions.vectors[[position]]
+        vectors = self.texts.models.load(PreferencesPart()).unit_rows.vectors[[position]]
         return LabelledVectors(titles, np.asarray(vectors))
 
 

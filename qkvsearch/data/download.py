@@ -36,18 +36,16 @@ class Download:
     terms: str = TERMS
 
 
-# Name, published MD5, megabytes, what it is.
-MOVIELENS_SETS = (
-    ("ml-latest-small", None, 1, "100,000 ratings, 9,700 films, tags"),
-    ("ml-100k", "0e33842e24a9c977be4e0107933c0723", 5, "100,000 ratings, 1,682 films"),
-    ("ml-1m", "c4d9eecfca2ab87c1945afe126590906", 6, "1 million ratings, 3,883 films"),
-    ("ml-10m", "ce571fd55effeba0271552578f2648bd", 63, "10 million ratings, 10,681 films"),
-    ("ml-20m", "cd245b17a1ae2cc31bb14903e1204af3", 190, "20 million ratings, 27,278 films"),
-    ("ml-25m", "6b51fb2759a8657d3bfcbfc42b592ada", 250, "25 million ratings, 62,423 films"),
-)
 DOWNLOADS = {
     name: Download(name, about, f"{MOVIELENS}/{name}.zip", megabytes, md5)
-    for name, md5, megabytes, about in MOVIELENS_SETS
+    for name, md5, megabytes, about in (
+        ("ml-latest-small", None, 1, "100,000 ratings, 9,700 films, tags"),
+        ("ml-100k", "0e33842e24a9c977be4e0107933c0723", 5, "100,000 ratings, 1,682 films"),
+        ("ml-1m", "c4d9eecfca2ab87c1945afe126590906", 6, "1 million ratings, 3,883 films"),
+        ("ml-10m", "ce571fd55effeba0271552578f2648bd", 63, "10 million ratings, 10,681 films"),
+        ("ml-20m", "cd245b17a1ae2cc31bb14903e1204af3", 190, "20 million ratings, 27,278 films"),
+        ("ml-25m", "6b51fb2759a8657d3bfcbfc42b592ada", 250, "25 million ratings, 62,423 films"),
+    )
 }
 
 

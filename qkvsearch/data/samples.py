@@ -16,7 +16,7 @@ class Sample:
 
     about: str
     items: str
-    interactions: str | None
+    interactions: str
 
     def path(self, name: str) -> Path:
         return datasets_folder() / name
@@ -25,8 +25,7 @@ class Sample:
         """Changes with the data, so that a workspace built from older data is not used again."""
         digest = hashlib.sha256()
         for name in (self.items, self.interactions):
-            if name is not None:
-                digest.update(self.path(name).read_bytes())
+            digest.update(self.path(name).read_bytes())
         return digest.hexdigest()[:12]
 
 

@@ -21,14 +21,17 @@ def read_source(
     interactions: Source | None = None,
     columns: Columns | None = None,
 ) -> Dataset:
-    """`source` is `sample:NAME`, a MovieLens folder, or one file: a log where it has users, else a
+    """`source`: `sample:NAME`, a MovieLens folder, or one file, a log where it has users, else a
     catalog. Raises `DataError`.
     """
     is_sample = isinstance(source, str) and source.startswith(SAMPLE)
     if is_sample or (isinstance(source, str | Path) and Path(source).is_dir()):
         if items is not None or interactions is not None or columns not in (None, Columns()):
             raise DataError(f"{source} is known: leave out `items`, `interactions` and the columns")
-        return _read_sample(str(source)) if is_sample else read_movielens(Path(str(source)))
+        if not is_sample:
+            return read_movielens(Path(str(source)))
+        bundled = sample(str(source).removeprefix(SAMPLE))
+        return read_dataset(bundled.path(bundled.items), bundled.path(bundled.interactions))
     if source is not None:
         table = load(source, "source")
         if interactions is None and _is_log(table[0], columns or Columns()):
@@ -38,12 +41,6 @@ def read_source(
         else:
             raise DataError("give a SOURCE, or `items` and `interactions`, not all three")
     return read_dataset(items, interactions, columns)
-
-
-def _read_sample(name: str) -> Dataset:
-    bundled = sample(name.removeprefix(SAMPLE))
-    log = bundled.path(bundled.interactions) if bundled.interactions else None
-    return read_dataset(bundled.path(bundled.items), log)
 
 
 def _is_log(frame: pd.DataFrame, columns: Columns) -> bool:

@@ -105,10 +105,7 @@ def _open_text(path: Path, encoding: str | None) -> tuple[io.TextIOBase, int]:
 
 
 def _read_delimited(
-    path: Path,
-    text: io.TextIOBase,
-    delimiter: str | None,
-    names: Sequence[str] | None,
+    path: Path, text: io.TextIOBase, delimiter: str | None, names: Sequence[str] | None
 ) -> tuple[pd.DataFrame, ReadReport]:
     if delimiter is None:
         delimiter = "\t" if path.suffix.lower() in (".tsv", ".tab") else _guess_delimiter(text)

@@ -63,7 +63,7 @@ class HeldOutUsers:
     def rankings(
         self, system: System, k: int, callback: Callable[[int], None] = lambda n: None
     ) -> list[list[int]]:
-        """Each user's k best items without their history, of the whole catalogue; ties go to the
+        """Each user's k best items without their history, of the whole catalog; ties go to the
         smaller row number. `callback` is called with the number of users done.
         """
         n, n_items = self.known.shape

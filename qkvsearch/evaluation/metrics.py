@@ -97,7 +97,7 @@ def average_precision(ranked: Ranked, grades: Grades, k: int = 10) -> float:
 
 
 def coverage(rankings: Iterable[Ranked], n_items: int) -> float:
-    """|items recommended to anyone| / |items in the catalogue|.
+    """|items recommended to anyone| / |items in the catalog|.
 
     Ge, Delgado-Battenfeld and Jannach 2010, "Beyond accuracy", section 2.
 

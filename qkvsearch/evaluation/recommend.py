@@ -8,21 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch.collaborative.biased_mf import BiasedMF
 from qkvsearch.data.interactions import Interactions
+from qkvsearch.evaluation import metrics
 from qkvsearch.evaluation.bootstrap import N_RESAMPLES, interval, resampled_means
 from qkvsearch.evaluation.held_out import HeldOutUsers, scale_of
-from qkvsearch.evaluation.metrics import (
-    average_precision,
-    coverage,
-    diversity,
-    hit,
-    ndcg,
-    novelty,
-    precision,
-    recall,
-    reciprocal_rank,
-)
-from qkvsearch.evaluation.ratings import rating_errors
 from qkvsearch.evaluation.report import OURS, Difference, Evaluation, Metrics, best_of
 from qkvsearch.evaluation.splits import Split, split
 from qkvsearch.evaluation.systems import (
@@ -37,13 +27,18 @@ from qkvsearch.progress import Progress, silent
 
 # Of a ranking and the grades of the relevant, at k.
 RELEVANCE: dict[str, Callable[..., float]] = {
-    "ndcg": ndcg,
-    "recall": recall,
-    "precision": precision,
-    "hit_rate": hit,
-    "mrr": reciprocal_rank,
-    "map": average_precision,
+    "ndcg": metrics.ndcg,
+    "recall": metrics.recall,
+    "precision": metrics.precision,
+    "hit_rate": metrics.hit,
+    "mrr": metrics.reciprocal_rank,
+    "map": metrics.average_precision,
 }
+
+# A bias is a mean over its ratings and as many zeros: 25 for an item, 10 for a user.
+ITEM_DAMPING = 25.0
+USER_DAMPING = 10.0
+PAIRS_AT_ONCE = 1 << 17
 
 # Of each user (n,) by name, and what is no mean over users.
 Figures = dict[str, np.ndarray]
@@ -67,7 +62,7 @@ def evaluate_recommend(
     which items that the train part does not know find their place. next_item: also train and judge
     `NextItem`, beside the baselines, under leave-last-out or time (minutes; PyTorch).
 
-    Each user is ranked the whole catalogue but for their own history, never a sample of it, which
+    Each user is ranked the whole catalog but for their own history, never a sample of it, which
     can reverse the order of methods (Krichene and Rendle 2020). Relevant are the items held out,
     where there are ratings only those rated in the upper half of the scale; averages are over the
     users who have one. Intervals are percentiles of 1,000 resamples of the users; differences are
@@ -97,12 +92,12 @@ def evaluate_recommend(
     left_out = _add_rankings(found, judged, k, progress)
     _add_ratings(found, parts, random_state, progress)
     facts = {"k": k, "random_state": random_state, **_counts(held_out, parts), "left_out": left_out}
-    metrics = found.metrics.pop(OURS)
+    ours_found = found.metrics.pop(OURS)
     notes = [f"Left out: {name}; {reason}." for name, reason in left_out.items()]
     if parts.newcomers:
         notes.insert(0, f"Left out: {parts.newcomers:,} users without a history to go by.")
     return Evaluation(
-        protocol, metrics, found.metrics, facts, found.intervals, found.differences, notes
+        protocol, ours_found, found.metrics, facts, found.intervals, found.differences, notes
     )
 
 
@@ -134,8 +129,8 @@ def _add_rankings(
         except TooLargeError as error:
             left_out[name] = str(error)
     found.add(figures, counts=None, by=lambda means: means)
-    for name, metrics in overall.items():
-        found.metrics[name] |= metrics
+    for name, of_all in overall.items():
+        found.metrics[name] |= of_all
     return left_out
 
 
@@ -159,9 +154,9 @@ def _judge(
     # Two items are as alike as their audiences, the users who know them.
     audiences = held_out.train.T.tocsr()
     audiences.data = np.ones_like(audiences.data)
-    figures[f"novelty@{k}"] = np.array([novelty(ranked, shares, k) for ranked in rankings])
-    figures[f"diversity@{k}"] = diversity(rankings, audiences, k)
-    return figures, {f"coverage@{k}": coverage(rankings, n_items)}
+    figures[f"novelty@{k}"] = np.array([metrics.novelty(ranked, shares, k) for ranked in rankings])
+    figures[f"diversity@{k}"] = metrics.diversity(rankings, audiences, k)
+    return figures, {f"coverage@{k}": metrics.coverage(rankings, n_items)}
 
 
 def _add_ratings(found: _Comparison, parts: Split, random_state: int, progress: Progress) -> None:
@@ -217,3 +212,69 @@ class _Comparison:
             low, high = interval(samples[OURS, name] - samples[rival, name])
             difference = values[OURS, name] - values[rival, name]
             self.differences[name] = Difference(rival, difference, low, high)
+
+
+def rating_errors(parts: Split, random_state: int, progress: Progress) -> dict[str, np.ndarray]:
+    """r̂ − r of every rating held out (n,), by `BiasedMF` (ours) and by biases alone.
+
+    Users whom training has not seen are placed by the exact solve on their history.
+    """
+    assert parts.test.ratings is not None
+    model = BiasedMF(
+        random_state=random_state, callback=lambda i, n: progress("learning ratings", i, n)
+    ).fit(parts.train)
+    predicted = {OURS: _model_ratings(model, parts), "biases": _bias_ratings(parts)}
+    return {system: ratings - parts.test.ratings for system, ratings in predicted.items()}
+
+
+def _model_ratings(model: BiasedMF, parts: Split) -> np.ndarray:
+    biases, embeddings = model.user_biases_, model.user_embeddings_
+    if parts.history is not parts.train:
+        biases, embeddings = _placed(model, parts.history)
+    users, items = parts.test.users, parts.test.items
+    blocks = [
+        model.factors_.predict(embeddings[users[span]], biases[users[span]], items[span])
+        for span in _spans(len(users))
+    ]
+    return np.concatenate(blocks)
+
+
+def _placed(model: BiasedMF, history: Interactions) -> tuple[np.ndarray, np.ndarray]:
+    """Biases (n_users,) and embeddings (n_users, d) of those who have a history."""
+    assert history.ratings is not None
+    biases = np.zeros_like(model.user_biases_)
+    embeddings = np.zeros_like(model.user_embeddings_)
+    users = np.unique(history.users)
+    starts, ends = (np.searchsorted(history.users, users, side) for side in ("left", "right"))
+    for user, start, end in zip(users, starts, ends, strict=True):
+        biases[user], embeddings[user] = model.factors_.fold_in(
+            history.items[start:end], history.ratings[start:end]
+        )
+    return biases, embeddings
+
+
+def _spans(n_pairs: int) -> list[slice]:
+    return [slice(start, start + PAIRS_AT_ONCE) for start in range(0, n_pairs, PAIRS_AT_ONCE)]
+
+
+def _bias_ratings(parts: Split) -> np.ndarray:
+    """μ + bᵢ + bᵤ within the scale, with bᵢ = Σ (r − μ) / (25 + nᵢ) and
+    bᵤ = Σ (r − μ − bᵢ) / (10 + nᵤ).
+
+    Koren 2010, "Factor in the neighbors", section 2.1.
+    """
+    train, history, test = parts.train, parts.history, parts.test
+    assert train.ratings is not None
+    assert history.ratings is not None
+    mean = train.ratings.mean(dtype=float)
+    of_items = _damped_means(train.items, train.ratings - mean, len(train.item_ids), ITEM_DAMPING)
+    rest = history.ratings - mean - of_items[history.items]
+    of_users = _damped_means(history.users, rest, len(history.user_ids), USER_DAMPING)
+    predicted = mean + of_items[test.items] + of_users[test.users]
+    return np.clip(predicted, train.ratings.min(), train.ratings.max())
+
+
+def _damped_means(rows: np.ndarray, values: np.ndarray, n_rows: int, damping: float) -> np.ndarray:
+    """Means (n_rows,) of the values in each row, the closer to 0 the fewer there are."""
+    sums = np.bincount(rows, weights=values, minlength=n_rows)
+    return sums / (np.bincount(rows, minlength=n_rows) + damping)

@@ -66,7 +66,7 @@ def split_leave_last_out(log: Interactions, rng: np.random.Generator) -> Split:
     """Each user's latest interaction, of equally late ones any; who has a single one keeps it.
 
     He et al. 2017, "Neural collaborative filtering", section 4.1, but ranked against the whole
-    catalogue. Times need only order one user's interactions.
+    catalog. Times need only order one user's interactions.
     """
     if log.times is None:
         raise DataError(
@@ -106,7 +106,7 @@ def split_strong(log: Interactions, rng: np.random.Generator) -> Split:
     """A fifth of the users, of whom training sees nothing: four fifths of their interactions are
     their history, the others are held out.
 
-    Strong generalisation: Marlin 2004, "Collaborative filtering: a machine learning perspective";
+    Strong generalization: Marlin 2004, "Collaborative filtering: a machine learning perspective";
     Liang et al. 2018, "Variational autoencoders for collaborative filtering", section 4.
     """
     held_out = _random_fifth(log, rng)

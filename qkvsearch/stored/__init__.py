@@ -5,11 +5,11 @@ A new model is a file here with a class, and a line in `parts_of`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from qkvsearch.collaborative.factors import ImplicitFactors, RatingFactors
+from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.history import History
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import WorkspaceError
@@ -19,22 +19,19 @@ from qkvsearch.stored.dense import DensePart
 from qkvsearch.stored.lexical import LexicalPart
 from qkvsearch.stored.log import LogPart, Scale
 from qkvsearch.stored.next_item import NextItemPart
-from qkvsearch.stored.part import BuildReader, Change, Part
+from qkvsearch.stored.part import BuildReader, Change, StoredPart
 from qkvsearch.stored.preferences import TUNED, PreferencesPart
 from qkvsearch.stored.ratings import RatingsPart
 from qkvsearch.stored.tokens import TokensPart
 from qkvsearch.texts.encoders import TextEncoder
 
-if TYPE_CHECKING:
-    from qkvsearch.sequences.model import NextItemModel
-
 __all__ = [
     "TUNED", "BuildReader", "Change", "DensePart", "LexicalPart", "LogPart", "NextItemPart",
-    "Part", "PreferencesPart", "RatingsPart", "StoredModels", "TokensPart", "parts_of",
+    "PreferencesPart", "RatingsPart", "StoredModels", "StoredPart", "TokensPart", "parts_of",
 ]  # fmt: skip
 
 
-def parts_of(build: BuildReader) -> list[Part[Any]]:
+def parts_of(build: BuildReader) -> list[StoredPart[Any]]:
     """Every part that a build can have, in the order in which it stores them."""
     return [
         LexicalPart(),
@@ -83,21 +80,6 @@ class StoredModels(BuildReader):
     def item_counts(self) -> np.ndarray:
         """How many users interacted with each item, (n_items,), as the build knows it."""
         return self.load(PreferencesPart()).item_counts
-
-    @property
-    def item_directions(self) -> DenseKeys:
-        """The items' preferences at length 1; zeros for cold items."""
-        return self.load(PreferencesPart()).unit_rows
-
-    @property
-    def ratings(self) -> RatingFactors | None:
-        """None where interactions came without ratings."""
-        return self.find(RatingsPart())
-
-    @property
-    def next_item(self) -> NextItemModel | None:
-        """None where the build was not asked for it."""
-        return self.find(NextItemPart())
 
     def require_interactions(self, purpose: str) -> None:
         """Raise `WorkspaceError` where the build was given none."""

@@ -12,7 +12,7 @@ from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.learning.noise_threshold import noise_threshold, random_strings
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys
-from qkvsearch.stored.part import BuildReader, Change, Part
+from qkvsearch.stored.part import BuildReader, Change, StoredPart
 from qkvsearch.texts.encoders import restored_encoder
 from qkvsearch.texts.text_encoder import TextEncoder, encode_items
 from qkvsearch.workspace import BuildContents, Snapshot
@@ -57,7 +57,7 @@ class StoredHead:
 
 
 @dataclass(frozen=True)
-class DensePart(Part[StoredHead]):
+class DensePart(StoredPart[StoredHead]):
     """`group` is the head's name.
 
     A learned encoder is stored whole. A pretrained one stays where it is installed, but for what it

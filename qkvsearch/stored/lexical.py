@@ -10,7 +10,7 @@ import numpy as np
 
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import LexicalKeys
-from qkvsearch.stored.part import BuildReader, Change, Part, places
+from qkvsearch.stored.part import BuildReader, Change, StoredPart, places
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.vocabulary import Vocabulary
 from qkvsearch.workspace import BuildContents, Snapshot
@@ -34,7 +34,7 @@ class _Counts(NamedTuple):
 
 
 @dataclass(frozen=True)
-class LexicalPart(Part[LexicalKeys]):
+class LexicalPart(StoredPart[LexicalKeys]):
     """Every weight depends on all items, so the counts are kept to make all weights anew from."""
 
     group: str = "lexical"

@@ -11,7 +11,7 @@ from qkvsearch.collaborative.confidences import confidences, rating_scale
 from qkvsearch.collaborative.history import UNKNOWN_TIME, History
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.progress import Progress
-from qkvsearch.stored.part import BuildReader, Change, Part, places, unmoved
+from qkvsearch.stored.part import BuildReader, Change, StoredPart, places, unmoved
 from qkvsearch.workspace import BuildContents, Snapshot
 
 Scale = tuple[float, float] | None
@@ -52,7 +52,7 @@ class StoredLog:
 
 
 @dataclass(frozen=True)
-class LogPart(Part[StoredLog]):
+class LogPart(StoredPart[StoredLog]):
     """Where anybody's interactions were given."""
 
     group: str = "interactions"

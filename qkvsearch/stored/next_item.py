@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from qkvsearch.progress import Progress
-from qkvsearch.stored.part import BuildReader, Change, Part
+from qkvsearch.stored.part import BuildReader, Change, StoredPart
 from qkvsearch.workspace import BuildContents
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class NextItemPart(Part["NextItemModel"]):
+class NextItemPart(StoredPart["NextItemModel"]):
     """Where a build was asked for it."""
 
     group: str = "next_item"

@@ -31,16 +31,16 @@ class BuildReader:
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
         self.n_items: int = snapshot.facts["n_items"]
-        self._loaded: dict[Part[Any], Any] = {}
+        self._loaded: dict[StoredPart[Any], Any] = {}
 
-    def load(self, part: Part[T]) -> T:
+    def load(self, part: StoredPart[T]) -> T:
         """What the engine reads of a part that the build has."""
         if part not in self._loaded:
             self._loaded[part] = part.load(self)
         loaded: T = self._loaded[part]
         return loaded
 
-    def find(self, part: Part[T]) -> T | None:
+    def find(self, part: StoredPart[T]) -> T | None:
         """What the engine reads of a part, None where the build is without it."""
         return self.load(part) if part.is_in(self.snapshot) else None
 
@@ -90,7 +90,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Part(ABC, Generic[T]):
+class StoredPart(ABC, Generic[T]):
     """One model of a build, from the builder to the engine.
 
     group: what the names of its arrays begin with, before a dot. arrays: what follows the dot, in

@@ -16,7 +16,7 @@ from qkvsearch.labelled import unit_rows
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.stored.dense import DensePart
-from qkvsearch.stored.part import BuildReader, Change, Part, main_head, places
+from qkvsearch.stored.part import BuildReader, Change, StoredPart, main_head, places
 from qkvsearch.workspace import BuildContents
 
 # The fact that says with which settings preferences were learned, and how those were found; there
@@ -24,7 +24,7 @@ from qkvsearch.workspace import BuildContents
 TUNED = "tuned"
 
 
-class Preferences(NamedTuple):
+class StoredPreferences(NamedTuple):
     """factors: to recommend by, with cold items placed by their text. unit_rows: the embeddings of
     the others at length 1, to compare items by. item_counts: int32 (n_items,), how many users
     interacted with each item.
@@ -36,7 +36,7 @@ class Preferences(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PreferencesPart(Part[Preferences]):
+class PreferencesPart(StoredPart[StoredPreferences]):
     """text_map is the matrix that places an item by its text, where text tells of preferences."""
 
     group: str = "implicit"
@@ -66,7 +66,7 @@ class PreferencesPart(Part[Preferences]):
             text_map=fit_text_map(keys, factors.item_embeddings),
         )
 
-    def load(self, build: BuildReader) -> Preferences:
+    def load(self, build: BuildReader) -> StoredPreferences:
         arrays = self.read_all(build.snapshot)
         directions, counts = DenseKeys(arrays.pop("item_directions")), arrays.pop("item_counts")
         text_map = arrays.pop("text_map", None)
@@ -75,7 +75,7 @@ class PreferencesPart(Part[Preferences]):
             embeddings = place_cold_items(arrays["item_embeddings"], keys, text_map, counts == 0)
             arrays["item_embeddings"] = embeddings
         factors = ImplicitFactors.from_state(arrays, build.snapshot.facts[self.group])
-        return Preferences(factors, directions, counts)
+        return StoredPreferences(factors, directions, counts)
 
     def revise(self, contents: BuildContents, change: Change, progress: Progress) -> None:
         """Embeddings go along with their items; who joins has none, and is placed by its text."""

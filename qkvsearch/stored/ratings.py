@@ -7,12 +7,12 @@ from typing import ClassVar
 
 from qkvsearch.collaborative.factors import RatingFactors
 from qkvsearch.progress import Progress
-from qkvsearch.stored.part import BuildReader, Change, Part
+from qkvsearch.stored.part import BuildReader, Change, StoredPart
 from qkvsearch.workspace import BuildContents
 
 
 @dataclass(frozen=True)
-class RatingsPart(Part[RatingFactors]):
+class RatingsPart(StoredPart[RatingFactors]):
     """Where interactions came with ratings."""
 
     group: str = "ratings"

@@ -10,12 +10,12 @@ import numpy as np
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval.late_interaction import MOST_TOKENS, TokenKeys, item_tokens
 from qkvsearch.stored.dense import DensePart
-from qkvsearch.stored.part import BuildReader, Change, Part
+from qkvsearch.stored.part import BuildReader, Change, StoredPart
 from qkvsearch.workspace import BuildContents
 
 
 @dataclass(frozen=True)
-class TokensPart(Part[TokenKeys]):
+class TokensPart(StoredPart[TokenKeys]):
     """`group` is the dense head whose encoder makes them: rows of its table, or vectors."""
 
     arrays: ClassVar = ("token_indptr", "token_rows", "token_vectors")

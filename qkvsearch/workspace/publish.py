@@ -146,7 +146,14 @@ def make_current(workspace: Path, name: str, contents: BuildContents) -> None:
         db.execute("BEGIN IMMEDIATE")
         db.execute(BUILDS)
         db.execute(RECORDED)
-        _require_base(db, workspace, contents.base)
+        if contents.base is not None:
+            # An update of a build that is no longer current would undo what came between.
+            current = db.execute(CURRENT_BUILD).fetchone()
+            if current is None or current[1] != contents.base.folder.name:
+                raise WorkspaceError(
+                    f"{workspace}: another build was published meanwhile, and is the current one; "
+                    "try again"
+                )
         db.execute("UPDATE builds SET is_current = 0")
         created = datetime.now(UTC).isoformat(timespec="seconds")
         cursor = db.execute(
@@ -157,17 +164,6 @@ def make_current(workspace: Path, name: str, contents: BuildContents) -> None:
         db.execute("COMMIT")
     finally:
         db.close()
-
-
-def _require_base(db: sqlite3.Connection, workspace: Path, base: Snapshot | None) -> None:
-    """Refuse an update of a build that is no longer current: it would undo what came between."""
-    if base is None:
-        return
-    current = db.execute(CURRENT_BUILD).fetchone()
-    if current is None or current[1] != base.folder.name:
-        raise WorkspaceError(
-            f"{workspace}: another build was published meanwhile, and is the current one; try again"
-        )
 
 
 def _discard(workspace: Path, name: str) -> None:

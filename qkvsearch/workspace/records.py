@@ -39,29 +39,27 @@ class Records:
 
     def count(self) -> int:
         """How many there are, including those of items that are not in the catalog."""
-        return int(self._rows("SELECT count(*) FROM recorded")[0][0]) if self.exist else 0
+        return int(read_rows(self.db, "SELECT count(*) FROM recorded")[0][0]) if self.exist else 0
 
     def has(self, user: Any) -> bool:
         """Whether anything was recorded of a user, even of items that are not in the catalog."""
         sql = "SELECT 1 FROM recorded WHERE user = ? LIMIT 1"
-        return self.exist and bool(self._rows(sql, id_text(user)))
+        return self.exist and bool(read_rows(self.db, sql, id_text(user)))
 
     @property
     def exist(self) -> bool:
         """False in a workspace that was built before anything could be recorded."""
-        return bool(self._rows(HAS_TABLE, "recorded"))
+        return bool(read_rows(self.db, HAS_TABLE, "recorded"))
 
     def _select(self, where: str = "", *values: Any) -> list[tuple[Any, ...]]:
         if not self.exist:
             return []
-        return self._rows(
+        return read_rows(
+            self.db,
             f"SELECT user, _position, rating, time FROM recorded JOIN items_{self.build} "
             f"ON id = item {where} ORDER BY number",
             *values,
         )
-
-    def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        return read_rows(self.db, sql, *values)
 
 
 def append(database: Path, user: str, item: str, rating: float | None) -> None:

@@ -123,14 +123,11 @@ class Tables:
         """By id. Integer ids are checked first, since SQLite would read 007 and 1e0 as 7 and 1."""
         text = id_text(value)
         table = f"{kind}_{self.build}"
-        if self._integer_ids(table) and not are_integers([text]):
+        columns = {name: kind for _, name, kind, *_ in self._rows(f"PRAGMA table_info({table})")}
+        if columns["id"] == "INTEGER" and not are_integers([text]):
             return None
         rows = self._rows(f"SELECT _position FROM {table} WHERE id = ?", text)
         return rows[0][0] if rows else None
-
-    def _integer_ids(self, table: str) -> bool:
-        columns = {name: kind for _, name, kind, *_ in self._rows(f"PRAGMA table_info({table})")}
-        return columns["id"] == "INTEGER"
 
     def _label(self, position: int) -> str:
         """An item by its id, its title and, where there is one, its year."""

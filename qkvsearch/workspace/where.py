@@ -1,4 +1,4 @@
-"""`where`: a person's SQL expression over the catalogue's columns, and nothing but those."""
+"""`where`: a person's SQL expression over the catalog's columns, and nothing but those."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def matching_positions(
     """
     if not _one_condition(expression):
         raise QkvError(_reason(expression, "give one condition, without SELECT", columns))
-    for name in _quoted_names(expression):
+    # SQLite would silently read an unknown column in double quotes as a text.
+    for name in (text[1:-1] for text in QUOTED.findall(expression) if text.startswith('"')):
         if name.casefold() not in {column.casefold() for column in columns}:
             error = f"no such column: {name} (texts stand in single quotes)"
             raise QkvError(_reason(expression, error, columns))
@@ -57,12 +58,6 @@ def _one_condition(expression: str) -> bool:
     bare = QUOTED.sub(" ", expression)
     depths = accumulate((char == "(") - (char == ")") for char in bare)
     return min(depths, default=0) >= 0 and not re.search(r"(?i)\b(select|values)\b", bare)
-
-
-def _quoted_names(expression: str) -> list[str]:
-    """Names in double quotes: SQLite would silently read an unknown column there as a text."""
-    quoted = [text for text in QUOTED.findall(expression) if text.startswith('"')]
-    return [text[1:-1] for text in quoted]
 
 
 def _reason(expression: str, error: str, columns: Sequence[str]) -> str:

@@ -29,10 +29,10 @@ from qkvsearch.stored import (
     LexicalPart,
     LogPart,
     NextItemPart,
-    Part,
     PreferencesPart,
     RatingsPart,
     StoredModels,
+    StoredPart,
     TokensPart,
     parts_of,
     preferences,
@@ -121,7 +121,7 @@ def whole(whole_path) -> Iterator[StoredModels]:
         yield engine.models
 
 
-def kinds(build: BuildReader) -> set[type[Part]]:
+def kinds(build: BuildReader) -> set[type[StoredPart]]:
     return {type(part) for part in parts_of(build)}
 
 
@@ -170,7 +170,9 @@ def test_an_array_of_no_part_is_an_error(path):
 class Case:
     """A fitted model: what `store` is given, what `load` is to be like, and what to ask of both."""
 
-    def __init__(self, part: Part, given: tuple, like: Any, ask: Callable[[Any], list]) -> None:
+    def __init__(
+        self, part: StoredPart, given: tuple, like: Any, ask: Callable[[Any], list]
+    ) -> None:
         self.part, self.given, self.like, self.ask = part, given, like, ask
 
 
@@ -219,7 +221,9 @@ def preferred(whole: StoredModels) -> Case:
     log = whole.log()
     factors = ImplicitALS(n_components=4, random_state=0).fit(log.matrix()).factors_
     counts = np.bincount(log.items, minlength=len(ITEMS))
-    like = preferences.Preferences(factors, DenseKeys(unit_rows(factors.item_embeddings)), counts)
+    like = preferences.StoredPreferences(
+        factors, DenseKeys(unit_rows(factors.item_embeddings)), counts
+    )
     known = np.flatnonzero(counts)
     return Case(
         PreferencesPart(),
@@ -352,17 +356,17 @@ class Expected:
         titles = [title for _, title in fresh.snapshot.tables.cells()]
         self.fields = [titles]
 
-    def of(self, part: Part) -> dict[str, np.ndarray]:
+    def of(self, part: StoredPart) -> dict[str, np.ndarray]:
         contents = BuildContents(None, facts=dict(self.fresh.snapshot.facts))
         how = {LexicalPart: self.afresh, LogPart: self.afresh, DensePart: self.encoded,
                TokensPart: self.read, PreferencesPart: self.taken, RatingsPart: self.taken,
                NextItemPart: self.taken}  # fmt: skip
         return how[type(part)](part, contents)
 
-    def afresh(self, part: Part, contents: BuildContents) -> dict[str, np.ndarray]:
+    def afresh(self, part: StoredPart, contents: BuildContents) -> dict[str, np.ndarray]:
         return part.read_all(self.fresh.snapshot)
 
-    def encoded(self, part: Part, contents: BuildContents) -> dict[str, np.ndarray]:
+    def encoded(self, part: StoredPart, contents: BuildContents) -> dict[str, np.ndarray]:
         """All items by the encoder that there was."""
         encoder = self.whole.encoder(part.group)
         made = encode_items(part.group, encoder, self.fields, nothing)
@@ -372,11 +376,11 @@ class Expected:
             self.text_facts = contents.facts
         return self.own(part, contents)
 
-    def read(self, part: Part, contents: BuildContents) -> dict[str, np.ndarray]:
+    def read(self, part: StoredPart, contents: BuildContents) -> dict[str, np.ndarray]:
         part.store(contents, late.token_keys(vectors_of_words(None, self.fields)))
         return self.own(part, contents)
 
-    def taken(self, part: Part, contents: BuildContents) -> dict[str, np.ndarray]:
+    def taken(self, part: StoredPart, contents: BuildContents) -> dict[str, np.ndarray]:
         """Nothing is learned anew: the rows that there were, zeros for who joined."""
         arrays = dict(part.read_all(self.whole.snapshot))
         for name in {"item_embeddings", "item_directions", "item_biases", "item_counts"} & set(
@@ -389,7 +393,7 @@ class Expected:
             arrays["gram"] = embeddings.T @ embeddings
         return arrays
 
-    def own(self, part: Part, contents: BuildContents) -> dict[str, np.ndarray]:
+    def own(self, part: StoredPart, contents: BuildContents) -> dict[str, np.ndarray]:
         return {name: contents.arrays[f"{part.group}.{name}"] for name in part.arrays
                 if f"{part.group}.{name}" in contents.arrays}  # fmt: skip
 

@@ -16,8 +16,7 @@ from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError
 from qkvsearch.evaluation import held_out, recommend, systems
 from qkvsearch.evaluation.metrics import diversity, ndcg, recall, reciprocal_rank, rmse
-from qkvsearch.evaluation.ratings import rating_errors
-from qkvsearch.evaluation.recommend import evaluate_recommend
+from qkvsearch.evaluation.recommend import evaluate_recommend, rating_errors
 from qkvsearch.evaluation.report import Difference, Evaluation
 from qkvsearch.evaluation.splits import PROTOCOLS, split
 
