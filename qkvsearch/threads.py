@@ -24,12 +24,16 @@ _n_callers = 0  # that are inside `one_blas_thread`
 _limits: dict[Any, Any] = {}  # by controller, in the order they were set
 
 
-def run_in_threads(worker: Callable[[], Callable[[Task], None]], tasks: Iterable[Task]) -> None:
-    """Run every task, in no certain order, in as many threads as BLAS uses.
+def run_in_threads(
+    worker: Callable[[], Callable[[Task], None]],
+    tasks: Iterable[Task],
+    n_threads: int | None = None,
+) -> None:
+    """Run every task, in no certain order, in `n_threads`, by default as many as BLAS uses.
 
     worker() is called once in each thread and returns the function that runs a task there. The
-    first error stops all threads and is raised. Within a task, or while another thread runs tasks,
-    tasks run one by one: nested threads would compete for the cores.
+    first error stops all threads and is raised. By default tasks run one by one within a task, or
+    while another thread runs tasks: nested threads would compete for the cores.
     """
     waiting = deque(tasks)
 
@@ -48,7 +52,9 @@ def run_in_threads(worker: Callable[[], Callable[[Task], None]], tasks: Iterable
 
     if len(waiting) < 2:
         return drain()
-    n_threads = 1 if _n_callers else min(_blas_threads(), len(waiting))
+    if n_threads is None:
+        n_threads = 1 if _n_callers else _blas_threads()
+    n_threads = min(n_threads, len(waiting))
     if n_threads == 1:
         with one_blas_thread():
             return drain()

@@ -21,7 +21,7 @@ REFUSED = {
     "diversity": [-0.1, 1.01, NAN, INF, "1", True, None],
     "recent": [0, 0.5, -3, NAN, INF, "1", True],
     "trials": [0, -1, 2.5, NAN, INF, "3", True],
-    "minutes": [0, -1, NAN, INF, "1", True],
+    "minutes": [0, -1, NAN, "1", True],
     "random_state": [-1, 0.5, NAN, "0", True, None],
 }
 # What it can, at the ends of what is allowed; numbers of NumPy as well.
@@ -32,7 +32,7 @@ TAKEN = {
     "diversity": [0, 1, np.float32(0.5)],
     "recent": [None, 1, 2.5, np.int64(4)],
     "trials": [None, 1, np.int64(4)],
-    "minutes": [None, 1e-9, 60],
+    "minutes": [None, 1e-9, 60, INF],
     "random_state": [0, np.int64(7)],
 }
 # What each question is asked with beside the argument that is tested.

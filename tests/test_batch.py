@@ -414,7 +414,7 @@ def test_an_allow_list_may_begin_with_a_mark_and_unknown_ids_are_counted(
     assert {row["id"] for row in json.loads(one.stdout)} == {"m056", "m078"}
     everyone = qkv(*command, "--all-users", "-o", "all.csv")
     for answer in (one, everyone):
-        assert "--only: 1 of 3 ids, such as 'nowhere', are not in the catalogue" in answer.stderr
+        assert "--only: 1 of 3 ids, such as 'nowhere', are not in the catalog" in answer.stderr
     (tmp_path / "stock.txt").write_text("m056\n")
     assert "--only" not in qkv(*command, "--like", "m200").stderr
 

@@ -256,7 +256,7 @@ def test_judgements_give_the_weights(tmp_path):
     assert sum(weights.values()) == pytest.approx(1)
     assert weights != pytest.approx(given)
     assert weights == pytest.approx(given, abs=2 / 102)  # two queries beside a hundred
-    expected = "2 judged queries; 1 judged item is not in the catalogue: 99"
+    expected = "2 judged queries; 1 judged item is not in the catalog: 99"
     assert facts["weights_from"] == expected
 
 

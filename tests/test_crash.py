@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(
     sys.platform == "win32", reason="Windows has neither fork nor SIGKILL"
 )
 
-# What both sides need: a catalogue of two items named after its build, and an array likewise.
+# What both sides need: a catalog of two items named after its build, and an array likewise.
 CONTENTS = """
 import numpy as np
 import pandas as pd

@@ -458,7 +458,7 @@ def test_a_log_alone_is_enough_to_recommend(tmp_path):
 
 
 @pytest.mark.parametrize("title", ["cat", "the", "!!!", "deep sea"])
-def test_a_catalogue_of_one_item_answers_everything(tmp_path, title):
+def test_a_catalog_of_one_item_answers_everything(tmp_path, title):
     items = pd.DataFrame({"id": ["i"], "title": [title]})
     log = pd.DataFrame({"user": ["ann"], "item": ["i"], "rating": [4]})
     engine = qkvsearch.build(tmp_path / "ws", items=items, interactions=log, encoder="corpus")

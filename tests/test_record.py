@@ -97,7 +97,7 @@ def test_what_was_recorded_survives_the_next_build(films):
     assert rebuilt.info()["recorded"] == 1
 
 
-def test_an_item_that_the_next_catalogue_lacks_is_passed_over(clicks):
+def test_an_item_that_the_next_catalog_lacks_is_passed_over(clicks):
     clicks.record("d", 4)
     clicks.record("d", 1)
     import pandas as pd

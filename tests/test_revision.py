@@ -93,7 +93,7 @@ def frame(items: dict) -> pd.DataFrame:
 
 @settings(max_examples=10)  # each builds twice
 @given(rows, rows, st.sets(st.integers(0, 9).map(str), max_size=4))
-def test_catalogue_and_words_are_those_of_a_fresh_build(tmp_path_factory, first, more, leaving):
+def test_catalog_and_words_are_those_of_a_fresh_build(tmp_path_factory, first, more, leaving):
     folder = tmp_path_factory.mktemp("any")
     qkv.build(folder / "ws", items=frame(first), encoder="corpus").close()
     add_items(folder / "ws", frame(more))
@@ -585,7 +585,7 @@ def test_a_year_comes_from_the_title_as_in_a_build(tmp_path):
         assert engine.tables.cells() == [(1, "Heat (1995)", 1995), (2, "Fargo (1996)", 1996)]
 
 
-def test_a_catalogue_titled_by_its_ids_takes_bare_ids(shop_log, tmp_path):
+def test_a_catalog_titled_by_its_ids_takes_bare_ids(shop_log, tmp_path):
     qkv.build(tmp_path / "ws", interactions=shop_log).close()
     add_items(tmp_path / "ws", pd.DataFrame({"id": [77]}))
     with Engine(tmp_path / "ws") as engine:

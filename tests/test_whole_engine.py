@@ -111,7 +111,7 @@ def test_recommendations_are_judged_by_the_log(movies, movies_path, tmp_path):
     seen = []
     found = movies.evaluate_recommend("strong", k=5, progress=lambda *where: seen.append(where[0]))
     assert found.facts["k"] == 5
-    assert {"learning tastes", "ranking by qkvsearch", "learning ratings"} <= set(seen)
+    assert {"learning preferences", "ranking by qkvsearch", "learning ratings"} <= set(seen)
     assert list(found.notes) == []
     with Engine(shutil.copytree(movies_path, tmp_path / "ws")) as engine:
         engine.record("newcomer", "Alien", 5)
@@ -138,7 +138,7 @@ def test_tuning_puts_settings_in_use_and_back(movies_path, tmp_path, monkeypatch
         )
         assert trials == [1, 2]
         assert stages[:2] == ["trying settings"] * 2
-        assert {"judging by the test part", "learning tastes"} <= set(stages)
+        assert {"judging by the test part", "learning preferences"} <= set(stages)
         assert found.settings == settings
         kept = {"protocol": "random", "seed": 4, "settings": settings}
         assert engine.info()["tuned"] == kept
@@ -192,7 +192,7 @@ def test_work_that_takes_seconds_says_how_far_it_is(shop_items, shop_log, tmp_pa
 
     given = {"items": shop_items, "interactions": shop_log, "encoder": "corpus"}
     with qkvsearch.build(tmp_path / "ws", **given, progress=progress) as engine:
-        assert {"reading texts", "learning tastes", "saving"} <= set(stages)
+        assert {"reading texts", "learning preferences", "saving"} <= set(stages)
         stages.clear()
         more = pd.DataFrame({"id": [77], "title": ["blue apple"], "made": [2020]})
         assert engine.add(more, progress=progress).added == 1

@@ -1,4 +1,4 @@
-"""The weights of the search heads: given, learned from the catalogue, and halfway, which is used.
+"""The weights of the search heads: given, learned from the catalog, and halfway, which is used.
 
 Known-item search for TED talks by title and tags, on the dev queries alone.
 

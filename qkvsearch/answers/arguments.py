@@ -38,7 +38,7 @@ WANTED: dict[str, tuple[Callable[[Any], bool], str]] = {
         "a number of interactions, 1 or more",
     ),
     "trials": (lambda x: x is None or _whole(1)(x), "how many settings to try, 1 or more"),
-    "minutes": (lambda x: x is None or (_finite(x) and x > 0), "a number above 0"),
+    "minutes": (lambda x: x is None or (isinstance(x, Real) and float(x) > 0), "a number above 0"),
     "random_state": (_whole(0), "a whole number from 0 up"),
 }
 
@@ -89,7 +89,7 @@ def candidates(
         known = [id_ for id_ in wanted if id_ in ids]
         if not known:
             example = f", such as {id_text(wanted[0])!r}" if wanted else ""
-            raise QkvError(f"`only`: none of its {len(wanted):,} ids{example} is in the catalogue")
+            raise QkvError(f"`only`: none of its {len(wanted):,} ids{example} is in the catalog")
         mask &= ~exclusion_mask(n_items, ids.positions(known))
     return mask if where is None else mask & tables.mask(where, n_items)
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from qkvsearch.answers.histories import Histories
-from qkvsearch.data.ids import Id, Ids
+from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.workspace import Snapshot, Tables
 
@@ -115,7 +115,9 @@ class UserRows(Rows):
 
     def __getitem__(self, id_: Any) -> dict[str, Any]:
         n = len(self.histories.of("" if id_ is None else id_))
-        return {"id": self.ids[int(self.ids.positions([id_])[0])], "interactions": n}
+        # Recorded since this view was made, or all of whose items have left: as it was asked for.
+        known = self.ids[int(self.ids.positions([id_])[0])] if id_ in self.ids else id_text(id_)
+        return {"id": known, "interactions": n}
 
     def to_frame(self) -> pd.DataFrame:
         import pandas as pd

@@ -74,7 +74,7 @@ class Query:
         level = self.models.snapshot.facts.get("chance")
         if level is not None and (rows < 0).all() and len(nearest) and nearest.max() <= level:
             found.append(
-                "None of these words is in the catalogue, and strings of random letters come as "
+                "None of these words is in the catalog, and strings of random letters come as "
                 "near to some item: the hits may have nothing to do with the query."
             )
         if n := self.reading.n_unread:
@@ -136,7 +136,12 @@ class TextSearch:
         return replace(fused, notes=asked.notes(found.get(self.models.main_head), mask))
 
     def head(self, name: str, query: str) -> Head | None:
-        """One head's scores and their parts; None where it knows no word of the query."""
+        """One head's scores and their parts; None where it knows no word of the query. Raises
+        `QkvError` for a name that no head of the text has.
+        """
+        names = list(self.models.head_weights)
+        if name not in names:
+            raise QkvError(f"no head {name!r}{suggest(name, names)} (there are {', '.join(names)})")
         return Query(query, self.models).head(name, self)
 
     def pieces(self, head: str, position: int) -> LabelledVectors:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from qkvsearch import __version__
-from qkvsearch.cli.context import CommandContext, spelled
+from qkvsearch.cli.context import TYPED, CommandContext, spelled
 from qkvsearch.errors import QkvError, suggest
 
 # In the order in which a newcomer meets them.
@@ -47,6 +47,10 @@ class LazyGroup(click.Group):
             return None
         command: click.Command = import_module(f"qkvsearch.cli.{cmd_name}").command
         return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        ctx.meta[TYPED] = list(args)
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         """An error that names a parameter is told in the words of the command that ran."""

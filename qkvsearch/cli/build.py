@@ -33,7 +33,7 @@ FILE = click.Path(path_type=Path)
     default="auto",
     show_default=True,
     metavar="NAME",
-    help="Where vectors come from: corpus = learned from the catalogue; static or minilm = "
+    help="Where vectors come from: corpus = learned from the catalog; static or minilm = "
     "pretrained; or a sentence encoder's folder. auto = minilm where it is installed and takes "
     "about a minute at most, otherwise static where that is installed, otherwise corpus.",
 )
@@ -128,7 +128,7 @@ def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[s
     if "texts_cut" in facts:
         run.say(f"Cut: {facts['texts_cut']}.")
     if TUNED in facts:
-        run.say("Tastes: with the settings that tune found; tune --reset goes back.")
+        run.say("Preferences: with the settings that tune found; tune --reset goes back.")
     if "next_item" in former and "next_item" not in facts:
         run.say("The former build's model of what comes next is gone; build --next-item trains it.")
     if "weights_from" in facts:

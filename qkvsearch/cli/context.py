@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from qkvsearch.progress import Progress
 
 DEFAULT_WORKSPACE = Path(".qkvsearch")
+# Under which a context keeps the words of the command line.
+TYPED = "qkvsearch.typed"
 seed_option = click.option(
     "--seed",
     "random_state",
@@ -138,30 +140,34 @@ def _opened(path: Path) -> Engine:
 def spelled(message: str, context: click.Context, command: click.Command | None) -> str:
     """A message for the command line: parameters that Python calls `recent` are --recent there.
 
-    What is no option of the command may be one of `build`: what a workspace lacks is given there.
+    What is no option of the command that ran may be one of `build`, by which a workspace gets what
+    it lacks, or of `search`. What the person typed in backticks stays as it was typed.
     """
     root = context.find_root()
-    build = (
-        root.command.get_command(root, "build") if isinstance(root.command, click.Group) else None
-    )
-    own, builds = _options(command), _options(build)
+    typed: list[str] = root.meta.get(TYPED, [])
+    if isinstance(command, click.Group):
+        command = next((command.commands[word] for word in typed if word in command.commands), None)
+    others = (root.command.get_command(root, name) for name in ("build", "search"))  # type: ignore[attr-defined]
+    own, *lent = map(_options, (command, *others))
 
     def option(match: re.Match[str]) -> str:
         name = match[1]
+        if any(match[0] in word for word in typed):
+            return match[0]
         if name in own:
             return own[name].opts[0]
-        if name not in builds:
-            return match[0]
-        value = " FILE" * isinstance(builds[name].type, click.Path)
-        return f"{builds[name].opts[0]}{value}"
+        for options in lent:
+            if name in options:
+                value = " FILE" * isinstance(options[name].type, click.Path)
+                return f"{options[name].opts[0]}{value}"
+        return match[0]
 
     return re.sub(r"`(\w+)`", option, message)
 
 
 def _options(command: click.Command | None) -> dict[str, click.Option]:
-    """By the names of the Python parameters, those of a group's commands as well."""
-    commands = [command, *getattr(command, "commands", {}).values()]
-    params = [param for each in commands if each is not None for param in each.params]
+    """By the names of the Python parameters."""
+    params = [] if command is None else command.params
     return {str(p.name): p for p in params if isinstance(p, click.Option)}
 
 

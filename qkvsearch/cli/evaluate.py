@@ -59,11 +59,15 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
       qkvsearch -w talks evaluate search --queries queries.tsv --qrels qrels.tsv
       qkvsearch evaluate search --queries q.tsv --qrels qrels.txt --heads lexical --format json
     """
+    from qkvsearch.data.judgements import judged_by
+
     run = settings()
+    asked = judged_by(queries, qrels)  # what is wrong with a file is said before any work
+    assert asked is not None
     engine = run.open(sample="videos")
     names = [name.strip() for name in heads.split(",")] if heads is not None else None
     with run.progress() as progress:
-        found = engine.evaluate_search(queries, qrels, heads=names, progress=progress)
+        found = engine.evaluate_search(*asked, heads=names, progress=progress)
     run.say_notes(found.notes)
     caption = f"{found.facts['queries']:,} judged queries"
     output.write_one(found.to_dict(), found.to_records(), lambda: _table(found, caption))
@@ -92,9 +96,9 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
 def recommend(output: Output, **options: Any) -> None:
     """Measure recommendations by interactions held out of training.
 
-    Learns anew from the train part of the workspace's log, ranks the whole catalogue but for each
+    Learns anew from the train part of the workspace's log, ranks the whole catalog but for each
     user's history, and gives nDCG, recall, precision, hit rate, MRR and MAP at k, how much of the
-    catalogue is covered, novelty and diversity, beside the most popular items, item-kNN and EASE^R;
+    catalog is covered, novelty and diversity, beside the most popular items, item-kNN and EASE^R;
     RMSE and MAE where there are ratings, beside biases alone. With ratings, only what was rated in
     the upper half of the scale is relevant. Intervals are by the bootstrap over users.
 

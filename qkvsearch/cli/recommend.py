@@ -120,5 +120,5 @@ def _say_unknown(run: CommandContext, engine: Engine, only: list[str]) -> None:
     if len(unknown) < len(only) and unknown:
         run.say(
             f"--only: {len(unknown):,} of {len(only):,} ids, such as {unknown[0]!r}, are not in "
-            "the catalogue and were passed over."
+            "the catalog and were passed over."
         )

@@ -17,7 +17,7 @@ def command(user: str, item: str, rating: float | None) -> None:
     """Record that USER interacted with ITEM, and with which RATING, if any.
 
     The next `recommend` knows it, without a rebuild. A new user is created; ITEM, an id or a title,
-    must be in the catalogue.
+    must be in the catalog.
 
     \b
     Example:

@@ -10,7 +10,7 @@ from qkvsearch.cli.context import settings
 @click.option(
     "--where",
     metavar="EXPR",
-    help="Instead of ITEMs: all for which this SQL expression over the catalogue's columns holds.",
+    help="Instead of ITEMs: all for which this SQL expression over the catalog's columns holds.",
 )
 def command(items: tuple[str, ...], where: str | None) -> None:
     """Remove each ITEM, an id or a title that only one item has, with its interactions.

@@ -59,4 +59,4 @@ def _why_nothing(n_candidates: int, options: dict[str, Any]) -> str:
         return "No hits asked for."
     if options["where"]:
         return "No hits: none of the items that --where leaves has any of these words."
-    return "No hits: none of these words is in the catalogue."
+    return "No hits: none of these words is in the catalog."

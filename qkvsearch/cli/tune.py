@@ -62,7 +62,7 @@ def command(reset: bool, output: Output, **options: Any) -> None:
     if reset:
         with run.progress() as progress:
             engine.reset_tuning(progress=progress)
-        run.say(f"{engine.workspace.path}: tastes learned with the default settings.")
+        run.say(f"{engine.workspace.path}: preferences learned with the default settings.")
         return
     with _live(run) as callback:
         found = engine.tune(**options, callback=callback)

@@ -78,14 +78,21 @@ def _grade(text: str, place: str) -> int:
 def judged_by(
     queries: str | Path | Queries | None, qrels: str | Path | Judgements | None
 ) -> tuple[Queries, Judgements] | None:
-    """Both, read where they are files; None for neither. Raises `DataError` for one alone."""
+    """Both, read where they are files; None for neither. Ids of either type are compared as they
+    are written. Raises `DataError` for one alone.
+    """
     if queries is None and qrels is None:
         return None
     if queries is None or qrels is None:
         raise DataError("queries ask and qrels answer: give both or neither")
+    texts = queries if isinstance(queries, dict) else read_queries(queries)
+    grades = qrels if isinstance(qrels, dict) else read_judgements(qrels)
     return (
-        queries if isinstance(queries, dict) else read_queries(queries),
-        qrels if isinstance(qrels, dict) else read_judgements(qrels),
+        {id_text(query): text for query, text in texts.items()},
+        {
+            id_text(query): {id_text(item): grade for item, grade in judged.items()}
+            for query, judged in grades.items()
+        },
     )
 
 

@@ -79,7 +79,7 @@ def _with_tags(frame: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, ReadRepor
     if "tag" not in names:
         raise DataError(f"{path}: no column 'tag' (columns: {', '.join(names)})")
     used = tags[tags[item].isin(frame[film]) & tags["tag"].notna()]
-    report.skip("without a tag or of no film in the catalogue", len(tags) - len(used))
+    report.skip("without a tag or of no film in the catalog", len(tags) - len(used))
     counted = used.assign(tag=used["tag"].str.casefold()).value_counts([item, "tag"])
     joined = counted.reset_index().groupby(item, sort=False)["tag"].agg("|".join)
     return frame.assign(tags=frame[film].map(joined)), report

@@ -121,7 +121,7 @@ def _mismatch(items: pd.Series, item_ids: Ids | None) -> str:
     if item_ids is None or unknown.empty or unknown.isin(item_ids.texts).any():
         return ""
     return (
-        f"; its items look like {unknown.iloc[0]!r}, those of the catalogue like "
+        f"; its items look like {unknown.iloc[0]!r}, those of the catalog like "
         f"{item_ids.texts[0]!r}: write them alike, or name another `item_column` or `id_column`"
     )
 
@@ -144,9 +144,7 @@ def _usable_rows(
     drop(frame[user].fillna("").str.strip() == "", "without a user")
     drop(frame[item].fillna("").str.strip() == "", "without an item")
     if item_ids is not None:
-        drop(
-            ~id_texts(frame[item]).isin(item_ids.texts), "with an item that is not in the catalogue"
-        )
+        drop(~id_texts(frame[item]).isin(item_ids.texts), "with an item that is not in the catalog")
     if rating is not None:
         numbers = pd.to_numeric(frame[rating], errors="coerce")
         bad = frame[rating].notna() & ~(numbers.abs() <= np.finfo(np.float32).max)

@@ -80,7 +80,7 @@ def evaluate_recommend(
         NextItems.check(log, protocol)
     parts = split(log, protocol, random_state)
     held_out = HeldOutUsers.of(parts, scale_of(log))
-    callback = partial(progress, "learning tastes")
+    callback = partial(progress, "learning preferences")
     ours = Preferences(keys, **dict(settings or {}), random_state=random_state, callback=callback)
     systems: dict[str, System] = {OURS: ours} | {name: new() for name, new in BASELINES.items()}
     judged = {name: (system, held_out) for name, system in systems.items()}

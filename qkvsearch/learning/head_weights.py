@@ -227,7 +227,7 @@ class JudgedQueries(NamedTuple):
         """What the weights were learned from, and what was of no use.
 
         >>> JudgedQueries(["deep sea"], [np.array([3])], ["v9"]).summary()
-        '1 judged query; 1 judged item is not in the catalogue: v9'
+        '1 judged query; 1 judged item is not in the catalog: v9'
         """
         n, gone = len(self.texts), len(self.unknown)
         found = f"{n:,} judged {'query' if n == 1 else 'queries'}"
@@ -235,7 +235,7 @@ class JudgedQueries(NamedTuple):
             return found
         shown = ", ".join(self.unknown[:SHOWN_NAMES]) + (", …" if gone > SHOWN_NAMES else "")
         items = "item is" if gone == 1 else "items are"
-        return f"{found}; {gone:,} judged {items} not in the catalogue: {shown}"
+        return f"{found}; {gone:,} judged {items} not in the catalog: {shown}"
 
 
 def judged_queries(queries: Queries, judgements: Judgements, ids: Ids) -> JudgedQueries:
@@ -255,7 +255,7 @@ def judged_queries(queries: Queries, judgements: Judgements, ids: Ids) -> Judged
     unknown = sorted({item for grades in judgements.values() for item in grades} - rows.keys())
     if not texts:
         raise DataError(
-            "no judgement names a relevant item of the catalogue: nothing to learn weights from"
+            "no judgement names a relevant item of the catalog: nothing to learn weights from"
             + (f" (unknown: {', '.join(unknown[:SHOWN_NAMES])})" if unknown else "")
         )
     return JudgedQueries(texts, answers, unknown)

@@ -91,7 +91,8 @@ class NextItemModel:
             embeddings[chunk.members] = [states[-1] for _, states in chunk.each(x)]
 
         lengths = np.array([len(rows) for rows in read], dtype=np.int64)
-        encode_packed(self.encoder, lengths, embed, take, is_causal=True)
+        # Not compiled: answering does without numba, which takes seconds to import.
+        encode_packed(self.encoder, lengths, embed, take, is_causal=True, compiled=False)
         return embeddings
 
     def history_vectors(self, history: np.ndarray) -> np.ndarray:

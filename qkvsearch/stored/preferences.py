@@ -49,7 +49,7 @@ class PreferencesPart(StoredPart[StoredPreferences]):
         model = ImplicitALS(
             **contents.facts.get(TUNED, {}).get("settings", {}),
             random_state=0,
-            callback=partial(progress, "learning tastes"),
+            callback=partial(progress, "learning preferences"),
         )
         weights = confidences(log.ratings, len(log), contents.facts.get("rating_scale"))
         self.store(contents, model.fit(log.matrix(weights)).factors_, log)

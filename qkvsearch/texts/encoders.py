@@ -162,7 +162,7 @@ def pretrained(name: str) -> TextEncoder:
     if name not in ("minilm", "static") and not Path(name).is_dir():
         near = suggest(name, ["minilm", "static"])
         raise QkvError(f"no encoder {name!r}{near} (minilm, static, or a model's folder)")
-    return pretrained_encoder(name if name in DENSE_HEADS else "transformer", name)
+    return pretrained_encoder(name if name in ("minilm", "static") else "transformer", name)
 
 
 def _whole(fields: Columns) -> list[str]:

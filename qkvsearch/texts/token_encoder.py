@@ -116,7 +116,9 @@ class TokenEncoder:
     def _rows(self, tokens: Sequence[Token]) -> np.ndarray:
         """The row of each token's term, int64; −1 for an unknown one and for a vector of zeros."""
         rows = self.vocabulary.rows(token.term for token in tokens)
-        return np.where((rows >= 0) & self.vectors[rows].any(axis=1), rows, -1)
+        known = rows >= 0
+        known[known] = self.vectors[rows[known]].any(axis=1)
+        return np.where(known, rows, -1)
 
     def _parts(self, tokens: Sequence[Token]) -> LabelledVectors:
         words: dict[str, tuple[str, int]] = {}

@@ -39,7 +39,7 @@ def test_judgements_are_learned_from_and_what_they_lack_is_said(qkv):
         "-w", "ws", "build", "items.csv", "--queries", "queries.tsv", "--qrels", "qrels.tsv"
     )
     assert answer.code == 0
-    said = "learned from 2 judged queries; 1 judged item is not in the catalogue: 77."
+    said = "learned from 2 judged queries; 1 judged item is not in the catalog: 77."
     assert said in answer.stderr
 
 

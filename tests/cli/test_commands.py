@@ -157,7 +157,7 @@ def test_words_that_match_are_named_by_column(qkv, videos_path):
 
 def test_search_says_whether_words_or_where_left_nothing(qkv, videos_path):
     run = ("-w", videos_path, "search")
-    assert "none of these words is in the catalogue" in qkv(*run, "zzqx").stderr
+    assert "none of these words is in the catalog" in qkv(*run, "zzqx").stderr
     filtered = qkv(*run, "attention", "--where", "seconds < 0").stderr
     assert "--where leaves" in filtered
     assert "No hits asked for" in qkv(*run, "attention", "-k", 0).stderr

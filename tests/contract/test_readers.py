@@ -1,4 +1,4 @@
-"""What every reader promises: one content, one catalogue and one log, and every row accounted for.
+"""What every reader promises: one content, one catalog and one log, and every row accounted for.
 
 The content is two films with awkward titles, watched by two people, and a row that nobody can use.
 """
@@ -30,7 +30,7 @@ RATINGS = [
     {"userId": 5, "movieId": 12, "rating": 4, "timestamp": 100},
     {"userId": 6, "movieId": 99, "rating": 3, "timestamp": 90},
 ]
-UNKNOWN = "with an item that is not in the catalogue"
+UNKNOWN = "with an item that is not in the catalog"
 
 
 def delimited(delimiter: str, suffix: str, encoding: str = "utf-8"):
@@ -131,7 +131,7 @@ def dataset(request: pytest.FixtureRequest, tmp_path: Path) -> Dataset:
 
 
 class TestEveryReader:
-    def test_the_catalogue_is_the_same(self, dataset):
+    def test_the_catalog_is_the_same(self, dataset):
         frame = dataset.catalog.frame
         assert list(dataset.catalog.ids) == [7, 12]
         assert frame["id"].tolist() == ["7", "12"]

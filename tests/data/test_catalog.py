@@ -1,4 +1,4 @@
-"""The catalogue: one row an item, nothing lost on the way, names that SQL can hold apart."""
+"""The catalog: one row an item, nothing lost on the way, names that SQL can hold apart."""
 
 from __future__ import annotations
 

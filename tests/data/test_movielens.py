@@ -52,7 +52,7 @@ def test_every_layout_gives_the_same_films_and_ratings(tmp_path, layout):
     assert log.ratings.tolist() == [4.5 if layout[0] == "ratings.csv" else 4, 1]
     assert log.times_comparable == (layout[0] != "ranked")
     assert [report.read for report in dataset.reports] == [2, 3]
-    assert dataset.reports[1].skipped == {"with an item that is not in the catalogue": 1}
+    assert dataset.reports[1].skipped == {"with an item that is not in the catalog": 1}
 
 
 @pytest.mark.parametrize(("place", "genre"), [(0, "unknown"), (10, "Film-Noir"), (18, "Western")])

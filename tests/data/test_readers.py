@@ -31,7 +31,7 @@ def pairs(log):
 ITEMS = "id,title\n1,kettle\n2,anchor\n"
 
 
-def test_items_alone_make_a_catalogue_without_a_log(write):
+def test_items_alone_make_a_catalog_without_a_log(write):
     dataset = read_dataset(write("items.csv", ITEMS), None)
     assert dataset.catalog.texts() == ["kettle", "anchor"]
     assert dataset.interactions is None
@@ -43,12 +43,12 @@ def test_a_log_alone_titles_items_by_id(write):
     assert pairs(dataset.interactions) == {("ann", 30): True, ("bob", 4): True}
 
 
-def test_items_that_the_catalogue_lacks_are_skipped_and_counted(write):
+def test_items_that_the_catalog_lacks_are_skipped_and_counted(write):
     log = write("log.csv", "user,item\nann,1\nann,9\nbob, 2 \nbob,8\n")
     dataset = read_dataset(write("items.csv", ITEMS), log)
     assert pairs(dataset.interactions) == {("ann", 1): True, ("bob", 2): True}
     report = dataset.reports[1]
-    assert report.skipped == {"with an item that is not in the catalogue": 2}
+    assert report.skipped == {"with an item that is not in the catalog": 2}
     assert (report.read, report.kept) == (4, 2)
 
 
@@ -92,7 +92,7 @@ def test_reports_of_messy_files_add_up_and_name_every_reason(write):
         "with too many columns": 1,
         "without a user": 2,
         "without an item": 1,
-        "with an item that is not in the catalogue": 1,
+        "with an item that is not in the catalog": 1,
         "with a rating that is not a number": 4,
     }
     for report in dataset.reports:
@@ -171,7 +171,7 @@ def test_a_log_with_titles_names_its_items(write):
     assert report.read == report.kept == 3
 
 
-def test_a_catalogue_with_authors_is_no_log(write):
+def test_a_catalog_with_authors_is_no_log(write):
     dataset = read_source(write("items.csv", "id,title,user\n1,Kettle,ann\n2,Anchor,ann\n"))
     assert dataset.interactions is None
     assert len(dataset.catalog) == 2

@@ -30,7 +30,7 @@ def test_sample_ids_are_unique_and_every_item_has_a_title(name):
     assert frame[["id", "title"]].notna().all(axis=None)
 
 
-def test_every_rated_film_is_in_the_catalogue():
+def test_every_rated_film_is_in_the_catalog():
     dataset = read_source("sample:movies")
     ratings, _ = read_table(sample("movies").path("ratings.csv"))
     assert set(ratings["movie"]) <= set(dataset.catalog.ids.texts)
@@ -38,7 +38,7 @@ def test_every_rated_film_is_in_the_catalogue():
     assert dataset.interactions.ratings.max() <= 5
 
 
-def test_every_watched_video_is_in_the_catalogue():
+def test_every_watched_video_is_in_the_catalog():
     dataset = read_source("sample:videos")
     watches, _ = read_table(sample("videos").path("watches.csv"))
     assert set(watches["video"]) == set(dataset.catalog.ids.texts)

@@ -10,7 +10,7 @@ from qkvsearch.errors import DataError
 
 
 @pytest.fixture
-def catalogue(tmp_path):
+def catalog(tmp_path):
     path = tmp_path / "items.csv"
     path.write_text("id,title,author\n1,kettle,ann\n2,anchor,bob\n")
     return path
@@ -41,8 +41,8 @@ def test_a_folder_is_read_as_movielens(tmp_path):
     assert len(dataset.interactions) == 1
 
 
-def test_a_file_with_titles_is_a_catalogue(catalogue):
-    dataset = read_source(str(catalogue))
+def test_a_file_with_titles_is_a_catalog(catalog):
+    dataset = read_source(str(catalog))
     assert dataset.catalog.frame["title"].tolist() == ["kettle", "anchor"]
     assert dataset.interactions is None
 
@@ -54,11 +54,11 @@ def test_a_file_with_users_and_no_titles_is_a_log(log):
 
 
 @pytest.mark.parametrize("as_source", ["items", "interactions"])
-def test_a_source_is_completed_by_the_other_file(catalogue, log, as_source):
+def test_a_source_is_completed_by_the_other_file(catalog, log, as_source):
     if as_source == "items":
-        dataset = read_source(catalogue, interactions=log)
+        dataset = read_source(catalog, interactions=log)
     else:
-        dataset = read_source(log, items=catalogue)
+        dataset = read_source(log, items=catalog)
     assert list(dataset.catalog.ids) == [1, 2]
     assert len(dataset.interactions) == 1
 

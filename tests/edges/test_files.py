@@ -61,7 +61,7 @@ def test_an_empty_file_is_said_to_be_empty(build, name):
     ("name", "items"),
     [("items.csv", "id,title\n"), ("items.csv", "id,title"), ("items.json", "[]")],
 )
-def test_a_header_only_is_no_catalogue(build, name, items):
+def test_a_header_only_is_no_catalog(build, name, items):
     build(1, f"{name}: there are no rows in it, or only a header", name=name, items=items)
 
 
@@ -130,14 +130,14 @@ def test_ids_that_are_numbers_in_one_file_and_text_in_the_other_are_the_same(bui
 
 
 def test_ids_that_are_written_differently_are_shown_side_by_side(build):
-    said = ("no usable rows", "its items look like '1', those of the catalogue like 'm1'")
+    said = ("no usable rows", "its items look like '1', those of the catalog like 'm1'")
     build(1, said, log="user,item\nann,1\nbob,2\n")
 
 
-def test_an_id_missing_from_the_catalogue_is_counted(build):
+def test_an_id_missing_from_the_catalog_is_counted(build):
     text = build(log=f"{LOG}bob,m3,5\n")
     assert (
-        "3 rows read = 2 kept + 0 merged + 1 skipped (1 with an item that is not in the catalogue)"
+        "3 rows read = 2 kept + 0 merged + 1 skipped (1 with an item that is not in the catalog)"
         in text
     )
 

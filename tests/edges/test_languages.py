@@ -58,7 +58,7 @@ NOTHING = ["", " \t ", "\u200b\u200e", "\n\n", "\x00"]
 
 @pytest.fixture(scope="module", params=["corpus", "static", "tiny_bert", "minilm"])
 def engine(request, tmp_path_factory):
-    """A catalogue of such titles, built with each encoder that there is here."""
+    """A catalog of such titles, built with each encoder that there is here."""
     choice = request.param
     if choice == "minilm":
         request.getfixturevalue("own_models")

@@ -31,7 +31,7 @@ def test_k_of_0_gives_no_hits(ask, args):
 
 
 @questions
-def test_k_above_the_catalogue_gives_all_there_are_with_weights_that_sum_to_1(ask, args):
+def test_k_above_the_catalog_gives_all_there_are_with_weights_that_sum_to_1(ask, args):
     rows = ask(*args, "-k", 10**9)
     assert 0 < len(rows) <= 10
     assert sum(row["weight"] for row in rows) == pytest.approx(1, abs=1e-5)

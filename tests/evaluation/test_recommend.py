@@ -75,7 +75,7 @@ def test_who_met_an_item_is_its_audience_whatever_they_thought_of_it(log, monkey
 
 
 def by_definition(scores, parts, k):
-    """nDCG, recall and MRR with one sort of the whole catalogue for each user."""
+    """nDCG, recall and MRR with one sort of the whole catalog for each user."""
     met = pairs(parts.history)
     figures = []
     for user in sorted(set(parts.test.users.tolist())):
@@ -92,7 +92,7 @@ def by_definition(scores, parts, k):
 
 
 @protocols
-def test_popularity_ranks_the_whole_catalogue_but_for_the_history(log, protocol):
+def test_popularity_ranks_the_whole_catalog_but_for_the_history(log, protocol):
     parts = split(log, protocol)
     height = (parts.train.ratings - 1) / 4
     counts = np.bincount(parts.train.items, height**2, minlength=len(log.item_ids))
@@ -160,7 +160,7 @@ def test_the_same_seed_gives_the_same_figures(log):
     assert evaluate_recommend(log, random_state=1).metrics != evaluate_recommend(log).metrics
 
 
-def test_k_may_exceed_the_catalogue(log):
+def test_k_may_exceed_the_catalog(log):
     found = evaluate_recommend(log, k=1000)
     assert found.metrics["recall@1000"] == 1
     assert found.baselines["popularity"]["recall@1000"] == 1
@@ -178,7 +178,7 @@ def test_progress_is_told(log):
     stages = []
     evaluate_recommend(log, progress=lambda stage, done, total: stages.append(stage))
     assert list(dict.fromkeys(stages)) == [
-        "learning tastes",
+        "learning preferences",
         "ranking by qkvsearch",
         "ranking by popularity",
         "ranking by item-knn",

@@ -1,4 +1,4 @@
-"""Head weights: learned from a catalogue's own texts, halfway to what was given, or that alone."""
+"""Head weights: learned from a catalog's own texts, halfway to what was given, or that alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOPICS = [
 ]
 
 
-def catalogue(n: int = 600, seed: int = 0) -> list[list[str]]:
+def catalog(n: int = 600, seed: int = 0) -> list[list[str]]:
     """Titles and tags of one topic an item, so that words of the one tell of the other."""
     rng = np.random.default_rng(seed)
     columns: list[list[str]] = [[], []]
@@ -38,7 +38,7 @@ def catalogue(n: int = 600, seed: int = 0) -> list[list[str]]:
 
 @pytest.fixture(scope="module")
 def lsa():
-    return {"lsa": fitted_encoder("lsa", catalogue())}
+    return {"lsa": fitted_encoder("lsa", catalog())}
 
 
 def test_the_head_that_finds_what_is_asked_for_gets_the_weight():
@@ -57,11 +57,11 @@ def test_heads_that_find_nothing_share_the_weight():
 
 
 def test_learned_weights_are_halfway_and_add_up(lsa):
-    learned = learn_head_weights(catalogue(), lsa, PRIOR)
+    learned = learn_head_weights(catalog(), lsa, PRIOR)
     assert list(learned) == list(PRIOR)
     assert sum(learned.values()) == pytest.approx(1)
     assert all(weight >= 0.25 for weight in learned.values())
-    assert learned == learn_head_weights(catalogue(), lsa, PRIOR)
+    assert learned == learn_head_weights(catalog(), lsa, PRIOR)
 
 
 @pytest.mark.parametrize(
@@ -74,18 +74,18 @@ def test_learned_weights_are_halfway_and_add_up(lsa):
     ],
     ids=["one column", "too few items", "columns that repeat each other", "no words"],
 )
-def test_a_catalogue_that_cannot_be_asked_keeps_the_prior(fields):
+def test_a_catalog_that_cannot_be_asked_keeps_the_prior(fields):
     assert learn_head_weights(fields, {}, PRIOR) == PRIOR
 
 
 def test_columns_are_counted_as_they_are_done(lsa):
     steps = []
-    learn_head_weights(catalogue(), lsa, PRIOR, progress=lambda *step: steps.append(step))
+    learn_head_weights(catalog(), lsa, PRIOR, progress=lambda *step: steps.append(step))
     assert steps == [(1, 2), (2, 2)]
 
 
 def test_made_queries_are_answered_by_their_own_items(lsa):
-    scores = made_scores(catalogue(), 0, lsa, list(PRIOR), np.random.default_rng(0))
+    scores = made_scores(catalog(), 0, lsa, list(PRIOR), np.random.default_rng(0))
     assert scores.shape == (2, 120, 120)
     np.testing.assert_allclose(scores.mean(axis=2), 0, atol=1e-6)
     answers = np.diagonal(scores, axis1=1, axis2=2)
@@ -103,7 +103,7 @@ def test_encoders_are_learned_anew_without_the_items_asked_for(lsa, monkeypatch)
 
     monkeypatch.setattr(head_weights, "learned_encoder", spy)
     for epochs in ({}, {"lsa": 3}):
-        made_scores(catalogue(), 0, lsa, list(PRIOR), np.random.default_rng(0), epochs)
+        made_scores(catalog(), 0, lsa, list(PRIOR), np.random.default_rng(0), epochs)
     assert learned_from == [(480, None), (480, 3)]
 
 

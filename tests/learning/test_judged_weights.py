@@ -129,7 +129,7 @@ def test_answers_are_rows_with_the_best_first_and_the_rest_is_left_out():
     assert found.texts == ["deep sea"]
     assert [rows.tolist() for rows in found.answers] == [[2, 1]]
     assert found.unknown == ["88", "99"]
-    assert found.summary() == "1 judged query; 2 judged items are not in the catalogue: 88, 99"
+    assert found.summary() == "1 judged query; 2 judged items are not in the catalog: 88, 99"
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_answers_are_rows_with_the_best_first_and_the_rest_is_left_out():
     [
         ({"q11": {"1": 1}}, "judgements name query 'q11', which has no text; did you mean q1"),
         ({"q1": {"88": 1}}, r"no judgement names a relevant item .* \(unknown: 88\)"),
-        ({"q1": {"1": 0}}, "no judgement names a relevant item of the catalogue"),
+        ({"q1": {"1": 0}}, "no judgement names a relevant item of the catalog"),
     ],
 )
 def test_judgements_of_no_use_are_refused(judgements, message):

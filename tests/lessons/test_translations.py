@@ -1,4 +1,4 @@
-"""The Chinese catalogue has everything that the code says, as the code says it."""
+"""The Chinese catalog has everything that the code says, as the code says it."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def said(translations):
     return found
 
 
-def test_every_language_has_a_catalogue_but_the_one_of_the_code():
+def test_every_language_has_a_catalog_but_the_one_of_the_code():
     assert {path.name for path in LOCALE.iterdir()} == set(LANGUAGES) - {"en"}
 
 
-def test_the_catalogue_holds_what_the_code_says_and_nothing_else(said, written):
+def test_the_catalog_holds_what_the_code_says_and_nothing_else(said, written):
     hint = "run python docs/translations.py, then translate what is empty"
     assert [message for message in said if message not in written] == [], hint
     assert [message for message in written if message not in set(said)] == [], hint
@@ -69,13 +69,13 @@ def test_no_text_holds_a_result_instead_of_computing_it(said):
 
 
 def test_a_message_is_never_put_together_before_it_is_translated(translations):
-    """The catalogue cannot find what is no literal; a name stands for one that was marked."""
+    """The catalog cannot find what is no literal; a name stands for one that was marked."""
     for place, message in translations.said():
         bad = isinstance(message, ast.JoinedStr | ast.BinOp)
         assert not bad, f"{place}, line {message.lineno}"
 
 
-def test_gettext_reads_what_the_catalogue_holds(written):
+def test_gettext_reads_what_the_catalog_holds(written):
     with PO.with_suffix(".mo").open("rb") as file:
         compiled = gettext.GNUTranslations(file)
     stale = "run python docs/translations.py"
@@ -98,7 +98,7 @@ def test_names_are_parted_as_the_language_does_it():
 
 
 @pytest.mark.parametrize("name", LESSONS)
-def test_nothing_is_told_past_the_catalogue(name):
+def test_nothing_is_told_past_the_catalog(name):
     """Every sentence of a lesson is Chinese when Chinese is spoken."""
     with language("zh"):
         made = lesson(name)

@@ -313,7 +313,7 @@ def test_a_long_item_keeps_its_first_tokens(monkeypatch):
     assert [len(rows) for rows in found] == [2, 2, 2, 0, 2, 2]
 
 
-def test_a_catalogue_of_counts_alone_is_enough_for_idf():
+def test_a_catalog_of_counts_alone_is_enough_for_idf():
     keys = LexicalKeys.from_counts(Vocabulary.of(["sea"]), csr_matrix(np.ones((4, 1), np.float32)))
     assert late.idf(["sea"], keys)[0] == pytest.approx(np.log1p(0.5 / 4.5))
 

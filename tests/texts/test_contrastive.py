@@ -171,7 +171,7 @@ def test_ten_items_are_the_fewest_that_tell_how_long_to_train(n_items, is_held_o
     assert (len(model.reciprocal_ranks_) > 0) == is_held_out
 
 
-def test_a_sample_of_a_large_catalogue_is_trained_on_and_no_word_of_the_others():
+def test_a_sample_of_a_large_catalog_is_trained_on_and_no_word_of_the_others():
     titles, tags = synonyms(80)
     sample = np.sort(np.random.default_rng(0).choice(80, 60, replace=False))
     others = np.setdiff1d(np.arange(80), sample)

@@ -65,7 +65,7 @@ tiny = st.lists(
 
 @settings(max_examples=50)
 @given(tiny)
-def test_tiny_catalogues_of_any_shape_fit_and_agree_with_encode(texts):
+def test_tiny_catalogs_of_any_shape_fit_and_agree_with_encode(texts):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         encoder = CorpusEncoder().fit(texts)
@@ -88,7 +88,7 @@ def test_tiny_catalogues_of_any_shape_fit_and_agree_with_encode(texts):
     ],
     ids=["one", "word", "equal words", "equal texts", "blank", "signs", "stop word", "half blank"],
 )
-def test_degenerate_catalogues_neither_warn_nor_crash(texts):
+def test_degenerate_catalogs_neither_warn_nor_crash(texts):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         encoder = CorpusEncoder().fit(texts)

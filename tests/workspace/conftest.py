@@ -1,4 +1,4 @@
-"""A small catalogue of films that do not exist, and a workspace that holds it."""
+"""A small catalog of films that do not exist, and a workspace that holds it."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ def test_names_follow_the_positions_asked_for(tables):
     assert tables.names([]) == ([], [])
 
 
-def test_text_is_what_the_catalogue_says_search_reads(tables, make_contents):
+def test_text_is_what_the_catalog_says_search_reads(tables, make_contents):
     catalog = make_contents().catalog
     columns = ["title", "genres"]
     assert list(catalog.text_columns) == columns

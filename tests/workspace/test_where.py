@@ -1,4 +1,4 @@
-"""`--where`: conditions work as SQL says, and nothing but the catalogue can be reached."""
+"""`--where`: conditions work as SQL says, and nothing but the catalog can be reached."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from qkvsearch.attention.layers.multi_head import MultiHeadAttention, split_head
 from qkvsearch.attention.layers.transformer import Encoder, EncoderLayer
 from qkvsearch.attention.masks import look_ahead_mask
 from qkvsearch.attention.weights import softmax
-from qkvsearch.threads import run_in_threads
+from qkvsearch.threads import available_cores, run_in_threads
 
 # A vector between the feed-forward layers is the widest, 6 kB in MiniLM: this many of them fit the
 # cache beside the weights.
@@ -134,7 +134,8 @@ def encode_packed(
 
         return run
 
-    run_in_threads(worker, chunks)
+    # BLAS may have been given one thread; a chunk to each core is still the faster way.
+    run_in_threads(worker, chunks, available_cores())
 
 
 class Buffers:

@@ -39,7 +39,7 @@ class Model:
 MODELS = {
     model.name: model
     for model in (
-        Model("corpus", "learned from the catalogue's own texts (LSA)", 0, "MIT", "built in"),
+        Model("corpus", "learned from the catalog's own texts (LSA)", 0, "MIT", "built in"),
         Model(
             "static",
             "a vector for each of 32,000 subwords, 256 dimensions (WordLlama, from Llama 2)",

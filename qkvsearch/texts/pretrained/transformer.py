@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
+from threading import Lock, get_ident
 from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
 
@@ -180,14 +180,15 @@ class TransformerEncoder:
     ) -> None:
         """Many texts, given as their token numbers, through the layers; each chunk to `take`."""
         lengths = np.array([len(row) for row in ids], dtype=np.int64)
-        done, counting = 0, Lock()
+        done, counting, caller = 0, Lock(), get_ident()
 
         def report(n: int) -> None:
+            """From the caller's thread alone: what `progress` does may not bear another."""
             nonlocal done
             with counting:
                 done += n
-                if progress is not None:
-                    progress(stage, done, len(ids))
+            if progress is not None and get_ident() == caller:
+                progress(stage, done, len(ids))
 
         def embed(chunk: Chunk) -> np.ndarray:
             return self.embedding(np.concatenate([ids[i] for i in chunk.members]), chunk.places)
@@ -198,6 +199,7 @@ class TransformerEncoder:
 
         report(int((lengths == 0).sum()))
         encode_packed(self.encoder, lengths, embed, take_and_report)
+        report(0)
 
     def _pieces_many(self, texts: Sequence[str]) -> Iterator[Pieces]:
         """Each text in pieces, some texts read at a time."""

@@ -15,7 +15,7 @@ from qkvsearch.lessons.messages import LOCALE, shown
 GUIDE = Path(__file__).parents[3] / "docs" / "guide.md"
 NAME = "self-attention"
 needs_chinese = pytest.mark.skipif(
-    not any(LOCALE.glob("zh/*/*.mo")), reason="the Chinese catalogue is not made yet"
+    not any(LOCALE.glob("zh/*/*.mo")), reason="the Chinese catalog is not made yet"
 )
 
 
