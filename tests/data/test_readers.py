@@ -184,7 +184,7 @@ def test_told_columns_make_a_file_a_log(write):
 
 @pytest.mark.parametrize("columns", [Columns(user="who"), Columns(rating="stars")])
 def test_a_column_of_a_file_that_was_not_given_is_refused(write, columns):
-    with pytest.raises(DataError, match="is a column of --interactions, which were not given"):
+    with pytest.raises(DataError, match="is a column of `interactions`, which were not given"):
         read_dataset(write("items.csv", ITEMS), None, columns)
 
 

@@ -68,7 +68,7 @@ def test_who_met_an_item_is_its_audience_whatever_they_thought_of_it(log, monkey
         seen.append(audiences.toarray())
         return diversity(rankings, audiences, k)
 
-    monkeypatch.setattr(recommend, "diversity", spied)
+    monkeypatch.setattr(recommend.metrics, "diversity", spied)
     evaluate_recommend(log, "random")
     assert seen
     assert all(np.array_equal(audiences, met.T) for audiences in seen)
