@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from qkvsearch import __version__
-from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.judgements import Judgements, Queries
 from qkvsearch.data.readers import Dataset
-from qkvsearch.errors import QkvError, WorkspaceError
+from qkvsearch.errors import WorkspaceError
 from qkvsearch.learning.head_weights import (
     JudgedQueries,
     judged_queries,
@@ -25,13 +24,11 @@ from qkvsearch.progress import Progress, silent
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.retrieval.late_interaction import item_tokens, token_keys
 from qkvsearch.stored import (
+    FROM_INTERACTIONS,
     TUNED,
     DensePart,
     LexicalPart,
-    LogPart,
     NextItemPart,
-    PreferencesPart,
-    RatingsPart,
     TokensPart,
 )
 from qkvsearch.texts.analysis import Analyzer
@@ -77,7 +74,7 @@ def build_workspace(
     }
     questions = None if judged is None else judged_queries(*judged, dataset.catalog.ids)
     if next_item:
-        _check_next_item(dataset.interactions)
+        NextItemPart().check(dataset.interactions)
     if encoder not in CHOICES:  # a folder, to be found from anywhere
         encoder = str(Path(encoder).resolve())
     progress = progress or silent
@@ -87,9 +84,8 @@ def build_workspace(
     if dataset.interactions is not None:
         former = current_facts(workspace)
         contents.facts |= {name: former[name] for name in former.keys() & {TUNED}}
-        _add_interactions(contents, dataset.interactions, progress)
-        if next_item:
-            _add_next_item(contents, dataset.interactions, progress)
+        for part in (*FROM_INTERACTIONS, *[NextItemPart()] * next_item):
+            part.learn(contents, dataset.interactions, progress)
     progress("saving", 0, 1)
     workspace.publish(contents)
     progress("saving", 1, 1)
@@ -161,31 +157,3 @@ def _add_text(
         contents.facts["weights_from"] = questions.summary()
     contents.facts["head_weights"] = weights
     progress("weighing the heads", 1, 1)
-
-
-def _add_interactions(contents: BuildContents, log: Interactions, progress: Progress) -> None:
-    """The log itself, embeddings to recommend by, and a model of ratings if there are any."""
-    from qkvsearch.collaborative.biased_mf import BiasedMF
-
-    LogPart().store(contents, log)
-    PreferencesPart().learn(contents, log, progress)
-    if len(log.rated()):
-        model = BiasedMF(random_state=0, callback=partial(progress, "learning ratings"))
-        RatingsPart().store(contents, model.fit(log).factors_)
-
-
-def _check_next_item(log: Interactions | None) -> None:
-    """Raise `QkvError` where what comes next cannot be learned."""
-    from qkvsearch.sequences.next_item import NextItem
-
-    if log is None:
-        raise QkvError("nothing comes next where nobody's interactions were given")
-    NextItem().check(log)
-
-
-def _add_next_item(contents: BuildContents, log: Interactions, progress: Progress) -> None:
-    """The model whose history attends to itself."""
-    from qkvsearch.sequences.next_item import NextItem
-
-    model = NextItem(random_state=0, callback=partial(progress, "learning what comes next"))
-    NextItemPart().store(contents, model.fit(log).model_)

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import qkvsearch
+from qkvsearch.attention.layers import packed
 from qkvsearch.collaborative.confidences import confidences
 from qkvsearch.data.ids import id_text
 from qkvsearch.data.sources import read_source
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError, UnknownIdError, WorkspaceError
+from qkvsearch.texts.encoders import pretrained
 
 QUERIES = ["attention", "how does attention work", "猫", "bass", "Un été", "the", "notes on python"]
 
@@ -489,3 +493,46 @@ def test_an_engine_lets_go_of_the_database_at_the_end_of_with(movies_path):
         assert engine.similar("Heat", k=1)
     with pytest.raises(WorkspaceError):
         engine.similar("Heat", k=1)
+
+
+# --- what a person gives may have whole numbers for ids, or names that are not there ---
+
+
+def test_judgements_name_items_by_numbers_or_by_their_digits(shop):
+    ids = [hit.id for hit in shop.search("apple", k=3)]
+    asked = {"q": "apple"}
+    as_numbers = shop.evaluate_search(asked, {"q": dict.fromkeys(ids, 1)})
+    as_text = shop.evaluate_search(asked, {"q": {str(id_): 1 for id_ in ids}})
+    assert as_numbers.metrics == as_text.metrics
+    assert as_numbers.metrics["mrr@10"] == 1
+
+
+@pytest.mark.parametrize("name", ["nope", "collaborative", "semantic"])
+def test_a_head_that_a_text_does_not_have_is_named(videos, name):
+    with pytest.raises(QkvError, match=f"no head '{name}'.*there are lexical"):
+        videos.head(name, "river")
+
+
+def test_a_user_whose_only_item_has_left_is_still_there(shop_path, tmp_path):
+    path = shutil.copytree(shop_path, tmp_path / "shop")
+    with qkvsearch.open(path) as engine:
+        users = engine.users
+        engine.record("ghost", 7)
+        assert users["ghost"] == {"id": "ghost", "interactions": 1}
+        engine.remove(7)
+        assert engine.users["ghost"]["interactions"] == 0
+
+
+def test_a_models_folder_may_have_any_name(tiny_bert, tmp_path, monkeypatch):
+    shutil.copytree(tiny_bert, tmp_path / "lsa")
+    monkeypatch.chdir(tmp_path)
+    assert pretrained("lsa").attend("deep sea").has_layers
+
+
+def test_progress_is_called_from_the_callers_thread(tiny_bert, monkeypatch):
+    monkeypatch.setattr(packed, "CHUNK_TOKENS", 8)
+    encoder, calls = pretrained(str(tiny_bert)), []
+    texts = ["deep sea", "red water", "sea"] * 20
+    encoder.encode_many(texts, lambda *done: calls.append((threading.get_ident(), *done)))
+    assert {thread for thread, *_ in calls} == {threading.get_ident()}
+    assert calls[-1][2:] == (60, 60)

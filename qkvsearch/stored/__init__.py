@@ -1,6 +1,7 @@
 """The stored parts of a build: what the builder stores, the engine loads and an update revises.
 
-A new model is a file here with a class, and a line in `parts_of`.
+A new model is a file here with a class, and its name in `FROM_INTERACTIONS` where it is learned
+from them, otherwise in `parts_of`.
 """
 
 from __future__ import annotations
@@ -19,29 +20,29 @@ from qkvsearch.stored.dense import DensePart
 from qkvsearch.stored.lexical import LexicalPart
 from qkvsearch.stored.log import LogPart, Scale
 from qkvsearch.stored.next_item import NextItemPart
-from qkvsearch.stored.part import BuildReader, Change, StoredPart
+from qkvsearch.stored.part import BuildReader, Change, LearnedPart, StoredPart
 from qkvsearch.stored.preferences import TUNED, PreferencesPart
 from qkvsearch.stored.ratings import RatingsPart
 from qkvsearch.stored.tokens import TokensPart
 from qkvsearch.texts.encoders import TextEncoder
 
 __all__ = [
-    "TUNED", "BuildReader", "Change", "DensePart", "LexicalPart", "LogPart", "NextItemPart",
-    "PreferencesPart", "RatingsPart", "StoredModels", "StoredPart", "TokensPart", "parts_of",
+    "FROM_INTERACTIONS", "TUNED", "BuildReader", "Change", "DensePart", "LexicalPart", "LogPart",
+    "NextItemPart", "PreferencesPart", "RatingsPart", "StoredModels", "StoredPart", "TokensPart",
+    "parts_of",
 ]  # fmt: skip
+
+
+# Learned in this order: the log says what scale the ratings have.
+FROM_INTERACTIONS: tuple[LearnedPart[Any], ...] = (LogPart(), PreferencesPart(), RatingsPart())
 
 
 def parts_of(build: BuildReader) -> list[StoredPart[Any]]:
     """Every part that a build can have, in the order in which it stores them."""
+    heads = map(DensePart, list(build.head_weights)[1:])
     return [
-        LexicalPart(),
-        *map(DensePart, list(build.head_weights)[1:]),
-        TokensPart(build.main_head),
-        PreferencesPart(),
-        RatingsPart(),
-        NextItemPart(),
-        LogPart(),
-    ]
+        LexicalPart(), *heads, TokensPart(build.main_head), *FROM_INTERACTIONS, NextItemPart()
+    ]  # fmt: skip
 
 
 class StoredModels(BuildReader):

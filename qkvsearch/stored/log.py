@@ -11,7 +11,7 @@ from qkvsearch.collaborative.confidences import confidences, rating_scale
 from qkvsearch.collaborative.history import UNKNOWN_TIME, History
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.progress import Progress
-from qkvsearch.stored.part import BuildReader, Change, StoredPart, places, unmoved
+from qkvsearch.stored.part import BuildReader, Change, LearnedPart, places, unmoved
 from qkvsearch.workspace import BuildContents, Snapshot
 
 Scale = tuple[float, float] | None
@@ -52,11 +52,15 @@ class StoredLog:
 
 
 @dataclass(frozen=True)
-class LogPart(StoredPart[StoredLog]):
+class LogPart(LearnedPart[StoredLog]):
     """Where anybody's interactions were given."""
 
     group: str = "interactions"
     arrays: ClassVar = ("indptr", "items", "ratings", "times")
+
+    def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
+        """Nothing but the scale of the ratings: the log is kept as it is."""
+        self.store(contents, log)
 
     def store(self, contents: BuildContents, log: Interactions) -> None:
         indptr = np.searchsorted(log.users, np.arange(len(log.user_ids) + 1))

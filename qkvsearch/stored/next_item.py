@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from qkvsearch.data.interactions import Interactions
+from qkvsearch.errors import QkvError
 from qkvsearch.progress import Progress
-from qkvsearch.stored.part import BuildReader, Change, StoredPart
+from qkvsearch.stored.part import BuildReader, Change, LearnedPart
 from qkvsearch.workspace import BuildContents
 
 if TYPE_CHECKING:
@@ -14,11 +17,26 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class NextItemPart(StoredPart["NextItemModel"]):
+class NextItemPart(LearnedPart["NextItemModel"]):
     """Where a build was asked for it."""
 
     group: str = "next_item"
     arrays: ClassVar = ("item_embeddings", "positions", "encoder")
+
+    def check(self, log: Interactions | None) -> None:
+        """Raise `QkvError` where what comes next cannot be learned."""
+        from qkvsearch.sequences.next_item import NextItem
+
+        if log is None:
+            raise QkvError("nothing comes next where nobody's interactions were given")
+        NextItem().check(log)
+
+    def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
+        """Train `NextItem`, which takes minutes, and store what answers."""
+        from qkvsearch.sequences.next_item import NextItem
+
+        callback = partial(progress, "learning what comes next")
+        self.store(contents, NextItem(random_state=0, callback=callback).fit(log).model_)
 
     def store(self, contents: BuildContents, model: NextItemModel) -> None:
         arrays, contents.facts[self.group] = model.state()

@@ -16,6 +16,7 @@ from qkvsearch.workspace import BuildContents, Snapshot
 
 if TYPE_CHECKING:
     from qkvsearch.data.catalog import Catalog
+    from qkvsearch.data.interactions import Interactions
 
 T = TypeVar("T")
 
@@ -171,6 +172,14 @@ class StoredPart(ABC, Generic[T]):
 
     def _name(self, array: str) -> str:
         return f"{self.group}.{array}"
+
+
+class LearnedPart(StoredPart[T]):
+    """A part that is learned from interactions."""
+
+    @abstractmethod
+    def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
+        """Fit the model to a log and store it, if there is something for it to learn from."""
 
 
 def unmoved(origin: np.ndarray, n_former: int) -> bool:

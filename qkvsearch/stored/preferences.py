@@ -16,7 +16,7 @@ from qkvsearch.labelled import unit_rows
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.stored.dense import DensePart
-from qkvsearch.stored.part import BuildReader, Change, StoredPart, main_head, places
+from qkvsearch.stored.part import BuildReader, Change, LearnedPart, main_head, places
 from qkvsearch.workspace import BuildContents
 
 # The fact that says with which settings preferences were learned, and how those were found; there
@@ -36,7 +36,7 @@ class StoredPreferences(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PreferencesPart(StoredPart[StoredPreferences]):
+class PreferencesPart(LearnedPart[StoredPreferences]):
     """text_map is the matrix that places an item by its text, where text tells of preferences."""
 
     group: str = "implicit"

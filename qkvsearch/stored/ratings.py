@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 from qkvsearch.collaborative.factors import RatingFactors
+from qkvsearch.data.interactions import Interactions
 from qkvsearch.progress import Progress
-from qkvsearch.stored.part import BuildReader, Change, StoredPart
+from qkvsearch.stored.part import BuildReader, Change, LearnedPart
 from qkvsearch.workspace import BuildContents
 
 
 @dataclass(frozen=True)
-class RatingsPart(StoredPart[RatingFactors]):
+class RatingsPart(LearnedPart[RatingFactors]):
     """Where interactions came with ratings."""
 
     group: str = "ratings"
     arrays: ClassVar = ("item_biases", "item_embeddings")
+
+    def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
+        """Fit `BiasedMF` and store it; nothing without ratings."""
+        from qkvsearch.collaborative.biased_mf import BiasedMF
+
+        if len(log.rated()):
+            model = BiasedMF(random_state=0, callback=partial(progress, "learning ratings"))
+            self.store(contents, model.fit(log).factors_)
 
     def store(self, contents: BuildContents, factors: RatingFactors) -> None:
         arrays, contents.facts[self.group] = factors.state()

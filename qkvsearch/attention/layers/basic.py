@@ -215,7 +215,7 @@ class FeedForward:
 
 
 @dataclass(eq=False)
-class Table:
+class RowTable:
     """A vector in each row: weight (n, d)."""
 
     weight: Array
@@ -238,7 +238,7 @@ class Table:
         return cls(initializer((n, d), rng).astype(dtype, copy=False))
 
 
-class Embedding(Table):
+class Embedding(RowTable):
     """A table of vectors, looked up by number.
 
     weight (n, d); ids (...), whole numbers or none at all -> (..., d). Raises TypeError where ids
@@ -280,7 +280,7 @@ def sinusoidal_positions(n: int, d: int, dtype: npt.DTypeLike = np.float32) -> A
     return positions
 
 
-class LearnedPositions(Table):
+class LearnedPositions(RowTable):
     """A learned vector for each position, added to the token there.
 
     weight (n, d); x (..., L, d) -> (..., L, d). places: int (L,), the position of each token, by
