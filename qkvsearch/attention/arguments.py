@@ -1,5 +1,8 @@
-"""Attention's arguments, checked: arrays of one library, one dtype and shapes that fit one another;
-and options: the score, what is hidden, how scores become weights."""
+"""Attention's arguments and options, checked.
+
+Arrays are of one library, one dtype and shapes that fit one another; options say which score, what
+is hidden, how scores become weights.
+"""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ class RatingFactors(StoredFields):
     def fold_in(self, positions: np.ndarray, ratings: np.ndarray) -> tuple[float, np.ndarray]:
         """The bias and the embedding (d,) of a user who rated these items (h,).
 
-        Minimises Σ (r − mean − bᵢ − b − p·qᵢ)² + reg·(h + damping)·|p|² + bias_reg·b², a ridge
+        Minimizes Σ (r − mean − bᵢ − b − p·qᵢ)² + reg·(h + damping)·|p|² + bias_reg·b², a ridge
         regression. Ratings outside the scale count as its ends, as in training. No ratings give
         zeros; ratings that are not finite raise `DataError`.
         """

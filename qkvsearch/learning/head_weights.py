@@ -54,7 +54,7 @@ Scorer = Callable[[Sequence[str]], np.ndarray]
 class Alternatives(NamedTuple):
     """What queries choose among.
 
-    scores: (heads, queries, items), standardised. answers: (queries, items), each row adds up
+    scores: (heads, queries, items), standardized. answers: (queries, items), each row adds up
     to 1 over the items that answer the query. offsets: (queries, items), the logarithm of how many
     items of the catalog each stands for, or 0 where all of them are here.
     """
@@ -69,11 +69,11 @@ class Alternatives(NamedTuple):
         return cls(scores, np.eye(scores.shape[1], dtype=np.float32))
 
 
-def standardised(scores: np.ndarray) -> np.ndarray:
+def standardized(scores: np.ndarray) -> np.ndarray:
     """Each query's scores in standard deviations from their mean, as fusion has them: zeros where
     they differ by rounding errors alone.
 
-    >>> standardised(np.array([[1.0, 3.0]]))
+    >>> standardized(np.array([[1.0, 3.0]]))
     array([[-1.,  1.]])
     """
     mean, deviation = mean_and_deviation(scores)
@@ -188,7 +188,7 @@ def made_scores(
             encoder, _ = learned_encoder(head, rest, epochs.get(head))
         return encoder.encode_many(queries) @ item_keys(encoder.encode_many, keys).T
 
-    return np.stack([standardised(scores(head)) for head in heads])
+    return np.stack([standardized(scores(head)) for head in heads])
 
 
 def passage(text: str, rng: np.random.Generator) -> str:
@@ -299,12 +299,12 @@ def learn_from_judgements(
 def _scored(
     texts: Sequence[str], chosen: np.ndarray, scorers: Sequence[Scorer], n_items: int
 ) -> Iterator[tuple[int, np.ndarray]]:
-    """Each chosen query's standardised scores (heads, n_items), computed some queries at a time."""
+    """Each chosen query's standardized scores (heads, n_items), computed some queries at a time."""
     step = max(1, MOST_SCORES // (len(scorers) * n_items))
     for start in range(0, len(chosen), step):
         block = chosen[start : start + step]
         asked = [texts[i] for i in block]
-        scores = np.stack([standardised(score(asked)) for score in scorers])
+        scores = np.stack([standardized(score(asked)) for score in scorers])
         yield from zip(block.tolist(), scores.swapaxes(0, 1), strict=True)
 
 

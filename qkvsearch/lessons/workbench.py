@@ -1,4 +1,4 @@
-"""A computation that the reader may change: its matrices, its mask, its scale and normaliser.
+"""A computation that the reader may change: its matrices, its mask, its scale and normalization.
 
 `Workbench.steps` computes it by the engine's trace; the page's script computes it again in the
 browser, and is compared with this.

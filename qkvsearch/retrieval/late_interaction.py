@@ -150,7 +150,7 @@ def rerank(
     """The first pass with `weight` standard deviations of late interaction added to its best items.
 
     mask: bool (n_items,), True = may be ranked. Candidates are the `depth` best of what mask and
-    `first.answers` leave. Their scores by the second pass are standardised among themselves. All
+    `first.answers` leave. Their scores by the second pass are standardized among themselves. All
     other items, and candidates without tokens, get what the lowest candidate gets: so the best
     `depth` items stay the same ones, and whatever follows them stays in its order. Where fewer than
     two candidates have tokens, or none differs from another, the first pass comes back.

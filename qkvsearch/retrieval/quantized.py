@@ -22,7 +22,7 @@ class QuantizedKeys:
     """codes: int8 (N, d). scales: float32 (N,). A key is about code · scale, to half a scale.
 
     Each row has a scale of its own, its largest absolute number over 127, and zero stays zero
-    (symmetric quantisation; Krishnamoorthi 2018, arXiv 1806.08342, 2.2). Queries stay float32.
+    (symmetric quantization; Krishnamoorthi 2018, arXiv 1806.08342, 2.2). Queries stay float32.
     """
 
     codes: np.ndarray
@@ -30,7 +30,7 @@ class QuantizedKeys:
 
     @classmethod
     def from_keys(cls, keys: np.ndarray, rows: int = 2**14) -> Self:
-        """Quantise keys (N, d), as well a memory map: `rows` of them are read at a time.
+        """Quantize keys (N, d), as well a memory map: `rows` of them are read at a time.
 
         Raises `ValueError` for keys that are not finite or not (N, d).
 
@@ -74,11 +74,11 @@ class QuantizedKeys:
     ) -> tuple[np.ndarray, np.ndarray]:
         """As `search_dense`, of candidates · k keys found by their codes; scores are exact.
 
-        queries: (n, d). keys: (N, d), those that were quantised; only the candidates are read.
+        queries: (n, d). keys: (N, d), those that were quantized; only the candidates are read.
         Raises `ValueError` where shapes do not fit.
         """
         if queries.ndim != 2 or keys.shape != self.codes.shape:
-            raise ValueError(f"keys {keys.shape} are not those quantised, {self.codes.shape}")
+            raise ValueError(f"keys {keys.shape} are not those quantized, {self.codes.shape}")
         if queries.shape[1] != keys.shape[1]:
             raise ValueError(f"queries {queries.shape} do not fit keys {keys.shape}")
         queries = np.ascontiguousarray(queries, dtype=np.float32)

@@ -1,5 +1,4 @@
-"""What an encoder's attention makes of a text: every head's map, over tokens and over words; what
-a word attends to, in which head; and how its vector changes with the text around it."""
+"""What an encoder's attention makes of a text: maps, what a word attends to, how vectors move."""
 
 from __future__ import annotations
 

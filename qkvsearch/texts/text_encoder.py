@@ -1,5 +1,4 @@
-"""What a text encoder can do: the one protocol of those learned from a catalog and those not; and
-items through an encoder: their keys, and how many of their texts were cut.
+"""What a text encoder can do, in one protocol; and items through an encoder: their keys.
 
 An item's key is the sum of its columns' embeddings at length 1: a title of three words counts as
 much as a description of three hundred, and the key remains a sum of words.

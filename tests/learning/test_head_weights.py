@@ -12,7 +12,7 @@ from qkvsearch.learning.head_weights import (
     made_scores,
     overlap,
     passage,
-    standardised,
+    standardized,
 )
 from qkvsearch.texts.encoders import fitted_encoder, learned_encoder, prior_weights
 
@@ -44,7 +44,7 @@ def lsa():
 def test_the_head_that_finds_what_is_asked_for_gets_the_weight():
     rng = np.random.default_rng(0)
     right, noise = 4 * np.eye(30) + rng.normal(size=(30, 30)), rng.normal(size=(30, 30))
-    scores = np.stack([standardised(right), standardised(noise)])
+    scores = np.stack([standardized(right), standardized(noise)])
     weights = conditional_logit([Alternatives.each_its_own(scores)])
     assert weights.sum() == pytest.approx(1)
     assert weights[0] > 0.9

@@ -14,7 +14,7 @@ from qkvsearch.learning.head_weights import (
     conditional_logit,
     judged_queries,
     learn_from_judgements,
-    standardised,
+    standardized,
 )
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.texts.analysis import Analyzer
@@ -92,7 +92,7 @@ def test_more_queries_than_are_needed_are_sampled(heads, monkeypatch):
 
 def test_several_answers_share_one_querys_weight():
     rng = np.random.default_rng(1)
-    scores = np.stack([standardised(rng.normal(size=(30, 8))) for _ in range(2)])
+    scores = np.stack([standardized(rng.normal(size=(30, 8))) for _ in range(2)])
     answers = np.zeros((30, 8))
     answers[:, :2] = 0.5
     both = conditional_logit([Alternatives(scores, answers)])
@@ -105,7 +105,7 @@ def test_several_answers_share_one_querys_weight():
 
 def test_items_that_stand_for_others_count_like_them():
     rng = np.random.default_rng(2)
-    scores = np.stack([standardised(3 * np.eye(6) + rng.normal(size=(6, 6))) for _ in range(2)])
+    scores = np.stack([standardized(3 * np.eye(6) + rng.normal(size=(6, 6))) for _ in range(2)])
     thrice = np.concatenate([scores, scores[..., 5:], scores[..., 5:]], axis=2)
     answers = np.zeros((6, 6))
     answers[:, :5] = np.eye(6)[:, :5]

@@ -62,7 +62,7 @@ def test_values_of_width_5_make_outputs_of_width_5(steps):
 
 
 @pytest.mark.point(38)
-def test_initialisers_draw_with_the_variance_that_they_aim_at(steps):
+def test_initializers_draw_with_the_variance_that_they_aim_at(steps):
     drawn = steps[2]["variances"]
     assert drawn["Gaussian"] == pytest.approx(0.0004, rel=0.03)
     assert drawn["Xavier"] == pytest.approx(2 / 7, rel=0.03)

@@ -1,4 +1,4 @@
-"""Fused heads: standardised sums whose parts, constants included, add up to the scores."""
+"""Fused heads: standardized sums whose parts, constants included, add up to the scores."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.learning.head_weights import standardised
+from qkvsearch.learning.head_weights import standardized
 from qkvsearch.retrieval import Head, Part, fuse, fuse_ranks
 
 values = st.floats(-100, 100, width=32)
@@ -49,7 +49,7 @@ def test_parts_of_a_fused_head_add_up_to_its_scores(drawn):
 def test_weights_are_learned_from_scores_as_fusion_has_them(row, noise):
     scores = row if not noise else [3e6 + 0.25 * (i % 2) for i in range(len(row))]
     head = head_of("h", scores)
-    learned_from = standardised(head.scores[None].astype(np.float64))[0]
+    learned_from = standardized(head.scores[None].astype(np.float64))[0]
     np.testing.assert_allclose(learned_from, fuse([head], [1]).scores, atol=1e-5)
     assert not noise or not learned_from.any()
 

@@ -93,7 +93,7 @@ def test_it_is_stored_and_opened_as_memory_maps(tmp_path):
 def test_what_does_not_fit_is_refused():
     keys = np.ones((4, 3), np.float32)
     quantized = QuantizedKeys.from_keys(keys)
-    with pytest.raises(ValueError, match="quantised"):
+    with pytest.raises(ValueError, match="quantized"):
         quantized.search(keys, keys[:2], 1)
     with pytest.raises(ValueError, match="fit"):
         quantized.search(keys[:, :2], keys, 1)

@@ -1,5 +1,7 @@
-"""Encoders learned from the catalog's own texts by a truncated SVD: of tf-idf, which is latent
-semantic analysis (LSA), or of which words stand together (PPMI)."""
+"""Encoders learned from the catalog's texts by a truncated SVD: LSA (of tf-idf), and PPMI.
+
+PPMI, positive pointwise mutual information, is of which words stand together.
+"""
 
 from __future__ import annotations
 

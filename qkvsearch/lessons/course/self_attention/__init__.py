@@ -311,7 +311,7 @@ def hiding(bench: Workbench, steps: Trace) -> list[Text | Formula | Matrix]:
 
 
 def spreads(shape: tuple[int, int]) -> list[tuple[str, float, float]]:
-    """Initialisers by name, with the variance that they aim at and that of many draws."""
+    """Initializers by name, with the variance that they aim at and that of many draws."""
     fan_out, fan_in = shape
     drawn = {
         "Gaussian": (gaussian, 0.02**2),
