@@ -146,7 +146,8 @@ def _add_text(
         tokens = token_keys(item_tokens(encoders[main], fields, progress), encoders[main].table)
         if tokens is not None:
             TokensPart(main).store(contents, tokens)
-    progress("weighing the heads", 0, 1)
+    n_steps = 1 if questions is not None else len(fields)
+    progress("weighing the heads", 0, n_steps)
     if questions is None:
         weights = learn_head_weights(
             fields, encoders, prior, epochs, progress=partial(progress, "weighing the heads")
@@ -156,4 +157,4 @@ def _add_text(
         weights = learn_from_judgements(questions, lexical, encoders, keys, prior)
         contents.facts["weights_from"] = questions.summary()
     contents.facts["head_weights"] = weights
-    progress("weighing the heads", 1, 1)
+    progress("weighing the heads", n_steps, n_steps)

@@ -55,16 +55,46 @@ EQUIVALENT = [
         "a file of just this size holds no longer cell, looked for or not",
     ),
     (
-        "collaborative/sides.py",
+        "collaborative/als.py",
         "if observed.data.min() < observed.data.max():",
         "if (observed.data.min() <= observed.data.max()):",
         "equal confidences kept one by one are the same numbers",
     ),
     (
-        "collaborative/biased_mf.py",
-        "with ThreadPoolExecutor(self.n_threads or available_cores()) as pool:",
-        "with ThreadPoolExecutor((self.n_threads and available_cores())) as pool:",
+        "threads.py",
+        "with one_blas_thread(), ThreadPoolExecutor(n_threads or available_cores()) as pool:",
+        "with one_blas_thread(), ThreadPoolExecutor((n_threads and available_cores())) as pool:",
         "another number of threads, which changes no bit",
+    ),
+    (
+        "sequences/model.py",
+        "return self.encoder.layers[0].attention.n_heads",
+        "return self.encoder.layers[-1].attention.n_heads",
+        "all layers have as many heads",
+    ),
+    (
+        "stored/preferences.py",
+        "factors = ImplicitFactors.from_state(arrays, build.snapshot.facts[self.group])",
+        "factors = ImplicitFactors.from_state(build.snapshot.facts[self.group], arrays)",
+        "both are merged into one set of names",
+    ),
+    (
+        "stored/ratings.py",
+        "return RatingFactors.from_state(self.read_all(build.snapshot), numbers)",
+        "return RatingFactors.from_state(numbers, self.read_all(build.snapshot))",
+        "both are merged into one set of names",
+    ),
+    (
+        "answers/similar.py",
+        "others = np.asarray(embeddings.any(axis=1))",
+        "others = np.asarray(embeddings.all(axis=1))",
+        "an embedding that is not all zeros has no component of exactly 0",
+    ),
+    (
+        "texts/learned/svd.py",
+        "present.data[:] = 1",
+        "present.data[:] = 2",
+        "every pair counts twice as much, of twice the total",
     ),
 ]
 

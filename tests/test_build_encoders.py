@@ -243,6 +243,28 @@ def test_encoding_says_how_many_texts_of_all_are_done(tiny_bert, tmp_path):
     assert done[-1] == 12
 
 
+JUDGED = ({"q1": "deep sea"}, {"q1": {"0": 1}})
+
+
+@pytest.mark.parametrize("judged", [None, JUDGED])
+def test_every_stage_of_a_build_counts_to_its_end(tmp_path, judged):
+    steps = []
+    given = {"encoder": "corpus", "judged": judged}
+    built(tmp_path / "ws", **given, progress=lambda *step: steps.append(step))
+    stages = list(dict.fromkeys(stage for stage, _, _ in steps))
+    assert {"reading texts", "weighing the heads", "saving"} <= set(stages)
+    for name in stages:
+        done, totals = zip(*(step[1:] for step in steps if step[0] == name), strict=True)
+        assert list(done) == sorted(done), name
+        assert set(totals) == {done[-1]}, name
+    # A step for each column that is asked for; judgements are learned from at once.
+    assert (
+        "weighing the heads",
+        0,
+        1 if judged else len(read_source(items=ITEMS).catalog.fields()),
+    ) in steps
+
+
 # --- weights from judgements ---
 
 QUERIES = {"q1": "deep sea", "q2": "red season"}

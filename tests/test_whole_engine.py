@@ -186,13 +186,17 @@ def test_what_needs_a_log_says_so_without_one(things):
 def test_work_that_takes_seconds_says_how_far_it_is(shop_items, shop_log, tmp_path):
     stages = []
 
+    ends = {}
+
     def progress(stage, done, total):
         assert 0 <= done <= total
         stages.append(stage)
+        ends[stage] = done == total
 
     given = {"items": shop_items, "interactions": shop_log, "encoder": "corpus"}
     with qkvsearch.build(tmp_path / "ws", **given, progress=progress) as engine:
         assert {"reading texts", "learning preferences", "saving"} <= set(stages)
+        assert all(ends.values()), ends
         stages.clear()
         more = pd.DataFrame({"id": [77], "title": ["blue apple"], "made": [2020]})
         assert engine.add(more, progress=progress).added == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
@@ -69,8 +69,8 @@ class Change:
     catalog: Catalog
     origin: np.ndarray
     unread: np.ndarray
-    replaced: int = 0
-    notes: list[str] = field(default_factory=list)
+    replaced: int
+    notes: list[str]
 
     @cached_property
     def read(self) -> np.ndarray:

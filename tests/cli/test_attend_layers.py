@@ -7,9 +7,13 @@ import io
 import json
 import re
 
+import numpy as np
 import pytest
 
+from qkvsearch.cli.heatmap import focus_table
+from qkvsearch.texts.encoded_text import AttendedWord, Focus
 from qkvsearch.texts.encoders import pretrained
+from qkvsearch.texts.self_attention import AttentionMap
 
 TEXT = "deep season didn't redder sea"
 TOKENS = ["[CLS]", "deep", "sea", "##son", "didn", "'", "t", "red", "##der", "sea", "[SEP]"]
@@ -109,6 +113,30 @@ def test_focus_lists_words_with_the_head_that_looks_most(attend):
     at = attend(TEXT, "--focus", "season", "--at", "didn't", "--layer", 0).stdout
     assert "season in layer 0, head" in at
     assert "didn't" in {line.split()[0] for line in at.split("season in")[0].splitlines() if line}
+
+
+def test_a_word_in_focus_has_a_table_with_layer_and_head_where_there_are_layers(monkeypatch):
+    def table(*looks):
+        seen = [AttendedWord(0, "sea", 1, *look[:2], True, *look[2:]) for look in looks]
+        empty = np.zeros((0, 0))
+        where = AttentionMap([], empty, empty, empty.astype(bool), [])
+        row = np.array([look.weight for look in seen])
+        return focus_table(Focus(seen, seen[0], [look.key for look in seen], row, where))
+
+    monkeypatch.setenv("COLUMNS", "80")
+    in_heads = table(("deep", 0.75, 4, 7), ("red", 0.25, 2, 0))
+    assert [line.split() for line in in_heads.splitlines()[:3]] == [
+        ["sea", "attends", "to", "weight", "layer", "head"],
+        ["deep", "75.0%", "4", "7"],
+        ["red", "25.0%", "2", "0"],
+    ]
+    assert "layers and heads count from 0" in in_heads
+    assert "sea in layer 4, head 7" in in_heads
+    plain = table(("deep", 0.75, None, None))
+    assert [line.split() for line in plain.splitlines()] == [
+        ["sea", "attends", "to", "weight"],
+        ["deep", "75.0%"],
+    ]
 
 
 def test_against_counts_depths_from_before_any_attention(attend):

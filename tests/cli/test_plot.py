@@ -7,11 +7,12 @@ from __future__ import annotations
 import re
 import sys
 from html.parser import HTMLParser
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
 
-from qkvsearch.cli.plot import write_comparison, write_maps
+from qkvsearch.cli.plot import _draw_maps, write_comparison, write_maps
 from qkvsearch.texts.encoded_text import Comparison
 from qkvsearch.texts.self_attention import AttentionMap
 
@@ -124,6 +125,25 @@ def test_without_matplotlib_a_picture_says_what_to_install(
     assert (answer.code, answer.stdout) == (1, "")
     assert "pip install 'qkvsearch[plot]'" in answer.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("n_tokens", "n_layers", "n_heads", "inches"),
+    [
+        (0, 1, 1, (4, 4)),  # the least of a map alone
+        (10, 1, 1, (1.8 + 10 * 0.42,) * 2),
+        (300, 1, 1, (100, 100)),  # the most of any picture
+        (2, 2, 3, (3 * 1.2 + 1, 2 * (1.2 + 0.3) + 1)),  # the least of a map beside others
+        (20, 2, 3, (3 * 20 * 0.13 + 1, 2 * (20 * 0.13 + 0.3) + 1)),
+        (2, 1, 14, (12 * 1.2 + 1, 2 * (1.2 + 0.3) + 1)),  # twelve to a row
+    ],
+)
+def test_a_picture_grows_with_its_tokens_between_bounds(n_tokens, n_layers, n_heads, inches):
+    figure = MagicMock()
+    figure.subplots.return_value.flat = [MagicMock() for _ in range(24)]
+    maps = [a_map(["x"] * n_tokens, i, j) for i in range(n_layers) for j in range(n_heads)]
+    _draw_maps(figure, maps, TITLE)
+    assert figure.set_size_inches.call_args.args == pytest.approx(inches)
 
 
 @pytest.mark.parametrize(("name", "begins"), [("a.png", b"\x89PNG"), ("a.SVG", b"<?xml")])

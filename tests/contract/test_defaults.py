@@ -15,6 +15,7 @@ import pytest
 
 import qkvsearch
 from qkvsearch import embeddings
+from qkvsearch.evaluation import systems
 
 ROOT = Path(qkvsearch.__file__).parent
 
@@ -41,6 +42,12 @@ MODELS = {
         "random_state": 0,
     },
 }  # fmt: skip
+
+BASELINES = {
+    "Popularity": {},
+    "ItemKNN": {"n_neighbors": 100, "shrinkage": 20.0},
+    "EASE": {"reg": 400.0},
+}
 
 ENGINE = {
     "search": {
@@ -108,6 +115,8 @@ CONSTANTS = [
     ("evaluation", "CONFIDENCE", 0.95),
     ("evaluation", "MOST_ITEMS_OF_EASE", 20_000),
     ("texts", "COSINE_SCALE", 2.0),
+    ("texts", "PATIENCE", 60),  # of a choice, in seconds
+    ("texts", "PATIENCE", 3),  # of contrastive training, in epochs
     ("texts", "MAX_TERM", 32),
     ("workspace", "KEPT_BUILDS", 2),
     ("workspace", "KEPT_SECONDS", 300),
@@ -125,6 +134,11 @@ def test_a_model_has_the_defaults_that_were_measured(name):
     found = defaults(getattr(embeddings, name))
     assert found.pop("attention", "none") == "none"
     assert found == MODELS[name]
+
+
+@pytest.mark.parametrize("name", BASELINES)
+def test_a_baseline_has_the_defaults_that_it_is_strong_with(name):
+    assert defaults(getattr(systems, name)) == BASELINES[name]
 
 
 @pytest.mark.parametrize("name", ENGINE)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import io
 import socket
 import threading
+import urllib.error
 import zipfile
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -106,6 +108,23 @@ def test_a_connection_cut_half_way_leaves_nothing(server, tiny, tmp_path):
 def test_a_missing_file_leaves_nothing_and_names_the_address(tiny, server, tmp_path):
     del server.files["/tiny.zip"]
     leaves_nothing(tiny, tmp_path, r"tiny\.zip: the server answered 404")
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (urllib.error.URLError("no route to host"), "no route to host"),
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (TimeoutError("timed out"), r"TimeoutError\('timed out'\)"),
+        (http.client.BadStatusLine("gibberish"), r"BadStatusLine\('gibberish'\)"),
+    ],
+)
+def test_a_failure_says_its_reason(tiny, tmp_path, monkeypatch, error, said):
+    def fail(*_args, **_options):
+        raise error
+
+    monkeypatch.setattr("urllib.request.urlopen", fail)
+    leaves_nothing(tiny, tmp_path, rf"tiny\.zip: {said}; check the connection")
 
 
 def test_no_server_leaves_nothing_and_says_what_to_do(tiny, server, tmp_path):

@@ -63,6 +63,13 @@ def test_a_like_of_an_item_that_nobody_met_recommends_nothing_and_says_so(shop_o
     assert said.startswith("No recommendations")
 
 
+def test_nothing_is_said_where_there_are_recommendations_or_none_were_asked_for(qkv, shop_path):
+    asked = ("-w", shop_path, "recommend", "--user", "101")
+    some, none = qkv(*asked, "-k", 2), qkv(*asked, "-k", 0)
+    assert (some.code, some.stderr, none.code, none.stderr) == (0, "", 0, "")
+    assert some.stdout
+
+
 def test_duplicate_pairs_are_merged_and_the_last_rating_counts(shop_of, ask):
     said = shop_of("ann,1,1", "ann,1,5", "bob,1,5", "bob,2,5", "bob,1,5", "cy,3,1")
     assert "log.csv: 6 rows read = 4 kept + 2 merged" in said

@@ -30,6 +30,15 @@ def test_blocks_of_items_change_nothing(scattered, baseline, monkeypatch):
     assert np.allclose(baseline().fit(scattered).scores(scattered), whole, atol=1e-6)
 
 
+def test_a_block_has_as_many_rows_as_fit_and_at_least_one(monkeypatch):
+    assert systems.spans(10) == [slice(0, 10)]
+    monkeypatch.setattr(systems, "PRODUCTS_AT_ONCE", 49)
+    assert systems.spans(10) == [slice(0, 4), slice(4, 8), slice(8, 10)]
+    monkeypatch.setattr(systems, "PRODUCTS_AT_ONCE", 2)
+    assert systems.spans(3) == [slice(0, 1), slice(1, 2), slice(2, 3)]
+    assert systems.spans(0) == []
+
+
 @every
 def test_one_and_two_threads_give_the_same_bits(scattered, baseline):
     found = []

@@ -90,6 +90,21 @@ def test_more_queries_than_are_needed_are_sampled(heads, monkeypatch):
     assert len(set(asked)) == 50
 
 
+@pytest.mark.parametrize("at_once", [1, 3, 100])
+def test_every_chosen_query_is_scored_once_however_many_at_a_time(monkeypatch, at_once):
+    texts, chosen = [*"abcdefgh"], np.array([0, 2, 3, 6, 7])
+    matrix = np.random.default_rng(3).normal(size=(len(texts), 4))
+    scorers = [
+        lambda asked, sign=sign: sign * matrix[[*map(texts.index, asked)]] for sign in (1, -1)
+    ]
+    monkeypatch.setattr(head_weights, "MOST_SCORES", at_once * len(scorers) * 4)
+    found = list(head_weights._scored(texts, chosen, scorers, 4))
+    assert [query for query, _ in found] == chosen.tolist()
+    expected = standardised(matrix[chosen])
+    for (_, scores), row in zip(found, expected, strict=True):
+        np.testing.assert_allclose(scores, [row, -row], atol=1e-12)
+
+
 def test_several_answers_share_one_querys_weight():
     rng = np.random.default_rng(1)
     scores = np.stack([standardized(rng.normal(size=(30, 8))) for _ in range(2)])

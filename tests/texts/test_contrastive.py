@@ -215,6 +215,15 @@ def test_held_out_items_are_found_by_their_other_columns():
     assert mean_reciprocal_rank(model, [[first, nothing], [nothing, second]]) == 0
 
 
+def test_an_item_of_one_column_is_not_asked_for_and_the_others_are():
+    model = Pooling(Embedding(np.eye(3)), np.zeros(3))
+    first, second = ((np.array([i]), np.ones(1)) for i in (0, 1))
+    nothing = np.zeros(0, np.int64), np.zeros(0)
+    items = [[first, second], [second, first], [first, nothing]]
+    # Each is nearer to the other's key than to its own: found as the second of two.
+    assert mean_reciprocal_rank(model, items) == 0.5
+
+
 def test_one_seed_gives_the_same_bits():
     fields = synonyms(150)
     one, same, other = (

@@ -127,6 +127,19 @@ def in_padded_form(encoder, texts):
     return means / np.linalg.norm(means, axis=1, keepdims=True)
 
 
+def test_a_token_is_its_word_place_and_the_first_kind_normed(encoder):
+    stored, ids = tensors(), np.array([2, 4, 5, 3])
+    words, places, kinds = (
+        stored[f"embeddings.{name}_embeddings.weight"]
+        for name in ("word", "position", "token_type")
+    )
+    x = words[ids] + places[: len(ids)] + kinds[0]
+    x = (x - x.mean(axis=1, keepdims=True)) / x.std(axis=1, keepdims=True)
+    norm = "embeddings.LayerNorm"
+    expected = x * stored[f"{norm}.weight"] + stored[f"{norm}.bias"]
+    np.testing.assert_allclose(encoder.embedding(ids), expected, atol=1e-5)
+
+
 def test_many_packed_equal_the_encoder_in_padded_form(encoder):
     seen = [text for text in TEXTS if text.strip(" \t\u200b\ud800")] * 30
     np.testing.assert_allclose(encoder.encode_many(seen), in_padded_form(encoder, seen), atol=2e-6)

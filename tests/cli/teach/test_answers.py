@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+from qkvsearch.cli.lesson import quizzing
+
 NAME = "self-attention"
 
 
@@ -17,6 +19,15 @@ def test_without_a_terminal_questions_come_with_their_answers_after(qkv, taught)
         assert re.search(rf"^{number}\. {re.escape(quiz.solution)} — ", answers, re.M)
     assert f"2) {quizzes[2].choices[1]}\n" in questions
     assert "Questions" not in qkv("teach", NAME, "--no-quiz").stdout
+
+
+def test_questions_that_are_asked_are_counted_from_1(capsys, monkeypatch, taught):
+    given = iter([quiz.solution for quiz in taught.quizzes])
+    monkeypatch.setattr(quizzing, "prompt", lambda _text: next(given))
+    n = len(taught.quizzes)
+    assert quizzing.ask(taught.quizzes) == n
+    asked = re.findall(r"Question (\d+) of (\d+)", capsys.readouterr().out)
+    assert asked == [(str(number), str(n)) for number in range(1, n + 1)]
 
 
 def test_answers_of_a_class_are_judged_in_every_listing(qkv, tmp_path, taught):
