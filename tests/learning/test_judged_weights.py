@@ -100,7 +100,7 @@ def test_every_chosen_query_is_scored_once_however_many_at_a_time(monkeypatch, a
     monkeypatch.setattr(head_weights, "MOST_SCORES", at_once * len(scorers) * 4)
     found = list(head_weights._scored(texts, chosen, scorers, 4))
     assert [query for query, _ in found] == chosen.tolist()
-    expected = standardised(matrix[chosen])
+    expected = standardized(matrix[chosen])
     for (_, scores), row in zip(found, expected, strict=True):
         np.testing.assert_allclose(scores, [row, -row], atol=1e-12)
 
