@@ -65,7 +65,11 @@ def learned(monkeypatch):
         "fold_in",
         lambda items, ratings: seen["histories"].add(frozenset(items.tolist())),
     )
-    spy(NextItemModel, "fold_in", lambda items: seen["in order"].add(tuple(items.tolist())))
+    spy(
+        NextItemModel,
+        "fold_in_many",
+        lambda histories: seen["in order"].update(tuple(items.tolist()) for items in histories),
+    )
     return seen
 
 
