@@ -307,3 +307,9 @@ def test_memory_grows_with_the_tokens_not_with_their_pairs(dense):
     tracemalloc.stop()
     assert peak < 16 * 2**20, "all scores at once would be 1 GiB"
     np.testing.assert_allclose(output[-3:], dense(q[-3:], k, v), atol=1e-5)
+
+
+def test_a_weight_that_has_shrunk_to_0_takes_nothing_of_an_infinite_value():
+    with np.errstate(invalid="ignore"):
+        found = blocks._times(np.array([[np.inf, 1.0], [np.inf, 2.0]]), np.array([0.0, 0.5]))
+    np.testing.assert_array_equal(found, [[0, 0], [np.inf, 1]])

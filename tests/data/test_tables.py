@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.data.tables import as_text, read_table
+from qkvsearch.data.tables import _in_words, as_text, read_table
 from qkvsearch.errors import DataError
 
 
@@ -273,3 +273,10 @@ def test_an_object_in_a_cell_keeps_its_values(tmp_path):
 def save(path, text):
     path.write_text(text, encoding="utf-8")
     return path
+
+
+def test_what_pandas_says_is_passed_on_where_it_is_no_open_quote():
+    assert _in_words(ValueError("no columns to parse")) == "no columns to parse"
+    assert "row 4, the header counted" in _in_words(
+        ValueError("EOF inside string starting at row 3")
+    )

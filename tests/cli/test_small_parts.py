@@ -1,0 +1,63 @@
+"""Small parts of what commands print that no other test looks at: ends, labels, curves, numbers."""
+
+from __future__ import annotations
+
+import sys
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from qkvsearch.cli.hits import _by_word
+from qkvsearch.cli.lesson import reading
+from qkvsearch.cli.lesson.view import _curve
+from qkvsearch.lessons.parts import Curve
+
+
+def test_demo_ends_with_what_to_do_next(qkv):
+    answer = qkv("demo")
+    assert (answer.stdout + answer.stderr).rstrip().endswith("qkvsearch build --help")
+
+
+def test_only_what_writes_pages_offers_to(qkv):
+    assert ".html" not in qkv("similar", "--help").stdout
+    assert ".html" in qkv("teach", "--help").stdout
+
+
+@pytest.mark.parametrize(("reads", "writes"), [(True, False), (False, True), (False, False)])
+def test_only_who_reads_and_types_is_asked(monkeypatch, reads, writes):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: reads))
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(isatty=lambda: writes))
+    assert not reading.is_interactive()
+
+
+def test_means_are_shown_only_where_there_are_any():
+    word = {"head": "lexical", "query": "bank", "key": "bank", "value": 1.5}
+    constant = {"head": "lsa", "query": None, "key": None, "value": -0.25}
+    assert _by_word([word]) == [("lexical: bank", 1.5)]
+    assert _by_word([word, constant])[1:] == [("the means of the heads", -0.25)]
+
+
+def test_a_curve_is_as_high_as_its_values(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    *lines, ends = _curve(Curve("loss", "steps", np.array([6.0, 3.0, 0.0])))
+    drawn = [line.plain for line in lines]
+    assert len(drawn) == 6
+    assert [len(line) - len(line.lstrip("0123456789. ")) for line in drawn] == [2] * 6
+    columns = list(zip(*(line.partition("│")[2] for line in drawn), strict=True))
+    heights = [sum(cell != " " for cell in column) for column in columns]
+    assert (len(columns), heights[0], heights[24], heights[-1]) == (48, 6, 3, 0)
+    assert "3 values over steps" in "".join(str(ends.plain if hasattr(ends, "plain") else ends))
+
+
+def test_steps_are_numbered_on_from_the_first_that_is_read(monkeypatch):
+    numbers = []
+    monkeypatch.setattr(reading, "heading", lambda lesson: "")
+    monkeypatch.setattr(
+        reading, "step_blocks", lambda lesson, place, number, said: numbers.append(number) or []
+    )
+    monkeypatch.setattr(
+        reading, "_Screen", lambda: SimpleNamespace(show=lambda block: None, turn=lambda: None)
+    )
+    reading._read_one(SimpleNamespace(steps=[0, 1, 2], quizzes=[]), quizzes=True, first=4)
+    assert numbers == [4, 5, 6]
