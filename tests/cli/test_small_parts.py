@@ -47,6 +47,7 @@ def test_a_curve_is_as_high_as_its_values(monkeypatch):
     columns = list(zip(*(line.partition("│")[2] for line in drawn), strict=True))
     heights = [sum(cell != " " for cell in column) for column in columns]
     assert (len(columns), heights[0], heights[24], heights[-1]) == (48, 6, 3, 0)
+    assert columns[24] == (" ", " ", " ", "█", "█", "█")  # half as high as the first
     assert "3 values over steps" in "".join(str(ends.plain if hasattr(ends, "plain") else ends))
 
 
