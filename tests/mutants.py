@@ -43,6 +43,42 @@ SPEED_ONLY = re.compile(r"prefetch|ask_ahead|\bAHEAD\b")
 # (file, its line, the line after, why no test can tell them apart), checked by a person.
 EQUIVALENT = [
     (
+        "learning/head_weights.py",
+        "others = np.setdiff1d(np.arange(n_items), taken, assume_unique=True)",
+        "others = np.setdiff1d(np.arange(n_items), taken, assume_unique=False)",
+        "both are unique: only the time differs",
+    ),
+    (
+        "learning/head_weights.py",
+        "offsets: np.ndarray | float = 0.0",
+        "offsets: np.ndarray | float = 1.0",
+        "a number added to all scores of a softmax",
+    ),
+    (
+        "retrieval/topk.py",
+        "queries = queries.astype(keys.dtype, copy=False)",
+        "queries = queries.astype(keys.dtype, copy=True)",
+        "only the time differs",
+    ),
+    (
+        "engine.py",
+        "return ids[0], titles[0]",
+        "return ids[0], titles[-1]",
+        "the list holds one title",
+    ),
+    (
+        "workspace/publish.py",
+        "if datetime.fromisoformat(replaced) > just_now:",
+        "if (datetime.fromisoformat(replaced) >= just_now):",
+        "equal to the microsecond",
+    ),
+    (
+        "evaluation/held_out.py",
+        "relevant.setdefault(user, {})[item] = 1",
+        "relevant.setdefault(user, {})[item] = 2",
+        "where all grades are equal, every figure divides by them",
+    ),
+    (
         "workspace/arrays.py",
         "json.dump(manifest, text, indent=1, ensure_ascii=False)",
         "json.dump(manifest, text, indent=0, ensure_ascii=False)",

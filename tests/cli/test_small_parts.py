@@ -11,6 +11,7 @@ import pytest
 from qkvsearch.cli.hits import _by_word
 from qkvsearch.cli.lesson import reading
 from qkvsearch.cli.lesson.view import _curve
+from qkvsearch.data.writers import to_jsonl
 from qkvsearch.lessons.parts import Curve
 
 
@@ -62,3 +63,7 @@ def test_steps_are_numbered_on_from_the_first_that_is_read(monkeypatch):
     )
     reading._read_one(SimpleNamespace(steps=[0, 1, 2], quizzes=[]), quizzes=True, first=4)
     assert numbers == [4, 5, 6]
+
+
+def test_json_lines_are_read_by_people_too():
+    assert to_jsonl([{"title": "注意力 été"}]) == '{"title": "注意力 été"}\n'

@@ -92,3 +92,9 @@ class TestLosses:
         ]
         exact = torch.nn.functional.cross_entropy(state @ keys.T, target).exp().item()
         assert np.mean(sampled) == pytest.approx(exact, rel=0.03)
+
+
+def test_a_last_batch_that_is_not_full_counts():
+    sequences = Sequences(np.tile(np.arange(3), 3), np.array([0, 3, 6]), np.full(3, 3))
+    windows = Windows(sequences, 10, 2, np.array([], int), np.random.default_rng(0))
+    assert len(windows) == 2 == len(list(windows))
