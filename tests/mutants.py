@@ -38,7 +38,7 @@ MOST_SECONDS, AT_ONCE = 60.0, 2
 ALWAYS = "tests/contract/test_defaults.py"
 FULL = 150
 
-# Lines that ask memory ahead change when a number is there, never which one.
+# Lines that prefetch change when a number is there, never which one.
 SPEED_ONLY = re.compile(r"prefetch|ask_ahead|\bAHEAD\b")
 # (file, its line, the line after, why no test can tell them apart), checked by a person.
 EQUIVALENT = [
@@ -50,8 +50,8 @@ EQUIVALENT = [
     ),
     (
         "learning/head_weights.py",
-        "offsets: np.ndarray | float = 0.0",
-        "offsets: np.ndarray | float = 1.0",
+        "offsets: np.ndarray ¦ float = 0.0",
+        "offsets: np.ndarray ¦ float = 1.0",
         "a number added to all scores of a softmax",
     ),
     (
