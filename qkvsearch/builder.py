@@ -107,6 +107,8 @@ def _contents(dataset: Dataset, encoder: str, why: str) -> BuildContents:
         "encoder_chosen": f"by itself: {why}" if why else "as asked for",
         "n_items": len(dataset.catalog),
         "text_columns": list(dataset.catalog.text_columns),
+        "columns": [column.to_record() for column in dataset.catalog.columns],
+        "interaction_columns": [column.to_record() for column in dataset.log_columns()],
         "rows": [str(line) for line in dataset.reports],
     }
     return BuildContents(dataset.catalog, facts=facts)

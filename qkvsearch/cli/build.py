@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from qkvsearch.data.readers import Dataset
 
 FILE = click.Path(path_type=Path)
+TYPES = ("number", "date", "yes/no", "list", "text")
 
 
 @click.command(short_help="Build a workspace from your files or a known data set.")
@@ -27,7 +28,22 @@ FILE = click.Path(path_type=Path)
 @click.option("--user-column", metavar="NAME", help="In --interactions: the user's id.")
 @click.option("--item-column", metavar="NAME", help="In --interactions: the item's id.")
 @click.option("--rating-column", metavar="NAME", help="In --interactions: a rating, if any.")
+@click.option("--weight-column", metavar="NAME", help="In --interactions: how much or how often.")
 @click.option("--time-column", metavar="NAME", help="In --interactions: when, if known.")
+@click.option(
+    "--column",
+    "types",
+    metavar="NAME:TYPE",
+    multiple=True,
+    help="In --items: what a column holds: number, date, yes/no, list or text; repeatable.",
+)
+@click.option(
+    "--rating-scale",
+    metavar="A..B",
+    help="The lowest and the highest rating that can be given, such as 1..5.",
+)
+@click.option("--fold-ids", is_flag=True, help="Ids that differ in case alone are one.")
+@click.option("--strict", is_flag=True, help="What would be a warning about the files is an error.")
 @click.option(
     "--encoder",
     default="auto",
@@ -102,14 +118,51 @@ def command(
     _say_models(run, current_facts(workspace), former)
 
 
-def _columns(text_columns: str | None, **names: str | None) -> Columns:
-    """The columns that options name."""
+def _columns(
+    text_columns: str | None,
+    types: tuple[str, ...],
+    rating_scale: str | None,
+    fold_ids: bool,
+    strict: bool,
+    **names: str | None,
+) -> Columns:
+    """The columns that options name, and how they are read."""
     from qkvsearch.data.columns import Columns
 
+    roles: dict[str, Any] = {name.removesuffix("_column"): value for name, value in names.items()}
     return Columns(
         text=[name.strip() for name in text_columns.split(",")] if text_columns else None,
-        **{name.removesuffix("_column"): value for name, value in names.items()},
+        types=dict(_typed(given) for given in types),
+        rating_scale=None if rating_scale is None else _scale(rating_scale),
+        fold_ids=fold_ids,
+        strict=strict,
+        **roles,
     )
+
+
+def _typed(given: str) -> tuple[str, str]:
+    """The name and the type of `NAME:TYPE`; a name may hold colons itself."""
+    name, colon, type_ = given.rpartition(":")
+    if not colon or type_ not in TYPES:
+        raise click.BadParameter(
+            f"{given!r}: write NAME:TYPE, TYPE one of {', '.join(TYPES)}", param_hint="--column"
+        )
+    return name, type_
+
+
+def _scale(given: str) -> tuple[float, float]:
+    """The numbers of `A..B`."""
+    lowest, _, highest = given.partition("..")
+    try:
+        found = float(lowest), float(highest)
+    except ValueError:
+        found = (0.0, 0.0)
+    if not found[0] < found[1] < float("inf"):
+        raise click.BadParameter(
+            f"{given!r}: write the lowest and the highest rating, such as 1..5",
+            param_hint="--rating-scale",
+        )
+    return found
 
 
 def _counted(dataset: Dataset) -> str:

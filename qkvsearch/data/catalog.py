@@ -8,7 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from qkvsearch.data.columns import Columns, find_column, find_text_columns, require_column
+from qkvsearch.data.columns import (
+    ColumnFacts,
+    Columns,
+    find_column,
+    find_text_columns,
+    require_column,
+)
 from qkvsearch.data.ids import Ids, id_texts
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
@@ -28,6 +34,7 @@ class Catalog:
     ids: Ids
     frame: pd.DataFrame
     text_columns: tuple[str, ...]
+    columns: tuple[ColumnFacts, ...] = ()
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -8,9 +8,10 @@ import pandas as pd
 
 from qkvsearch.data.catalog import catalog_from_frame
 from qkvsearch.data.columns import Columns, require_column
-from qkvsearch.data.readers import Dataset, interactions_from_frame
+from qkvsearch.data.files.tables import read_table
+from qkvsearch.data.log import interactions_from_frame
+from qkvsearch.data.readers import Dataset
 from qkvsearch.data.report import ReadReport
-from qkvsearch.data.tables import read_table
 from qkvsearch.errors import DataError
 
 RATING_FILES = ("ratings.csv", "ratings.dat", "u.data")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from qkvsearch.data.columns.facts import ColumnFacts
 from qkvsearch.errors import DataError
 
 
@@ -26,6 +27,7 @@ class ReadReport:
     repaired: int = 0
     skipped: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
+    columns: list[ColumnFacts] = field(default_factory=list)
 
     @property
     def kept(self) -> int:

@@ -10,10 +10,10 @@ import pandas as pd
 
 from qkvsearch.data.catalog import Catalog, _own_names, catalog_from_frame
 from qkvsearch.data.columns import Columns, check_column, find_column, require_column
+from qkvsearch.data.files.tables import as_text
 from qkvsearch.data.ids import are_integers, id_texts
 from qkvsearch.data.readers import load
 from qkvsearch.data.report import ReadReport
-from qkvsearch.data.tables import as_text
 from qkvsearch.errors import DataError, QkvError
 from qkvsearch.stored import BuildReader, Change
 from qkvsearch.workspace import Snapshot

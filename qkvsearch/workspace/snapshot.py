@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,9 @@ class Snapshot:
         tables, name, created = read_current(workspace)
         folder = workspace / "builds" / name
         try:
-            return cls(folder, created, read_manifest(folder), tables)
+            facts = read_manifest(folder)
+            tables = replace(tables, column_facts=facts.get("columns", ()))
+            return cls(folder, created, facts, tables)
         except WorkspaceError:
             tables.close()
             raise

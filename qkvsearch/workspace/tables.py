@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +15,7 @@ import numpy as np
 
 from qkvsearch.data.ids import Id, Ids, are_integers, id_text
 from qkvsearch.errors import UnknownIdError, suggest
+from qkvsearch.workspace.columns import CatalogColumns
 from qkvsearch.workspace.records import Records
 from qkvsearch.workspace.schema import quoted, read_rows
 from qkvsearch.workspace.titles import MAX_COMPARED, near_titles, title_key
@@ -23,11 +24,14 @@ from qkvsearch.workspace.where import matching_positions
 
 @dataclass(frozen=True)
 class Tables:
-    """One build's tables, read only. `uri` opens another connection like `db`."""
+    """One build's tables, read only. `uri` opens another connection like `db`. column_facts: what
+    the build's manifest says of the catalog's columns.
+    """
 
     db: sqlite3.Connection
     build: int
     uri: str
+    column_facts: Sequence[Mapping[str, Any]] = ()
 
     def close(self) -> None:
         self.db.close()
@@ -37,6 +41,13 @@ class Tables:
         """The catalog's columns, id and title first."""
         info = self._rows(f"PRAGMA table_info(items_{self.build})")
         return [name for _, name, *_ in info if name != "_position"]
+
+    @cached_property
+    def catalog_columns(self) -> CatalogColumns:
+        """The catalog's columns with their types, and their owner's names for them."""
+        info = self._rows(f"PRAGMA table_info(items_{self.build})")
+        stored = [(name, type_) for _, name, type_, *_ in info if name != "_position"]
+        return CatalogColumns.of(stored, self.column_facts)
 
     def names(self, positions: Sequence[int] | np.ndarray) -> tuple[list[Id], list[str]]:
         """Ids and titles of items, in the order of `positions`."""

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qkvsearch.data.files.tables import as_text, read_table
 from qkvsearch.data.movielens import GENRES
 from qkvsearch.data.readers import Dataset, read_dataset
 from qkvsearch.data.report import ReadReport
 from qkvsearch.data.samples import SAMPLES, sample
 from qkvsearch.data.sources import read_source
-from qkvsearch.data.tables import as_text, read_table
 
 FILMS = [
     {"movieId": 12, "title": "Teapot, The (1995)", "genres": "Animation|Comedy"},

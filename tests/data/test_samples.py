@@ -7,10 +7,10 @@ import shutil
 import pytest
 
 from qkvsearch.data import samples
+from qkvsearch.data.files.tables import read_table
 from qkvsearch.data.judgements import read_judgements, read_queries
 from qkvsearch.data.samples import SAMPLES, sample
 from qkvsearch.data.sources import read_source
-from qkvsearch.data.tables import read_table
 from qkvsearch.texts.analysis import Analyzer
 
 

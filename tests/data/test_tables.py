@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.data.tables import _in_words, as_text, read_table
+from qkvsearch.data.files.tables import _in_words, as_text, read_table
 from qkvsearch.errors import DataError
 
 

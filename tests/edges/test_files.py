@@ -9,9 +9,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from qkvsearch.data.files.tables import MAX_CELL, read_table
 from qkvsearch.data.readers import read_dataset
 from qkvsearch.data.sources import read_source
-from qkvsearch.data.tables import MAX_CELL, read_table
 from qkvsearch.errors import DataError
 
 ITEMS = "id,title\nm1,kettle\nm2,anchor\n"

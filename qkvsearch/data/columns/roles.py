@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from qkvsearch.errors import DataError, suggest
 
@@ -30,7 +30,12 @@ TEXT_NAMES = (
 
 @dataclass(frozen=True)
 class Columns:
-    """Column names as the caller gives them; None is guessed."""
+    """Column names as the caller gives them, None is guessed; and how the columns are read.
+
+    types: of columns by name, "number", "date", "yes/no", "list" or "text", instead of inferred.
+    rating_scale: the lowest and the highest rating that can be given, instead of inferred.
+    fold_ids: ids that differ in case alone are one. strict: what would be a warning is an error.
+    """
 
     id: str | None = None
     title: str | None = None
@@ -39,6 +44,11 @@ class Columns:
     item: str | None = None
     rating: str | None = None
     time: str | None = None
+    weight: str | None = None
+    types: Mapping[str, str] = field(default_factory=dict)
+    rating_scale: tuple[float, float] | None = None
+    fold_ids: bool = False
+    strict: bool = False
 
     def refuse(self, roles: Sequence[str], file: str) -> None:
         """Raise `DataError` for a column of a file that was not given."""

@@ -1,0 +1,1 @@
+"""Files and other sources of tables: any of them to rows of text cells."""
