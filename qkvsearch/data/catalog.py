@@ -8,13 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from qkvsearch.data.columns import (
-    ColumnFacts,
-    Columns,
-    find_column,
-    find_text_columns,
-    require_column,
-)
+from qkvsearch.data.columns import ColumnFacts, Columns
+from qkvsearch.data.columns.choice import choose_catalog_columns
 from qkvsearch.data.ids import Ids, id_texts
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
@@ -56,14 +51,13 @@ def catalog_from_frame(frame: pd.DataFrame, columns: Columns, report: ReadReport
     """
     report.require_rows()
     names = list(frame.columns)
-    id_column = require_column("id", columns.id, names, report.file)
-    title = find_column("title", columns.title, names, report.file) or id_column
-    text_columns = find_text_columns(columns.text, title, names, report.file)
+    chosen = choose_catalog_columns(frame, columns, report)
+    id_column, title, text_columns = chosen.id, chosen.title, chosen.text
 
     ids = id_texts(frame[id_column])
     broken = ids.str.fullmatch(SPREADSHEET_ERROR).astype(bool)
-    report.skip("without an id", int((ids == "").sum()))
-    report.skip("with a spreadsheet error for an id", int(broken.sum()))
+    report.skip("without an id", frame.index[ids == ""])
+    report.skip("with a spreadsheet error for an id", frame.index[broken])
     frame = frame[(ids != "") & ~broken]
     if frame.empty:
         raise DataError(f"{report.file}: no rows with an id in column {id_column!r}; {report}")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from qkvsearch.data.columns import Columns, find_column, require_column
+from qkvsearch.data.columns import Columns
+from qkvsearch.data.columns.choice import choose_log_columns
 from qkvsearch.data.columns.times import times_of
 from qkvsearch.data.ids import Ids, id_texts
 from qkvsearch.data.interactions import Interactions
@@ -18,17 +19,8 @@ def interactions_from_frame(
 ) -> Interactions:
     """Rows of text to interactions; what cannot be used is skipped and counted in `report`."""
     report.require_rows()
-    names = list(frame.columns)
-    user = require_column("user", columns.user, names, report.file)
-    free = [name for name in names if name != user]
-    item = require_column("item", columns.item, free, report.file)
-    free.remove(item)
-    rating = find_column("rating", columns.rating, free, report.file)
-    time = find_column("time", columns.time, free, report.file)
-    comparable = True
-    if time is None and "time_rank_in_user" in free:
-        time, comparable = "time_rank_in_user", False
-
+    chosen = choose_log_columns(frame, columns, report, item_ids)
+    user, item, rating, time = chosen.user, chosen.item, chosen.rating, chosen.time
     usable = _usable_rows(frame, user, item, rating, report, item_ids)
     if not usable.any():
         raise DataError(
@@ -40,9 +32,9 @@ def interactions_from_frame(
         frame[user],
         frame[item],
         ratings=None if not rated else pd.to_numeric(frame[rating]),
-        times=None if time is None else times_of(frame[time], report, given=columns.time),
+        times=None if time is None else times_of(frame[time], report, given=time),
         item_ids=item_ids,
-        times_comparable=comparable,
+        times_comparable=chosen.times_comparable,
     )
     report.merged += len(frame) - len(log)
     return log
@@ -71,7 +63,7 @@ def _usable_rows(
     usable = pd.Series(True, index=frame.index)
 
     def drop(bad: pd.Series, reason: str) -> None:
-        report.skip(reason, int((usable & bad).sum()))
+        report.skip(reason, frame.index[usable & bad])
         usable.loc[bad] = False
 
     drop(frame[user].fillna("").str.strip() == "", "without a user")
