@@ -136,10 +136,8 @@ def test_ids_that_are_written_differently_are_shown_side_by_side(build):
 
 def test_an_id_missing_from_the_catalog_is_counted(build):
     text = build(log=f"{LOG}bob,m3,5\n")
-    assert (
-        "3 rows read = 2 kept + 0 merged + 1 skipped (1 with an item that is not in the catalog)"
-        in text
-    )
+    reason = "1 with an item that is not in the catalog, first row 4"
+    assert f"3 rows read = 2 kept + 0 merged + 1 skipped ({reason})" in text
 
 
 def test_a_missing_file_and_a_folder_are_named(qkv, tmp_path):
