@@ -153,7 +153,7 @@ def _told_types(columns: Columns, items: ItemTexts, file: str) -> dict[str, Colu
         if type_ not in TYPES:
             known = ", ".join(TYPES)
             raise DataError(
-                f"`types`: {given} is {type_!r}{suggest(type_, TYPES)} (types: {known})"
+                f"`types`: {given} is {type_!r}{suggest(type_, list(TYPES))} (types: {known})"
             )
         if name in ("id", "title") and type_ != "text":
             raise DataError(f"{file}: column {given!r} is the {name}, which is text (`types`)")

@@ -6,6 +6,7 @@ import html
 import re
 from html.entities import html5
 from html.parser import HTMLParser
+from typing import Any
 
 import pandas as pd
 
@@ -89,15 +90,18 @@ class _Reader(HTMLParser):
         self.parts: list[str] = []
         self.has_tags = False
         self._unseen = ""
-        # What is never closed would swallow the rest.
-        self.CDATA_CONTENT_ELEMENTS = tuple(tag for tag in UNSEEN if f"</{tag}" in text.lower())
+        self._closed = {tag for tag in UNSEEN if f"</{tag}" in text.lower()}
+
+    def set_cdata_mode(self, elem: str, **options: Any) -> None:
+        if elem in self._closed:  # the parser would take all that follows for a script
+            super().set_cdata_mode(elem, **options)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag not in TAGS or any(value is None and name not in FLAGS for name, value in attrs):
             self._text(html.unescape(self.get_starttag_text() or ""))
             return
         self._tag(tag)
-        if tag in self.CDATA_CONTENT_ELEMENTS:
+        if tag in self._closed:
             self._unseen = tag
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:

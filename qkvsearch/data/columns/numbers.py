@@ -156,7 +156,7 @@ def _note_changes(
     reading.change("% removed", parts["percent"] != "")
     reading.change("parentheses read as minus", parts["open"] != "")
     shorter = cleaned.str.len() < parts["digits"].str.len()
-    reading.change("thousands separator removed", shorter)
+    reading.change("separators removed", shorter)
     reading.change("decimal comma read", comma & bare.str.contains(",[0-9]").to_numpy(bool))
     reading.change("leading zeros removed", _match(parts["digits"], r"0[0-9]+"))
 
