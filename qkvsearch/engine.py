@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from qkvsearch.evaluation.report import Evaluation
     from qkvsearch.evaluation.tuning import Trial, Tuning
     from qkvsearch.revision import Revision
+    from qkvsearch.workspace.where import Where
 
 
 class Engine(OpenedBuild):
@@ -67,7 +68,7 @@ class Engine(OpenedBuild):
         self,
         items: Id | Iterable[Id] = (),
         *,
-        where: str | None = None,
+        where: Where | None = None,
         progress: Progress | None = None,
     ) -> Revision:
         """Items leave the workspace with their interactions, by id or title or by a condition; all

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,6 +16,7 @@ from qkvsearch.errors import QkvError, suggest
 from qkvsearch.retrieval import Head, Ranking, rank
 from qkvsearch.retrieval.ranking import Names
 from qkvsearch.workspace import Tables
+from qkvsearch.workspace.where import Where
 
 TASTES, NEXT_ITEM = MODELS = ("tastes", "next-item")
 
@@ -75,7 +77,7 @@ def check_model(model: str, recent: int | None) -> None:
 def candidates(
     tables: Tables,
     n_items: int,
-    where: str | None = None,
+    where: Where | None = None,
     excluded: Any = (),
     only: Iterable[Id] | None = None,
 ) -> np.ndarray:
@@ -95,11 +97,22 @@ def candidates(
 
 
 def ranked(
-    head: Head | None, names: Names, k: int, temperature: float | None, mask: np.ndarray
+    head: Head | None,
+    names: Names,
+    k: int,
+    temperature: float | None,
+    mask: np.ndarray,
+    where: Where | None = None,
 ) -> Ranking:
-    """The k best that the mask leaves, each with its id and title. Raises `QkvError`."""
+    """The k best that the mask leaves, each with its id and title. Raises `QkvError`.
+
+    where: the condition that is in the mask; a note says so where it leaves nothing.
+    """
     check(k=k, temperature=temperature)
-    return rank(head, names, k=k, temperature=temperature, mask=mask)
+    ranking = rank(head, names, k=k, temperature=temperature, mask=mask)
+    if where is None or mask.any():
+        return ranking
+    return replace(ranking, notes=["`where` leaves no item to rank."])
 
 
 def as_list(given: Id | Iterable[Id]) -> list[Any]:

@@ -20,6 +20,7 @@ from qkvsearch.retrieval import Head, Ranking
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.self_attention import AttentionMap
 from qkvsearch.workspace import Snapshot, Workspace
+from qkvsearch.workspace.where import Where
 
 
 class OpenedBuild:
@@ -65,7 +66,7 @@ class OpenedBuild:
         heads: str | Iterable[str] | None = None,
         fusion: str = "scores",
         user: Any = None,
-        where: str | None = None,
+        where: Where | None = None,
         temperature: float | None = None,
         explain: bool = False,
     ) -> Ranking:
@@ -88,7 +89,7 @@ class OpenedBuild:
         mask = candidates(self.tables, self.n_items, where)
         personal = None if user is None else preferences
         fused = self.texts.fused(query, names, fusion, personal, mask)
-        ranking = ranked(fused, self.tables.names, k, temperature, mask)
+        ranking = ranked(fused, self.tables.names, k, temperature, mask, where)
         return self.texts.with_matches(ranking, query) if explain else ranking
 
     def head(self, name: str, query: str) -> Head | None:
@@ -101,7 +102,7 @@ class OpenedBuild:
         user: Any = None,
         likes: Id | Iterable[Id] = (),
         k: int = 10,
-        where: str | None = None,
+        where: Where | None = None,
         only: Iterable[Id] | None = None,
         seen: bool = False,
         model: str = "tastes",
@@ -129,7 +130,7 @@ class OpenedBuild:
         known = () if seen else history.positions
         mask = candidates(self.tables, self.n_items, where, known, only)
         head = recommender.head(history, model, damping)
-        pool = ranked(head, self.tables.names, pool_size(k, diversity), temperature, mask)
+        pool = ranked(head, self.tables.names, pool_size(k, diversity), temperature, mask, where)
         ranking = diverse(pool, self.models, diversity, k)
         if explain:
             ranking = with_reasons(ranking, history, self.tables)
@@ -140,7 +141,7 @@ class OpenedBuild:
         path: str | Path,
         *,
         k: int = 10,
-        where: str | None = None,
+        where: Where | None = None,
         only: Iterable[Id] | None = None,
         seen: bool = False,
         model: str = "tastes",
@@ -176,13 +177,18 @@ class OpenedBuild:
         return similar_users(self._recommender(), user, k, temperature, explain, progress)
 
     def similar(
-        self, item: Any, *, k: int = 10, where: str | None = None, temperature: float | None = None
+        self,
+        item: Any,
+        *,
+        k: int = 10,
+        where: Where | None = None,
+        temperature: float | None = None,
     ) -> Ranking:
         """Neighbours of an item, by its users and by what it is called and tagged."""
         position = self.tables.item_position(item)
         mask = candidates(self.tables, self.n_items, where, [position])
         head = Neighbours(self.texts).fused(position)
-        return ranked(head, self.tables.names, k, temperature, mask)
+        return ranked(head, self.tables.names, k, temperature, mask, where)
 
     def attend(
         self, text: str, mask: str = "none", layer: int | None = None, head: int | None = None

@@ -114,6 +114,7 @@ def command(
     for report in dataset.reports:
         for line in report.lines():
             run.say(line)
+    run.say(_columns_shown(dataset, run.verbose))
     path = run.workspace or DEFAULT_WORKSPACE
     if plan:
         run.say(f"Nothing was built; {path} would have {_counted(dataset)}.")
@@ -177,6 +178,14 @@ def _scale(given: str) -> tuple[float, float]:
             param_hint="--rating-scale",
         )
     return found
+
+
+def _columns_shown(dataset: Dataset, verbose: bool) -> str:
+    from qkvsearch.cli.columns import columns_text
+
+    items = [column.to_record() for column in dataset.catalog.columns]
+    log = [column.to_record() for column in dataset.log_columns()]
+    return columns_text(items, log, verbose).rstrip()
 
 
 def _counted(dataset: Dataset) -> str:

@@ -92,7 +92,8 @@ def command(all_users: bool, only: Path | None, output: Output, **options: Any) 
         _recommend_all(run, engine, output, only=ids, **options)
         return
     ranking = engine.recommend(only=ids, **options)
-    if not ranking and options["k"]:
+    run.say_notes(ranking.notes)
+    if not ranking and not ranking.notes and options["k"]:
         run.say("No recommendations: there is nothing this user likes, or no item is left.")
     write_ranking(ranking, output, options["explain"])
 

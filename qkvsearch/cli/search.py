@@ -48,7 +48,7 @@ def command(
     # A table shows which words match; the other formats carry them with the reasons.
     marked = explain or output.format == "table"
     ranking = engine.search(text, heads=names, explain=marked, **options)
-    if not ranking:
+    if not ranking and not ranking.notes:
         run.say(_why_nothing(ranking.n_candidates, options))
     run.say_notes(ranking.notes)
     write_ranking(ranking, output, explain)

@@ -38,7 +38,8 @@ def command(
     else:
         with run.progress() as progress:
             ranking = engine.similar_users(user, explain=explain, progress=progress, **options)
-    if not ranking and options["k"]:
+    run.say_notes(ranking.notes)
+    if not ranking and not ranking.notes and options["k"]:
         what = "item" if user is None else "user"
         run.say(f"No neighbours: nothing is known of this {what}, or no other {what} is left.")
     write_ranking(ranking, output, explain)

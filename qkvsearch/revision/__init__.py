@@ -17,6 +17,7 @@ from qkvsearch.progress import Progress, silent
 from qkvsearch.revision.items import with_items, without_items
 from qkvsearch.stored import TUNED, Change, PreferencesPart, StoredModels, parts_of
 from qkvsearch.workspace import BuildContents, Snapshot, Workspace
+from qkvsearch.workspace.where import Where
 
 if TYPE_CHECKING:
     from qkvsearch.data.readers import Source
@@ -55,7 +56,7 @@ def remove_items(
     path: str | Path,
     items: Id | Iterable[Id] = (),
     *,
-    where: str | None = None,
+    where: Where | None = None,
     progress: Progress | None = None,
 ) -> Revision:
     """Remove items from the workspace at `path`, with their interactions, and publish.
