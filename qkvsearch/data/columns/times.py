@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from qkvsearch.data.columns.date_cells import COMPACT, SERIAL_DAYS, UNITS, parse_dates
+from qkvsearch.data.columns.reading import say_nothing
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
@@ -23,7 +24,7 @@ def times_of(column: pd.Series, report: ReadReport, given: str | None) -> np.nda
     cells of a column that was given are no times.
     """
     try:
-        seconds = _seconds(column, report)
+        seconds = _seconds(column.mask(say_nothing(column.fillna(""))), report)
     except DataError as error:
         if given is not None:
             raise
