@@ -1,4 +1,4 @@
-"""Tables as nobody should write them, made from a seed: for any seed a file's name and its bytes."""
+"""Tables as nobody should write them, made from a seed: a file's name and its bytes."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from tempfile import TemporaryDirectory
 
 HEADERS = (
     "id title tags price added", "SKU Name Description Price Categories", "user item rating time",
-    "customer_email product_sku quantity ordered_at", "id id id title", "a b c d e", "  ID  Titel ",
-    "user_id movie_id stars", "商品ID 商品名 価格", "id; title", 'id "title" x', "1 2 3", "id title \x00x",
-    "\ufeffid title", "título descrição preço", "user\u202eemag item", "id _position rowid title",
-    "select from where", "id [title] `x` \"", "user item weight weight.1 rating rating",
+    "customer_email product_sku quantity ordered_at", "id id id title", "a b c d e",
+    "  ID  Titel ", "user_id movie_id stars", "商品ID 商品名 価格", "id; title", 'id "title" x',
+    "1 2 3", "id title \x00x", "\ufeffid title", "título descrição preço", "user\u202eemag item",
+    "id _position rowid title", "select from where", "id [title] `x` \"",
+    "user item weight weight.1 rating rating",
 )  # fmt: skip
 CELLS = (
-    "", " ", "0", "1", "-1", "007", "1e5", "1e400", "3e38", "-3e38", "NaN", "nan", "inf", "-Infinity",
-    "N/A", "null", "-", "#REF!", "1,299.00", "$1,299.00", "66,80 €", "12%", "1.5", "true", "yes",
-    "2024-03-01", "01/03/2024", "March 1, 2024", "1709290000", "1709290000000", "99999-99-99",
-    "0000-00-00", "17.14.11", "9999-12-31T23:59:59Z", "0001-01-01", "user@example.org", "USER@X",
-    "rain jacket", "Żółw 🐢", "a|b|c", "a;b", "<p>A <b>tent</b>&nbsp;&amp;</p>", "<script", "&#0;",
-    'say "so"', '"', "''", "two\nlines", "cr\ronly", "\x00", "a\x00b", "\x1b[31mred", "\u202eevil",
-    "\u200b", "\ufeff", "e\u0301", "\u00a0", "=1+1", "@cmd", "x" * 300, "9" * 400, "(((" * 50,
-    str(2**63), str(2**64), "0x1F", "1_000", "١٢٣", "½", "--", "--help", "'; DROP TABLE items; --",
+    "", " ", "0", "1", "-1", "007", "1e5", "1e400", "3e38", "-3e38", "NaN", "nan", "inf",
+    "-Infinity", "N/A", "null", "-", "#REF!", "1,299.00", "$1,299.00", "66,80 €", "12%", "1.5",
+    "true", "yes", "2024-03-01", "01/03/2024", "March 1, 2024", "1709290000", "1709290000000",
+    "99999-99-99", "0000-00-00", "17.14.11", "9999-12-31T23:59:59Z", "0001-01-01",
+    "user@example.org", "USER@X", "rain jacket", "Żółw 🐢", "a|b|c", "a;b",
+    "<p>A <b>tent</b>&nbsp;&amp;</p>", "<script", "&#0;", 'say "so"', '"', "''", "two\nlines",
+    "cr\ronly", "\x00", "a\x00b", "\x1b[31mred", "\u202eevil", "\u200b", "\ufeff", "e\u0301",
+    "\u00a0", "=1+1", "@cmd", "x" * 300, "9" * 400, "(((" * 50, str(2**63), str(2**64), "0x1F",
+    "1_000", "١٢٣", "½", "--", "--help", "'; DROP TABLE items; --",
 )  # fmt: skip
 ENCODINGS = "utf-8 utf-8 utf-8-sig utf-16 utf-16-le utf-32 latin-1 cp1252 shift-jis utf-7".split()
 
