@@ -31,7 +31,7 @@ def command(verify: bool, output: Output) -> None:
 def _shown(facts: dict[str, Any], verbose: bool) -> str:
     others = {name: fact for name, fact in facts.items() if name not in COLUMNS}
     table = to_table([("", "left"), ("", "wrap")], _lines(others))
-    return f"{table}\n{columns_text(*(facts[name] for name in COLUMNS), verbose)}"
+    return f"{table}\n{columns_text(facts['columns'], facts['interaction_columns'], verbose)}"
 
 
 def _lines(facts: dict[str, Any]) -> list[list[str]]:
