@@ -128,7 +128,7 @@ def _read(
     if type_ == "number":
         reading = read_numbers(texts, counts, convention)
     elif type_ == "date":
-        reading = read_dates(texts, counts, convention)
+        reading = read_dates(texts, convention)
     else:
         reading = read_yes_no(texts)
     return reading if told or _fits(reading, counts) else None
