@@ -112,7 +112,7 @@ def ranked(
     ranking = rank(head, names, k=k, temperature=temperature, mask=mask)
     if where is None or mask.any():
         return ranking
-    return replace(ranking, notes=["`where` leaves no item to rank."])
+    return replace(ranking, notes=["No hits: `where` leaves no item to rank."])
 
 
 def as_list(given: Id | Iterable[Id]) -> list[Any]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
-from itertools import islice
 
 import pandas as pd
 
@@ -19,8 +17,6 @@ from qkvsearch.errors import DataError, suggest
 
 # What spreadsheets write where a formula failed, such as an id that begins with "=" or "-".
 SPREADSHEET_ERROR = re.compile(r"#(NAME\?|REF!|VALUE!|N/A|DIV/0!|NULL!|NUM!)")
-# Of cells that were emptied, so many are named.
-SHOWN = 3
 YEAR_IN_TITLE = r"\(([0-9]{4})(?:[-–][0-9]{0,4})?\)\s*$"
 
 
@@ -161,26 +157,13 @@ def _typed(items: ItemTexts, name: str, told: ColumnType | None, report: ReadRep
         return TypedColumn("text", texts)
     if name == "title":
         column = typed(texts, "text")
-        blank = column.cells.isna()
-        column.cells = column.cells.where(~blank, items.frame["id"])
-        column.changed += Counter({"empty: the id instead": int(blank.sum())})
+        column.name_blanks(items.frame["id"])
         return column
     column = typed(texts, told, searched=name in items.searched)
-    if column.unfit.any():
-        spelled = items.spelled[name]
-        cells = zip(texts[column.unfit], items.frame["id"][column.unfit], strict=True)
-        shown = ", ".join(
-            f"{cell!r} ({items.spelled['id']} {id_})" for cell, id_ in islice(cells, SHOWN)
-        )
-        n_unfit = int(column.unfit.sum())
-        if column.cells.isna().all():
-            raise DataError(
-                f"{report.file}: column {spelled!r} is told to be {column.type} (`types`), and "
-                f"none of its cells is: {shown}"
-            )
-        report.notes.append(
-            f"column {spelled}: {n_unfit:,} cells are no {column.type} and were emptied: {shown}"
-        )
+    emptied = column.emptied(items.spelled[name], texts, items.frame["id"])
+    if emptied and column.cells.isna().all():
+        raise DataError(f"{report.file}: {emptied[0]}; `types` says that it is")
+    report.notes.extend(emptied)
     return column
 
 
@@ -188,11 +171,15 @@ def _with_year(
     frame: pd.DataFrame, facts: list[ColumnFacts]
 ) -> tuple[pd.DataFrame, list[ColumnFacts]]:
     """With the year that titles end in as a column, where any does."""
-    years = frame["title"].str.extract(YEAR_IN_TITLE, expand=False)
+    years = years_in(frame["title"])
     if not years.notna().any():
         return frame, facts
     frame.insert(2, "year", years.astype("Int64"))
-    found = TypedColumn(
-        "number", frame["year"], changed=Counter({"found in titles": int(years.notna().sum())})
-    )
+    found = TypedColumn("number", frame["year"])
+    found.changed["found in titles"] = int(years.notna().sum())
     return frame, [*facts[:2], found.facts("year", "", "year"), *facts[2:]]
+
+
+def years_in(titles: pd.Series) -> pd.Series:
+    """The year, as text, that a title ends in; missing where it does not."""
+    return titles.str.extract(YEAR_IN_TITLE, expand=False)
