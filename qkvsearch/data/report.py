@@ -37,6 +37,11 @@ class ReadReport:
         if rows:
             self.skipped[reason] += rows
 
+    def note(self, count: int, sentence: str) -> None:
+        """A note on `{n}` rows, where there are any."""
+        if count:
+            self.notes.append(sentence.format(n=f"{count:,}"))
+
     def require_rows(self) -> None:
         if not self.read:
             raise DataError(f"{self.file}: there are no rows in it, or only a header")

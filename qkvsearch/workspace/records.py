@@ -57,7 +57,7 @@ class Records:
         return read_rows(
             self.db,
             f"SELECT user, _position, rating, time FROM recorded JOIN items_{self.build} "
-            f"ON id = item {where} ORDER BY number",
+            f"ON id = item AND CAST(id AS TEXT) = item {where} ORDER BY number",
             *values,
         )
 
