@@ -38,7 +38,9 @@ class Histories:
     def ids(self) -> Ids:
         """Numbers where all of them are whole numbers, else text."""
         newcomers = [user for user in self._recorded if user not in self._built]
-        return Ids([*self._built.texts, *newcomers]) if newcomers else self._built
+        if not newcomers:
+            return self._built
+        return Ids([*self._built.texts, *newcomers], self._built.fold)
 
     def __len__(self) -> int:
         return len(self.ids)

@@ -15,7 +15,7 @@ from qkvsearch.data.columns import (
     find_text_columns,
     require_column,
 )
-from qkvsearch.data.ids import Ids, id_texts
+from qkvsearch.data.ids import Ids, case_note, id_texts, one_case
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
@@ -61,6 +61,10 @@ def catalog_from_frame(frame: pd.DataFrame, columns: Columns, report: ReadReport
     text_columns = find_text_columns(columns.text, title, names, report.file)
 
     ids = id_texts(frame[id_column])
+    if columns.fold_ids:
+        ids = one_case(ids)
+    elif note := case_note(ids, "items"):
+        report.notes.append(note)
     broken = ids.str.fullmatch(SPREADSHEET_ERROR).astype(bool)
     report.skip("without an id", int((ids == "").sum()))
     report.skip("with a spreadsheet error for an id", int(broken.sum()))
@@ -70,7 +74,7 @@ def catalog_from_frame(frame: pd.DataFrame, columns: Columns, report: ReadReport
     merged = frame.groupby(ids[frame.index], sort=False).last()
     report.merged += len(frame) - len(merged)
 
-    order = Ids.sorted(merged.index)
+    order = Ids.sorted(merged.index, columns.fold_ids)
     merged = merged.loc[order.texts].reset_index(drop=True)
     renamed = _own_names(names, id_column, title)
     merged.insert(0, "\0id", order.texts)

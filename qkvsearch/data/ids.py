@@ -74,14 +74,26 @@ def one_case(column: Any) -> Any:
     return folded.map(most.drop_duplicates("key").set_index("key")["id"])
 
 
-def joined_by_case(texts: Iterable[str]) -> int:
-    """How many distinct ids would be gone if those that differ in case alone were one.
+def case_note(texts: Iterable[str], kind: str) -> str:
+    """What is said where ids differ in case alone; "" where none do.
 
-    >>> joined_by_case(["ann", "Ann", "ANN", "bob"])
-    2
+    >>> case_note(["ann", "Ann", "ANN", "bob"], "users")
+    'ann and Ann differ in case alone: 2 users would join others with `fold_ids`'
     """
-    distinct = set(texts)
-    return len(distinct) - len({text.casefold() for text in distinct})
+    distinct = dict.fromkeys(text for text in texts if text)
+    first: dict[str, str] = {}
+    pairs = [
+        (before, text)
+        for text in distinct
+        if (before := first.setdefault(text.casefold(), text)) != text
+    ]
+    if not pairs:
+        return ""
+    one, other = pairs[0]
+    return (
+        f"{one} and {other} differ in case alone: {len(pairs):,} {kind} would join others with "
+        "`fold_ids`"
+    )
 
 
 def are_integers(texts: Iterable[str]) -> bool:

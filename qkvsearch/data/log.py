@@ -10,7 +10,7 @@ import pandas as pd
 from qkvsearch.data.columns import ColumnFacts, Columns, find_column, require_column
 from qkvsearch.data.columns.facts import ColumnType
 from qkvsearch.data.columns.times import times_of
-from qkvsearch.data.ids import BLANK, Ids, factorize, id_texts, joined_by_case
+from qkvsearch.data.ids import BLANK, Ids, case_note, factorize, id_texts
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.ratings import Scale, infer_scale
 from qkvsearch.data.report import ReadReport
@@ -172,23 +172,6 @@ def _note_cases(
     for kind, name in of_role.items():
         note = case_note(id_texts(pd.Series(frame[name].unique())).tolist(), kind)
         report.notes += [note] if note else []
-
-
-def case_note(texts: list[str], kind: str) -> str:
-    """What is said where ids differ in case alone; "" where none do."""
-    count = joined_by_case(texts)
-    if not count:
-        return ""
-    seen: dict[str, str] = {}
-    pair = next(
-        (first, text)
-        for text in texts
-        if text and (first := seen.setdefault(text.casefold(), text)) != text
-    )
-    return (
-        f"{pair[0]} and {pair[1]} differ in case alone: {count:,} {kind} would join others with "
-        "`fold_ids`"
-    )
 
 
 def _facts(frame: pd.DataFrame, roles: LogColumns, counts: bool) -> list[ColumnFacts]:

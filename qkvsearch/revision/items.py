@@ -11,7 +11,7 @@ import pandas as pd
 from qkvsearch.data.catalog import Catalog, _own_names, catalog_from_frame
 from qkvsearch.data.columns import Columns, check_column, find_column, require_column
 from qkvsearch.data.files.tables import as_text
-from qkvsearch.data.ids import are_integers, id_texts
+from qkvsearch.data.ids import are_integers, id_texts, one_case
 from qkvsearch.data.readers import load
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, QkvError
@@ -30,7 +30,10 @@ def with_items(build: Snapshot, source: Source, columns: Columns) -> Change:
     frame, report = load(source, "items")
     cells = _cells(build)
     former = as_text(cells)
-    rows = _rows_as_here(frame, columns, report, former, build.facts["text_columns"])
+    folds = build.facts.get("fold_ids", False)
+    rows = _rows_as_here(frame, columns, report, former, build.facts["text_columns"], folds)
+    known = build.tables.ids("items")
+    rows = rows.assign(id=[known.texts[known.find(i)] if i in known else i for i in rows["id"]])
     stays = ~former["id"].isin(rows["id"])
     by_id = pd.Series(former.index, index=former["id"])
     origin = np.concatenate(
@@ -70,7 +73,12 @@ def _change(
     where every cell is one, and ids as whole numbers where every one is.
     """
     rows = rows.assign(id=id_texts(rows["id"]))
-    everything = Columns(id="id", title="title", text=build.facts["text_columns"])
+    everything = Columns(
+        id="id",
+        title="title",
+        text=build.facts["text_columns"],
+        fold_ids=build.facts.get("fold_ids", False),
+    )
     catalog = catalog_from_frame(rows, everything, ReadReport("items", read=len(rows)))
     ordered = np.empty(len(catalog), dtype=np.int64)
     ordered[catalog.ids.positions(rows["id"])] = origin
@@ -97,6 +105,7 @@ def _rows_as_here(
     report: ReadReport,
     former: pd.DataFrame,
     searched: Sequence[str],
+    folds: bool,
 ) -> pd.DataFrame:
     """The items of `frame` as text, one a row, with the columns of `former` and no others.
 
@@ -109,9 +118,10 @@ def _rows_as_here(
     named = None if columns.text and "title" in searched else columns.title
     id_column = require_column("id", columns.id, names, report.file)
     title = find_column("title", named, names, report.file) or id_column
-    read = catalog_from_frame(frame, Columns(id=id_column, title=title), report)
+    read = catalog_from_frame(frame, Columns(id=id_column, title=title, fold_ids=folds), report)
     rows = frame.rename(columns=_own_names(names, id_column, title) | {id_column: "id"})
-    rows = rows.assign(id=id_texts(rows["id"]))
+    ids = id_texts(rows["id"])
+    rows = rows.assign(id=one_case(ids) if folds else ids)
     rows = rows[rows["id"].isin(read.ids.texts)].groupby("id", sort=False).last().reset_index()
     spelled = {name.casefold(): name for name in former.columns}
     rows = rows.rename(columns={name: spelled.get(name.casefold(), name) for name in rows})

@@ -92,8 +92,6 @@ class LogPart(LearnedPart[StoredLog]):
         if feedback.scale is not None:
             contents.facts["rating_scale"] = feedback.scale
             contents.facts["disliked_below"] = sum(feedback.scale) / 2
-        if log.user_ids.fold:
-            contents.facts["fold_ids"] = True
 
     def store(self, contents: BuildContents, log: Interactions) -> None:
         indptr = np.searchsorted(log.users, np.arange(len(log.user_ids) + 1))
