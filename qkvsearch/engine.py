@@ -49,7 +49,7 @@ class Engine(OpenedBuild):
         """
         self._recommender().histories.check_record(user, rating)
         ids, titles = self.tables.names([self.tables.item_position(item)])
-        self.workspace.record(id_text(user), id_text(ids[0]), rating)
+        self.workspace.record(self.tables.user_text(user), id_text(ids[0]), rating)
         return ids[0], titles[0]
 
     def add(

@@ -12,6 +12,7 @@ from qkvsearch.data.ids import Ids, id_text
 from qkvsearch.errors import QkvError
 from qkvsearch.stored import StoredModels
 from qkvsearch.workspace import Tables
+from qkvsearch.workspace.records import Record
 
 # Histories and embeddings are held of at most 2,048 users at a time, but for the embeddings of
 # `similar_users`, and at most 200,000 rows of a table of what to recommend to them.
@@ -30,14 +31,16 @@ class Histories:
         return self.tables.ids("users")
 
     @cached_property
-    def _recorded(self) -> dict[str, list[Interaction]]:
+    def _recorded(self) -> dict[str, list[Record]]:
         return self.tables.records.by_user()
 
     @cached_property
     def ids(self) -> Ids:
         """Numbers where all of them are whole numbers, else text."""
         newcomers = [user for user in self._recorded if user not in self._built]
-        return Ids([*self._built.texts, *newcomers]) if newcomers else self._built
+        if not newcomers:
+            return self._built
+        return Ids([*self._built.texts, *newcomers], self._built.fold)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -66,14 +69,14 @@ class Histories:
         is_new = user is not None and row is None and not recorded
         if is_new and not self.tables.records.has(user):
             raise self.tables.unknown_user(user)
-        liked = [(self.tables.item_position(item), None, NOW) for item in likes]
-        history = self._of_row(row, recorded).then(liked, self.models.rating_scale)
+        liked = [Interaction(self.tables.item_position(item), None, NOW) for item in likes]
+        history = self._of_row(row, recorded).then(liked, self.models.feedback)
         return history if recent is None else history.recent(recent)
 
-    def _of_row(self, row: int | None, recorded: Sequence[Interaction]) -> History:
+    def _of_row(self, row: int | None, recorded: Sequence[Record]) -> History:
         """What the build knows of the user in this row, None for a new one, then `recorded`."""
         history = self.models.history(row)
-        return history.then(history.recorded_later(recorded), self.models.rating_scale)
+        return history.then(history.recorded_later(recorded), self.models.feedback)
 
     def check_record(self, user: Any, rating: float | None) -> None:
         """Raise `QkvError` for a user without an id, and a rating outside the log's scale."""

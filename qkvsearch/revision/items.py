@@ -41,6 +41,8 @@ def with_items(build: Snapshot, source: Source, columns: Columns) -> Change:
     former = _cells(build)
     texts = _rows_as_here(frame, columns, report, former, build)
     rows, facts = _as_types_here(texts, build, report)
+    known = build.tables.ids("items")
+    rows = rows.assign(id=[known.texts[known.find(i)] if i in known else i for i in rows["id"]])
     stays = ~former["id"].isin(rows["id"])
     by_id = pd.Series(former.index, index=former["id"])
     origin = np.concatenate(
@@ -97,7 +99,7 @@ def _change(
     """`rows` as a catalog: sorted by id, each column of the type that it had, and ids as whole
     numbers where every one is.
     """
-    ids = Ids.sorted(rows["id"])
+    ids = Ids.sorted(rows["id"], build.facts.get("fold_ids", False))
     place = pd.Series(range(len(rows)), index=rows["id"])[ids.texts].to_numpy()
     rows = rows.iloc[place].reset_index(drop=True)
     for name in rows:
@@ -140,7 +142,9 @@ def _rows_as_here(
     named = None if columns.text and "title" in searched else columns.title
     id_column = require_column("id", columns.id, names, report.file)
     title = find_column("title", named, names, report.file) or id_column
-    items = item_texts(frame, Columns(id=id_column, title=title, text=[title]), report)
+    folds = build.facts.get("fold_ids", False)
+    about = Columns(id=id_column, title=title, text=[title], fold_ids=folds)
+    items = item_texts(frame, about, report)
     rows = items.frame if title != id_column else items.frame.drop(columns="title")
     here = {column.name.casefold(): column.stored for column in build.tables.catalog_columns}
     here |= {name.casefold(): name for name in former}
