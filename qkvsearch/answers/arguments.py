@@ -30,6 +30,8 @@ def _finite(value: Any) -> bool:
 # Of each parameter: which values it takes, and what a person is told of the others.
 WANTED: dict[str, tuple[Callable[[Any], bool], str]] = {
     "k": (_whole(0), "how many to give, a whole number from 0 up"),
+    "offset": (_whole(0), "how many to pass over, a whole number from 0 up"),
+    "min_weight": (lambda x: _finite(x) and 0 <= x <= 1, "a share of the weight, from 0 to 1"),
     "temperature": (lambda x: x is None or (_finite(x) and x > 0), "a number above 0"),
     "damping": (lambda x: _finite(x) and x >= 0, "a number from 0 up"),
     "diversity": (lambda x: _finite(x) and 0 <= x <= 1, "a number from 0 to 1"),
@@ -95,11 +97,29 @@ def candidates(
 
 
 def ranked(
-    head: Head | None, names: Names, k: int, temperature: float | None, mask: np.ndarray
+    head: Head | None,
+    names: Names,
+    k: int,
+    temperature: float | None,
+    mask: np.ndarray,
+    offset: int = 0,
+    min_weight: float = 0.0,
 ) -> Ranking:
-    """The k best that the mask leaves, each with its id and title. Raises `QkvError`."""
+    """The k best after `offset` that the mask leaves, each with its id and title, without those of
+    less than `min_weight`. Raises `QkvError`.
+    """
     check(k=k, temperature=temperature)
-    return rank(head, names, k=k, temperature=temperature, mask=mask)
+    last = k + offset if k else 0
+    ranking = rank(head, names, k=last, temperature=temperature, mask=mask)
+    return ranking.page(offset, min_weight)
+
+
+def positions_of(tables: Tables, items: Iterable[Any]) -> tuple[list[int], list[str]]:
+    """Row numbers of items by id or title, and notes on names that can be read in two ways. Raises
+    `UnknownIdError`.
+    """
+    found = [tables.item_named(item) for item in items]
+    return [position for position, _ in found], [note for _, note in found if note]
 
 
 def as_list(given: Id | Iterable[Id]) -> list[Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import DEFAULT_WORKSPACE, CommandContext, settings
+from qkvsearch.cli.context import CommandContext, settings
 
 if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
@@ -99,11 +99,11 @@ def command(
     if (queries is None) != (qrels is None):
         raise click.UsageError("--queries asks and --qrels answers: give both")
     run = settings()
+    path = run.own_workspace()
     judged = judged_by(queries, qrels)
     dataset = read_source(source, items, interactions, _columns(**names))
     for report in dataset.reports:
         run.say(str(report))
-    path = run.workspace or DEFAULT_WORKSPACE
     former = current_facts(Workspace(path))
     with run.progress() as progress:
         workspace = build_workspace(

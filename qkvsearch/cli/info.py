@@ -19,7 +19,7 @@ def command(verify: bool, output: Output) -> None:
       qkvsearch -w films info
       qkvsearch -w films info --verify --format json
     """
-    facts = settings().open(sample="movies").info(verify=verify)
+    facts = settings().open().info(verify=verify)
     output.write([facts], lambda: to_table([("", "left"), ("", "wrap")], _lines(facts)))
 
 

@@ -97,3 +97,8 @@ class History:
             raise QkvError(NO_TIMES)
         age = len(self) - np.searchsorted(np.sort(self.times), self.times, side="right")
         return replace(self, confidences=self.confidences * 2.0 ** (-age / half_life))
+
+
+NOTHING = History(
+    np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros(0, np.float32), np.zeros(0, np.int64)
+)

@@ -43,14 +43,18 @@ def with_items(build: Snapshot, source: Source, columns: Columns) -> Change:
 
 def without_items(build: Snapshot, leaving: np.ndarray) -> Change:
     """Without the items for which `leaving` (bool, n_items) is True. Raises `QkvError` if all."""
+    require_some_left(build, leaving)
+    cells = _cells(build)
+    kept = np.flatnonzero(~leaving)
+    return _change(build, cells, as_text(cells).iloc[kept], kept)
+
+
+def require_some_left(build: Snapshot, leaving: np.ndarray) -> None:
     if leaving.all():
         raise QkvError(
             f"{build.workspace}: that is every item, and a workspace has at least one; "
             "build it again from other items, or delete the folder"
         )
-    cells = _cells(build)
-    kept = np.flatnonzero(~leaving)
-    return _change(build, cells, as_text(cells).iloc[kept], kept)
 
 
 def _cells(build: Snapshot) -> pd.DataFrame:

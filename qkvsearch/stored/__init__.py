@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.collaborative.factors import ImplicitFactors
-from qkvsearch.collaborative.history import History
+from qkvsearch.collaborative.history import NOTHING, History
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
@@ -101,5 +101,6 @@ class StoredModels(BuildReader):
         return self.snapshot.facts.get("rating_scale")
 
     def history(self, user: int | None) -> History:
-        """The interactions of the user in this row of a build that has any; nothing for None."""
-        return self.load(LogPart()).history(user)
+        """The interactions of the user in this row of the build; nothing for None."""
+        log = self.find(LogPart())
+        return NOTHING if log is None else log.history(user)

@@ -31,6 +31,8 @@ CREATE TABLE IF NOT EXISTS recorded (
     time INTEGER NOT NULL
 )
 """
+# Which a table made by an older version has not yet. batch: the same of what was recorded together.
+RECORDED_LATER = {"weight": "REAL", "batch": "INTEGER"}
 HAS_TABLE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
 CURRENT_BUILD = "SELECT id, folder, created FROM builds WHERE is_current"
 
