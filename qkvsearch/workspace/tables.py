@@ -126,7 +126,8 @@ class Tables:
         if self.records.exist:
             users += " UNION SELECT user FROM recorded"
         known = [name for (name,) in self._rows(f"{users} LIMIT {MAX_COMPARED}")]
-        near = suggest(id_text(user), known) or (f"; such as {known[0]}" if known else "; no users")
+        nobody = "; nobody's interactions are here yet: record some, or build with `interactions`"
+        near = suggest(id_text(user), known) or (f"; such as {known[0]}" if known else nobody)
         return UnknownIdError(f"no user {id_text(user)!r}{near}")
 
     def item_position(self, item: Any) -> int:
