@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from qkvsearch.evaluation.report import Evaluation
     from qkvsearch.evaluation.tuning import Trial, Tuning
     from qkvsearch.revision import Revision
+    from qkvsearch.workspace.where import Where
 
 
 class Engine(OpenedBuild):
@@ -85,7 +86,7 @@ class Engine(OpenedBuild):
         self,
         items: Id | Iterable[Id] = (),
         *,
-        where: str | None = None,
+        where: Where | None = None,
         dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Revision:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,6 +16,7 @@ from qkvsearch.errors import QkvError, suggest
 from qkvsearch.retrieval import Head, Ranking, rank
 from qkvsearch.retrieval.ranking import Names
 from qkvsearch.workspace import Tables
+from qkvsearch.workspace.where import Where
 
 TASTES, NEXT_ITEM = MODELS = ("tastes", "next-item")
 
@@ -77,7 +79,7 @@ def check_model(model: str, recent: int | None) -> None:
 def candidates(
     tables: Tables,
     n_items: int,
-    where: str | None = None,
+    where: Where | None = None,
     excluded: Any = (),
     only: Iterable[Id] | None = None,
 ) -> np.ndarray:
@@ -102,15 +104,20 @@ def ranked(
     k: int,
     temperature: float | None,
     mask: np.ndarray,
+    where: Where | None = None,
     offset: int = 0,
     min_weight: float = 0.0,
 ) -> Ranking:
     """The k best after `offset` that the mask leaves, each with its id and title, without those of
     less than `min_weight`. Raises `QkvError`.
+
+    where: the condition that is in the mask; a note says so where it leaves nothing.
     """
     check(k=k, temperature=temperature)
     last = k + offset if k else 0
     ranking = rank(head, names, k=last, temperature=temperature, mask=mask)
+    if where is not None and not mask.any():
+        return replace(ranking, notes=["`where` leaves no item to rank."])
     return ranking.page(offset, min_weight)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from qkvsearch.errors import WorkspaceError
-from qkvsearch.workspace import Snapshot
+from qkvsearch.workspace import Snapshot, Tables
 
 
 def build_facts(snapshot: Snapshot) -> dict[str, Any]:
@@ -26,13 +26,34 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "head_weights": facts["head_weights"],
         "weights_from": facts.get("weights_from"),
         "texts_cut": facts.get("texts_cut"),
-        "columns": tables.columns,
+        "columns": facts.get("columns") or _columns(tables),
+        "interaction_columns": facts.get("interaction_columns", []),
         "searched_columns": facts["text_columns"],
         "rows": facts["rows"],
         "megabytes": round(size / 1e6, 1),
         "format": facts["format"],
         "qkvsearch": facts["qkvsearch"],
     }
+
+
+def _columns(tables: Tables) -> list[dict[str, Any]]:
+    """Of a build that was made before columns had types: what its table tells of them."""
+    records = []
+    cells = zip(*tables.cells(), strict=True)
+    for column, texts in zip(tables.catalog_columns, cells, strict=True):
+        there = [text for text in texts if text is not None]
+        records.append(
+            {
+                "name": column.name,
+                "role": column.role,
+                "type": column.type,
+                "empty": round(1 - len(there) / len(texts), 4),
+                "example": str(there[0]) if there else "",
+                "changed": {},
+                "stored": column.stored if column.stored != column.name else "",
+            }
+        )
+    return records
 
 
 def verified(snapshot: Snapshot) -> str:

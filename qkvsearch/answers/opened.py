@@ -30,6 +30,7 @@ from qkvsearch.retrieval import Head, Ranking
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.self_attention import AttentionMap
 from qkvsearch.workspace import Snapshot, Workspace
+from qkvsearch.workspace.where import Where
 
 
 class OpenedBuild:
@@ -90,7 +91,7 @@ class OpenedBuild:
         heads: str | Iterable[str] | None = None,
         fusion: str = "scores",
         user: Any = None,
-        where: str | None = None,
+        where: Where | None = None,
         fields: str | Iterable[str] = (),
         offset: int = 0,
         min_weight: float = 0.0,
@@ -119,7 +120,7 @@ class OpenedBuild:
         mask = candidates(self.tables, self.n_items, where)
         personal = None if user is None else preferences
         fused = self.texts.fused(query, names, fusion, personal, mask)
-        ranking = ranked(fused, self.tables.names, k, temperature, mask, offset, min_weight)
+        ranking = ranked(fused, self.tables.names, k, temperature, mask, where, offset, min_weight)
         ranking = with_fields(ranking, self.tables, columns)
         if user is not None and self.models.implicit is None:
             ranking = ranking.noted([BY_TEXT])
@@ -135,7 +136,7 @@ class OpenedBuild:
         user: Any = None,
         likes: Id | Iterable[Id] = (),
         k: int = 10,
-        where: str | None = None,
+        where: Where | None = None,
         only: Iterable[Id] | None = None,
         seen: bool = False,
         model: str = "tastes",
@@ -172,7 +173,7 @@ class OpenedBuild:
         mask = candidates(self.tables, self.n_items, where, known, only)
         head = recommender.head(history, model, damping)
         last = k + offset if k else 0
-        pool = ranked(head, self.tables.names, pool_size(last, diversity), temperature, mask)
+        pool = ranked(head, self.tables.names, pool_size(last, diversity), temperature, mask, where)
         ranking = diverse(pool, self.models, diversity, last).page(offset, min_weight)
         ranking = with_fields(ranking, self.tables, columns)
         if explain:
@@ -184,7 +185,7 @@ class OpenedBuild:
         path: str | Path,
         *,
         k: int = 10,
-        where: str | None = None,
+        where: Where | None = None,
         only: Iterable[Id] | None = None,
         seen: bool = False,
         model: str = "tastes",
@@ -233,7 +234,7 @@ class OpenedBuild:
         item: Any,
         *,
         k: int = 10,
-        where: str | None = None,
+        where: Where | None = None,
         fields: str | Iterable[str] = (),
         offset: int = 0,
         min_weight: float = 0.0,
@@ -247,7 +248,7 @@ class OpenedBuild:
         (position,), notes = positions_of(self.tables, [item])
         mask = candidates(self.tables, self.n_items, where, [position])
         head = Neighbours(self.texts).fused(position)
-        ranking = ranked(head, self.tables.names, k, temperature, mask, offset, min_weight)
+        ranking = ranked(head, self.tables.names, k, temperature, mask, where, offset, min_weight)
         return with_fields(ranking, self.tables, columns).noted(notes)
 
     def attend(

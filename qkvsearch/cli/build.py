@@ -104,6 +104,7 @@ def command(
     dataset = read_source(source, items, interactions, _columns(**names))
     for report in dataset.reports:
         run.say(str(report))
+    run.say(_columns_shown(dataset, run.verbose))
     former = current_facts(Workspace(path))
     with run.progress() as progress:
         workspace = build_workspace(
@@ -163,6 +164,14 @@ def _scale(given: str) -> tuple[float, float]:
             param_hint="--rating-scale",
         )
     return found
+
+
+def _columns_shown(dataset: Dataset, verbose: bool) -> str:
+    from qkvsearch.cli.columns import columns_text
+
+    items = [column.to_record() for column in dataset.catalog.columns]
+    log = [column.to_record() for column in dataset.log_columns()]
+    return columns_text(items, log, verbose).rstrip()
 
 
 def _counted(dataset: Dataset) -> str:

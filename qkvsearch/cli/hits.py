@@ -83,18 +83,17 @@ def with_parts(ranking: Ranking) -> list[dict[str, Any]]:
     return rows
 
 
-def why_no_more(ranking: Ranking, options: dict[str, Any]) -> str:
-    """Why there are no hits where there are candidates; nothing where there are none."""
+def why_none(ranking: Ranking, options: dict[str, Any], nothing: str) -> list[str]:
+    """For a person who gets no hits. nothing: why nothing could be one, where no note says so."""
+    if ranking:
+        return []
     if not ranking.n_candidates:
-        return ""
+        return [] if ranking.notes else [nothing]
     if not options["k"]:
-        return "No hits asked for."
-    least = options["min_weight"]
-    return (
-        f"No hits: none of {ranking.n_candidates:,} from place {options['offset'] + 1:,} on"
-        + f" has a weight of {least:g} or more." * bool(least)
-        + "." * (not least)
-    )
+        return ["No hits asked for."]
+    least, place = options["min_weight"], options["offset"] + 1
+    found = f"No hits: of {ranking.n_candidates:,} candidates none from place {place:,} on"
+    return [f"{found} has a weight of {least:g} or more." if least else f"{found}."]
 
 
 def own_names(ranking: Ranking) -> list[str]:

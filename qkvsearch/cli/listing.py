@@ -48,5 +48,7 @@ def shown(cell: Any, most: int = SHOWN) -> str:
         return ""
     if isinstance(cell, bool):
         return "yes" if cell else ""
-    text = f"{cell:g}" if isinstance(cell, float) else " ".join(str(cell).split())
+    if isinstance(cell, float):
+        return f"{cell:.10g}" if abs(cell) >= 1 else f"{cell:.4g}"
+    text = " ".join(str(cell).split())
     return text if len(text) <= most else f"{text[: most - 1]}…"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch.cli.context import CommandContext, settings
-from qkvsearch.cli.hits import ranking_options, why_no_more, write_ranking
+from qkvsearch.cli.hits import ranking_options, why_none, write_ranking
 from qkvsearch.cli.render import Output
 
 if TYPE_CHECKING:
@@ -95,10 +95,8 @@ def command(all_users: bool, only: Path | None, output: Output, **options: Any) 
         _recommend_all(run, engine, output, only=ids, **options)
         return
     ranking = engine.recommend(only=ids, **options)
-    run.say_notes(ranking.notes)
-    if not ranking:
-        why = "No recommendations: there is nothing this user likes, or no item is left."
-        run.say(why_no_more(ranking, options) or why)
+    nothing = "No recommendations: there is nothing this user likes, or no item is left."
+    run.say_notes([*why_none(ranking, options, nothing), *ranking.notes])
     write_ranking(ranking, output, options["explain"])
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from qkvsearch.cli.context import settings
-from qkvsearch.cli.hits import ranking_options, why_no_more, write_ranking
+from qkvsearch.cli.hits import ranking_options, why_none, write_ranking
 from qkvsearch.cli.render import Output
 
 
@@ -50,9 +50,7 @@ def command(
     # A table shows which words match; the other formats carry them with the reasons.
     marked = explain or output.format == "table"
     ranking = engine.search(text, heads=names, explain=marked, **options)
-    if not ranking:
-        run.say(why_no_more(ranking, options) or _why_nothing(options))
-    run.say_notes(ranking.notes)
+    run.say_notes([*why_none(ranking, options, _why_nothing(options)), *ranking.notes])
     write_ranking(ranking, output, explain)
 
 

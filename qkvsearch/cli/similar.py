@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from qkvsearch.cli.context import settings
-from qkvsearch.cli.hits import ranking_options, why_no_more, write_ranking
+from qkvsearch.cli.hits import ranking_options, why_none, write_ranking
 from qkvsearch.cli.render import Output
 
 
@@ -42,9 +42,7 @@ def command(
     else:
         with run.progress() as progress:
             ranking = engine.similar_users(user, explain=explain, progress=progress, **options)
-    run.say_notes(ranking.notes)
-    if not ranking:
-        what = "item" if user is None else "user"
-        why = f"No neighbours: nothing is known of this {what}, or no other {what} is left."
-        run.say(why_no_more(ranking, options) or why)
+    what = "item" if user is None else "user"
+    nothing = f"No neighbours: nothing is known of this {what}, or no other {what} is left."
+    run.say_notes([*why_none(ranking, options, nothing), *ranking.notes])
     write_ranking(ranking, output, explain)

@@ -3,30 +3,37 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass
+from itertools import islice
 
-import numpy as np
 import pandas as pd
 
 from qkvsearch.data.columns import (
     ColumnFacts,
     Columns,
+    check_column,
     find_column,
     find_text_columns,
     require_column,
 )
+from qkvsearch.data.columns.facts import TYPES, ColumnType
+from qkvsearch.data.columns.types import TypedColumn, typed
 from qkvsearch.data.ids import Ids, id_texts
 from qkvsearch.data.report import ReadReport
-from qkvsearch.errors import DataError
+from qkvsearch.errors import DataError, suggest
 
 # What spreadsheets write where a formula failed, such as an id that begins with "=" or "-".
 SPREADSHEET_ERROR = re.compile(r"#(NAME\?|REF!|VALUE!|N/A|DIV/0!|NULL!|NUM!)")
+# Of cells that were emptied, so many are named.
+SHOWN = 3
 YEAR_IN_TITLE = r"\(([0-9]{4})(?:[-–][0-9]{0,4})?\)\s*$"
 
 
 @dataclass(frozen=True)
 class Catalog:
-    """`frame`: columns id (text), title, then the source's own, with numbers as numbers.
+    """`frame`: columns id (text), title, then the source's own, each as its type. `columns`: what
+    is known of each of them.
 
     Rows are in the natural order of the ids, so that ties broken by row are broken by id.
     """
@@ -49,8 +56,42 @@ class Catalog:
         return [parts[name].tolist() for name in self.text_columns]
 
 
+@dataclass(frozen=True)
+class ItemTexts:
+    """What a file says of each item, as text: `frame` with the columns id, title, then the source's
+    own under names that SQL can hold apart. spelled: what the source calls each of them. searched:
+    those that search reads.
+    """
+
+    ids: Ids
+    frame: pd.DataFrame
+    spelled: dict[str, str]
+    searched: tuple[str, ...]
+
+    def role(self, name: str) -> str:
+        """As in `ColumnFacts`."""
+        return name if name in ("id", "title") else "text" if name in self.searched else ""
+
+
 def catalog_from_frame(frame: pd.DataFrame, columns: Columns, report: ReadReport) -> Catalog:
-    """Rows of text to a catalog. Of rows with one id the last is kept, blanks filled from earlier.
+    """Rows of text to a catalog, each column as its type. Raises `DataError` where no cell is of
+    the type told for its column.
+    """
+    items = item_texts(frame, columns, report)
+    told = _told_types(columns, items, report.file)
+    cells, facts = {}, []
+    for name in items.frame:
+        column = _typed(items, name, told.get(name), report)
+        cells[name] = column.cells
+        facts.append(column.facts(items.spelled[name], items.role(name), name))
+    typed_frame = pd.DataFrame(cells)
+    if "year" not in {name.casefold() for name in cells}:
+        typed_frame, facts = _with_year(typed_frame, facts)
+    return Catalog(items.ids, typed_frame, items.searched, tuple(facts))
+
+
+def item_texts(frame: pd.DataFrame, columns: Columns, report: ReadReport) -> ItemTexts:
+    """Of rows with one id the last is kept, blanks filled from earlier ones.
 
     Rows without an id, or with a spreadsheet's error as id, are skipped and counted in `report`.
     """
@@ -72,22 +113,15 @@ def catalog_from_frame(frame: pd.DataFrame, columns: Columns, report: ReadReport
 
     order = Ids.sorted(merged.index)
     merged = merged.loc[order.texts].reset_index(drop=True)
-    renamed = _own_names(names, id_column, title)
-    merged.insert(0, "\0id", order.texts)
+    renamed = _own_names(names, id_column, title) | {id_column: "id", title: "title"}
+    spelled = {stored: name for name, stored in renamed.items()} | {"id": id_column}
+    texts = {"id": pd.Series(order.texts, dtype=object)}
+    texts |= {stored: merged[name] for stored, name in spelled.items() if stored != "id"}
     if title == id_column:
-        merged["\0title"] = merged["\0id"]
-        renamed |= {"\0title": "title"}
-    merged = merged.drop(columns=id_column).rename(columns=renamed | {"\0id": "id"})
-    rest = [name for name in merged.columns if name not in ("id", "title")]
-    merged = merged[["id", "title", *rest]].copy()
-    merged["title"] = merged["title"].fillna("").where(merged["title"].notna(), merged["id"])
-    for name in rest:
-        merged[name] = _numbers_if_all(merged[name])
-    if "year" not in {name.casefold() for name in merged.columns}:
-        merged = _with_year(merged)
-    renamed |= {id_column: "id", title: "title"}
+        texts["title"], spelled["title"] = texts["id"], "title"
+    kept = pd.DataFrame(texts)[list(dict.fromkeys(["id", "title", *texts]))]
     searched = tuple(renamed[name] for name in text_columns)
-    return Catalog(order, merged, searched)
+    return ItemTexts(order, kept, spelled, searched)
 
 
 def catalog_of_ids(ids: Ids) -> Catalog:
@@ -110,25 +144,62 @@ def _own_names(names: list[str], id_column: str, title: str) -> dict[str, str]:
     return renamed
 
 
-def _numbers_if_all(column: pd.Series) -> pd.Series:
-    """Numbers where every cell is one; codes with leading zeros, such as 0042, stay text."""
-    filled = column.dropna()
-    if filled.empty or filled.str.match(r"[-+]?0\d").any():
-        return column
-    numbers = pd.to_numeric(filled, errors="coerce")
-    if numbers.dtype.kind == "u" or not np.isfinite(numbers.astype(float)).all():
-        return column
-    if numbers.dtype.kind == "f" and (numbers % 1 == 0).all():
-        if numbers.abs().max() >= 2**53:
-            return column  # long codes, whose last digits a float would lose
-        numbers = numbers.astype("Int64")
-    if numbers.dtype.kind == "i":
-        numbers = numbers.astype("Int64")
-    return numbers.reindex(column.index)
+def _told_types(columns: Columns, items: ItemTexts, file: str) -> dict[str, ColumnType]:
+    """By the names in `items`, the types that the caller names. Raises `DataError`."""
+    stored = {name: column for column, name in items.spelled.items()}
+    told: dict[str, ColumnType] = {}
+    for given, type_ in columns.types.items():
+        name = stored[check_column(given, list(stored), file, "`types`")]
+        if type_ not in TYPES:
+            known = ", ".join(TYPES)
+            raise DataError(
+                f"`types`: {given} is {type_!r}{suggest(type_, list(TYPES))} (types: {known})"
+            )
+        if name in ("id", "title") and type_ != "text":
+            raise DataError(f"{file}: column {given!r} is the {name}, which is text (`types`)")
+        told[name] = type_
+    return told
 
 
-def _with_year(frame: pd.DataFrame) -> pd.DataFrame:
+def _typed(items: ItemTexts, name: str, told: ColumnType | None, report: ReadReport) -> TypedColumn:
+    """A column as its type; what was emptied is noted. Raises `DataError` where all was."""
+    texts = items.frame[name]
+    if name == "id":
+        return TypedColumn("text", texts)
+    if name == "title":
+        column = typed(texts, "text")
+        blank = column.cells.isna()
+        column.cells = column.cells.where(~blank, items.frame["id"])
+        column.changed += Counter({"empty: the id instead": int(blank.sum())})
+        return column
+    column = typed(texts, told, searched=name in items.searched)
+    if column.unfit.any():
+        spelled = items.spelled[name]
+        cells = zip(texts[column.unfit], items.frame["id"][column.unfit], strict=True)
+        shown = ", ".join(
+            f"{cell!r} ({items.spelled['id']} {id_})" for cell, id_ in islice(cells, SHOWN)
+        )
+        n_unfit = int(column.unfit.sum())
+        if column.cells.isna().all():
+            raise DataError(
+                f"{report.file}: column {spelled!r} is told to be {column.type} (`types`), and "
+                f"none of its cells is: {shown}"
+            )
+        report.notes.append(
+            f"column {spelled}: {n_unfit:,} cells are no {column.type} and were emptied: {shown}"
+        )
+    return column
+
+
+def _with_year(
+    frame: pd.DataFrame, facts: list[ColumnFacts]
+) -> tuple[pd.DataFrame, list[ColumnFacts]]:
+    """With the year that titles end in as a column, where any does."""
     years = frame["title"].str.extract(YEAR_IN_TITLE, expand=False)
-    if years.notna().any():
-        frame.insert(2, "year", years.astype("Int64"))
-    return frame
+    if not years.notna().any():
+        return frame, facts
+    frame.insert(2, "year", years.astype("Int64"))
+    found = TypedColumn(
+        "number", frame["year"], changed=Counter({"found in titles": int(years.notna().sum())})
+    )
+    return frame, [*facts[:2], found.facts("year", "", "year"), *facts[2:]]

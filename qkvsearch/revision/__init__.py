@@ -17,6 +17,7 @@ from qkvsearch.progress import Progress, silent
 from qkvsearch.revision.items import require_some_left, with_items, without_items
 from qkvsearch.stored import TUNED, Change, LogPart, PreferencesPart, StoredModels, parts_of
 from qkvsearch.workspace import BuildContents, Snapshot, Workspace
+from qkvsearch.workspace.where import Where
 
 if TYPE_CHECKING:
     from qkvsearch.data.readers import Source
@@ -60,7 +61,7 @@ def remove_items(
     path: str | Path,
     items: Id | Iterable[Id] = (),
     *,
-    where: str | None = None,
+    where: Where | None = None,
     dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Revision:

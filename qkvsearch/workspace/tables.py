@@ -19,7 +19,7 @@ from qkvsearch.workspace.columns import CatalogColumns, StoredColumn
 from qkvsearch.workspace.records import Records
 from qkvsearch.workspace.schema import quoted, read_rows
 from qkvsearch.workspace.titles import MAX_COMPARED, MAX_SHOWN, near_titles, title_key
-from qkvsearch.workspace.where import matching_positions
+from qkvsearch.workspace.where import Where, matching_positions
 
 # What an item's name may begin with, to be read in one way only.
 FORMS = ("id", "title")
@@ -102,13 +102,13 @@ class Tables:
         sql = f"SELECT {picked} FROM items_{self.build} WHERE _position = ?"
         return dict(zip(columns, self._rows(sql, int(position))[0], strict=True))
 
-    def mask(self, expression: str, n_items: int) -> np.ndarray:
+    def mask(self, where: Where, n_items: int) -> np.ndarray:
         """bool (n_items,), True where the condition holds. Raises `QkvError`."""
         keep = np.zeros(n_items, dtype=bool)
         # Its own connection: the authorizer would also stop other threads that use the shared one.
         with closing(sqlite3.connect(self.uri, uri=True)) as db:
             table = f"items_{self.build}"
-            keep[matching_positions(db, table, self.columns, expression)] = True
+            keep[matching_positions(db, table, self.catalog_columns, where)] = True
         return keep
 
     def user_position(self, user: Any) -> int | None:

@@ -21,6 +21,8 @@ from qkvsearch.errors import DataError
         ("rating", ["SCORE"], "SCORE"),
         ("time", ["unix.review.time"], "unix.review.time"),
         ("rating", ["views"], None),
+        ("weight", ["price", "Quantity"], "Quantity"),
+        ("weight", ["price"], None),
     ],
 )
 def test_usual_names_are_found_without_case_spaces_and_dashes(role, names, found):

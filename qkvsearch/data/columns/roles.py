@@ -18,6 +18,8 @@ COMMON_NAMES = {
     "item": "item itemid video videoid movie movieid film filmid product productid article "
     "articleid doc docid book bookid talk talkid asin isbn id",
     "rating": "rating score stars rate overall grade",
+    "weight": "weight quantity qty minutes minuteswatched hours hoursplayed seconds watchtime "
+    "playtime plays playcount count amount units pieces",
     "time": "timestamp time date datetime unixtime unixreviewtime watchedat viewedat createdat "
     "eventtime",
 }
