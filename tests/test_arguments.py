@@ -46,6 +46,7 @@ QUESTIONS = {
     "recommend_all": ("all.csv",),
     "similar": ("Heat",),
     "similar_users": ("u001",),
+    "history": ("u001",),
     "evaluate_recommend": (),
     "tune": (),
 }
@@ -62,7 +63,7 @@ ASKED = [
 
 def test_every_argument_is_here():
     assert set(REFUSED) == set(TAKEN) == set(WANTED)
-    public = [name for name in vars(Engine) if not name.startswith("_")]
+    public = [name for name in dir(Engine) if not name.startswith("_")]
     with_numbers = {
         name
         for name in public

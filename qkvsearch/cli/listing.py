@@ -15,7 +15,7 @@ SHOWN = 40
 
 def write_listing(listing: Listing, kind: str, output: Output) -> None:
     """The rows; a table ends with which of how many they are. kind: of what, such as "items"."""
-    output.write(listing, lambda: listing_table(listing, kind), listing.names)
+    output.write(listing.to_records(), lambda: listing_table(listing, kind), listing.names)
 
 
 def listing_table(listing: Listing, kind: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch.cli.context import TYPED, settings
-from qkvsearch.cli.listing import listing_table, shown
+from qkvsearch.cli.listing import shown, write_listing
 from qkvsearch.cli.render import Output, output_options, printable
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ def command(words: tuple[str, ...], undo: bool, output: Output, **columns: str |
         done, said = engine.record(words[0], words[1], *map(float, words[2:])), "Recorded"
     run.say_notes(done.notes)
     run.say(f"{said}: {_in_words(done)}.")
-    output.write_if_asked(done, lambda: listing_table(done, "interactions"), done.names)
+    if output.asked:
+        write_listing(done, "interactions", output)
 
 
 def _check(words: tuple[str, ...], undo: bool, columns: dict[str, str | None]) -> None:

@@ -47,7 +47,8 @@ def command(items: tuple[str, ...], where: str | None, dry_run: bool, output: Ou
     run.say(_said(done, str(engine.workspace.path), where, dry_run))
     if dry_run and done.gone:
         run.say(f"Among them: {_titles(done)}.")
-    output.write_if_asked(done.gone, lambda: _table(done), ("id", "title"))
+    if output.asked:
+        output.write(done.gone, lambda: _table(done), ("id", "title"))
 
 
 def _said(done: Revision, path: str, where: str | None, dry_run: bool) -> str:

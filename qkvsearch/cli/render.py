@@ -102,7 +102,8 @@ class Output:
                 param_hint="-o",
             )
         self.format = format_name or by_suffix[suffix]
-        self.asked = format_name is not None or self.path is not None
+        # A command whose result is a change lists it only then.
+        self.asked = format_name is not None or path is not None
 
     def write(self, rows: Rows, table: Callable[[], str], fields: Sequence[str] = ()) -> None:
         """`rows` in the format asked for; `table()` gives the text that a person reads. `fields`
@@ -117,11 +118,6 @@ class Output:
             self._emit(self._csv(rows, fields))
             return
         self._emit(table() if self.format == "table" else RENDERERS[self.format](rows, fields))
-
-    def write_if_asked(self, rows: Rows, table: Callable[[], str], fields: Sequence[str]) -> None:
-        """For a command whose result is a change: its rows, where a format or a file was named."""
-        if self.asked:
-            self.write(rows, table, fields)
 
     def write_one(self, whole: Mapping[str, Any], rows: Rows, table: Callable[[], str]) -> None:
         """A result that is one thing: JSON holds it `whole`, as one object; the listing formats
