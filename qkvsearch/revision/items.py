@@ -55,14 +55,18 @@ def with_items(build: Snapshot, source: Source, columns: Columns) -> Change:
 
 def without_items(build: Snapshot, leaving: np.ndarray) -> Change:
     """Without the items for which `leaving` (bool, n_items) is True. Raises `QkvError` if all."""
+    require_some_left(build, leaving)
+    former = _cells(build)
+    kept = np.flatnonzero(~leaving)
+    return _change(build, former, former.iloc[kept], kept, _facts(build))
+
+
+def require_some_left(build: Snapshot, leaving: np.ndarray) -> None:
     if leaving.all():
         raise QkvError(
             f"{build.workspace}: that is every item, and a workspace has at least one; "
             "build it again from other items, or delete the folder"
         )
-    former = _cells(build)
-    kept = np.flatnonzero(~leaving)
-    return _change(build, former, former.iloc[kept], kept, _facts(build))
 
 
 def _cells(build: Snapshot) -> pd.DataFrame:
