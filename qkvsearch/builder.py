@@ -111,6 +111,8 @@ def _contents(dataset: Dataset, encoder: str, why: str) -> BuildContents:
         "interaction_columns": [column.to_record() for column in dataset.log_columns()],
         "rows": [line for report in dataset.reports for line in report.lines()],
     }
+    if dataset.catalog.ids.fold:
+        facts["fold_ids"] = True
     return BuildContents(dataset.catalog, facts=facts)
 
 

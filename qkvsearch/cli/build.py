@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import DEFAULT_WORKSPACE, CommandContext, settings
+from qkvsearch.cli.context import CommandContext, settings
 
 if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
@@ -109,13 +109,13 @@ def command(
     if (queries is None) != (qrels is None):
         raise click.UsageError("--queries asks and --qrels answers: give both")
     run = settings()
+    path = run.own_workspace()
     judged = judged_by(queries, qrels)
     dataset = read_source(source, items, interactions, _columns(**names))
     for report in dataset.reports:
         for line in report.lines():
             run.say(line)
     run.say(_columns_shown(dataset, run.verbose))
-    path = run.workspace or DEFAULT_WORKSPACE
     if plan:
         run.say(f"Nothing was built; {path} would have {_counted(dataset)}.")
         return

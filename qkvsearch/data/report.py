@@ -52,6 +52,11 @@ class ReadReport:
             if not isinstance(rows, int):
                 self.first_rows.setdefault(reason, next(iter(rows)))  # type: ignore[call-overload]
 
+    def note(self, count: int, sentence: str) -> None:
+        """A note on `{n}` rows, where there are any."""
+        if count:
+            self.notes.append(sentence.format(n=f"{count:,}"))
+
     def require_rows(self) -> None:
         if not self.read:
             raise DataError(f"{self.file}: there are no rows in it, or only a header")
