@@ -9,7 +9,7 @@ import numpy as np
 
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import LexicalKeys
-from qkvsearch.stored.part import BuildReader, Change, StoredPart, unmoved
+from qkvsearch.stored.part import BuildReader, Change, StoredPart
 from qkvsearch.texts.codes import code_terms
 from qkvsearch.texts.vocabulary import Vocabulary
 from qkvsearch.workspace import BuildContents
@@ -28,20 +28,24 @@ class CodesPart(StoredPart[LexicalKeys]):
     arrays: ClassVar = ("terms", "indptr", "indices", "weights")
 
     def store(self, contents: BuildContents, catalog: Catalog) -> None:
-        codes, items = code_terms(catalog)
-        terms, begins = np.unique(codes, return_index=True)
-        indptr = np.append(begins, len(codes)).astype(np.int64)
-        n_items = len(catalog)
-        keys = LexicalKeys.from_names(Vocabulary(terms), indptr, items.astype(np.int32), n_items)
-        self.put(contents, terms=terms, indptr=indptr, indices=keys.indices, weights=keys.weights)
+        self.put(contents, **_arrays(catalog))
 
     def load(self, build: BuildReader) -> LexicalKeys:
         arrays = self.read_all(build.snapshot)
         return LexicalKeys(Vocabulary(arrays.pop("terms")), n_items=build.n_items, **arrays)
 
     def revise(self, contents: BuildContents, change: Change, progress: Progress) -> None:
-        """Which columns hold codes depends on all items."""
-        if unmoved(change.origin, change.former.n_items) and not change.replaced:
+        """Made afresh, since which columns hold codes depends on all items."""
+        former, arrays = self.read_all(change.former.snapshot), _arrays(change.catalog)
+        if all(np.array_equal(former[name], array) for name, array in arrays.items()):
             self.share(contents, *self.arrays)
         else:
-            self.store(contents, change.catalog)
+            self.put(contents, **arrays)
+
+
+def _arrays(catalog: Catalog) -> dict[str, np.ndarray]:
+    codes, items = code_terms(catalog)
+    terms, begins = np.unique(codes, return_index=True)
+    indptr = np.append(begins, len(codes)).astype(np.int64)
+    keys = LexicalKeys.from_names(Vocabulary(terms), indptr, items.astype(np.int32), len(catalog))
+    return {"terms": terms, "indptr": indptr, "indices": keys.indices, "weights": keys.weights}

@@ -379,8 +379,8 @@ class Expected:
     def of(self, part: StoredPart) -> dict[str, np.ndarray]:
         contents = BuildContents(None, facts=dict(self.fresh.snapshot.facts))
         how = {LexicalPart: self.afresh, CodesPart: self.afresh, LogPart: self.afresh,
-               DensePart: self.encoded, TokensPart: self.read, PreferencesPart: self.taken, RatingsPart: self.taken,
-               NextItemPart: self.taken}  # fmt: skip
+               DensePart: self.encoded, TokensPart: self.read, PreferencesPart: self.taken,
+               RatingsPart: self.taken, NextItemPart: self.taken}  # fmt: skip
         return how[type(part)](part, contents)
 
     def afresh(self, part: StoredPart, contents: BuildContents) -> dict[str, np.ndarray]:
