@@ -73,6 +73,9 @@ class CatalogColumns(Sequence[StoredColumn]):
         """As their owner calls them."""
         return [column.name for column in self]
 
+    def has(self, name: str) -> bool:
+        return name.strip().casefold() in self._found
+
     def find(self, name: str, parameter: str = "fields") -> StoredColumn:
         """Raises `QkvError`, which names the parameter and the columns, where there is none."""
         found = self._found.get(name.strip().casefold())
