@@ -15,6 +15,7 @@ from qkvsearch.answers.columns import Listing, item_rows, own_columns, page_of
 from qkvsearch.answers.histories import Histories
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.workspace import Tables
+from qkvsearch.workspace.where import Where
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +77,7 @@ class ItemRows(Rows):
     def list(
         self,
         *,
-        where: str | None = None,
+        where: Where | None = None,
         fields: str | Iterable[str] = (),
         k: int | None = None,
         offset: int = 0,
