@@ -128,6 +128,8 @@ def _decided(
         if _fits(reading, n_cells):
             return reading, nothing, kept
         kept = kept or _kept_from(reading, cells, n_cells)
+        if kept and reading.doubts:
+            break
     return Reading("text", texts.where(texts != "")), np.zeros(len(texts), dtype=bool), kept
 
 
@@ -144,7 +146,7 @@ def _read(
         return read_dates(texts, convention)
     if type_ == "yes/no":
         return read_yes_no(texts)
-    return read_told_lists(texts, counts) if told else read_lists(texts, counts)
+    return read_told_lists(texts, counts, convention) if told else read_lists(texts, counts)
 
 
 def _is_hopeless(type_: ColumnType, texts: pd.Series, counts: np.ndarray) -> bool:
