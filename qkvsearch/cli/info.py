@@ -24,7 +24,7 @@ def command(verify: bool, output: Output) -> None:
       qkvsearch -w films info --verify --format json
     """
     run = settings()
-    facts = run.open(sample="movies").info(verify=verify)
+    facts = run.open().info(verify=verify)
     output.write([facts], lambda: _shown(facts, run.verbose))
 
 

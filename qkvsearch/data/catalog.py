@@ -7,17 +7,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from qkvsearch.data.columns import (
-    ColumnFacts,
-    Columns,
-    check_column,
-    find_column,
-    find_text_columns,
-    require_column,
-)
+from qkvsearch.data.columns import ColumnFacts, Columns, check_column
+from qkvsearch.data.columns.choice import choose_catalog_columns
 from qkvsearch.data.columns.facts import TYPES, ColumnType
 from qkvsearch.data.columns.types import TypedColumn, typed
-from qkvsearch.data.ids import Ids, id_texts
+from qkvsearch.data.ids import Ids, case_note, id_texts, one_case
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, suggest
 
@@ -93,21 +87,24 @@ def item_texts(frame: pd.DataFrame, columns: Columns, report: ReadReport) -> Ite
     """
     report.require_rows()
     names = list(frame.columns)
-    id_column = require_column("id", columns.id, names, report.file)
-    title = find_column("title", columns.title, names, report.file) or id_column
-    text_columns = find_text_columns(columns.text, title, names, report.file)
+    chosen = choose_catalog_columns(frame, columns, report)
+    id_column, title, text_columns = chosen.id, chosen.title, chosen.text
 
     ids = id_texts(frame[id_column])
+    if columns.fold_ids:
+        ids = one_case(ids)
+    elif note := case_note(ids, "items"):
+        report.notes.append(note)
     broken = ids.str.fullmatch(SPREADSHEET_ERROR).astype(bool)
-    report.skip("without an id", int((ids == "").sum()))
-    report.skip("with a spreadsheet error for an id", int(broken.sum()))
+    report.skip("without an id", frame.index[ids == ""])
+    report.skip("with a spreadsheet error for an id", frame.index[broken])
     frame = frame[(ids != "") & ~broken]
     if frame.empty:
         raise DataError(f"{report.file}: no rows with an id in column {id_column!r}; {report}")
     merged = frame.groupby(ids[frame.index], sort=False).last()
     report.merged += len(frame) - len(merged)
 
-    order = Ids.sorted(merged.index)
+    order = Ids.sorted(merged.index, columns.fold_ids)
     merged = merged.loc[order.texts].reset_index(drop=True)
     renamed = _own_names(names, id_column, title) | {id_column: "id", title: "title"}
     spelled = {stored: name for name, stored in renamed.items()} | {"id": id_column}

@@ -41,6 +41,8 @@ def with_items(build: Snapshot, source: Source, columns: Columns) -> Change:
     former = _cells(build)
     texts = _rows_as_here(frame, columns, report, former, build)
     rows, facts = _as_types_here(texts, build, report)
+    known = build.tables.ids("items")
+    rows = rows.assign(id=[known.texts[known.find(i)] if i in known else i for i in rows["id"]])
     stays = ~former["id"].isin(rows["id"])
     by_id = pd.Series(former.index, index=former["id"])
     origin = np.concatenate(
@@ -53,14 +55,18 @@ def with_items(build: Snapshot, source: Source, columns: Columns) -> Change:
 
 def without_items(build: Snapshot, leaving: np.ndarray) -> Change:
     """Without the items for which `leaving` (bool, n_items) is True. Raises `QkvError` if all."""
+    require_some_left(build, leaving)
+    former = _cells(build)
+    kept = np.flatnonzero(~leaving)
+    return _change(build, former, former.iloc[kept], kept, _facts(build))
+
+
+def require_some_left(build: Snapshot, leaving: np.ndarray) -> None:
     if leaving.all():
         raise QkvError(
             f"{build.workspace}: that is every item, and a workspace has at least one; "
             "build it again from other items, or delete the folder"
         )
-    former = _cells(build)
-    kept = np.flatnonzero(~leaving)
-    return _change(build, former, former.iloc[kept], kept, _facts(build))
 
 
 def _cells(build: Snapshot) -> pd.DataFrame:
@@ -97,7 +103,7 @@ def _change(
     """`rows` as a catalog: sorted by id, each column of the type that it had, and ids as whole
     numbers where every one is.
     """
-    ids = Ids.sorted(rows["id"])
+    ids = Ids.sorted(rows["id"], build.facts.get("fold_ids", False))
     place = pd.Series(range(len(rows)), index=rows["id"])[ids.texts].to_numpy()
     rows = rows.iloc[place].reset_index(drop=True)
     for name in rows:
@@ -140,7 +146,9 @@ def _rows_as_here(
     named = None if columns.text and "title" in searched else columns.title
     id_column = require_column("id", columns.id, names, report.file)
     title = find_column("title", named, names, report.file) or id_column
-    items = item_texts(frame, Columns(id=id_column, title=title, text=[title]), report)
+    folds = build.facts.get("fold_ids", False)
+    about = Columns(id=id_column, title=title, text=[title], fold_ids=folds)
+    items = item_texts(frame, about, report)
     rows = items.frame if title != id_column else items.frame.drop(columns="title")
     here = {column.name.casefold(): column.stored for column in build.tables.catalog_columns}
     here |= {name.casefold(): name for name in former}
