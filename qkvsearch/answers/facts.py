@@ -51,6 +51,7 @@ def _columns(tables: Tables) -> list[dict[str, Any]]:
                 "example": str(there[0]) if there else "",
                 "changed": {},
                 "stored": column.stored if column.stored != column.name else "",
+                "convention": "",
             }
         )
     return records

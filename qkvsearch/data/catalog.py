@@ -120,7 +120,8 @@ def item_texts(frame: pd.DataFrame, columns: Columns, report: ReadReport) -> Ite
 def catalog_of_ids(ids: Ids) -> Catalog:
     """The items of a log that comes without a catalog: each has its id as title."""
     frame = pd.DataFrame({"id": ids.texts, "title": ids.texts})
-    return Catalog(ids, frame, ("title",))
+    facts = tuple(TypedColumn("text", frame[name]).facts(name, name, name) for name in frame)
+    return Catalog(ids, frame, ("title",), facts)
 
 
 def _own_names(names: list[str], id_column: str, title: str) -> dict[str, str]:
