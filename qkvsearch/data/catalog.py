@@ -165,10 +165,13 @@ def _typed(items: ItemTexts, name: str, told: ColumnType | None, report: ReadRep
         column.name_blanks(items.frame["id"])
         return column
     column = typed(texts, told, searched=name in items.searched)
-    emptied = column.emptied(items.spelled[name], texts, items.frame["id"])
-    if emptied and column.cells.isna().all():
-        raise DataError(f"{report.file}: {emptied[0]}; `types` says that it is")
-    report.notes.extend(emptied)
+    spelled, ids = items.spelled[name], items.frame["id"]
+    if column.unfit.any() and column.cells.isna().all():
+        raise DataError(
+            f"{report.file}: column {spelled!r} is told to be {column.type} (`types`), and none "
+            f"of its cells is: {column.named_unfit(texts, ids)}"
+        )
+    report.notes.extend(column.emptied(spelled, texts, ids))
     return column
 
 

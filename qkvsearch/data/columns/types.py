@@ -61,13 +61,16 @@ class TypedColumn:
         """A note on the cells that did not fit, if any did not; `texts` is what they were."""
         if not self.unfit.any():
             return []
-        cells = islice(zip(texts[self.unfit], ids[self.unfit], strict=True), MOST_NAMED)
-        named = ", ".join(f"{cell!r} (id {id_})" for cell, id_ in cells)
-        count = int(self.unfit.sum())
+        count, named = int(self.unfit.sum()), self.named_unfit(texts, ids)
         return [
             f"column {name}: {count:,} of {len(texts):,} cells emptied, for they are no "
             f"{self.type}: {named}"
         ]
+
+    def named_unfit(self, texts: pd.Series, ids: pd.Series) -> str:
+        """Some of the cells that did not fit, with the ids of their rows."""
+        cells = islice(zip(texts[self.unfit], ids[self.unfit], strict=True), MOST_NAMED)
+        return ", ".join(f"{cell!r} (id {id_})" for cell, id_ in cells)
 
 
 def typed(
