@@ -63,11 +63,13 @@ class ItemTexts:
         return name if name in ("id", "title") else "text" if name in self.searched else ""
 
 
-def catalog_from_frame(frame: pd.DataFrame, columns: Columns, report: ReadReport) -> Catalog:
+def catalog_from_frame(
+    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: pd.DataFrame | None = None
+) -> Catalog:
     """Rows of text to a catalog, each column as its type. Raises `DataError` where no cell is of
     the type told for its column.
     """
-    items = item_texts(frame, columns, report)
+    items = item_texts(frame, columns, report, log)
     told = _told_types(columns, items, report.file)
     cells, facts = {}, []
     for name in items.frame:
@@ -80,14 +82,16 @@ def catalog_from_frame(frame: pd.DataFrame, columns: Columns, report: ReadReport
     return Catalog(items.ids, typed_frame, items.searched, tuple(facts))
 
 
-def item_texts(frame: pd.DataFrame, columns: Columns, report: ReadReport) -> ItemTexts:
+def item_texts(
+    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: pd.DataFrame | None = None
+) -> ItemTexts:
     """Of rows with one id the last is kept, blanks filled from earlier ones.
 
     Rows without an id, or with a spreadsheet's error as id, are skipped and counted in `report`.
     """
     report.require_rows()
     names = list(frame.columns)
-    chosen = choose_catalog_columns(frame, columns, report)
+    chosen = choose_catalog_columns(frame, columns, report, log)
     id_column, title, text_columns = chosen.id, chosen.title, chosen.text
 
     ids = id_texts(frame[id_column])

@@ -50,12 +50,13 @@ def read_dataset(
         columns.refuse(LOG_ROLES, "interactions")
     if items is None and interactions is None:
         raise DataError("nothing to build from: give a source, `items` or `interactions`")
+    rows = None if interactions is None else load(interactions, "interactions")
     if items is not None:
         frame, report = load(items, "items")
-        catalog = catalog_from_frame(frame, columns, report)
+        catalog = catalog_from_frame(frame, columns, report, None if rows is None else rows[0])
         reports.append(report)
-    if interactions is not None:
-        frame, report = load(interactions, "interactions")
+    if rows is not None:
+        frame, report = rows
         if catalog is None:
             columns.refuse(("id",), "items")
             catalog = _titles_in_log(frame, columns, report.file)

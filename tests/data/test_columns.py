@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
 from qkvsearch.data.columns import find_column, find_text_columns, require_column
+from qkvsearch.data.readers import read_dataset
 from qkvsearch.errors import DataError
 
 
@@ -66,3 +68,14 @@ def test_told_text_columns_keep_their_order_and_need_no_title():
 def test_a_misspelt_text_column_is_refused():
     with pytest.raises(DataError, match=r"no column 'tgas' \(`text_columns`\); did you mean tags"):
         find_text_columns(["tgas"], "title", ["title", "tags"], "f.csv")
+
+
+def test_of_several_ids_that_of_the_interactions_is_taken():
+    items = pd.DataFrame(
+        {"ean": [4001, 4002, 4003], "sku": ["a-1", "a-2", "a-3"], "name": list("xyz")}
+    )
+    log = pd.DataFrame({"user": ["u", "u", "v"], "sku": ["a-1", "a-3", "gone"]})
+    dataset = read_dataset(items, log)
+    assert dataset.catalog.ids.texts == ["a-1", "a-2", "a-3"]
+    assert "id = sku (by the items of the interactions)" in dataset.reports[0].chosen
+    assert read_dataset(items, None).catalog.ids.texts == ["4001", "4002", "4003"]
