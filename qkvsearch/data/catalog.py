@@ -124,7 +124,8 @@ def item_texts(
 def catalog_of_ids(ids: Ids) -> Catalog:
     """The items of a log that comes without a catalog: each has its id as title."""
     frame = pd.DataFrame({"id": ids.texts, "title": ids.texts})
-    return Catalog(ids, frame, ("title",))
+    facts = tuple(TypedColumn("text", frame[name]).facts(name, name, name) for name in frame)
+    return Catalog(ids, frame, ("title",), facts)
 
 
 def _own_names(names: list[str], id_column: str, title: str) -> dict[str, str]:
@@ -168,10 +169,13 @@ def _typed(items: ItemTexts, name: str, told: ColumnType | None, report: ReadRep
         column.name_blanks(items.frame["id"])
         return column
     column = typed(texts, told, searched=name in items.searched)
-    emptied = column.emptied(items.spelled[name], texts, items.frame["id"])
-    if emptied and column.cells.isna().all():
-        raise DataError(f"{report.file}: {emptied[0]}; `types` says that it is")
-    report.notes.extend(emptied)
+    spelled, ids = items.spelled[name], items.frame["id"]
+    if column.unfit.any() and column.cells.isna().all():
+        raise DataError(
+            f"{report.file}: column {spelled!r} is told to be {column.type} (`types`), and none "
+            f"of its cells is: {column.named_unfit(texts, ids)}"
+        )
+    report.notes.extend(column.emptied(spelled, texts, ids))
     return column
 
 

@@ -76,8 +76,10 @@ def _titles_in_log(frame: pd.DataFrame, columns: Columns, file: str) -> Catalog 
     item = find_column("item", columns.item, [name for name in names if name != title], file)
     if title is None or item is None:
         columns.refuse(("text",), "items")
+        if columns.types:
+            raise DataError("`types` is of the columns of `items`, which were not given")
         return None
-    about = Columns(id=item, title=title, text=columns.text or [title])
+    about = Columns(id=item, title=title, text=columns.text or [title], types=columns.types)
     text = [check_column(name, names, file, "`text_columns`") for name in about.text or ()]
     kept = frame[list(dict.fromkeys([item, title, *text]))]
     return catalog_from_frame(kept[kept[item].notna()], about, ReadReport(file, read=len(frame)))
