@@ -54,6 +54,8 @@ def interactions_from_frame(
     """Rows of text to interactions; what cannot be used is skipped and counted in `report`."""
     report.require_rows()
     roles = LogColumns.of(list(frame.columns), columns, report.file)
+    if columns.rating_scale is not None:
+        _check_scale(columns.rating_scale, roles, report.file)
     usable = _usable_rows(frame, roles, columns, report, item_ids)
     if not usable.any():
         raise DataError(
@@ -106,6 +108,20 @@ def _feedback(
     outside = int(((ratings < low) | (ratings > high)).sum())
     report.note(outside, "{n} ratings outside the scale count as its ends")
     return ratings, weights, found.scale
+
+
+def _check_scale(scale: tuple[float, float], roles: LogColumns, file: str) -> None:
+    low, high = scale
+    if not -LARGEST <= low < high <= LARGEST:
+        raise DataError(
+            f"`rating_scale` is the lowest and the highest rating, such as 1 and 5, not {low:g} "
+            f"and {high:g}"
+        )
+    if roles.rating is None:
+        raise DataError(
+            f"{file}: `rating_scale` is of ratings, and no column looks like any; name it with "
+            "`rating_column`"
+        )
 
 
 def _numbers(frame: pd.DataFrame, name: str | None) -> np.ndarray | None:

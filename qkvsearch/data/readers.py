@@ -44,7 +44,7 @@ def read_dataset(
     catalog, log = None, None
     reports: list[ReadReport] = []
     if interactions is None:
-        columns.refuse(("user", "item", "rating", "time"), "interactions")
+        columns.refuse(("user", "item", "rating", "weight", "time"), "interactions")
     if items is None and interactions is None:
         raise DataError("nothing to build from: give a source, `items` or `interactions`")
     if items is not None:
