@@ -3,13 +3,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint translations bench mutants clean
+.PHONY: demo test test-all lint translations bench mutants clean
 
 demo: .venv/installed
 	$(BIN)/qkvsearch demo
 
 test: lint
 	$(BIN)/python -m pytest -q -n auto --dist loadgroup
+
+# And what takes longer: thousands of messy files, databases that are started for the test.
+test-all: test
+	$(BIN)/python -m pytest -q -n auto --dist loadgroup -m slow
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .

@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from qkvsearch.answers.arguments import as_list
+from qkvsearch.answers.columns import Listing
 from qkvsearch.answers.opened import OpenedBuild
-from qkvsearch.data.ids import Id, id_text
+from qkvsearch.answers.recording import Recording
+from qkvsearch.data.ids import Id
 from qkvsearch.progress import Progress
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from qkvsearch.evaluation.report import Evaluation
     from qkvsearch.evaluation.tuning import Trial, Tuning
     from qkvsearch.revision import Revision
+    from qkvsearch.workspace.where import Where
 
 
 class Engine(OpenedBuild):
@@ -37,19 +40,35 @@ class Engine(OpenedBuild):
 
     # --- changes ---
 
-    def record(self, user: Id, item: Id, rating: float | None = None) -> tuple[Id, str]:
+    def record(self, user: Id, item: Id, rating: float | None = None) -> Listing:
         """One more interaction, on disk when this returns. The next `recommend` knows it, by an
-        exact solve on the longer history, without a rebuild. The item's id and title come back.
+        exact solve on the longer history, without a rebuild. What was recorded comes back.
 
         A new user is created; of repeated pairs the latest counts; without a rating the interaction
-        keeps the one it had, or counts in full. Recorded interactions stay when the workspace is
-        built again. Raises `UnknownIdError` for an item that is not in the catalog, `QkvError`
-        for a rating outside the scale.
+        keeps the one it had, or counts in full. Where the log has weights in place of ratings,
+        `rating` is a weight, and a negative one takes back. Recorded interactions stay when the
+        workspace is built again. Raises `UnknownIdError` for an item that is not in the catalog,
+        `QkvError` for a rating outside the scale.
         """
-        self._recommender().histories.check_record(user, rating)
-        ids, titles = self.tables.names([self.tables.item_position(item)])
-        self.workspace.record(self.tables.user_text(user), id_text(ids[0]), rating)
-        return ids[0], titles[0]
+        return self._recording().record(user, item, rating)
+
+    def record_many(self, source: Source, columns: Columns | None = None) -> Listing:
+        """The interactions of a file or frame, all of them on disk when this returns, or none. They
+        come back; the notes say what became of every row. Raises `QkvError` where no row can be
+        used.
+        """
+        from qkvsearch.answers.record_file import record_file
+
+        return record_file(self._recording(), source, columns)
+
+    def undo_record(self) -> Listing:
+        """Take back what the last `record` or `record_many` wrote; that comes back. Again, it takes
+        back what was recorded before. Raises `QkvError` where nothing is left.
+        """
+        return self._recording().undo()
+
+    def _recording(self) -> Recording:
+        return Recording(self.workspace, self._recommender().histories)
 
     def add(
         self, items: Source, columns: Columns | None = None, *, progress: Progress | None = None
@@ -67,15 +86,19 @@ class Engine(OpenedBuild):
         self,
         items: Id | Iterable[Id] = (),
         *,
-        where: str | None = None,
+        where: Where | None = None,
+        dry_run: bool = False,
         progress: Progress | None = None,
     ) -> Revision:
         """Items leave the workspace with their interactions, by id or title or by a condition; all
-        of them or, where one is unknown, none.
+        of them or, where one is unknown, none. With `dry_run` nothing changes: the revision says
+        what would.
         """
         from qkvsearch.revision import remove_items
 
-        revision = remove_items(self.workspace.path, items, where=where, progress=progress)
+        revision = remove_items(
+            self.workspace.path, items, where=where, dry_run=dry_run, progress=progress
+        )
         self._reopen()
         return revision
 

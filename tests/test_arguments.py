@@ -19,6 +19,8 @@ REFUSED = {
     "temperature": [0, -1, NAN, INF, -INF, "1", True],
     "damping": [-0.1, NAN, INF, -INF, "1", True, None],
     "diversity": [-0.1, 1.01, NAN, INF, "1", True, None],
+    "offset": [-1, 0.5, NAN, "3", True, None],
+    "min_weight": [-0.1, 1.01, NAN, "1", True, None],
     "recent": [0, 0.5, -3, NAN, INF, "1", True],
     "trials": [0, -1, 2.5, NAN, INF, "3", True],
     "minutes": [0, -1, NAN, "1", True],
@@ -30,6 +32,8 @@ TAKEN = {
     "temperature": [None, 1e-300, 1, np.float32(2)],
     "damping": [0, 0.0, np.float64(0.5), 1e6],
     "diversity": [0, 1, np.float32(0.5)],
+    "offset": [0, 3, np.int64(4), 10**6],
+    "min_weight": [0, 1, np.float32(0.5)],
     "recent": [None, 1, 2.5, np.int64(4)],
     "trials": [None, 1, np.int64(4)],
     "minutes": [None, 1e-9, 60, INF],
@@ -42,6 +46,7 @@ QUESTIONS = {
     "recommend_all": ("all.csv",),
     "similar": ("Heat",),
     "similar_users": ("u001",),
+    "history": ("u001",),
     "evaluate_recommend": (),
     "tune": (),
 }
@@ -58,7 +63,7 @@ ASKED = [
 
 def test_every_argument_is_here():
     assert set(REFUSED) == set(TAKEN) == set(WANTED)
-    public = [name for name in vars(Engine) if not name.startswith("_")]
+    public = [name for name in dir(Engine) if not name.startswith("_")]
     with_numbers = {
         name
         for name in public

@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from qkvsearch.workspace import BuildContents, Workspace, publish
+from qkvsearch.workspace.records import Recorded
 
 pytestmark = pytest.mark.skipif(
     sys.platform == "win32", reason="Windows has neither fork nor SIGKILL"
@@ -112,10 +113,11 @@ while not survived:
 RECORDING = """
 import itertools, sys
 from qkvsearch.workspace import Workspace
+from qkvsearch.workspace.records import Recorded
 
 workspace = Workspace(sys.argv[1])
 for number in itertools.count():
-    workspace.record("5", str(number), None)
+    workspace.record([Recorded("5", str(number))])
     print(number, flush=True)
 """
 
@@ -135,7 +137,7 @@ def former(tmp_path_factory) -> Path:
     for number in (1, 2):
         workspace.publish(contents(number))
     for row in RECORDED:
-        workspace.record(*row)
+        workspace.record([Recorded(*row)])
     return workspace.path
 
 
@@ -198,7 +200,7 @@ def test_what_was_recorded_before_the_kill_is_there_and_more_can_be_recorded(cra
     for path, steps in crashes:
         workspace = Workspace(path)
         assert recorded(workspace) == RECORDED, steps[-1]
-        workspace.record("5", "2", None)
+        workspace.record([Recorded("5", "2")])
         assert recorded(workspace) == [*RECORDED, ("5", "2", None)], steps[-1]
 
 

@@ -302,10 +302,16 @@ def test_recommending_to_nobody_is_a_clear_error(movies):
         movies.recommend()
 
 
-@pytest.mark.parametrize("question", [{"user": "u001"}, {"likes": ["Why do cats purr?"]}])
-def test_a_workspace_without_interactions_says_what_is_missing(things, question):
-    with pytest.raises(WorkspaceError, match="build with `interactions`"):
-        things.recommend(**question)
+def test_a_workspace_without_interactions_says_what_is_missing(things, tmp_path):
+    with pytest.raises(UnknownIdError, match="'u001'; nobody's interactions are here yet"):
+        things.recommend(user="u001")
+    for ask in (
+        lambda: things.recommend(likes=["Why do cats purr?"], damping=1),
+        lambda: things.recommend_all(tmp_path / "all.csv"),
+        lambda: things.similar_users("u001"),
+    ):
+        with pytest.raises(WorkspaceError, match="build with `interactions`"):
+            ask()
 
 
 def test_predicted_ratings_stay_within_the_scale_and_differ(movies):
@@ -402,7 +408,7 @@ def test_info_counts_what_was_built(movies, videos, things):
     assert facts["rating_scale"] == [1, 5]
     assert videos.info()["rating_scale"] is None
     assert things.info()["users"] == 0
-    assert videos.info()["columns"][:2] == ["id", "title"]
+    assert [column["role"] for column in videos.info()["columns"][:2]] == ["id", "title"]
 
 
 def test_building_twice_gives_the_same_answers(shop, shop_items, shop_log, tmp_path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,6 +16,7 @@ from qkvsearch.errors import QkvError, suggest
 from qkvsearch.retrieval import Head, Ranking, rank
 from qkvsearch.retrieval.ranking import Names
 from qkvsearch.workspace import Tables
+from qkvsearch.workspace.where import Where
 
 TASTES, NEXT_ITEM = MODELS = ("tastes", "next-item")
 
@@ -30,6 +32,8 @@ def _finite(value: Any) -> bool:
 # Of each parameter: which values it takes, and what a person is told of the others.
 WANTED: dict[str, tuple[Callable[[Any], bool], str]] = {
     "k": (_whole(0), "how many to give, a whole number from 0 up"),
+    "offset": (_whole(0), "how many to pass over, a whole number from 0 up"),
+    "min_weight": (lambda x: _finite(x) and 0 <= x <= 1, "a share of the weight, from 0 to 1"),
     "temperature": (lambda x: x is None or (_finite(x) and x > 0), "a number above 0"),
     "damping": (lambda x: _finite(x) and x >= 0, "a number from 0 up"),
     "diversity": (lambda x: _finite(x) and 0 <= x <= 1, "a number from 0 to 1"),
@@ -75,7 +79,7 @@ def check_model(model: str, recent: int | None) -> None:
 def candidates(
     tables: Tables,
     n_items: int,
-    where: str | None = None,
+    where: Where | None = None,
     excluded: Any = (),
     only: Iterable[Id] | None = None,
 ) -> np.ndarray:
@@ -95,11 +99,34 @@ def candidates(
 
 
 def ranked(
-    head: Head | None, names: Names, k: int, temperature: float | None, mask: np.ndarray
+    head: Head | None,
+    names: Names,
+    k: int,
+    temperature: float | None,
+    mask: np.ndarray,
+    where: Where | None = None,
+    offset: int = 0,
+    min_weight: float = 0.0,
 ) -> Ranking:
-    """The k best that the mask leaves, each with its id and title. Raises `QkvError`."""
+    """The k best after `offset` that the mask leaves, each with its id and title, without those of
+    less than `min_weight`. Raises `QkvError`.
+
+    where: the condition that is in the mask; a note says so where it leaves nothing.
+    """
     check(k=k, temperature=temperature)
-    return rank(head, names, k=k, temperature=temperature, mask=mask)
+    last = k + offset if k else 0
+    ranking = rank(head, names, k=last, temperature=temperature, mask=mask)
+    if where is not None and not mask.any():
+        return replace(ranking, notes=["No hits: `where` leaves no item to rank."])
+    return ranking.page(offset, min_weight)
+
+
+def positions_of(tables: Tables, items: Iterable[Any]) -> tuple[list[int], list[str]]:
+    """Row numbers of items by id or title, and notes on names that can be read in two ways. Raises
+    `UnknownIdError`.
+    """
+    found = [tables.item_named(item) for item in items]
+    return [position for position, _ in found], [note for _, note in found if note]
 
 
 def as_list(given: Id | Iterable[Id]) -> list[Any]:

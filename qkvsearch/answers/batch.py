@@ -12,25 +12,29 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from qkvsearch.answers.arguments import TASTES, check, check_model
 from qkvsearch.answers.recommend import Recommender, in_order, log_popularity
 from qkvsearch.collaborative.history import NO_TIMES, History
-from qkvsearch.data.writers import require_pyarrow, to_csv, to_jsonl
+from qkvsearch.data.ids import Ids, id_text
+from qkvsearch.data.writers import CsvLines, require_pyarrow, said_of_guarded, to_jsonl
 from qkvsearch.errors import QkvError
 from qkvsearch.files import replace_synced
 from qkvsearch.progress import Progress
+from qkvsearch.retrieval.ranking import own_key
 from qkvsearch.retrieval.topk import Score, search_blocks
 from qkvsearch.threads import one_blas_thread
+from qkvsearch.workspace.columns import StoredColumn
 from qkvsearch.workspace.records import TIMES
 
 # Columns by name, all of one length.
 Table = Mapping[str, Sequence[Any]]
 
-COLUMNS = ("user", "rank", "id", "title", "score")
+# The columns with their types in SQL; those of the ids follow the ids.
+TYPES = {"user": "TEXT", "rank": "INTEGER", "id": "TEXT", "title": "TEXT", "score": "REAL"}
 FORMATS = ("parquet", "csv", "jsonl")
 # What a state is called: the first digits of its SHA-256.
 STATE = re.compile("[0-9a-f]{16}")
@@ -38,11 +42,22 @@ STATE = re.compile("[0-9a-f]{16}")
 STALE_SECONDS = 24 * 3600
 
 
+class Exported(NamedTuple):
+    """How many users there are, how many of them an interrupted run, which the same call goes on
+    with, had done, and what is to be said about the file.
+    """
+
+    users: int
+    before: int
+    notes: Sequence[str]
+
+
 @dataclass(frozen=True)
 class BatchRecommendations:
     """What to recommend to all users. mask: bool (n_items,), True = may be recommended.
 
     `seen` items may be recommended again; `recent`, `damping` and `model` are those of `recommend`.
+    columns: of the catalog, to be written as well. raw: CSV cells as they are, formulas and all.
     """
 
     recommender: Recommender
@@ -52,6 +67,8 @@ class BatchRecommendations:
     recent: int | None = None
     damping: float = 0.0
     model: str = TASTES
+    columns: Sequence[StoredColumn] = ()
+    raw: bool = False
 
     def __post_init__(self) -> None:
         check(k=self.k, damping=self.damping)
@@ -60,21 +77,23 @@ class BatchRecommendations:
             raise QkvError(NO_TIMES)
         _ = self._items  # raises where there is no such model
 
-    def write(self, path: Path, form: str | None, state: str, progress: Progress | None) -> int:
-        """Every user's k best in one file. Returns how many users were done already, by an earlier
-        run that was interrupted.
+    def write(
+        self, path: Path, form: str | None, state: str, progress: Progress | None
+    ) -> Exported:
+        """Every user's k best in one file.
 
         state: which build and records these answers are of; parts of another state are not used.
         """
         users = self.recommender.histories
         blocks = users.blocks(self.k)
-        options = [self.model, self.k, self.seen, self.recent, self.damping]
+        own = [column.stored for column in self.columns]
+        options = [self.model, self.k, self.seen, self.recent, self.damping, own, self.raw]
         allowed = hashlib.sha256(np.packbits(self.mask).tobytes()).hexdigest()
         tables = self.recommender.tables
-        integer = {"user": users.ids.integer, "id": tables.ids("items").integer}
-        export = Export(
-            path, form, integer, f"{state} {options} {blocks[:1]} {blocks[-1:]} {allowed}"
-        )
+        types = {**TYPES, **{own_key(one.name): tables.sql_type(one) for one in self.columns}}
+        types |= {"user": _id_type(users.ids), "id": _id_type(tables.ids("items"))}
+        state = f"{state} {options} {blocks[:1]} {blocks[-1:]} {allowed}"
+        export = Export(path, form, types, state, self.raw)
         done = 0
         for number, (start, stop) in enumerate(blocks):
             if export.has(number):
@@ -84,7 +103,7 @@ class BatchRecommendations:
             if progress is not None:
                 progress("recommending", stop, len(users))
         export.finish(len(blocks))
-        return done
+        return Exported(len(users), done, export.notes(users.mixed))
 
     def best(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Of the users in these rows their k best: users, ranks, items and scores, each (n,).
@@ -148,13 +167,17 @@ class BatchRecommendations:
         self, users: np.ndarray, ranks: np.ndarray, items: np.ndarray, scores: np.ndarray
     ) -> Table:
         found, places = np.unique(items, return_inverse=True)
-        ids, titles = self.recommender.tables.names(found)
+        own = [column.stored for column in self.columns]
+        cells = self.recommender.tables.cells_of(found, ["id", "title", *own])
+        picked = [cells[place] for place in places.tolist()]
+        ids, titles, *others = zip(*picked, strict=True) if picked else [()] * (2 + len(own))
         return {
             "user": [self.recommender.histories.ids[row] for row in users.tolist()],
             "rank": ranks.tolist(),
-            "id": [ids[place] for place in places.tolist()],
-            "title": [titles[place] for place in places.tolist()],
+            "id": ids,
+            "title": [str(title) for title in titles],
             "score": scores.tolist(),
+            **{own_key(one.name): of for one, of in zip(self.columns, others, strict=True)},
         }
 
 
@@ -185,6 +208,10 @@ def _scorer(
     return scorer
 
 
+def _id_type(ids: Ids) -> str:
+    return "INTEGER" if ids.integer else "TEXT"
+
+
 def check_format(path: Path, form: str | None) -> str:
     """ "parquet", "csv" or "jsonl", as given or by the file's name. Raises `QkvError`."""
     found = form or path.suffix.lower().removeprefix(".")
@@ -198,15 +225,16 @@ def check_format(path: Path, form: str | None) -> str:
 class Export:
     """Parts in `<path>.parts/`, which `finish` makes one file of and removes.
 
-    integer: which of the id columns hold whole numbers. state: what the parts depend on; each has a
-    folder of its own, so that two runs with other options do not mix. Each part, and at last the
-    file, gets its name when it is whole and on disk.
+    types: of the columns, in SQL. state: what the parts depend on; each has a folder of its own, so
+    that two runs with other options do not mix. Each part, and at last the file, gets its name when
+    it is whole and on disk.
     """
 
     def __init__(
-        self, path: Path, form: str | None, integer: Mapping[str, bool], state: str
+        self, path: Path, form: str | None, types: Mapping[str, str], state: str, raw: bool = False
     ) -> None:
-        self.path, self.form, self.integer = path, check_format(path, form), integer
+        self.path, self.form, self.types = path, check_format(path, form), types
+        self._csv = CsvLines(list(types), raw)
         if path.is_dir() or not path.parent.is_dir():
             raise QkvError(f"{path}: is a folder, or is to be in one that is not there")
         self.all_parts = path.with_name(f"{path.name}.parts")
@@ -235,7 +263,7 @@ class Export:
 
             pq.write_table(self._arrow(table), unfinished)
         else:
-            unfinished.write_bytes(_lines(table, self.form).encode())
+            unfinished.write_bytes(self._lines(table).encode())
         replace_synced(unfinished, self._part(number))
 
     def finish(self, count: int) -> None:
@@ -246,14 +274,14 @@ class Export:
         if self.form == "parquet":
             import pyarrow.parquet as pq
 
-            schema = self._arrow({name: [] for name in COLUMNS}).schema
+            schema = self._arrow({name: [] for name in self.types}).schema
             with pq.ParquetWriter(whole, schema) as writer:
                 for part in parts:
                     writer.write_table(pq.read_table(part))
         else:
             with whole.open("wb") as file:
                 if self.form == "csv":
-                    file.write(f"{','.join(COLUMNS)}\n".encode())
+                    file.write(self._csv.heading().encode())
                 for part in parts:
                     with part.open("rb") as source:
                         shutil.copyfileobj(source, file)
@@ -276,20 +304,37 @@ class Export:
     def _part(self, number: int) -> Path:
         return self.folder / f"{number:06d}"
 
+    def notes(self, mixed_users: bool) -> list[str]:
+        """What whoever reads the file should know of it."""
+        found = []
+        if mixed_users and self.form == "parquet":
+            found.append(
+                "The column of users is text, for some of those recorded are no whole numbers."
+            )
+        if said := said_of_guarded(self._csv.guarded):
+            found.append(f"{said}; `raw` writes all cells as they are, for programs.")
+        return found
+
+    def _lines(self, table: Table) -> str:
+        """The rows without a heading."""
+        rows = zip(*(table[name] for name in self.types), strict=True)
+        if self.form == "jsonl":
+            return to_jsonl(dict(zip(self.types, row, strict=True)) for row in rows)
+        return self._csv.text(rows)
+
     def _arrow(self, table: Table) -> Any:
         import pyarrow as pa
 
-        types = {"rank": pa.int32(), "title": pa.string(), "score": pa.float32()}
-        types |= {
-            name: pa.int64() if whole else pa.string() for name, whole in self.integer.items()
+        kinds = {"INTEGER": pa.int64(), "REAL": pa.float64(), "TEXT": pa.string()}
+        types = {name: kinds[kind] for name, kind in self.types.items()}
+        types |= {"rank": pa.int32(), "score": pa.float32()}
+        arrays = {
+            name: pa.array(_texts(table[name], types[name] == pa.string()), types[name])
+            for name in types
         }
-        schema = pa.schema([(name, types[name]) for name in COLUMNS])
-        return pa.table({name: pa.array(table[name], types[name]) for name in COLUMNS}, schema)
+        return pa.table(arrays, pa.schema(list(types.items())))
 
 
-def _lines(table: Table, form: str) -> str:
-    """The rows without a heading."""
-    rows = zip(*(table[name] for name in COLUMNS), strict=True)
-    if form == "jsonl":
-        return to_jsonl(dict(zip(COLUMNS, row, strict=True)) for row in rows)
-    return to_csv(rows)
+def _texts(cells: Sequence[Any], wanted: bool) -> Sequence[Any]:
+    """As text where that is wanted: ids of users may be numbers and texts."""
+    return [None if cell is None else id_text(cell) for cell in cells] if wanted else cells

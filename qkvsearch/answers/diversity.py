@@ -28,9 +28,12 @@ def pool_size(k: int, diversity: float) -> int:
 
 def diverse(ranking: Ranking, models: StoredModels, diversity: float, k: int) -> Ranking:
     """k of a ranking's hits, relevant and unlike one another by embeddings and texts."""
-    if not diversity or models.implicit is None:
+    if not diversity:
         return ranking
-    vectors = models.implicit.item_embeddings, models.dense_keys(models.main_head).vectors
+    texts = models.dense_keys(models.main_head).vectors
+    # Where no preferences were learned, no item has an embedding.
+    known = models.implicit
+    vectors = np.zeros((len(texts), 1)) if known is None else known.item_embeddings, texts
     pool = (np.asarray(each[ranking.positions], np.float64) for each in vectors)
     return diversified(ranking, item_similarity(*pool), diversity, k)
 

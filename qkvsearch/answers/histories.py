@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from qkvsearch.collaborative.history import NOW, History, Interaction
-from qkvsearch.data.ids import Ids, id_text
+from qkvsearch.data.ids import Ids, are_integers
 from qkvsearch.errors import QkvError
 from qkvsearch.stored import StoredModels
 from qkvsearch.workspace import Tables
@@ -36,11 +36,14 @@ class Histories:
 
     @cached_property
     def ids(self) -> Ids:
-        """Numbers where all of them are whole numbers, else text."""
+        """Whole numbers stay numbers where those of the build are, whoever was recorded since."""
         newcomers = [user for user in self._recorded if user not in self._built]
-        if not newcomers:
-            return self._built
-        return Ids([*self._built.texts, *newcomers], self._built.fold)
+        return JoinedIds(self._built, newcomers) if newcomers else self._built
+
+    @property
+    def mixed(self) -> bool:
+        """Whether some ids are numbers and some are text."""
+        return self._built.integer and not self.ids.integer and len(self._built) > 0
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -56,11 +59,23 @@ class Histories:
         history = self._of_row(built, self._recorded.get(self.ids.texts[row], []))
         return history if recent is None else history.recent(recent)
 
-    def of(self, user: Any, likes: Sequence[Any] = (), recent: int | None = None) -> History:
+    def n_recorded(self, row: int) -> int:
+        """How much was recorded of the user in this row of `ids`."""
+        return len(self._recorded.get(self.ids.texts[row], []))
+
+    def n_users(self, item: int) -> int:
+        """How many interacted with the item in this row, those recorded since included."""
+        known = 0 if self.models.implicit is None else int(self.models.item_counts[item])
+        since = (self.tables.user_position(user) for user in self.tables.records.users_of(item))
+        return known + sum(
+            row is None or item not in self.models.history(row).positions for row in since
+        )
+
+    def of(self, user: Any, likes: Sequence[int] = (), recent: int | None = None) -> History:
         """What a user interacted with, what was recorded since, and the items they say they like.
 
-        recent: with each interaction counting half for every `recent` later ones. Raises
-        `UnknownIdError` for a user and for an item that is not there, `QkvError` for nobody.
+        likes: row numbers. recent: with each interaction counting half for every `recent` later
+        ones. Raises `UnknownIdError` for a user who is not there, `QkvError` for nobody.
         """
         if user is None and not likes:
             raise QkvError("nobody to recommend to: name a user, or something they like")
@@ -69,7 +84,7 @@ class Histories:
         is_new = user is not None and row is None and not recorded
         if is_new and not self.tables.records.has(user):
             raise self.tables.unknown_user(user)
-        liked = [Interaction(self.tables.item_position(item), None, NOW) for item in likes]
+        liked = [Interaction(item, None, NOW) for item in likes]
         history = self._of_row(row, recorded).then(liked, self.models.feedback)
         return history if recent is None else history.recent(recent)
 
@@ -78,12 +93,16 @@ class Histories:
         history = self.models.history(row)
         return history.then(history.recorded_later(recorded), self.models.feedback)
 
-    def check_record(self, user: Any, rating: float | None) -> None:
-        """Raise `QkvError` for a user without an id, and a rating outside the log's scale."""
-        if not id_text(user):
-            raise QkvError("a user needs an id")
-        scale = self.models.rating_scale
-        if rating is not None and scale is None:
-            raise QkvError("the interactions here have no ratings: leave the rating out")
-        if rating is not None and scale is not None and not scale[0] <= rating <= scale[1]:
-            raise QkvError(f"a rating here is from {scale[0]:g} to {scale[1]:g}, not {rating:g}")
+
+class JoinedIds(Ids):
+    """The ids of a build, and then those of others: text among them makes no number a text."""
+
+    def __init__(self, built: Ids, others: Sequence[str]) -> None:
+        super().__init__([*built.texts, *others], built.fold)
+        self._numbers, self._n_built = built.integer, len(built)
+
+    def __getitem__(self, position: Any) -> Any:
+        text = self.texts[position]
+        if not self._numbers:
+            return text
+        return int(text) if position < self._n_built or are_integers([text]) else text

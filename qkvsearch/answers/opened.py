@@ -6,12 +6,22 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from qkvsearch.answers.arguments import as_list, candidates, check, check_model, ranked
-from qkvsearch.answers.batch import BatchRecommendations
+from qkvsearch.answers.arguments import (
+    as_list,
+    candidates,
+    check,
+    check_model,
+    positions_of,
+    ranked,
+)
+from qkvsearch.answers.batch import BatchRecommendations, Exported
+from qkvsearch.answers.columns import Listing, own_columns, with_fields
 from qkvsearch.answers.diversity import diverse, pool_size
-from qkvsearch.answers.facts import ItemRows, UserRows, build_facts, verified
+from qkvsearch.answers.facts import build_facts, verified
 from qkvsearch.answers.histories import Histories
-from qkvsearch.answers.recommend import Recommender, with_facts, with_reasons
+from qkvsearch.answers.recommend import BY_TEXT, Recommender, with_facts, with_reasons
+from qkvsearch.answers.recording import history_rows
+from qkvsearch.answers.rows import ItemRows, UserRows, item_card
 from qkvsearch.answers.search import TextSearch
 from qkvsearch.answers.similar import Neighbours, similar_users
 from qkvsearch.data.ids import Id
@@ -20,6 +30,7 @@ from qkvsearch.retrieval import Head, Ranking
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.self_attention import AttentionMap
 from qkvsearch.workspace import Snapshot, Workspace
+from qkvsearch.workspace.where import Where
 
 
 class OpenedBuild:
@@ -50,12 +61,27 @@ class OpenedBuild:
     @property
     def items(self) -> ItemRows:
         """The catalog: `items["m042"]` is a row by column, `items.to_frame()` all of them."""
-        return ItemRows(self.tables)
+        return ItemRows(self.tables, self.n_items)
 
     @property
     def users(self) -> UserRows:
         """The users, those recorded since the build as well, in the same way as `items`."""
         return UserRows(Histories(self.models, self.tables))
+
+    def history(self, user: Any, *, k: int | None = None, offset: int = 0) -> Listing:
+        """What is known of a user, the latest first: each item with the rating and the time, the
+        confidence that it counts with, and whether it was recorded since the build. The notes name
+        what was recorded of items that are not in the catalog. `k` rows, all by default, from the
+        one in place `offset` on. Raises `UnknownIdError`.
+        """
+        check(k=0 if k is None else k, offset=offset)
+        return history_rows(Histories(self.models, self.tables), user).page(k, offset)
+
+    def show(self, item: Any) -> dict[str, Any]:
+        """One item by id or title: all its columns, by the names that its owner has for them, and
+        `users`, how many interacted with it. Raises `UnknownIdError`.
+        """
+        return item_card(Histories(self.models, self.tables), self.tables.item_position(item))
 
     def search(
         self,
@@ -65,7 +91,10 @@ class OpenedBuild:
         heads: str | Iterable[str] | None = None,
         fusion: str = "scores",
         user: Any = None,
-        where: str | None = None,
+        where: Where | None = None,
+        fields: str | Iterable[str] = (),
+        offset: int = 0,
+        min_weight: float = 0.0,
         temperature: float | None = None,
         explain: bool = False,
     ) -> Ranking:
@@ -76,9 +105,12 @@ class OpenedBuild:
         weighted sum in standard deviations from their means, or by `fusion="ranks"` of 1 / (60 +
         rank). A query of which no head knows a word has no hits. With `explain` each hit carries
         `matches`: the words of each column in which the lexical head finds the query's. `notes`
-        say what of the query was not read, and when hits are no better than chance. Raises
-        `QkvError` for a head, a user or `where` that cannot be used.
+        say what of the query was not read, and when hits are no better than chance. `fields` names
+        columns to be shown with each hit; the `k` are those after `offset`, without what has less
+        than `min_weight`. Raises `QkvError` for a head, a user or `where` that cannot be used.
         """
+        check(offset=offset, min_weight=min_weight)
+        columns = own_columns(self.tables, fields)
 
         def preferences() -> Head | None:
             recommender = self._recommender()
@@ -88,7 +120,10 @@ class OpenedBuild:
         mask = candidates(self.tables, self.n_items, where)
         personal = None if user is None else preferences
         fused = self.texts.fused(query, names, fusion, personal, mask)
-        ranking = ranked(fused, self.tables.names, k, temperature, mask)
+        ranking = ranked(fused, self.tables.names, k, temperature, mask, where, offset, min_weight)
+        ranking = with_fields(ranking, self.tables, columns)
+        if user is not None and self.models.implicit is None:
+            ranking = ranking.noted([BY_TEXT])
         return self.texts.with_matches(ranking, query) if explain else ranking
 
     def head(self, name: str, query: str) -> Head | None:
@@ -101,13 +136,16 @@ class OpenedBuild:
         user: Any = None,
         likes: Id | Iterable[Id] = (),
         k: int = 10,
-        where: str | None = None,
+        where: Where | None = None,
         only: Iterable[Id] | None = None,
         seen: bool = False,
         model: str = "tastes",
         recent: int | None = None,
         damping: float = 0.0,
         diversity: float = 0.0,
+        fields: str | Iterable[str] = (),
+        offset: int = 0,
+        min_weight: float = 0.0,
         temperature: float | None = None,
         explain: bool = False,
     ) -> Ranking:
@@ -120,51 +158,65 @@ class OpenedBuild:
         ones; `damping` takes from popular items, `diversity`, 0 to 1, from those that are like the
         hits above. With `explain`, `because`: what the history adds to the score, and without an
         id what damping, diversity and the model's constant do; together they are the score.
-        Raises `QkvError` for an argument that cannot be used.
+        `fields`, `offset` and `min_weight` are those of `search`. Where nobody's interactions were
+        learned from, texts tell what is alike, and `notes` says so. Raises `QkvError` for an
+        argument that cannot be used.
         """
         check(k=k, temperature=temperature, damping=damping, diversity=diversity)
+        check(offset=offset, min_weight=min_weight)
         check_model(model, recent)
+        columns = own_columns(self.tables, fields)
         recommender = self._recommender()
-        history = recommender.histories.of(user, as_list(likes), recent)
+        liked, notes = positions_of(self.tables, as_list(likes))
+        history = recommender.histories.of(user, liked, recent)
         known = () if seen else history.positions
         mask = candidates(self.tables, self.n_items, where, known, only)
         head = recommender.head(history, model, damping)
-        pool = ranked(head, self.tables.names, pool_size(k, diversity), temperature, mask)
-        ranking = diverse(pool, self.models, diversity, k)
+        last = k + offset if k else 0
+        pool = ranked(head, self.tables.names, pool_size(last, diversity), temperature, mask, where)
+        ranking = diverse(pool, self.models, diversity, last).page(offset, min_weight)
+        ranking = with_fields(ranking, self.tables, columns)
         if explain:
             ranking = with_reasons(ranking, history, self.tables)
-        return with_facts(ranking, history, self.models)
+        return with_facts(ranking, history, self.models).noted(notes)
 
     def recommend_all(
         self,
         path: str | Path,
         *,
         k: int = 10,
-        where: str | None = None,
+        where: Where | None = None,
         only: Iterable[Id] | None = None,
         seen: bool = False,
         model: str = "tastes",
         recent: int | None = None,
         damping: float = 0.0,
+        fields: str | Iterable[str] = (),
         format: str | None = None,
+        raw: bool = False,
         progress: Progress | None = None,
-    ) -> tuple[int, int]:
-        """`recommend` for all users, to a .parquet, .csv or .jsonl file. Returns how many users
-        there are, and how many an interrupted run, which the same call goes on with, had done.
-        Raises `QkvError` for an argument that cannot be used.
+    ) -> Exported:
+        """`recommend` for all users, to a .parquet, .csv or .jsonl file: how many users there are,
+        how many of them an interrupted run, which the same call goes on with, had done, and notes.
+        In CSV, a text that a spreadsheet would run as a formula begins with an apostrophe, unless
+        `raw`. Raises `QkvError` for an argument that cannot be used.
         """
+        columns = own_columns(self.tables, fields)
         recommender = self._recommender()
         mask = candidates(self.tables, self.n_items, where, only=only)
-        batch = BatchRecommendations(recommender, k, mask, seen, recent, damping, model)
-        state = f"{self.snapshot.folder.name} {self.tables.records.count()}"
-        done = batch.write(Path(path), format, state, progress)
-        return len(recommender.histories), done
+        batch = BatchRecommendations(
+            recommender, k, mask, seen, recent, damping, model, columns, raw
+        )
+        state = f"{self.snapshot.folder.name} {self.tables.records.state}"
+        return batch.write(Path(path), format, state, progress)
 
     def similar_users(
         self,
         user: Any,
         *,
         k: int = 10,
+        offset: int = 0,
+        min_weight: float = 0.0,
         temperature: float | None = None,
         explain: bool = False,
         progress: Progress | None = None,
@@ -172,17 +224,32 @@ class OpenedBuild:
         """Users by the cosine of their embeddings, every one solved now; `shared` is how many
         items both interacted with, `because` what each of the user's own adds.
         """
-        check(k=k, temperature=temperature)
-        return similar_users(self._recommender(), user, k, temperature, explain, progress)
+        check(k=k, temperature=temperature, offset=offset, min_weight=min_weight)
+        last = k + offset if k else 0
+        found = similar_users(self._recommender(), user, last, temperature, explain, progress)
+        return found.page(offset, min_weight)
 
     def similar(
-        self, item: Any, *, k: int = 10, where: str | None = None, temperature: float | None = None
+        self,
+        item: Any,
+        *,
+        k: int = 10,
+        where: Where | None = None,
+        fields: str | Iterable[str] = (),
+        offset: int = 0,
+        min_weight: float = 0.0,
+        temperature: float | None = None,
     ) -> Ranking:
-        """Neighbours of an item, by its users and by what it is called and tagged."""
-        position = self.tables.item_position(item)
+        """Neighbours of an item, by its users and by what it is called and tagged. `fields`,
+        `offset` and `min_weight` are those of `search`.
+        """
+        check(offset=offset, min_weight=min_weight)
+        columns = own_columns(self.tables, fields)
+        (position,), notes = positions_of(self.tables, [item])
         mask = candidates(self.tables, self.n_items, where, [position])
         head = Neighbours(self.texts).fused(position)
-        return ranked(head, self.tables.names, k, temperature, mask)
+        ranking = ranked(head, self.tables.names, k, temperature, mask, where, offset, min_weight)
+        return with_fields(ranking, self.tables, columns).noted(notes)
 
     def attend(
         self, text: str, mask: str = "none", layer: int | None = None, head: int | None = None
@@ -203,5 +270,4 @@ class OpenedBuild:
         return {**facts, "checksums": verified(self.snapshot)} if verify else facts
 
     def _recommender(self) -> Recommender:
-        """Raises `WorkspaceError` where nobody's interactions were given."""
         return Recommender(self.models, self.tables)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -26,21 +26,27 @@ if TYPE_CHECKING:
 HEAD = "collaborative"
 # Parts of a score that are of no item.
 POPULARITY, CONSTANT = "popularity", "constant"
+# What scores where there are no preferences, and what is said of it.
+TEXT = "text"
+BY_TEXT = (
+    "By text alone: these items read like those of the history. Nobody's interactions were learned "
+    "from yet; build with `interactions` to learn what goes together."
+)
 
 
 @dataclass(frozen=True)
 class Recommender:
-    """What turns a history into a head. Raises `WorkspaceError` without interactions."""
+    """What turns a history into a head: by preferences, or by text where none were learned."""
 
     models: StoredModels
     tables: Tables
 
-    def __post_init__(self) -> None:
-        self.models.require_interactions("recommend from")
-
     @property
     def factors(self) -> ImplicitFactors:
-        """Item embeddings, and the solve that turns a history into a user's."""
+        """Item embeddings, and the solve that turns a history into a user's. Raises
+        `WorkspaceError` where no preferences were learned.
+        """
+        self.models.require_interactions("learn preferences from")
         assert self.models.implicit is not None
         return self.models.implicit
 
@@ -70,9 +76,15 @@ class Recommender:
 
     def head(self, history: History, model: str = TASTES, damping: float = 0.0) -> Head | None:
         """Scores of all items, damped; None where the model knows nothing of the history."""
-        head = self._by_embedding(history) if model == TASTES else self._by_sequence(history)
+        if model == NEXT_ITEM:
+            head = self._by_sequence(history)
+        elif self.models.implicit is None:
+            head = self._by_text(history)
+        else:
+            head = self._by_embedding(history)
         if head is None or not damping:
             return head
+        self.models.require_interactions("tell what is popular")
         return damped(head, log_popularity(self.models.item_counts), damping)
 
     def _by_embedding(self, history: History) -> Head | None:
@@ -84,6 +96,17 @@ class Recommender:
         ids, _ = self.tables.names(liked.positions)
         keys = DenseKeys(self.factors.item_embeddings)
         return keys.head(HEAD, LabelledVectors(ids, vectors))
+
+    def _by_text(self, history: History) -> Head | None:
+        """By the mean similarity of texts to those of the history, weighed by confidence."""
+        keys = self.models.dense_keys(self.models.main_head)
+        shares = history.confidences / max(float(history.confidences.sum()), 1e-9)
+        vectors = keys.vectors[history.positions] * shares[:, None]
+        if not vectors.any():
+            return None
+        ids, _ = self.tables.names(history.positions)
+        head = keys.head(TEXT, LabelledVectors(ids, vectors))
+        return head and replace(head, notes=[BY_TEXT])
 
     def _by_sequence(self, history: History) -> Head | None:
         """By the last state of a history that attends to itself, oldest first. The parts of a score
@@ -160,6 +183,8 @@ def with_facts(ranking: Ranking, history: History, models: StoredModels) -> Rank
     """Each hit with `cold` where nobody interacted with it before the build, and with the rating
     that the user would give, where the history has ratings to go by.
     """
+    if models.implicit is None:
+        return ranking
     is_known = models.item_counts[ranking.positions] > 0
     ranking = ranking.annotated(cold=[None if known else True for known in is_known])
     rated = np.isfinite(history.ratings)

@@ -77,6 +77,7 @@ def similar_users(
     user's own history adds to the cosine, Σⱼ cⱼ (A⁻¹yⱼ · v) / (|u||v|), and whether the other
     interacted with it too.
     """
+    recommender.models.require_interactions("compare users by")
     history = recommender.histories.of(user)
     liked = history.liked
     vectors = recommender.factors.history_vectors(liked.positions, liked.confidences)

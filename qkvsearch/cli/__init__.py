@@ -23,6 +23,10 @@ COMMANDS = (
     "search",
     "recommend",
     "similar",
+    "items",
+    "show",
+    "users",
+    "history",
     "record",
     "attend",
     "teach",
@@ -73,7 +77,8 @@ class LazyGroup(click.Group):
     "--workspace",
     type=click.Path(file_okay=False, path_type=Path),
     envvar="QKVSEARCH_WORKSPACE",
-    help="Folder to build into and answer from.  [default: ./.qkvsearch, else the samples]",
+    help="Folder to build into and answer from, or sample:movies, sample:videos.  [default: "
+    "./.qkvsearch; a question that is not about your data goes to a sample without it]",
 )
 @click.option("-q", "--quiet", is_flag=True, help="Say nothing on stderr but errors.")
 @click.option("-v", "--verbose", is_flag=True, help="Say which workspace, and how long it took.")

@@ -32,7 +32,7 @@ def command(
     from qkvsearch.data.columns import Columns
 
     run = settings()
-    engine = run.open_named("name a workspace to add to: qkvsearch -w DIR add FILE")
+    engine = run.open_own()
     text = [name.strip() for name in text_columns.split(",")] if text_columns else None
     columns = Columns(id=id_column, title=title_column, text=text)
     with run.progress() as progress:

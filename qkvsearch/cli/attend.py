@@ -120,7 +120,7 @@ def command(
     """
     question, run = Question(**asked), settings()
     sentence = sys.stdin.read() if text == ("-",) else " ".join(text)
-    found = _encoder(run, encoder)
+    found = _encoder(run, encoder, None if output.path is not None else "videos")
     reading = found.attend(sentence, mask)
     _say_what_is_missing(run, reading)
     if question.against is not None:
@@ -136,13 +136,13 @@ def command(
         run.say(f"Wrote {question.plot}.")
 
 
-def _encoder(run: CommandContext, name: str | None) -> Any:
-    """The one asked for, or the workspace's own."""
+def _encoder(run: CommandContext, name: str | None, sample: str | None) -> Any:
+    """The one asked for, or that of the workspace, or of a sample."""
     from qkvsearch.texts.encoders import pretrained
 
     if name is not None:
         return pretrained(name)
-    models = run.open(sample="videos").models
+    models = run.open(sample).models
     return models.encoder(models.main_head)
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from qkvsearch.progress import Progress
 
 DEFAULT_WORKSPACE = Path(".qkvsearch")
+# What the name of a bundled sample begins with.
+SAMPLE = "sample:"
 # Under which a context keeps the words of the command line.
 TYPED = "qkvsearch.typed"
 seed_option = click.option(
@@ -59,22 +61,45 @@ class CommandContext:
             return self.workspace
         return DEFAULT_WORKSPACE if DEFAULT_WORKSPACE.is_dir() else None
 
-    def open_named(self, usage: str) -> Engine:
-        """The named workspace, for a command that changes it; without one wrong `usage`."""
-        path = self.named_workspace()
-        if path is None:
-            raise click.UsageError(usage)
-        return _opened(path)
+    def own_workspace(self) -> Path:
+        """Where to build: the folder named, or the one of this folder. A sample is nobody's own."""
+        if self._sample is not None:
+            raise WorkspaceError(
+                f"{self.workspace} is a bundled sample, and stays as it is; for one of your own: "
+                f"qkvsearch -w DIR build {self.workspace}"
+            )
+        return self.workspace or DEFAULT_WORKSPACE
 
-    def open(self, sample: str) -> Engine:
-        """The named workspace, or else the bundled sample, which is built on its first use."""
+    def open_own(self) -> Engine:
+        """The named workspace, for a command that changes it. Raises `WorkspaceError`."""
+        self.own_workspace()
+        return self.open()
+
+    def open(self, sample: str | None = None) -> Engine:
+        """The named workspace. Without one the bundled sample, built on its first use; `sample` is
+        None for what is about somebody's own data: that raises `WorkspaceError`.
+        """
         path = self.named_workspace()
-        if path is None:
+        if self._sample is not None:
+            return self.open_sample(self._sample)
+        if path is None and sample is not None:
             self.say(f"No workspace here: using the bundled {sample} (-w DIR names another).")
             return self.open_sample(sample)
+        if path is None:
+            raise WorkspaceError(
+                f"no workspace is named, and this folder has none ({DEFAULT_WORKSPACE}): name one "
+                "with qkvsearch -w DIR, make one with qkvsearch build, or try a sample with "
+                "qkvsearch -w sample:movies"
+            )
         if self.verbose:
             self.say(f"Workspace: {path}")
         return _opened(path)
+
+    @property
+    def _sample(self) -> str | None:
+        """The bundled sample that is named in place of a folder."""
+        name = str(self.workspace or "")
+        return name.removeprefix(SAMPLE) if name.startswith(SAMPLE) else None
 
     def open_sample(self, name: str) -> Engine:
         """A bundled sample, built on its first use, and when it changed or is damaged, or other

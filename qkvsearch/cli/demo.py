@@ -8,6 +8,8 @@ from qkvsearch.cli.context import settings
 from qkvsearch.cli.hits import ranking_table, with_parts
 from qkvsearch.cli.render import write_text
 
+# A question about a user's own data names its workspace.
+FILMS = ("-w", "sample:movies")
 LIKES = ("Toy Story", "Spirited Away")
 QUERY = "how does attention work in a transformer"
 
@@ -43,7 +45,7 @@ def command() -> None:
     write_text(ranking_table(ranking.to_records(), ranking))
 
     _step("The same for a user of the log: what they have seen is masked, not ranked.",
-          "recommend", "--user", "u001", "-k", "4", "--where", "year >= 1990")  # fmt: skip
+          *FILMS, "recommend", "--user", "u001", "-k", "4", "--where", "year >= 1990")  # fmt: skip
     ranking = films.recommend(user="u001", k=4, where="year >= 1990")
     write_text(ranking_table(ranking.to_records(), ranking))
 

@@ -64,7 +64,7 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
     run = settings()
     asked = judged_by(queries, qrels)  # what is wrong with a file is said before any work
     assert asked is not None
-    engine = run.open(sample="videos")
+    engine = run.open()
     names = [name.strip() for name in heads.split(",")] if heads is not None else None
     with run.progress() as progress:
         found = engine.evaluate_search(*asked, heads=names, progress=progress)
@@ -109,7 +109,7 @@ def recommend(output: Output, **options: Any) -> None:
       qkvsearch -w films evaluate recommend --protocol time --next-item
     """
     run = settings()
-    engine = run.open(sample="movies")
+    engine = run.open()
     with run.progress() as progress:
         found = engine.evaluate_recommend(**options, progress=progress)
     run.say_notes(found.notes)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qkvsearch.cli.listing import layout, shown
 from qkvsearch.cli.render import Output, output_options, printable, to_table
 
 if TYPE_CHECKING:
@@ -14,21 +15,46 @@ if TYPE_CHECKING:
 
 # Contributions shown of each hit in a table; JSON carries all.
 SHOWN_REASONS = 3
+# Characters shown of each of the owner's columns.
+SHOWN_OF_CELL = 24
 # What every hit has, in this order, before what only some questions add.
 FIELDS = ("rank", "id", "title", "score", "weight")
+fields_option = click.option(
+    "--fields",
+    metavar="NAMES",
+    default="",
+    help="Columns of the catalog to show as well, such as price,url.",
+)
+offset_option = click.option(
+    "--offset",
+    metavar="N",
+    type=click.IntRange(min=0),
+    default=0,
+    help="Pass over the first N.",
+)
+where_option = click.option(
+    "--where",
+    metavar="EXPR",
+    help="Only items for which this SQL expression over the catalog's columns holds.",
+)
 
 
 def ranking_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """`-k`, `--where`, `--temperature`, and the output options."""
+    """Which of the hits, which items, which columns of them, and the output options."""
     options: list[Callable[..., Any]] = [
         click.option(
             "-k", type=click.IntRange(min=0), default=10, show_default=True, help="How many."
         ),
+        offset_option,
         click.option(
-            "--where",
-            metavar="EXPR",
-            help="Only items for which this SQL expression over the catalog's columns holds.",
+            "--min-weight",
+            metavar="X",
+            type=click.FloatRange(0, 1),
+            default=0.0,
+            help="Only hits of at least this weight, from 0 to 1.",
         ),
+        where_option,
+        fields_option,
         click.option(
             "--temperature",
             type=click.FloatRange(min=0, min_open=True),
@@ -45,7 +71,7 @@ def ranking_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def write_ranking(ranking: Ranking, output: Output, explain: bool = False) -> None:
     """The hits with all their fields, or the table of them."""
     rows = with_parts(ranking) if explain else ranking.to_records()
-    output.write(rows, lambda: ranking_table(rows, ranking), FIELDS)
+    output.write(rows, lambda: ranking_table(rows, ranking), [*FIELDS, *own_names(ranking)])
 
 
 def with_parts(ranking: Ranking) -> list[dict[str, Any]]:
@@ -55,6 +81,26 @@ def with_parts(ranking: Ranking) -> list[dict[str, Any]]:
         if "because" not in row:
             row["parts"] = [part._asdict() for part in ranking.explain(i)]
     return rows
+
+
+def why_none(ranking: Ranking, options: dict[str, Any], nothing: str) -> list[str]:
+    """For a person who gets no hits. nothing: why nothing could be one, where no note says so."""
+    if ranking:
+        return []
+    if not ranking.n_candidates:
+        return [] if ranking.notes else [nothing]
+    if not options["k"]:
+        return ["No hits asked for."]
+    least, place = options["min_weight"], options["offset"] + 1
+    found = f"No hits: of {ranking.n_candidates:,} candidates none from place {place:,} on"
+    return [f"{found} has a weight of {least:g} or more." if least else f"{found}."]
+
+
+def own_names(ranking: Ranking) -> list[str]:
+    """Under which names the hits show columns of the catalog."""
+    from qkvsearch.retrieval.ranking import own_key
+
+    return [own_key(name) for name in (ranking[0].fields or {})] if ranking else []
 
 
 def ranking_table(rows: list[dict[str, Any]], ranking: Ranking) -> str:
@@ -67,6 +113,8 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking) -> str:
     people = any("shared" in row for row in rows)
     if people:
         columns.append(("shared", "right"))
+    own = own_names(ranking)
+    columns += [(name, layout(name, [row[name] for row in rows])) for name in own]
     columns.append(("id", "left"))
     cells = []
     for row in rows:
@@ -78,6 +126,7 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking) -> str:
         ]
         line += [f"{row['predicted_rating']:.1f}"] if rated else []
         line += [row["shared"]] if people else []
+        line += [shown(row[name], SHOWN_OF_CELL) for name in own]
         cells.append([*line, row["id"]])
         notes = ["new: no interactions yet"] if row.get("cold") else []
         notes += _matches_elsewhere(row) + _reasons(row)

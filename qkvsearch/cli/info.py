@@ -4,8 +4,12 @@ from typing import Any
 
 import click
 
+from qkvsearch.cli.columns import columns_text
 from qkvsearch.cli.context import settings
 from qkvsearch.cli.render import Output, output_options, to_table
+
+# Facts with a table of their own.
+COLUMNS = ("columns", "interaction_columns")
 
 
 @click.command()
@@ -19,8 +23,15 @@ def command(verify: bool, output: Output) -> None:
       qkvsearch -w films info
       qkvsearch -w films info --verify --format json
     """
-    facts = settings().open(sample="movies").info(verify=verify)
-    output.write([facts], lambda: to_table([("", "left"), ("", "wrap")], _lines(facts)))
+    run = settings()
+    facts = run.open().info(verify=verify)
+    output.write([facts], lambda: _shown(facts, run.verbose))
+
+
+def _shown(facts: dict[str, Any], verbose: bool) -> str:
+    others = {name: fact for name, fact in facts.items() if name not in COLUMNS}
+    table = to_table([("", "left"), ("", "wrap")], _lines(others))
+    return f"{table}\n{columns_text(facts['columns'], facts['interaction_columns'], verbose)}"
 
 
 def _lines(facts: dict[str, Any]) -> list[list[str]]:

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch.cli.context import CommandContext, settings
-from qkvsearch.cli.hits import ranking_options, write_ranking
+from qkvsearch.cli.hits import ranking_options, why_none, write_ranking
 from qkvsearch.cli.render import Output
 
 if TYPE_CHECKING:
     from qkvsearch.engine import Engine
 
 # What a table of all users has no room for.
-ONE_USER_ONLY = ("user", "likes", "explain", "diversity", "temperature")
+ONE_USER_ONLY = (
+    "user", "likes", "explain", "diversity", "temperature", "offset", "min_weight",
+)  # fmt: skip
 
 
 @click.command(short_help="Recommend items to a user, to someone new, or to all.")
@@ -71,40 +73,42 @@ def command(all_users: bool, only: Path | None, output: Output, **options: Any) 
 
     \b
     Examples:
-      qkvsearch recommend --user u001 --explain
+      qkvsearch -w sample:movies recommend --user u001 --explain
       qkvsearch recommend --like "Heat" --like "Fargo" -k 5 --diversity 0.3
-      qkvsearch recommend --all-users -o recs.csv
+      qkvsearch -w shop recommend --all-users --fields price -o recs.csv
     """
     if all_users:
         given = [name for name in ONE_USER_ONLY if options.pop(name)]
         if given:
-            name = {"likes": "like"}.get(given[0], given[0])
+            name = {"likes": "like"}.get(given[0], given[0].replace("_", "-"))
             raise click.UsageError(f"--{name} is for one user, and --all-users for all")
         if output.path is None:
             raise click.UsageError("name a file for all users, such as: -o recs.parquet")
     elif options["user"] is None and not options["likes"]:
         raise click.UsageError("name a user with --user, or something they like with --like")
     run = settings()
-    engine = run.open(sample="movies")
+    is_own = all_users or options["user"] is not None or output.path is not None
+    engine = run.open(sample=None if is_own else "movies")
     ids = None if only is None else _ids(only)
     _say_unknown(run, engine, ids or [])
     if all_users:
         _recommend_all(run, engine, output, only=ids, **options)
         return
     ranking = engine.recommend(only=ids, **options)
-    if not ranking and options["k"]:
-        run.say("No recommendations: there is nothing this user likes, or no item is left.")
+    nothing = "No recommendations: there is nothing this user likes, or no item is left."
+    run.say_notes([*why_none(ranking, options, nothing), *ranking.notes])
     write_ranking(ranking, output, options["explain"])
 
 
 def _recommend_all(run: CommandContext, engine: Engine, output: Output, **options: Any) -> None:
     assert output.path is not None
     with run.progress() as progress:
-        users, done = engine.recommend_all(
-            output.path, format=output.format, progress=progress, **options
+        done = engine.recommend_all(
+            output.path, format=output.format, raw=output.raw, progress=progress, **options
         )
-    before = f", {done:,} of them before it was interrupted" if done else ""
-    run.say(f"{output.path}: recommendations for {users:,} users{before}.")
+    run.say_notes(done.notes)
+    before = f", {done.before:,} of them before it was interrupted" if done.before else ""
+    run.say(f"{output.path}: recommendations for {done.users:,} users{before}.")
 
 
 def _ids(path: Path) -> list[str]:

@@ -1,32 +1,107 @@
-"""`qkvsearch record`: one more interaction, known to the next `recommend`."""
+"""`qkvsearch record`: interactions that the next `recommend` knows, one or a whole file."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import settings
+from qkvsearch.cli.context import TYPED, settings
+from qkvsearch.cli.listing import shown, write_listing
+from qkvsearch.cli.render import Output, output_options, printable
+
+if TYPE_CHECKING:
+    from qkvsearch.answers.columns import Listing
+    from qkvsearch.engine import Engine
+
+NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 
 
 # A rating may be below 0, and would be taken for an option.
 @click.command(
-    short_help="Record an interaction of a user with an item.",
+    short_help="Record interactions of users with items.",
     context_settings={"ignore_unknown_options": True},
 )
-@click.argument("user")
-@click.argument("item")
-@click.argument("rating", type=float, required=False)
-def command(user: str, item: str, rating: float | None) -> None:
-    """Record that USER interacted with ITEM, and with which RATING, if any.
+@click.argument("words", metavar="USER ITEM [RATING] | FILE", nargs=-1)
+@click.option("--undo", is_flag=True, help="Take back what was recorded last.")
+@click.option("--user-column", metavar="NAME", help="In FILE: the user.")
+@click.option("--item-column", metavar="NAME", help="In FILE: the item.")
+@click.option("--rating-column", metavar="NAME", help="In FILE: the rating.")
+@click.option("--weight-column", metavar="NAME", help="In FILE: the weight.")
+@click.option("--time-column", metavar="NAME", help="In FILE: when it was.")
+@output_options
+def command(words: tuple[str, ...], undo: bool, output: Output, **columns: str | None) -> None:
+    """Record that USER interacted with ITEM, and with which RATING, if any; or every row of FILE.
 
     The next `recommend` knows it, without a rebuild. A new user is created; ITEM, an id or a title,
-    must be in the catalog.
+    must be in the catalog. Where the log has weights in place of ratings, such as quantities,
+    RATING is one, and a negative one takes back. FILE is a table such as `build` reads; all of its
+    rows that can be used are recorded at once, and the others counted. --undo takes back what the
+    last `record` wrote; again, what the one before wrote.
 
     \b
-    Example:
+    Examples:
       qkvsearch -w films record 1017 "Heat (1995)" 4.5
+      qkvsearch -w shop record today.csv
+      qkvsearch -w shop record --undo
     """
+    _check(words, undo, columns)
     run = settings()
-    engine = run.open_named(
-        "name a workspace to record in, such as: qkvsearch -w films build sample:movies"
-    )
-    id_, title = engine.record(user, item, rating)
-    stars = "" if rating is None else f", rated {rating:g}"
-    run.say(f"Recorded: user {user}, {title} ({id_}){stars}.")
+    engine = run.open_own()
+    if undo:
+        done, said = engine.undo_record(), "Taken back"
+    elif len(words) == 1:
+        done, said = _record_file(engine, words[0], columns), "Recorded"
+    else:
+        done, said = engine.record(words[0], words[1], *map(float, words[2:])), "Recorded"
+    run.say_notes(done.notes)
+    run.say(f"{said}: {_in_words(done)}.")
+    if output.asked:
+        write_listing(done, "interactions", output)
+
+
+def _check(words: tuple[str, ...], undo: bool, columns: dict[str, str | None]) -> None:
+    """Raise `click.UsageError` for words that name nothing to record."""
+    context = click.get_current_context()
+    typed = context.find_root().meta.get(TYPED, [])
+    as_they_are = typed[typed.index("--") + 1 :] if "--" in typed else []
+    for word in words:
+        if word.startswith("-") and not NUMBER.fullmatch(word) and word not in [*as_they_are, "-"]:
+            raise click.NoSuchOption(word, ctx=context)
+    if undo and words:
+        raise click.UsageError("--undo takes back the last: leave out what to record")
+    if not undo and not 1 <= len(words) <= 3:
+        raise click.UsageError("name a user and an item, or a file of interactions, or --undo")
+    if len(words) != 1 and any(columns.values()):
+        raise click.UsageError("columns are those of a file: record FILE")
+    if len(words) == 3 and not NUMBER.fullmatch(words[2]):
+        raise click.UsageError(f"{words[2]!r} is no number, and the third word is a rating")
+
+
+def _record_file(engine: Engine, file: str, columns: dict[str, str | None]) -> Listing:
+    from qkvsearch.data.columns import Columns
+
+    if file != "-" and "://" not in file and not Path(file).exists():
+        raise click.UsageError(
+            f"{file}: no such file; for a single interaction name a user and an item"
+        )
+    roles = {name.removesuffix("_column"): given for name, given in columns.items()}
+    return engine.record_many(file, Columns(**roles))  # type: ignore[arg-type]
+
+
+def _in_words(done: Listing) -> str:
+    """What was recorded: one interaction by name, many by their number."""
+    users = {row["user"] for row in done}
+    if len(done) > 1:
+        return f"{len(done):,} interactions of {len(users):,} users"
+    (row,) = done
+    item = f"{row['title'] or 'an item that left the catalog'} ({row['id']})"
+    return printable(f"user {row['user']}, {item}{_valued(row)}")
+
+
+def _valued(row: dict[str, Any]) -> str:
+    if row.get("rating") is not None:
+        return f", rated {shown(row['rating'])}"
+    return f", weight {shown(row['weight'])}" if row.get("weight") is not None else ""

@@ -1,8 +1,19 @@
 """`qkvsearch remove`: items leave a workspace."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import click
 
 from qkvsearch.cli.context import settings
+from qkvsearch.cli.render import Output, output_options, printable, to_table
+
+if TYPE_CHECKING:
+    from qkvsearch.revision import Revision
+
+# Of what leaves, as many titles are said.
+SHOWN = 5
 
 
 @click.command(short_help="Remove items from a workspace without a rebuild.")
@@ -12,25 +23,49 @@ from qkvsearch.cli.context import settings
     metavar="EXPR",
     help="Instead of ITEMs: all for which this SQL expression over the catalog's columns holds.",
 )
-def command(items: tuple[str, ...], where: str | None) -> None:
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@output_options
+def command(items: tuple[str, ...], where: str | None, dry_run: bool, output: Output) -> None:
     """Remove each ITEM, an id or a title that only one item has, with its interactions.
 
     All of them are looked up first: where one is unknown, none is removed. What was recorded stays
-    recorded, and counts again if `add` brings the item back.
+    recorded, and counts again if `add` brings the item back. --format lists id and title of what is
+    removed.
 
     \b
     Examples:
       qkvsearch -w shop remove 4711 "Rain jacket"
-      qkvsearch -w films remove --where "year < 1950"
+      qkvsearch -w films remove --where "year < 1950" --dry-run
     """
     run = settings()
     if bool(items) == (where is not None):
         raise click.UsageError("name items, or give --where EXPR: one of the two")
-    engine = run.open_named("name a workspace to remove from: qkvsearch -w DIR remove ITEM")
+    engine = run.open_own()
     with run.progress() as progress:
-        done = engine.remove(items, where=where, progress=progress)
+        done = engine.remove(items, where=where, dry_run=dry_run, progress=progress)
     run.say_notes(done.notes)
-    run.say(
-        f"{engine.workspace.path}: {done.removed:,} removed, with {done.interactions_removed:,} "
-        f"interactions; {done.n_items:,} items."
+    run.say(_said(done, str(engine.workspace.path), where, dry_run))
+    if dry_run and done.gone:
+        run.say(f"Among them: {_titles(done)}.")
+    if output.asked:
+        output.write(done.gone, lambda: _table(done), ("id", "title"))
+
+
+def _said(done: Revision, path: str, where: str | None, dry_run: bool) -> str:
+    """How much was removed, or would be, by which condition, and how much stays."""
+    does, stay = ("would be removed", " would stay") if dry_run else ("removed", "")
+    why = "" if where is None else f" ({printable(where)})"
+    return (
+        f"{path}: {done.removed:,} {does}{why}, with {done.interactions_removed:,} interactions; "
+        f"{done.n_items:,} items{stay}."
     )
+
+
+def _titles(done: Revision) -> str:
+    titles = [printable(" ".join(str(item["title"]).split())) for item in done.gone[:SHOWN]]
+    more = [f"and {done.removed - SHOWN:,} more"] if done.removed > SHOWN else []
+    return ", ".join([*titles, *more])
+
+
+def _table(done: Revision) -> str:
+    return to_table([("id", "left"), ("title", "wrap")], [[*row.values()] for row in done.gone])

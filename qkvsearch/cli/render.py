@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qkvsearch.cli.context import settings
 from qkvsearch.data import writers
 from qkvsearch.errors import QkvError
 
@@ -67,9 +68,16 @@ def _with_output(
         type=click.Path(dir_okay=False, path_type=Path),
         help=f"Write to a file; {pages}.parquet, .csv, .json, .jsonl and .md name their format.",
     )
+    @click.option(
+        "--raw",
+        is_flag=True,
+        help="In CSV, no apostrophe before what a spreadsheet would run as a formula.",
+    )
     @wraps(command)
-    def with_output(*args: Any, format_name: str | None, path: Path | None, **kwargs: Any) -> Any:
-        return command(*args, output=Output(format_name, path, by_suffix), **kwargs)
+    def with_output(
+        *args: Any, format_name: str | None, path: Path | None, raw: bool, **kwargs: Any
+    ) -> Any:
+        return command(*args, output=Output(format_name, path, by_suffix, raw), **kwargs)
 
     return with_output
 
@@ -78,8 +86,13 @@ class Output:
     """Where the rows go and in which form."""
 
     def __init__(
-        self, format_name: str | None, path: Path | None, by_suffix: Mapping[str, str] = BY_SUFFIX
+        self,
+        format_name: str | None,
+        path: Path | None,
+        by_suffix: Mapping[str, str] = BY_SUFFIX,
+        raw: bool = False,
     ) -> None:
+        self.raw = raw
         self.path = None if path == Path("-") else path
         suffix = self.path.suffix.lower() if self.path else ""
         if format_name is None and suffix not in by_suffix:
@@ -89,6 +102,8 @@ class Output:
                 param_hint="-o",
             )
         self.format = format_name or by_suffix[suffix]
+        # A command whose result is a change lists it only then.
+        self.asked = format_name is not None or path is not None
 
     def write(self, rows: Rows, table: Callable[[], str], fields: Sequence[str] = ()) -> None:
         """`rows` in the format asked for; `table()` gives the text that a person reads. `fields`
@@ -97,8 +112,11 @@ class Output:
         if self.format == "parquet":
             self._write_parquet(rows, fields)
             return
-        if self.format != "table" and self.format not in RENDERERS:
+        if self.format not in FORMATS:
             raise click.UsageError(f"a list does not come as {self.format}: it is no document")
+        if self.format == "csv":
+            self._emit(self._csv(rows, fields))
+            return
         self._emit(table() if self.format == "table" else RENDERERS[self.format](rows, fields))
 
     def write_one(self, whole: Mapping[str, Any], rows: Rows, table: Callable[[], str]) -> None:
@@ -127,6 +145,14 @@ class Output:
         except OSError as error:
             raise QkvError(f"{self.path}: cannot write: {error.strerror}") from None
 
+    def _csv(self, rows: Rows, fields: Sequence[str]) -> str:
+        """As CSV; what was changed in it for spreadsheets is said."""
+        names = _columns(rows, fields)
+        lines = writers.CsvLines(names, self.raw)
+        text = lines.heading() + lines.text([row.get(name, "") for name in names] for row in rows)
+        say_guarded(lines.guarded)
+        return text
+
     def _write_parquet(self, rows: Rows, fields: Sequence[str]) -> None:
         import pandas as pd
 
@@ -151,9 +177,10 @@ def to_jsonl(rows: Rows, fields: Sequence[str] = ()) -> str:
     return writers.to_jsonl(rows)
 
 
-def to_csv(rows: Rows, fields: Sequence[str] = ()) -> str:
-    names = _columns(rows, fields)
-    return writers.to_csv([names, *([row.get(name, "") for name in names] for row in rows)])
+def say_guarded(guarded: Mapping[str, int]) -> None:
+    """That cells of CSV were changed, on stderr."""
+    if said := writers.said_of_guarded(guarded):
+        settings().say(f"{said}; --raw writes all cells as they are, for programs.")
 
 
 def to_markdown(rows: Rows, fields: Sequence[str] = ()) -> str:
@@ -163,7 +190,7 @@ def to_markdown(rows: Rows, fields: Sequence[str] = ()) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-RENDERERS = {"json": to_json, "jsonl": to_jsonl, "csv": to_csv, "markdown": to_markdown}
+RENDERERS = {"json": to_json, "jsonl": to_jsonl, "markdown": to_markdown}
 
 
 def _columns(rows: Rows, fields: Sequence[str]) -> list[str]:
@@ -174,7 +201,7 @@ def _markdown_cell(value: Any) -> str:
     text = (
         f"{value:.4f}"
         if isinstance(value, float)
-        else str(writers.flat_cell("" if value is None else value))
+        else str(writers.one_cell("" if value is None else value))
     )
     return text.replace("|", "\\|").replace("\n", " ")
 

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from qkvsearch.cli.context import settings
-from qkvsearch.cli.hits import ranking_options, write_ranking
+from qkvsearch.cli.hits import ranking_options, why_none, write_ranking
 from qkvsearch.cli.render import Output
 
 
@@ -39,24 +39,22 @@ def command(
     Examples:
       qkvsearch search how does attention work
       qkvsearch -w films search "space war" --where "year >= 1990" -k 5
+      qkvsearch -w shop search tent --fields price,url --format csv -o tents.csv
       qkvsearch -w films search "space war" --user 42 --explain
     """
     run = settings()
     text = sys.stdin.read() if query == ("-",) else " ".join(query)
-    engine = run.open(sample="videos" if options["user"] is None else "movies")
+    is_own = options["user"] is not None or output.path is not None
+    engine = run.open(sample=None if is_own else "videos")
     names = [name.strip() for name in heads.split(",")] if heads is not None else None
     # A table shows which words match; the other formats carry them with the reasons.
     marked = explain or output.format == "table"
     ranking = engine.search(text, heads=names, explain=marked, **options)
-    if not ranking:
-        run.say(_why_nothing(ranking.n_candidates, options))
-    run.say_notes(ranking.notes)
+    run.say_notes([*why_none(ranking, options, _why_nothing(options)), *ranking.notes])
     write_ranking(ranking, output, explain)
 
 
-def _why_nothing(n_candidates: int, options: dict[str, Any]) -> str:
-    if n_candidates:
-        return "No hits asked for."
+def _why_nothing(options: dict[str, Any]) -> str:
     if options["where"]:
         return "No hits: none of the items that --where leaves has any of these words."
     return "No hits: none of these words is in the catalog."

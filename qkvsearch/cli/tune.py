@@ -58,7 +58,7 @@ def command(reset: bool, output: Output, **options: Any) -> None:
       qkvsearch -w films tune --reset
     """
     run = settings()
-    engine = run.open_named("name a workspace to tune: qkvsearch -w DIR tune")
+    engine = run.open_own()
     if reset:
         with run.progress() as progress:
             engine.reset_tuning(progress=progress)

@@ -62,7 +62,10 @@ class History:
         )  # fmt: skip
 
     def recorded_later(
-        self, records: Iterable[tuple[int, float | None, int] | Interaction]
+        self,
+        records: Iterable[
+            tuple[int, float | None, int] | tuple[int, float | None, int, float | None]
+        ],
     ) -> list[Interaction]:
         """The records, oldest first, that are new to this history: the last of each item.
 
@@ -139,3 +142,8 @@ class History:
             raise QkvError(NO_TIMES)
         age = len(self) - np.searchsorted(np.sort(self.times), self.times, side="right")
         return replace(self, confidences=self.confidences * 2.0 ** (-age / half_life))
+
+
+NOTHING = History(
+    np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros(0, np.float32), np.zeros(0, np.int64)
+)

@@ -5,19 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
-from qkvsearch.data.columns import (
-    ColumnFacts,
-    Columns,
-    find_column,
-    find_text_columns,
-    require_column,
-)
+from qkvsearch.data.columns import ColumnFacts, Columns, check_column
+from qkvsearch.data.columns.choice import choose_catalog_columns
+from qkvsearch.data.columns.facts import TYPES, ColumnType
+from qkvsearch.data.columns.types import TypedColumn, typed
 from qkvsearch.data.ids import Ids, case_note, id_texts, one_case
 from qkvsearch.data.report import ReadReport
-from qkvsearch.errors import DataError
+from qkvsearch.errors import DataError, suggest
 
 # What spreadsheets write where a formula failed, such as an id that begins with "=" or "-".
 SPREADSHEET_ERROR = re.compile(r"#(NAME\?|REF!|VALUE!|N/A|DIV/0!|NULL!|NUM!)")
@@ -26,7 +22,8 @@ YEAR_IN_TITLE = r"\(([0-9]{4})(?:[-–][0-9]{0,4})?\)\s*$"
 
 @dataclass(frozen=True)
 class Catalog:
-    """`frame`: columns id (text), title, then the source's own, with numbers as numbers.
+    """`frame`: columns id (text), title, then the source's own, each as its type. `columns`: what
+    is known of each of them.
 
     Rows are in the natural order of the ids, so that ties broken by row are broken by id.
     """
@@ -49,16 +46,49 @@ class Catalog:
         return [parts[name].tolist() for name in self.text_columns]
 
 
+@dataclass(frozen=True)
+class ItemTexts:
+    """What a file says of each item, as text: `frame` with the columns id, title, then the source's
+    own under names that SQL can hold apart. spelled: what the source calls each of them. searched:
+    those that search reads.
+    """
+
+    ids: Ids
+    frame: pd.DataFrame
+    spelled: dict[str, str]
+    searched: tuple[str, ...]
+
+    def role(self, name: str) -> str:
+        """As in `ColumnFacts`."""
+        return name if name in ("id", "title") else "text" if name in self.searched else ""
+
+
 def catalog_from_frame(frame: pd.DataFrame, columns: Columns, report: ReadReport) -> Catalog:
-    """Rows of text to a catalog. Of rows with one id the last is kept, blanks filled from earlier.
+    """Rows of text to a catalog, each column as its type. Raises `DataError` where no cell is of
+    the type told for its column.
+    """
+    items = item_texts(frame, columns, report)
+    told = _told_types(columns, items, report.file)
+    cells, facts = {}, []
+    for name in items.frame:
+        column = _typed(items, name, told.get(name), report)
+        cells[name] = column.cells
+        facts.append(column.facts(items.spelled[name], items.role(name), name))
+    typed_frame = pd.DataFrame(cells)
+    if "year" not in {name.casefold() for name in cells}:
+        typed_frame, facts = _with_year(typed_frame, facts)
+    return Catalog(items.ids, typed_frame, items.searched, tuple(facts))
+
+
+def item_texts(frame: pd.DataFrame, columns: Columns, report: ReadReport) -> ItemTexts:
+    """Of rows with one id the last is kept, blanks filled from earlier ones.
 
     Rows without an id, or with a spreadsheet's error as id, are skipped and counted in `report`.
     """
     report.require_rows()
     names = list(frame.columns)
-    id_column = require_column("id", columns.id, names, report.file)
-    title = find_column("title", columns.title, names, report.file) or id_column
-    text_columns = find_text_columns(columns.text, title, names, report.file)
+    chosen = choose_catalog_columns(frame, columns, report)
+    id_column, title, text_columns = chosen.id, chosen.title, chosen.text
 
     ids = id_texts(frame[id_column])
     if columns.fold_ids:
@@ -66,8 +96,8 @@ def catalog_from_frame(frame: pd.DataFrame, columns: Columns, report: ReadReport
     elif note := case_note(ids, "items"):
         report.notes.append(note)
     broken = ids.str.fullmatch(SPREADSHEET_ERROR).astype(bool)
-    report.skip("without an id", int((ids == "").sum()))
-    report.skip("with a spreadsheet error for an id", int(broken.sum()))
+    report.skip("without an id", frame.index[ids == ""])
+    report.skip("with a spreadsheet error for an id", frame.index[broken])
     frame = frame[(ids != "") & ~broken]
     if frame.empty:
         raise DataError(f"{report.file}: no rows with an id in column {id_column!r}; {report}")
@@ -76,22 +106,15 @@ def catalog_from_frame(frame: pd.DataFrame, columns: Columns, report: ReadReport
 
     order = Ids.sorted(merged.index, columns.fold_ids)
     merged = merged.loc[order.texts].reset_index(drop=True)
-    renamed = _own_names(names, id_column, title)
-    merged.insert(0, "\0id", order.texts)
+    renamed = _own_names(names, id_column, title) | {id_column: "id", title: "title"}
+    spelled = {stored: name for name, stored in renamed.items()} | {"id": id_column}
+    texts = {"id": pd.Series(order.texts, dtype=object)}
+    texts |= {stored: merged[name] for stored, name in spelled.items() if stored != "id"}
     if title == id_column:
-        merged["\0title"] = merged["\0id"]
-        renamed |= {"\0title": "title"}
-    merged = merged.drop(columns=id_column).rename(columns=renamed | {"\0id": "id"})
-    rest = [name for name in merged.columns if name not in ("id", "title")]
-    merged = merged[["id", "title", *rest]].copy()
-    merged["title"] = merged["title"].fillna("").where(merged["title"].notna(), merged["id"])
-    for name in rest:
-        merged[name] = _numbers_if_all(merged[name])
-    if "year" not in {name.casefold() for name in merged.columns}:
-        merged = _with_year(merged)
-    renamed |= {id_column: "id", title: "title"}
+        texts["title"], spelled["title"] = texts["id"], "title"
+    kept = pd.DataFrame(texts)[list(dict.fromkeys(["id", "title", *texts]))]
     searched = tuple(renamed[name] for name in text_columns)
-    return Catalog(order, merged, searched)
+    return ItemTexts(order, kept, spelled, searched)
 
 
 def catalog_of_ids(ids: Ids) -> Catalog:
@@ -114,25 +137,53 @@ def _own_names(names: list[str], id_column: str, title: str) -> dict[str, str]:
     return renamed
 
 
-def _numbers_if_all(column: pd.Series) -> pd.Series:
-    """Numbers where every cell is one; codes with leading zeros, such as 0042, stay text."""
-    filled = column.dropna()
-    if filled.empty or filled.str.match(r"[-+]?0\d").any():
-        return column
-    numbers = pd.to_numeric(filled, errors="coerce")
-    if numbers.dtype.kind == "u" or not np.isfinite(numbers.astype(float)).all():
-        return column
-    if numbers.dtype.kind == "f" and (numbers % 1 == 0).all():
-        if numbers.abs().max() >= 2**53:
-            return column  # long codes, whose last digits a float would lose
-        numbers = numbers.astype("Int64")
-    if numbers.dtype.kind == "i":
-        numbers = numbers.astype("Int64")
-    return numbers.reindex(column.index)
+def _told_types(columns: Columns, items: ItemTexts, file: str) -> dict[str, ColumnType]:
+    """By the names in `items`, the types that the caller names. Raises `DataError`."""
+    stored = {name: column for column, name in items.spelled.items()}
+    told: dict[str, ColumnType] = {}
+    for given, type_ in columns.types.items():
+        name = stored[check_column(given, list(stored), file, "`types`")]
+        if type_ not in TYPES:
+            known = ", ".join(TYPES)
+            raise DataError(
+                f"`types`: {given} is {type_!r}{suggest(type_, list(TYPES))} (types: {known})"
+            )
+        if name in ("id", "title") and type_ != "text":
+            raise DataError(f"{file}: column {given!r} is the {name}, which is text (`types`)")
+        told[name] = type_
+    return told
 
 
-def _with_year(frame: pd.DataFrame) -> pd.DataFrame:
-    years = frame["title"].str.extract(YEAR_IN_TITLE, expand=False)
-    if years.notna().any():
-        frame.insert(2, "year", years.astype("Int64"))
-    return frame
+def _typed(items: ItemTexts, name: str, told: ColumnType | None, report: ReadReport) -> TypedColumn:
+    """A column as its type; what was emptied is noted. Raises `DataError` where all was."""
+    texts = items.frame[name]
+    if name == "id":
+        return TypedColumn("text", texts)
+    if name == "title":
+        column = typed(texts, "text")
+        column.name_blanks(items.frame["id"])
+        return column
+    column = typed(texts, told, searched=name in items.searched)
+    emptied = column.emptied(items.spelled[name], texts, items.frame["id"])
+    if emptied and column.cells.isna().all():
+        raise DataError(f"{report.file}: {emptied[0]}; `types` says that it is")
+    report.notes.extend(emptied)
+    return column
+
+
+def _with_year(
+    frame: pd.DataFrame, facts: list[ColumnFacts]
+) -> tuple[pd.DataFrame, list[ColumnFacts]]:
+    """With the year that titles end in as a column, where any does."""
+    years = years_in(frame["title"])
+    if not years.notna().any():
+        return frame, facts
+    frame.insert(2, "year", years.astype("Int64"))
+    found = TypedColumn("number", frame["year"])
+    found.changed["found in titles"] = int(years.notna().sum())
+    return frame, [*facts[:2], found.facts("year", "", "year"), *facts[2:]]
+
+
+def years_in(titles: pd.Series) -> pd.Series:
+    """The year, as text, that a title ends in; missing where it does not."""
+    return titles.str.extract(YEAR_IN_TITLE, expand=False)

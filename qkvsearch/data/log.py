@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from qkvsearch.data.columns import ColumnFacts, Columns, find_column, require_column
-from qkvsearch.data.columns.facts import ColumnType
+from qkvsearch.data.columns import Columns
+from qkvsearch.data.columns.choice import LogChoice, choose_log_columns
 from qkvsearch.data.columns.times import times_of
 from qkvsearch.data.ids import BLANK, Ids, case_note, factorize, id_texts
 from qkvsearch.data.interactions import Interactions
@@ -20,40 +20,12 @@ from qkvsearch.errors import DataError
 LARGEST = 1e12
 
 
-@dataclass(frozen=True)
-class LogColumns:
-    """Which column plays which role, None where none does."""
-
-    user: str
-    item: str
-    rating: str | None
-    weight: str | None
-    time: str | None
-    times_comparable: bool = True
-
-    @classmethod
-    def of(cls, names: list[str], given: Columns, file: str) -> LogColumns:
-        """As given, or guessed; no column plays two roles. Raises `DataError`."""
-        user = require_column("user", given.user, names, file)
-        free = [name for name in names if name != user]
-        item = require_column("item", given.item, free, file)
-        free.remove(item)
-        rating = find_column("rating", given.rating, free, file)
-        free = [name for name in free if name != rating]
-        weight = find_column("weight", given.weight, free, file)
-        free = [name for name in free if name != weight]
-        time = find_column("time", given.time, free, file)
-        if time is None and "time_rank_in_user" in free:
-            return cls(user, item, rating, weight, "time_rank_in_user", times_comparable=False)
-        return cls(user, item, rating, weight, time)
-
-
 def interactions_from_frame(
     frame: pd.DataFrame, columns: Columns, report: ReadReport, item_ids: Ids | None
 ) -> Interactions:
     """Rows of text to interactions; what cannot be used is skipped and counted in `report`."""
     report.require_rows()
-    roles = LogColumns.of(list(frame.columns), columns, report.file)
+    roles = choose_log_columns(frame, columns, report, item_ids)
     if columns.rating_scale is not None:
         _check_scale(columns.rating_scale, roles, report.file)
     usable = _usable_rows(frame, roles, columns, report, item_ids)
@@ -65,9 +37,8 @@ def interactions_from_frame(
     ratings, weights, scale = _feedback(frame, roles, columns, report)
     times = None
     if roles.time is not None:
-        times = times_of(frame[roles.time], report, given=columns.time)
+        times = times_of(frame[roles.time], report, given=roles.time)
     _note_cases(frame, roles, columns, item_ids, report)
-    report.columns += _facts(frame, roles, weights is not None and ratings is None)
     return Interactions.from_columns(
         frame[roles.user],
         frame[roles.item],
@@ -83,7 +54,7 @@ def interactions_from_frame(
 
 
 def _feedback(
-    frame: pd.DataFrame, roles: LogColumns, columns: Columns, report: ReadReport
+    frame: pd.DataFrame, roles: LogChoice, columns: Columns, report: ReadReport
 ) -> tuple[np.ndarray | None, np.ndarray | None, Scale]:
     """Ratings, weights and the scale of the ratings, as far as there are any."""
     weights = _numbers(frame, roles.weight)
@@ -99,6 +70,8 @@ def _feedback(
             f"column {roles.rating} holds counts, not ratings ({found.why}), and was {kept}; "
             "`rating_scale` says otherwise"
         )
+        if weights is None:
+            _taken_as_weight(report, roles)
         return None, ratings if weights is None else weights, None
     assert found.scale is not None
     low, high = found.scale
@@ -110,7 +83,7 @@ def _feedback(
     return ratings, weights, found.scale
 
 
-def _check_scale(scale: tuple[float, float], roles: LogColumns, file: str) -> None:
+def _check_scale(scale: tuple[float, float], roles: LogChoice, file: str) -> None:
     low, high = scale
     if not -LARGEST <= low < high <= LARGEST:
         raise DataError(
@@ -122,6 +95,13 @@ def _check_scale(scale: tuple[float, float], roles: LogColumns, file: str) -> No
             f"{file}: `rating_scale` is of ratings, and no column looks like any; name it with "
             "`rating_column`"
         )
+
+
+def _taken_as_weight(report: ReadReport, roles: LogChoice) -> None:
+    report.columns = [
+        replace(column, role="weight") if column.name == roles.rating else column
+        for column in report.columns
+    ]
 
 
 def _numbers(frame: pd.DataFrame, name: str | None) -> np.ndarray | None:
@@ -144,7 +124,7 @@ def _mismatch(items: pd.Series, item_ids: Ids | None) -> str:
 
 def _usable_rows(
     frame: pd.DataFrame,
-    roles: LogColumns,
+    roles: LogChoice,
     columns: Columns,
     report: ReadReport,
     item_ids: Ids | None,
@@ -153,7 +133,7 @@ def _usable_rows(
     usable = pd.Series(True, index=frame.index)
 
     def drop(bad: pd.Series | np.ndarray, reason: str) -> None:
-        report.skip(reason, int((usable & bad).sum()))
+        report.skip(reason, frame.index[usable & bad])
         usable.loc[bad] = False
 
     for id_, what in ((roles.user, "a user"), (roles.item, "an item")):
@@ -176,7 +156,7 @@ def _usable_rows(
 
 def _note_cases(
     frame: pd.DataFrame,
-    roles: LogColumns,
+    roles: LogChoice,
     columns: Columns,
     item_ids: Ids | None,
     report: ReadReport,
@@ -188,24 +168,3 @@ def _note_cases(
     for kind, name in of_role.items():
         note = case_note(id_texts(pd.Series(frame[name].unique())).tolist(), kind)
         report.notes += [note] if note else []
-
-
-def _facts(frame: pd.DataFrame, roles: LogColumns, counts: bool) -> list[ColumnFacts]:
-    """What each column was taken for."""
-    rating, weight = roles.rating, roles.weight
-    if counts and weight is None:
-        rating, weight = None, rating
-    taken: list[tuple[str, str | None, ColumnType]] = [
-        ("user", roles.user, "text"),
-        ("item", roles.item, "text"),
-        ("rating", rating, "number"),
-        ("weight", weight, "number"),
-        ("time", roles.time, "date" if roles.times_comparable else "number"),
-    ]
-    found = []
-    for role, name, kind in taken:
-        if name is not None:
-            cells = frame[name].dropna()
-            example = "" if cells.empty else str(cells.iloc[0])
-            found.append(ColumnFacts(name, role, kind, float(frame[name].isna().mean()), example))
-    return found

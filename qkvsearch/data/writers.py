@@ -3,20 +3,79 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
+import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from qkvsearch.errors import need
 
+# What a spreadsheet takes for the beginning of a formula; a plain negative number is none.
+FORMULA = re.compile(r"[=+\-@\t\r]")
+PLAIN_NUMBER = re.compile(r"-(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 
-def to_csv(rows: Iterable[Sequence[Any]]) -> str:
-    """One line a row; a first row of names is a heading. Lists and dicts are written as JSON."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(map(flat_cell, row) for row in rows)
-    return text.getvalue()
+
+class CsvLines:
+    """Rows to lines of CSV, one cell a field, by the names of the columns.
+
+    A text that a spreadsheet would run as a formula gets an apostrophe before it, unless `raw`;
+    `guarded` counts those by column.
+
+    >>> lines = CsvLines(["id", "title"])
+    >>> lines.text([["7", "=1+1"]]), lines.guarded
+    ("7,'=1+1\\n", Counter({'title': 1}))
+    """
+
+    def __init__(self, names: Sequence[str], raw: bool = False) -> None:
+        self.names, self.raw = list(names), raw
+        self.guarded: Counter[str] = Counter()
+
+    def heading(self) -> str:
+        """The names of the columns."""
+        return self.text([self.names])
+
+    def text(self, rows: Iterable[Sequence[Any]]) -> str:
+        """One line a row; a line end inside a cell, of whatever kind, stands in quotes."""
+        # The module quotes those signs that end its lines.
+        writer = csv.writer(_Line(), lineterminator="\r\n")
+        return "".join(writer.writerow(self._cells(row)) for row in rows)
+
+    def _cells(self, row: Sequence[Any]) -> list[Any]:
+        return [self._cell(name, cell) for name, cell in zip(self.names, row, strict=True)]
+
+    def _cell(self, name: str, value: Any) -> Any:
+        cell = one_cell(value)
+        if self.raw or not isinstance(cell, str) or not FORMULA.match(cell):
+            return cell
+        if PLAIN_NUMBER.fullmatch(cell):
+            return cell
+        self.guarded[name] += 1
+        return f"'{cell}"
+
+
+class _Line:
+    """A file that gives back what is written to it, with the line end of other texts."""
+
+    def write(self, text: str) -> str:
+        return text.removesuffix("\r\n") + "\n"
+
+
+def said_of_guarded(guarded: Mapping[str, int]) -> str:
+    """What a person should know of cells that got an apostrophe; nothing where none did.
+
+    >>> said_of_guarded({"id": 1, "title": 2})
+    '3 cells that a spreadsheet would run as a formula got an apostrophe before them (in id, title)'
+    """
+    count = sum(guarded.values())
+    if not count:
+        return ""
+    cells, them = ("cell", "it") if count == 1 else ("cells", "them")
+    return (
+        f"{count:,} {cells} that a spreadsheet would run as a formula got an apostrophe before "
+        f"{them} (in {', '.join(guarded)})"
+    )
 
 
 def to_jsonl(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -29,6 +88,32 @@ def require_pyarrow(path: Path | None) -> None:
     need("pyarrow.parquet", "parquet", f"{path}: writing Parquet")
 
 
-def flat_cell(value: Any) -> Any:
-    """A list or a dict as JSON; anything else as it is."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+def one_cell(value: Any) -> Any:
+    """A list or a dict as a text of one line that a person reads; anything else as it is.
+
+    Of a dict "name: value", of a list its entries, "; " between them; of a reason "title [id]
+    (contribution)", of a part of a score "head: query ~ key (value)".
+
+    >>> one_cell({"lexical": 1.5, "lsa": -0.25})
+    'lexical: 1.5; lsa: -0.25'
+    >>> one_cell([{"id": 7, "title": "Heat", "contribution": 0.125}])
+    'Heat [7] (+0.125)'
+    """
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {_entry(part)}" for name, part in value.items())
+    return "; ".join(map(_entry, value)) if isinstance(value, list) else value
+
+
+def _entry(value: Any) -> str:
+    """One of several values in a cell."""
+    if isinstance(value, dict) and "contribution" in value:
+        named = "" if value["id"] is None else f" [{value['id']}]"
+        return f"{value['title']}{named} ({value['contribution']:+.6g})"
+    if isinstance(value, dict) and value.keys() >= {"head", "query", "key", "value"}:
+        words = [str(value[name]) for name in ("query", "key") if value[name] is not None]
+        return f"{value['head']}: {' ~ '.join(dict.fromkeys(words))} ({value['value']:+.6g})"
+    if isinstance(value, dict):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, list):
+        return ", ".join(map(_entry, value))
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -26,8 +26,8 @@ BAR_PIXELS = 80
 
 @dataclass(frozen=True)
 class Hit:
-    """One ranked item. `score` is before the softmax, `weight` after; fields that do not apply to
-    what ranked it are None.
+    """One ranked item. `score` is before the softmax, `weight` after; what does not apply to what
+    ranked it is None. fields: cells of its row in the catalog, by the owner's names of the columns.
     """
 
     rank: int
@@ -41,10 +41,29 @@ class Hit:
     cold: bool | None = None
     shared: int | None = None
     matches: dict[str, list[str]] | None = None
+    fields: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields that apply, in the documented order."""
-        return {name: value for name, value in vars(self).items() if value is not None}
+        """What applies, in the documented order; the owner's columns come after the weight. One
+        that is called like a part of the hit, such as `score`, is `items.score`.
+        """
+        known = {name: value for name, value in vars(self).items() if value is not None}
+        own = known.pop("fields", {})
+        first = {name: known.pop(name) for name in ("rank", "id", "title", "score", "weight")}
+        return first | {own_key(name): cell for name, cell in own.items()} | known
+
+
+# What a row about an item says of itself: an owner's column of such a name is called otherwise.
+ROW_NAMES = (*Hit.__dataclass_fields__, "parts", "users", "user")
+
+
+def own_key(name: str) -> str:
+    """Under which name a row holds an owner's column.
+
+    >>> own_key("Price"), own_key("score")
+    ('Price', 'items.score')
+    """
+    return f"items.{name}" if name in ROW_NAMES else name
 
 
 @dataclass(frozen=True)
@@ -84,6 +103,18 @@ class Ranking(Sequence[Hit]):
             for i, hit in enumerate(self.hits)
         ]
         return replace(self, hits=hits)
+
+    def page(self, offset: int, min_weight: float) -> Ranking:
+        """Without the first `offset` hits, and without those of less weight. Ranks stay."""
+        kept = [i for i, hit in enumerate(self.hits) if i >= offset and hit.weight >= min_weight]
+        if len(kept) == len(self.hits):
+            return self
+        hits = [self.hits[i] for i in kept]
+        return replace(self, hits=hits, positions=self.positions[kept])
+
+    def noted(self, notes: Sequence[str]) -> Ranking:
+        """With more notes, before those that there are."""
+        return replace(self, notes=[*notes, *self.notes]) if notes else self
 
     def to_records(self) -> list[dict[str, Any]]:
         """One dictionary a hit, with the documented fields."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +14,10 @@ from qkvsearch.data.columns import Columns
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import QkvError
 from qkvsearch.progress import Progress, silent
-from qkvsearch.revision.items import with_items, without_items
-from qkvsearch.stored import TUNED, Change, PreferencesPart, StoredModels, parts_of
+from qkvsearch.revision.items import require_some_left, with_items, without_items
+from qkvsearch.stored import TUNED, Change, LogPart, PreferencesPart, StoredModels, parts_of
 from qkvsearch.workspace import BuildContents, Snapshot, Workspace
+from qkvsearch.workspace.where import Where
 
 if TYPE_CHECKING:
     from qkvsearch.data.readers import Source
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Revision:
-    """What became of a workspace: how many items were added, replaced and removed, how many
-    interactions left with them, how many items there are now, and what is to be said about it.
+    """What became of a workspace, or would with a dry run: how many items were added, replaced and
+    removed, how many interactions left with them, how many items there are now, and what is to be
+    said about it. `gone`: id and title of each item that was removed.
     """
 
     added: int
@@ -34,6 +36,7 @@ class Revision:
     interactions_removed: int
     n_items: int
     notes: list[str]
+    gone: Sequence[dict[str, Any]] = ()
 
 
 def add_items(
@@ -48,17 +51,22 @@ def add_items(
     the build learned how text tells of preferences, `recommend` places them by their text. Raises
     `QkvError`, and `DataError` where the file lacks a column that search reads.
     """
-    return _revise(path, lambda build: with_items(build, source, columns or Columns()), progress)
+    workspace, progress, named = Workspace(path), progress or silent, columns or Columns()
+    return workspace.revise(
+        lambda build: _publish(workspace, with_items(build, source, named), progress)
+    )
 
 
 def remove_items(
     path: str | Path,
     items: Id | Iterable[Id] = (),
     *,
-    where: str | None = None,
+    where: Where | None = None,
+    dry_run: bool = False,
     progress: Progress | None = None,
 ) -> Revision:
-    """Remove items from the workspace at `path`, with their interactions, and publish.
+    """Remove items from the workspace at `path`, with their interactions, and publish; with
+    `dry_run` say what would be removed, and change nothing.
 
     `items`: ids, or titles that one item has; or `where`, a condition over the catalog's columns.
     Nothing is removed where one of them is unknown (`UnknownIdError`). Raises `QkvError` where no
@@ -68,14 +76,32 @@ def remove_items(
     named: list[Any] = list(items) if is_many else [items]  # type: ignore[arg-type]
     if bool(named) == (where is not None):
         raise QkvError("name the items to remove, or give a condition (`where`): one of the two")
+    workspace, progress = Workspace(path), progress or silent
 
-    def plan(build: Snapshot) -> Change:
-        if where is not None:
-            return without_items(build, build.tables.mask(where, build.facts["n_items"]))
-        positions = [build.tables.item_position(item) for item in named]
-        return without_items(build, ~exclusion_mask(build.facts["n_items"], positions))
+    def remove(build: Snapshot) -> Revision:
+        n_items = build.facts["n_items"]
+        found = [build.tables.item_named(item) for item in named]
+        if where is None:
+            leaving = ~exclusion_mask(n_items, [position for position, _ in found])
+        else:
+            leaving = build.tables.mask(where, n_items)
+        gone = build.tables.cells_of(np.flatnonzero(leaving), ["id", "title"])
+        if dry_run:
+            done = planned_removal(build, leaving)
+        else:
+            done = _publish(workspace, without_items(build, leaving), progress)
+        rows = [{"id": id_, "title": title} for id_, title in gone]
+        return replace(done, gone=rows, notes=[*(note for _, note in found if note), *done.notes])
 
-    return _revise(path, plan, progress)
+    return workspace.revise(remove)
+
+
+def planned_removal(build: Snapshot, leaving: np.ndarray) -> Revision:
+    """What would become of a workspace. Raises `QkvError` where no item would be left."""
+    require_some_left(build, leaving)
+    log = LogPart().read_all(build).get("items", np.zeros(0, dtype=np.int32))
+    n_removed, n_interactions = int(leaving.sum()), int(leaving[log].sum())
+    return Revision(0, 0, n_removed, n_interactions, len(leaving) - n_removed, [])
 
 
 def learn_preferences(
@@ -110,6 +136,7 @@ def revised_contents(change: Change, progress: Progress) -> BuildContents:
     build = change.former.snapshot
     facts = {name: fact for name, fact in build.facts.items() if name not in ("files", "format")}
     facts["n_items"] = len(change.catalog)
+    facts["columns"] = [column.to_record() for column in change.catalog.columns]
     contents = BuildContents(change.catalog, build.tables.ids("users"), facts=facts, base=build)
     parts = [part for part in parts_of(change.former) if part.is_in(build)]
     for name in build.facts["files"]:
@@ -120,14 +147,6 @@ def revised_contents(change: Change, progress: Progress) -> BuildContents:
         part.revise(contents, change, progress)
     progress("revising", len(parts), len(parts))
     return contents
-
-
-def _revise(
-    path: str | Path, plan: Callable[[Snapshot], Change], progress: Progress | None
-) -> Revision:
-    """Derive a build from the current one and publish it."""
-    workspace, progress = Workspace(path), progress or silent
-    return workspace.revise(lambda build: _publish(workspace, plan(build), progress))
 
 
 def _publish(workspace: Workspace, change: Change, progress: Progress) -> Revision:
@@ -148,7 +167,7 @@ def _publish(workspace: Workspace, change: Change, progress: Progress) -> Revisi
         progress("saving", 0, 1)
         workspace.publish(contents)
         progress("saving", 1, 1)
-    return Revision(**counts, n_items=n_items, notes=change.notes)
+    return Revision(n_items=n_items, notes=change.notes, **counts)  # type: ignore[arg-type]
 
 
 def _history(facts: Any, counts: dict[str, int]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.factors import ImplicitFactors
-from qkvsearch.collaborative.history import History
+from qkvsearch.collaborative.history import NOTHING, History
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.ratings import Scale
 from qkvsearch.errors import WorkspaceError
@@ -109,5 +109,6 @@ class StoredModels(BuildReader):
         return Feedback() if log is None else log.feedback
 
     def history(self, user: int | None) -> History:
-        """The interactions of the user in this row of a build that has any; nothing for None."""
-        return self.load(LogPart()).history(user)
+        """The interactions of the user in this row of the build; nothing for None."""
+        log = self.find(LogPart())
+        return NOTHING if log is None else log.history(user)

@@ -8,7 +8,7 @@ import shutil
 import sqlite3
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -21,6 +21,7 @@ import numpy as np
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.workspace import records
 from qkvsearch.workspace.arrays import write_build
+from qkvsearch.workspace.records import Recorded
 from qkvsearch.workspace.schema import (
     BUILDS,
     CURRENT_BUILD,
@@ -127,9 +128,13 @@ class Workspace:
                 build.close()
         raise error
 
-    def record(self, user: str, item: str, rating: float | None) -> None:
-        """One more interaction, by ids; open builds see it at once. Raises `WorkspaceError`."""
-        records.append(self.path / DATABASE, user, item, rating)
+    def record(self, rows: Iterable[Recorded]) -> None:
+        """Interactions, all or none; open builds see them at once. Raises `WorkspaceError`."""
+        records.append(self.path / DATABASE, rows)
+
+    def undo_record(self) -> list[Recorded]:
+        """Take back what was recorded together last. Raises `WorkspaceError`."""
+        return records.undo(self.path / DATABASE)
 
     def is_current(self, snapshot: Snapshot) -> bool:
         """False where another build was published since. Raises `WorkspaceError`."""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from qkvsearch.data.ids import id_text
 from qkvsearch.errors import WorkspaceError
@@ -16,16 +18,28 @@ from qkvsearch.workspace.schema import (
     CURRENT_BUILD,
     HAS_TABLE,
     RECORDED,
+    RECORDED_LATER,
     are_whole,
     folds_ids,
     read_rows,
+    table_columns,
 )
 
 TIMES = "interactions.times"
 # The SQL function that makes texts equal that differ in case alone.
 CASEFOLD = "qkv_casefold"
-# An item's row number, the rating, and when (Unix seconds).
-Record = tuple[int, float | None, int]
+# An item's row number, the rating, when (Unix seconds), and the weight.
+Record = tuple[int, float | None, int, float | None]
+
+
+class Recorded(NamedTuple):
+    """An interaction by the owner's ids. Without a time it is of the moment it is written."""
+
+    user: str
+    item: str
+    rating: float | None = None
+    weight: float | None = None
+    time: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +67,12 @@ class Records:
     def count(self) -> int:
         """How many there are, including those of items that are not in the catalog."""
         return int(read_rows(self.db, "SELECT count(*) FROM recorded")[0][0]) if self.exist else 0
+
+    @property
+    def state(self) -> str:
+        """Another text after every change: no number is given twice, to undo lowers the count."""
+        sql = "SELECT count(*), coalesce(max(number), 0) FROM recorded"
+        return "-".join(map(str, read_rows(self.db, sql)[0])) if self.exist else "0-0"
 
     def has(self, user: Any) -> bool:
         """Whether anything was recorded of a user, even of items that are not in the catalog."""
@@ -84,6 +104,25 @@ class Records:
             self.db.create_function(CASEFOLD, 1, str.casefold, deterministic=True)
         return found
 
+    def users_of(self, position: int) -> list[str]:
+        """Of whom anything was recorded with the item in this row."""
+        rows = self._select("WHERE position = ?", position)
+        return list(dict.fromkeys(row[0] for row in rows))
+
+    def strays(self, user: Any) -> list[str]:
+        """Ids of the items recorded of a user that are not in the catalog."""
+        if not self.exist:
+            return []
+        known = f"SELECT CAST(id AS TEXT) FROM items_{self.build}"
+        item = "item"
+        if self._folds:
+            known = f"SELECT key FROM folded_{self.build} WHERE kind = 'items'"
+            item = f"{CASEFOLD}(item)"
+        sql = (
+            f"SELECT DISTINCT item FROM recorded WHERE {self._is_user} AND {item} NOT IN ({known})"
+        )
+        return [item for (item,) in read_rows(self.db, sql, self._key(user))]
+
     @property
     def exist(self) -> bool:
         """False in a workspace that was built before anything could be recorded."""
@@ -92,43 +131,78 @@ class Records:
     def _select(self, where: str = "", *values: Any) -> list[tuple[Any, ...]]:
         if not self.exist:
             return []
-        # SQLite would find the item 7 by the text 007.
-        of_build = f"items_{self.build} ON id = item AND CAST(id AS TEXT) = item"
-        name, position = "user", "_position"
-        if self._folds:
-            folded, position = f"folded_{self.build}", "of_item.position"
-            of_build = f"{folded} of_item ON of_item.kind = 'items' AND of_item.key = "
-            of_build += f"{CASEFOLD}(item) LEFT JOIN {folded} of_user ON of_user.kind = 'users' "
-            of_build += f"AND of_user.key = {CASEFOLD}(user) LEFT JOIN users_{self.build} "
-            of_build += "ON _position = of_user.position"
-            name = "coalesce(CAST(id AS TEXT), user)"
+        weight = "weight" if "weight" in table_columns(self.db, "recorded") else "NULL"
+        user, position, of_build = self._joined()
         return read_rows(
             self.db,
-            f"SELECT {name}, {position}, rating, time FROM recorded JOIN {of_build} {where} "
-            "ORDER BY number",
+            f"SELECT user, position, rating, time, weight FROM (SELECT {user} AS user, {position} "
+            f"AS position, rating, time, {weight} AS weight, number FROM recorded JOIN {of_build}) "
+            f"{where} ORDER BY time, number",
             *values,
         )
 
+    def _joined(self) -> tuple[str, str, str]:
+        """SQL for the user as the build spells the id, the item's row number, and what the records
+        are joined with.
+        """
+        items, users, folded = (f"{name}_{self.build}" for name in ("items", "users", "folded"))
+        if not self._folds:
+            # SQLite would find the item 7 by the text 007.
+            return "user", "_position", f"{items} ON id = item AND CAST(id AS TEXT) = item"
+        joined = (
+            f"{folded} of_item ON of_item.kind = 'items' AND of_item.key = {CASEFOLD}(item) "
+            f"LEFT JOIN {folded} of_user ON of_user.kind = 'users' "
+            f"AND of_user.key = {CASEFOLD}(user) "
+            f"LEFT JOIN {users} ON _position = of_user.position"
+        )
+        return "coalesce(CAST(id AS TEXT), user)", "of_item.position", joined
 
-def append(database: Path, user: str, item: str, rating: float | None) -> None:
-    """One more interaction, on disk when this returns. Raises `WorkspaceError`.
 
-    Its time is now, or the last time of the build's log where that is in the future.
+def append(database: Path, rows: Iterable[Recorded]) -> None:
+    """Interactions, all of them on disk when this returns, or none. Raises `WorkspaceError`.
+
+    The time of one without any is now, or the last time of the build's log where that is in the
+    future. All of them are undone together.
     """
+    with _writing(database, "record") as db:
+        moment = max([int(time.time()), *_last_times(db, database.parent)])
+        (last,) = db.execute("SELECT coalesce(max(number), 0) FROM recorded").fetchone()
+        db.executemany(
+            "INSERT INTO recorded (user, item, rating, weight, time, batch) "
+            "VALUES (?, ?, ?, ?, ?, ?)",
+            [(*row[:4], moment if row.time is None else row.time, last + 1) for row in rows],
+        )
+
+
+def undo(database: Path) -> list[Recorded]:
+    """Take back what was recorded together last; it comes back, nothing where nothing is left.
+
+    Of what an older version recorded, the last interaction. Raises `WorkspaceError`.
+    """
+    with _writing(database, "undo") as db:
+        last = "SELECT number, batch FROM recorded ORDER BY number DESC LIMIT 1"
+        found = db.execute(last).fetchone() or (None, None)
+        together = "FROM recorded WHERE number = ? OR batch = ?"
+        sql = f"SELECT user, item, rating, weight, time {together} ORDER BY number"
+        rows = [Recorded(*row) for row in db.execute(sql, found)]
+        db.execute(f"DELETE {together}", found)
+    return rows
+
+
+@contextmanager
+def _writing(database: Path, what: str) -> Iterator[sqlite3.Connection]:
+    """A transaction on the table of records, which is there with all its columns."""
     try:
-        db = sqlite3.connect(database, timeout=60)
-        try:
-            with db:
-                db.execute(RECORDED)
-                moment = max([int(time.time()), *_last_times(db, database.parent)])
-                db.execute(
-                    "INSERT INTO recorded (user, item, rating, time) VALUES (?, ?, ?, ?)",
-                    (user, item, rating, moment),
-                )
-        finally:
-            db.close()
+        with closing(sqlite3.connect(database, timeout=60, isolation_level=None)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            db.execute(RECORDED)
+            for name, sql_type in RECORDED_LATER.items():
+                if name not in table_columns(db, "recorded"):
+                    db.execute(f"ALTER TABLE recorded ADD COLUMN {name} {sql_type}")
+            yield db
+            db.execute("COMMIT")
     except sqlite3.Error as error:
-        raise WorkspaceError(f"{database}: cannot record: {error}") from None
+        raise WorkspaceError(f"{database}: cannot {what}: {error}") from None
 
 
 def _last_times(db: sqlite3.Connection, workspace: Path) -> list[int]:

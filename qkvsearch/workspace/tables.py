@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,11 +15,14 @@ import numpy as np
 
 from qkvsearch.data.ids import Id, Ids, are_integers, id_text
 from qkvsearch.errors import UnknownIdError, suggest
-from qkvsearch.workspace.columns import CatalogColumns
+from qkvsearch.workspace.columns import CatalogColumns, StoredColumn
 from qkvsearch.workspace.records import Records
 from qkvsearch.workspace.schema import are_whole, folds_ids, quoted, read_rows
-from qkvsearch.workspace.titles import MAX_COMPARED, near_titles, title_key
-from qkvsearch.workspace.where import matching_positions
+from qkvsearch.workspace.titles import MAX_COMPARED, MAX_SHOWN, near_titles, title_key
+from qkvsearch.workspace.where import Where, matching_positions
+
+# What an item's name may begin with, to be read in one way only.
+FORMS = ("id", "title")
 
 
 @dataclass(frozen=True)
@@ -49,16 +52,24 @@ class Tables:
         stored = [(name, type_) for _, name, type_, *_ in info if name != "_position"]
         return CatalogColumns.of(stored, self.column_facts)
 
+    def sql_type(self, column: StoredColumn) -> str:
+        """ "INTEGER", "REAL" or "TEXT"."""
+        info = self._rows(f"PRAGMA table_info(items_{self.build})")
+        return next(str(type_) for _, name, type_, *_ in info if name == column.stored)
+
     def names(self, positions: Sequence[int] | np.ndarray) -> tuple[list[Id], list[str]]:
         """Ids and titles of items, in the order of `positions`."""
-        wanted = [int(position) for position in positions]
+        rows = self.cells_of(positions, ["id", "title"])
+        return [id_ for id_, _ in rows], [str(title) for _, title in rows]
+
+    def known(self, ids: Iterable[str]) -> dict[str, tuple[Id, str]]:
+        """By the text of each id that is in the catalog: the id, and the title."""
         rows = self._rows(
-            f"SELECT _position, id, title FROM items_{self.build} "
-            "WHERE _position IN (SELECT value FROM json_each(?))",
-            json.dumps(wanted),
+            f"SELECT id, title FROM items_{self.build} "
+            "WHERE CAST(id AS TEXT) IN (SELECT value FROM json_each(?))",
+            json.dumps(list(ids)),
         )
-        found = {position: (id_, str(title)) for position, id_, title in rows}
-        return [found[position][0] for position in wanted], [found[p][1] for p in wanted]
+        return {str(id_): (id_, str(title)) for id_, title in rows}
 
     def ids(self, kind: Literal["items", "users"]) -> Ids:
         """All ids, in the order of their row numbers."""
@@ -70,6 +81,20 @@ class Tables:
         picked = ", ".join(map(quoted, self.columns))
         return self._rows(f"SELECT {picked} FROM items_{self.build} ORDER BY _position")
 
+    def cells_of(
+        self, positions: Sequence[int] | np.ndarray, columns: Sequence[str]
+    ) -> list[tuple[Any, ...]]:
+        """These columns of items, in the order of `positions`; None where blank."""
+        wanted = [int(position) for position in positions]
+        picked = ", ".join(["_position", *map(quoted, columns)])
+        rows = self._rows(
+            f"SELECT {picked} FROM items_{self.build} "
+            "WHERE _position IN (SELECT value FROM json_each(?))",
+            json.dumps(wanted),
+        )
+        found = {position: tuple(cells) for position, *cells in rows}
+        return [found[position] for position in wanted]
+
     def row(self, position: int) -> dict[str, Any]:
         """One item by column; None where blank."""
         columns = self.columns
@@ -77,13 +102,13 @@ class Tables:
         sql = f"SELECT {picked} FROM items_{self.build} WHERE _position = ?"
         return dict(zip(columns, self._rows(sql, int(position))[0], strict=True))
 
-    def mask(self, expression: str, n_items: int) -> np.ndarray:
+    def mask(self, where: Where, n_items: int) -> np.ndarray:
         """bool (n_items,), True where the condition holds. Raises `QkvError`."""
         keep = np.zeros(n_items, dtype=bool)
         # Its own connection: the authorizer would also stop other threads that use the shared one.
         with closing(sqlite3.connect(self.uri, uri=True)) as db:
             table = f"items_{self.build}"
-            keep[matching_positions(db, table, self.columns, expression)] = True
+            keep[matching_positions(db, table, self.catalog_columns, where)] = True
         return keep
 
     def user_position(self, user: Any) -> int | None:
@@ -109,33 +134,61 @@ class Tables:
         if self.records.exist:
             users += " UNION SELECT user FROM recorded"
         known = [name for (name,) in self._rows(f"{users} LIMIT {MAX_COMPARED}")]
-        near = suggest(id_text(user), known) or (f"; such as {known[0]}" if known else "; no users")
+        nobody = "; nobody's interactions are here yet: record some, or build with `interactions`"
+        near = suggest(id_text(user), known) or (f"; such as {known[0]}" if known else nobody)
         return UnknownIdError(f"no user {id_text(user)!r}{near}")
 
     def item_position(self, item: Any) -> int:
-        """The row number of an item by its id, or by its title where only one item has that.
+        """The row number of an item, as `item_named` finds it."""
+        return self.item_named(item)[0]
 
-        A title may lack its year and its article. Raises `UnknownIdError` with near matches, or
-        with the ids to choose from.
+    def item_named(self, item: Any) -> tuple[int, str]:
+        """The row number of an item by its id, or by its title where only one item has that; and a
+        note where a text is the id of one item and the title of another, else "".
+
+        A title may lack its year and its article. `id:300` is read as an id alone, `title:300` as a
+        title. Raises `UnknownIdError` with near matches, or with the ids to choose from.
         """
         wanted = id_text(item)
         by_id = self._position("items", item)
+        form, colon, name = wanted.partition(":")
+        forced = form.strip().casefold() if by_id is None and colon and name.strip() else ""
+        if forced in FORMS:
+            wanted = name.strip()
+            by_id = self._position("items", wanted) if forced == "id" else None
+        titled = [] if forced == "id" else self._titled(wanted)
         if by_id is not None:
-            return by_id
-        rows = self._rows(f"SELECT _position FROM items_{self.build} WHERE title = ?", wanted)
-        rows = rows or self._rows(
-            f"SELECT position FROM titles_{self.build} WHERE key = ?", title_key(wanted)
-        )
-        if len(rows) == 1:
-            return int(rows[0][0])
-        if rows:
-            choices = ", ".join(self._label(position) for (position,) in rows)
+            others = [] if not isinstance(item, str) else set(titled) - {by_id}
+            return by_id, self._two_readings(wanted, by_id, sorted(others)) if others else ""
+        if len(titled) == 1:
+            return titled[0], ""
+        if titled:
+            choices = ", ".join(map(self._label, titled))
             raise UnknownIdError(
-                f"{wanted!r} is the title of {len(rows)} items; give an id: {choices}"
+                f"{wanted!r} is the title of {len(titled)} items; give an id: {choices}"
             )
         near = near_titles(self._rows, self.build, wanted)
+        what = {"id": "with the id ", "title": "with the title "}.get(forced, "")
         raise UnknownIdError(
-            f"no item {wanted!r}" + (f"; did you mean {'; '.join(near)}?" if near else "")
+            f"no item {what}{wanted!r}" + (f"; did you mean {'; '.join(near)}?" if near else "")
+        )
+
+    def _titled(self, wanted: str) -> list[int]:
+        """Row numbers of the items with this very title, or else with one that is much like it."""
+        key = title_key(wanted)
+        alike = self._rows(
+            f"SELECT position, title FROM titles_{self.build} JOIN items_{self.build} "
+            "ON _position = position WHERE key = ?",
+            key,
+        )
+        exact = [position for position, title in alike if title == wanted]
+        return exact or [position for position, _ in alike]
+
+    def _two_readings(self, wanted: str, by_id: int, titled: Sequence[int]) -> str:
+        others = " and ".join(map(self._label, titled[:MAX_SHOWN]))
+        return (
+            f"{wanted!r} is the id of {self._label(by_id)} and the title of {others}: read as the "
+            f"id; title:{wanted} is the other, and id:{wanted} says so"
         )
 
     def _position(self, kind: Literal["items", "users"], value: Any) -> int | None:

@@ -22,7 +22,7 @@ def ids(answer):
     ("question", "sample"),
     [
         (("search", "attention"), "videos"),
-        (("recommend", "--user", "u001"), "movies"),
+        (("recommend", "--like", "Heat"), "movies"),
         (("similar", "Heat"), "movies"),
         (("attend", "guitar bass"), "videos"),
     ],
@@ -84,7 +84,7 @@ def test_quiet_still_reports_errors_and_nothing_else(qkv):
     for question in (("search", "zzqx"), ("attend", "guitar zzqx")):
         assert qkv(*question).stderr
         assert qkv("-q", *question).stderr == ""
-    answer = qkv("-q", "recommend", "--user", "nobody")
+    answer = qkv("-q", "-w", "sample:movies", "recommend", "--user", "nobody")
     assert (answer.code, answer.stdout) == (1, "")
     assert answer.stderr.startswith("Error: no user 'nobody'")
 

@@ -59,7 +59,20 @@ def test_csv_numbers_are_unrounded(qkv, videos_path, expected):
     rows = rows_of_csv(qkv("-w", videos_path, *QUESTION, "--format", "csv").stdout)
     assert [float(row["score"]) for row in rows] == [row["score"] for row in expected]
     assert [float(row["weight"]) for row in rows] == [row["weight"] for row in expected]
-    assert [json.loads(row["heads"]) for row in rows] == [row["heads"] for row in expected]
+
+
+def test_a_cell_of_csv_is_one_text_a_person_reads(qkv, videos_path, videos):
+    (row,) = rows_of_csv(
+        qkv("-w", videos_path, *QUESTION[:2], "-k", 1, "--explain", "--format", "csv").stdout
+    )
+    (hit,) = videos.search("attention", k=1, explain=True)
+    heads = dict(entry.rsplit(": ", 1) for entry in row["heads"].split("; "))
+    assert {name: float(value) for name, value in heads.items()} == pytest.approx(
+        hit.heads, rel=1e-5
+    )
+    assert row["matches"] == "; ".join(f"{name}: {', '.join(w)}" for name, w in hit.matches.items())
+    parts = re.findall(r"(\w+): (.*?) \(([-+][\d.e-]+)\)(?:; |$)", row["parts"])
+    assert sum(float(value) for *_, value in parts) == pytest.approx(hit.score, abs=1e-3)
 
 
 def test_a_table_has_a_line_for_each_hit_with_its_id_last(qkv, videos_path, expected):

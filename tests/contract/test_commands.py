@@ -40,10 +40,14 @@ CALLS = {
     "demo": ["demo"],
     "build": ["-w", "new", "build", "items.csv"],
     "add": ["-w", "recorded", "add", "more.csv"],
-    "remove": ["-w", "recorded", "remove", "--where", "made = 2009"],
+    "remove": ["-w", "recorded", "remove", "--where", "made = 2009", "--dry-run"],
     "search": ["search", "red apple", "--explain"],
     "recommend": ["recommend", "--user", "101", *"--explain --damping 1 --diversity .3".split()],
     "similar": ["similar", "red apple", "--explain"],
+    "items": ["items", "--where", "made > 2000", "--fields", "made"],
+    "show": ["show", "red apple"],
+    "users": ["users", "-k", "3"],
+    "history": ["history", "101"],
     "record": ["-w", "recorded", "record", "101", "red apple", "4"],
     "attend": ["attend", "red apple hammer"],
     "teach": ["teach", "--list"],
@@ -67,6 +71,11 @@ NEAR = [
     (["similar", "aple pie"], "did you mean apple pie"),
     (["similar", "--user", "1011"], "no user '1011'; did you mean 101"),
     (["record", "101", "gren apple"], "did you mean green apple"),
+    (["items", "--where", "mde > 3"], "did you mean made"),
+    (["items", "--fields", "mde"], "did you mean made"),
+    (["show", "claw hamer"], "did you mean claw hammer"),
+    (["history", "1011"], "no user '1011'; did you mean 101"),
+    (["search", "apple", "--fields", "mde"], "did you mean made"),
     (["search", "apple", "--heads", "lexcial"], "did you mean lexical"),
     (["search", "apple", "--where", "mde > 3"], "did you mean made"),
     (["evaluate", "search", "--queries", "q.tsv", "--qrels", "wrong.txt"], "did you mean q1"),
@@ -80,6 +89,7 @@ NEAR = [
 ]
 TAKES_NAMES = {
     "user", "item", "items", "likes", "name", "heads", "where", "qrels", "id_column", "lesson",
+    "words", "fields",
 }  # fmt: skip
 # They ask no workspace anything.
 ON_THEIR_OWN = {"demo", "build", "data list", "model list", "teach"}
@@ -162,6 +172,8 @@ class TestEveryListing:
         rows = [json.loads(line) for line in texts["jsonl"].splitlines()]
         if name.startswith(("evaluate", "tune")):  # one object; others have a row a system
             assert isinstance(found, dict)
+        elif name == "show":
+            assert [found] == rows
         else:
             assert found == rows
         assert rows

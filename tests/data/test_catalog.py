@@ -60,7 +60,12 @@ def test_id_and_title_columns_besides_the_chosen_ones_get_a_number():
         title="name",
         text=["title", "name", "id", "code"],
     )
-    assert made.frame.iloc[0].to_dict() == {"id": "v1", "title": "Name", "id_2": 7, "title_2": "T"}
+    assert made.frame.iloc[0].to_dict() == {
+        "id": "v1",
+        "title": "Name",
+        "id_2": "7",
+        "title_2": "T",
+    }
     assert made.text_columns == ("title_2", "title", "id_2", "id")
     assert made.texts() == ["T\nName\n7\nv1"]
 

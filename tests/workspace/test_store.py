@@ -14,6 +14,7 @@ import pytest
 
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.workspace import Workspace, arrays, publish
+from qkvsearch.workspace.records import Recorded
 
 NEW = [(1, "New (2020)", 2020, "War", 5.0)]
 
@@ -153,7 +154,7 @@ def test_who_finds_the_database_locked_waits_for_it(workspace, make_contents, wh
     if what == "publish":
         workspace.publish(make_contents(NEW, numbers=np.ones(1)))
     else:
-        workspace.record("5", "4", 2.0)
+        workspace.record([Recorded("5", "4", 2.0)])
     assert waited
     thread.join()
     if what == "publish":

@@ -106,7 +106,9 @@ def test_an_unknown_user_is_none_or_an_error_that_helps(tables):
 
 def test_where_nobody_is_a_user_that_is_said(tmp_path, make_contents):
     Workspace(tmp_path).publish(make_contents(users=()))
-    assert "no user 'x'; no users" in str(Workspace(tmp_path).open().tables.unknown_user("x"))
+    assert "no user 'x'; nobody's interactions are here" in str(
+        Workspace(tmp_path).open().tables.unknown_user("x")
+    )
 
 
 @pytest.mark.parametrize(

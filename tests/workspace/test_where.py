@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 
 import pytest
 from hypothesis import given
@@ -10,10 +11,14 @@ from hypothesis import strategies as st
 
 from qkvsearch.errors import QkvError
 from qkvsearch.workspace import Workspace
+from qkvsearch.workspace.columns import CatalogColumns
 from qkvsearch.workspace.where import matching_positions
+from qkvsearch.workspace.where.guarded import positions
 
 # id: 4, 7, 8, 30, 100; year: 1999, 1950, 2004, 1995, none
 ALL = [4, 7, 8, 30, 100]
+YEAR = CatalogColumns.of([("year", "INTEGER")], [])
+IDS = CatalogColumns.of([("id", "INTEGER")], [])
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +124,36 @@ titles_1.key = 'kettle'
 """.strip().splitlines()
 
 
+def guarded(tables):
+    """Positions by the guard alone, for expressions that the parser would refuse before."""
+
+    def run(expression):
+        with closing(sqlite3.connect(tables.uri, uri=True)) as db:
+            used = {column.stored: column for column in tables.catalog_columns}
+            return positions(db, f"items_{tables.build}", used, expression, {}, 2.0)
+
+    return run
+
+
+# What the guard alone would run: it ends the condition, and still reaches nothing but the catalog.
+# That it is one condition is checked before.
+REACHES_THE_CATALOG_ALONE = """
+id IN (VALUES (4))
+year > 1) UNION SELECT 99 WHERE (1
+year > 1) UNION SELECT id FROM items_1 WHERE (year > 1
+1) UNION VALUES (99) /*
+1)/**/UNION/**/SELECT(99)WHERE(1
+year > 1) LIMIT 1 /*
+')' = ')') OR (1
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("expression", [a for a in ATTACKS if a not in REACHES_THE_CATALOG_ALONE])
+def test_the_guard_alone_refuses_what_reaches_beyond_the_catalog(tables, expression):
+    with pytest.raises(QkvError):
+        guarded(tables)(expression)
+
+
 @pytest.mark.parametrize("expression", ATTACKS)
 def test_an_attack_is_refused_and_the_connection_stays_usable(tables, kept, expression):
     with pytest.raises(QkvError, match="`where`"):
@@ -132,7 +167,7 @@ def test_the_guard_also_holds_where_an_expression_was_allowed_before(tables, kep
     statement = 'SELECT _position FROM "items_1" WHERE (hex(title) > 0\n) ORDER BY _position'
     tables.db.execute(statement).fetchall()  # compiled without a guard, and cached
     with pytest.raises(QkvError, match="not authorized"):
-        kept("hex(title) > 0")
+        guarded(tables)("hex(title) > 0")
 
 
 def test_a_reader_can_filter_after_another_build_was_published(tmp_path, make_contents):
@@ -153,7 +188,7 @@ def test_year_comparisons_are_their_python_twins(years, operator, bound):
     db = sqlite3.connect(":memory:")
     db.execute("CREATE TABLE items (_position INTEGER PRIMARY KEY, year INTEGER)")
     db.executemany("INSERT INTO items VALUES (?, ?)", enumerate(years))
-    found = matching_positions(db, "items", ["year"], f"year {operator} {bound}")
+    found = matching_positions(db, "items", YEAR, f"year {operator} {bound}")
     db.close()
     compare = PYTHON[operator]
     assert found == [i for i, year in enumerate(years) if year is not None and compare(year, bound)]
@@ -200,7 +235,7 @@ def test_conditions_joined_by_and_or_not_are_their_python_twins(years, condition
     db = sqlite3.connect(":memory:")
     db.execute("CREATE TABLE items (_position INTEGER PRIMARY KEY, year INTEGER)")
     db.executemany("INSERT INTO items VALUES (?, ?)", enumerate(years))
-    found = matching_positions(db, "items", ["year"], expression)
+    found = matching_positions(db, "items", YEAR, expression)
     db.close()
     assert found == [i for i, year in enumerate(years) if holds(year)]
 
@@ -211,7 +246,7 @@ def test_a_connection_is_as_free_after_a_condition_as_before():
     for expression, found in (("id > 7", [1]), ("random() > 0", None)):
         if found is None:
             with pytest.raises(QkvError):
-                matching_positions(db, "items", ["id"], expression)
+                matching_positions(db, "items", IDS, expression)
         else:
-            assert matching_positions(db, "items", ["id"], expression) == found
+            assert matching_positions(db, "items", IDS, expression) == found
         assert db.execute("SELECT abs(random()) >= 0 FROM sqlite_master").fetchall() == [(1,)]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, get_args
 
 ColumnType = Literal["number", "date", "yes/no", "list", "text"]
+TYPES: tuple[ColumnType, ...] = get_args(ColumnType)
+
+LONGEST_EXAMPLE = 80
 
 
 @dataclass(frozen=True)
@@ -14,7 +17,8 @@ class ColumnFacts:
     "time", or "" for a column that only filters. empty: the share of its cells, 0 to 1, that are
     empty, those emptied included. example: a cell as it is kept. changed: what was done to cells,
     and to how many: {"currency removed": 1503, "emptied: no number": 2}. stored: what the
-    workspace calls the column, where that is another name.
+    workspace calls the column, where that is another name. convention: how cells were read that
+    can be read in two ways: the decimal separator, or "day first".
 
     >>> ColumnFacts("Price", "", "number", empty=0.01, example="12.5").to_record()["type"]
     'number'
@@ -27,6 +31,16 @@ class ColumnFacts:
     example: str = ""
     changed: dict[str, int] = field(default_factory=dict)
     stored: str = ""
+    convention: str = ""
+
+    def of_cells(self, cells: Any) -> ColumnFacts:
+        """With the share of gaps among `cells`, a pandas Series, and an example of them."""
+        there = cells.dropna()
+        return replace(
+            self,
+            empty=round(1 - len(there) / len(cells), 4),
+            example="" if there.empty else str(there.iloc[0])[:LONGEST_EXAMPLE],
+        )
 
     def to_record(self) -> dict[str, Any]:
         """As `info` shows it, and as a build keeps it."""

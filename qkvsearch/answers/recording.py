@@ -1,0 +1,133 @@
+"""Interactions recorded by their owner: checked, written, taken back, and shown with the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+from qkvsearch.answers.columns import Listing
+from qkvsearch.answers.histories import Histories
+from qkvsearch.collaborative.history import UNKNOWN_TIME
+from qkvsearch.data.ids import id_text
+from qkvsearch.errors import QkvError
+from qkvsearch.workspace import Workspace
+from qkvsearch.workspace.records import Recorded
+
+RECORDED_NAMES = ("user", "id", "title", "rating", "weight", "time")
+HISTORY_NAMES = ("id", "title", "confidence", "recorded", "rating", "weight", "time")
+# Numbers between are seconds since 1970, from 1980 to 2286; others may be ranks.
+SECONDS = range(315_532_800, 10**10)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What is recorded in a workspace, as its current build sees it."""
+
+    workspace: Workspace
+    histories: Histories
+
+    def record(self, user: Any, item: Any, value: float | None) -> Listing:
+        """One interaction. Raises `QkvError` where the user, the item or the value cannot be."""
+        if not id_text(user):
+            raise QkvError("a user needs an id")
+        self.check_value(value)
+        tables = self.histories.tables
+        position, note = tables.item_named(item)
+        (id_,), _ = tables.names([position])
+        rating, weight = (None, value) if self.weighed else (value, None)
+        row = Recorded(tables.user_text(user), id_text(id_), rating, weight)
+        self.workspace.record([row])
+        return self.listed([row], [note] if note else [])
+
+    def undo(self) -> Listing:
+        """Take back what was recorded last. Raises `QkvError` where nothing is left."""
+        rows = self.workspace.undo_record()
+        if not rows:
+            raise QkvError(f"{self.workspace.path}: nothing is recorded here that could be undone")
+        return self.listed(rows)
+
+    @property
+    def weighed(self) -> bool:
+        """Whether interactions come with weights instead of ratings."""
+        models = self.histories.models
+        return models.rating_scale is None and "interactions.weights" in models.snapshot
+
+    def check_value(self, value: float | None) -> None:
+        """Raise `QkvError` for a rating where there are none, or one outside the log's scale."""
+        if value is None:
+            return
+        scale = self.histories.models.rating_scale
+        if scale is not None and not scale[0] <= value <= scale[1]:
+            raise QkvError(f"a rating here is from {scale[0]:g} to {scale[1]:g}, not {value:g}")
+        if scale is None and not self.weighed:
+            raise QkvError("the interactions here have no ratings: leave the rating out")
+        if not np.isfinite(value) or (self.weighed and not value):
+            raise QkvError(f"a weight is a number other than 0, negative for a refund: not {value}")
+
+    def listed(self, rows: Sequence[Recorded], notes: Sequence[str] = ()) -> Listing:
+        """What was recorded, with titles; an item that has left the catalog has none."""
+        known = self.histories.tables.known({row.item for row in rows})
+        found = []
+        for row in rows:
+            id_, title = known.get(row.item, (row.item, None))
+            time = None if row.time is None else readable_time(row.time)
+            found.append([row.user, id_, title, row.rating, row.weight, time])
+        return _listing(RECORDED_NAMES, found, notes, always=3)
+
+
+def history_rows(histories: Histories, user: Any) -> Listing:
+    """All that is known of a user, the latest first. Raises `UnknownIdError`."""
+    history, tables = histories.of(user), histories.tables
+    recorded = {position for position, *_ in tables.records.of(user)}
+    ids, titles = tables.names(history.positions)
+    rows = [
+        [
+            ids[i],
+            titles[i],
+            float(history.confidences[i]),
+            int(history.positions[i]) in recorded,
+            _number(history.ratings[i]),
+            None if history.weights is None else _number(history.weights[i]),
+            _time(int(history.times[i])),
+        ]
+        for i in np.argsort(history.times, kind="stable")[::-1].tolist()
+    ]
+    gone = tables.records.strays(user)
+    said = f"Recorded as well, of items that are not in the catalog: {', '.join(map(repr, gone))}."
+    return _listing(HISTORY_NAMES, rows, [said] if gone else (), always=4)
+
+
+def _listing(
+    names: Sequence[str], rows: Sequence[Sequence[Any]], notes: Sequence[str], always: int
+) -> Listing:
+    """The first `always` columns, and those of the others in which any row has something."""
+    kept = [
+        place
+        for place in range(len(names))
+        if place < always or any(row[place] is not None for row in rows)
+    ]
+    found = [{names[place]: row[place] for place in kept} for row in rows]
+    return Listing(found, len(found), [names[place] for place in kept], notes=notes)
+
+
+def readable_time(time: int) -> int | str:
+    """Seconds since 1970 as a date and a time in UTC; a rank as it is.
+
+    >>> readable_time(1_700_000_000), readable_time(7)
+    ('2023-11-14 22:13:20', 7)
+    """
+    if time not in SECONDS:
+        return time
+    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def _time(time: int) -> int | str | None:
+    return None if time == UNKNOWN_TIME else readable_time(time)
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if np.isfinite(value) else None

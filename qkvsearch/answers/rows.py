@@ -1,0 +1,136 @@
+"""The items and the users of a build: one by its id, some as a listing, all as a frame."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from qkvsearch.answers.arguments import candidates
+from qkvsearch.answers.columns import Listing, item_rows, own_columns, page_of
+from qkvsearch.answers.histories import Histories
+from qkvsearch.data.ids import Id, Ids, id_text
+from qkvsearch.workspace import Tables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+USER_NAMES = ("id", "interactions", "recorded")
+
+
+class Rows(ABC):
+    """Ids in the order of their row numbers, each with a row, by column; nothing can be set."""
+
+    ids: Ids
+    kind: ClassVar[str]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __iter__(self) -> Iterator[Id]:
+        return iter(self.ids)
+
+    def __contains__(self, id_: object) -> bool:
+        return id_ in self.ids
+
+    def keys(self) -> Ids:
+        """The ids."""
+        return self.ids
+
+    @abstractmethod
+    def __getitem__(self, id_: Any) -> dict[str, Any]:
+        """One row. Raises `UnknownIdError` with near matches."""
+
+    @abstractmethod
+    def to_frame(self) -> pd.DataFrame:
+        """All rows, one an id."""
+
+    def __repr__(self) -> str:
+        return f"<{len(self):,} {self.kind}>"
+
+
+@dataclass(eq=False, repr=False)
+class ItemRows(Rows):
+    """The catalog: a title that only one item has finds it as well as its id."""
+
+    tables: Tables
+    n_items: int
+    kind: ClassVar = "items"
+
+    @cached_property
+    def ids(self) -> Ids:  # type: ignore[override]
+        return self.tables.ids("items")
+
+    def __getitem__(self, id_: Any) -> dict[str, Any]:
+        return self.tables.row(self.tables.item_position(id_))
+
+    def to_frame(self) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame(self.tables.cells(), columns=self.tables.columns)
+
+    def list(
+        self,
+        *,
+        where: str | None = None,
+        fields: str | Iterable[str] = (),
+        k: int | None = None,
+        offset: int = 0,
+    ) -> Listing:
+        """Ids and titles, with the columns that `fields` names, of the items for which `where`
+        holds: `k` of them, all by default, from the one in place `offset` on. Raises `QkvError`.
+        """
+        columns = own_columns(self.tables, fields)
+        found = np.flatnonzero(candidates(self.tables, self.n_items, where))
+        return replace(
+            item_rows(self.tables, page_of(found, k, offset), columns),
+            total=len(found),
+            offset=offset,
+        )
+
+
+@dataclass(eq=False, repr=False)
+class UserRows(Rows):
+    """The users of the build, then those recorded since: with how many items each interacted."""
+
+    histories: Histories
+    kind: ClassVar = "users"
+
+    @cached_property
+    def ids(self) -> Ids:  # type: ignore[override]
+        return self.histories.ids
+
+    def __getitem__(self, id_: Any) -> dict[str, Any]:
+        n = len(self.histories.of("" if id_ is None else id_))
+        # Recorded since this view was made, or all of whose items have left: as it was asked for.
+        known = self.ids[int(self.ids.positions([id_])[0])] if id_ in self.ids else id_text(id_)
+        return {"id": known, "interactions": n}
+
+    def to_frame(self) -> pd.DataFrame:
+        import pandas as pd
+
+        counts = [len(self.histories.at(row)) for row in range(len(self))]
+        return pd.DataFrame({"id": list(self.ids), "interactions": counts})
+
+    def list(self, *, k: int | None = None, offset: int = 0) -> Listing:
+        """Each user's id, with how many items they interacted with, and how much was recorded of
+        that since the build: `k` of them, all by default, from the one in place `offset` on.
+        """
+        places = page_of(np.arange(len(self)), k, offset).tolist()
+        rows = [self._row(place) for place in places]
+        return Listing(rows, len(self), USER_NAMES, offset)
+
+    def _row(self, place: int) -> dict[str, Any]:
+        of_user = (self.ids[place], len(self.histories.at(place)), self.histories.n_recorded(place))
+        return dict(zip(USER_NAMES, of_user, strict=True))
+
+
+def item_card(histories: Histories, position: int) -> dict[str, Any]:
+    """An item's row by the owner's names of the columns, and how many users interacted with it."""
+    tables = histories.tables
+    (row,) = item_rows(tables, np.array([position]), own_columns(tables, tables.columns))
+    return {**row, "users": histories.n_users(position)}

@@ -1,0 +1,97 @@
+"""What the columns of the files were taken for, a line each, as `build` and `info` show it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from qkvsearch.cli.render import GAP, terminal_width, to_table
+
+Record = Mapping[str, Any]
+HEADINGS = ("role", "type", "empty", "example", "changed")
+LAYOUT = ("left", "left", "left", "right", "left", "left")
+# With the interactions' own, and what else `build` says, so many lines fit on a screen.
+MOST_SHOWN = 9
+LONGEST_NAME, LONGEST_EXAMPLE = 18, 16
+
+
+def columns_text(items: Sequence[Record], log: Sequence[Record], verbose: bool = False) -> str:
+    """A table for the items and one for the interactions, as wide as the terminal at most. Columns
+    that do not fit are summed up, unless `verbose`.
+    """
+    tables = [_table("items", items, verbose), _table("interactions", log, verbose)]
+    return "\n".join(filter(None, tables))
+
+
+def _table(kind: str, columns: Sequence[Record], verbose: bool) -> str:
+    if not columns:
+        return ""
+    shown = columns if verbose else _most_important(columns)
+    rows = [_row(column, verbose) for column in shown]
+    if not verbose:
+        _cut(rows, [kind, *HEADINGS])
+    layout = [*LAYOUT[:-1], "wrap"] if verbose else LAYOUT
+    table = to_table(list(zip([kind, *HEADINGS], layout, strict=True)), rows)
+    return table + _summed_up([column for column in columns if column not in shown])
+
+
+def _most_important(columns: Sequence[Record]) -> list[Record]:
+    """In their order, as many as there is room for: those with a role first, then those that lost
+    cells.
+    """
+
+    def importance(place: int) -> tuple[bool, bool, int]:
+        column = columns[place]
+        return not column["role"], not any(map(_is_loss, column["changed"])), place
+
+    places = sorted(range(len(columns)), key=importance)[:MOST_SHOWN]
+    return [columns[place] for place in sorted(places)]
+
+
+def _row(column: Record, verbose: bool) -> list[str]:
+    changes = sorted(
+        column["changed"].items(), key=lambda change: (not _is_loss(change[0]), -change[1])
+    )
+    return [
+        column["name"],
+        column["role"],
+        column["type"],
+        _percent(column["empty"]),
+        column["example"],
+        ", ".join(f"{what} {count:,}" for what, count in changes),
+    ]
+
+
+def _is_loss(change: str) -> bool:
+    return change.startswith(("emptied", "ambiguous"))
+
+
+def _percent(share: float) -> str:
+    """Whole percents, but neither 0 nor 100 where that is not all."""
+    if 0 < share < 0.01:
+        return "<1%"
+    return ">99%" if 0.99 < share < 1 else f"{share:.0%}"
+
+
+def _cut(rows: list[list[str]], headings: Sequence[str]) -> None:
+    """Long cells to what fits in one line."""
+    for row in rows:
+        row[0], row[4] = _shortened(row[0], LONGEST_NAME), _shortened(row[4], LONGEST_EXAMPLE)
+    widths = [max(map(len, cells)) for cells in zip(headings, *rows, strict=True)]
+    room = terminal_width() - sum(widths[:-1]) - GAP * (len(widths) - 1)
+    for row in rows:
+        row[-1] = _shortened(row[-1], max(room, len(headings[-1])))
+
+
+def _shortened(text: str, longest: int) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= longest else text[: longest - 1].rstrip(" ,") + "…"
+
+
+def _summed_up(columns: Sequence[Record]) -> str:
+    if not columns:
+        return ""
+    types = Counter(column["type"] for column in columns)
+    listed = ", ".join(f"{count:,} {type_}" for type_, count in types.most_common())
+    return f"and {len(columns):,} more columns: {listed} (-v shows them)\n"

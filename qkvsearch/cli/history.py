@@ -1,0 +1,30 @@
+"""`qkvsearch history`: what is known of a user."""
+
+import click
+
+from qkvsearch.cli.context import settings
+from qkvsearch.cli.hits import offset_option
+from qkvsearch.cli.listing import counted, write_listing
+from qkvsearch.cli.render import Output, output_options
+
+
+@click.command(short_help="Show what is known of a user.")
+@click.argument("user")
+@click.option("-k", type=click.IntRange(min=0), help="How many.  [default: all]")
+@offset_option
+@output_options
+def command(user: str, k: int | None, offset: int, output: Output) -> None:
+    """Show with what USER interacted, the latest first: from the log that was built from, and what
+    was recorded since, which is marked. The confidence, 0 to 1, is what an interaction counts when
+    something is recommended.
+
+    \b
+    Example:
+      qkvsearch -w shop history 1017
+    """
+    run = settings()
+    listing = run.open().history(user, k=k, offset=offset)
+    run.say_notes(listing.notes)
+    if not listing and k != 0:
+        run.say(counted(listing, "interactions"))
+    write_listing(listing, "interactions", output)

@@ -1,0 +1,29 @@
+"""`qkvsearch items`: the catalog as a listing."""
+
+import click
+
+from qkvsearch.cli.context import settings
+from qkvsearch.cli.hits import fields_option, offset_option, where_option
+from qkvsearch.cli.listing import counted, write_listing
+from qkvsearch.cli.render import Output, output_options
+
+
+@click.command(short_help="List the items of the catalog.")
+@click.option("-k", type=click.IntRange(min=0), default=20, show_default=True, help="How many.")
+@offset_option
+@where_option
+@fields_option
+@output_options
+def command(k: int, offset: int, where: str | None, fields: str, output: Output) -> None:
+    """List the items of the catalog, in the order of their ids.
+
+    \b
+    Examples:
+      qkvsearch -w shop items --where "price < 80" --fields price,url
+      qkvsearch -w shop items -k 100000 --format csv -o items.csv
+    """
+    run = settings()
+    listing = run.open().items.list(where=where, fields=fields, k=k, offset=offset)
+    if not listing and k:
+        run.say(counted(listing, "items"))
+    write_listing(listing, "items", output)

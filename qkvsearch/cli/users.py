@@ -1,0 +1,28 @@
+"""`qkvsearch users`: who is in the log, and who was recorded since."""
+
+import click
+
+from qkvsearch.cli.context import settings
+from qkvsearch.cli.hits import offset_option
+from qkvsearch.cli.listing import counted, write_listing
+from qkvsearch.cli.render import Output, output_options
+
+
+@click.command(short_help="List the users, with how many items each one knows.")
+@click.option("-k", type=click.IntRange(min=0), default=20, show_default=True, help="How many.")
+@offset_option
+@output_options
+def command(k: int, offset: int, output: Output) -> None:
+    """List the users of the log and those recorded since: with how many items each one interacted,
+    and how often that was recorded.
+
+    \b
+    Examples:
+      qkvsearch -w shop users
+      qkvsearch -w shop users -k 100000 --format json
+    """
+    run = settings()
+    listing = run.open().users.list(k=k, offset=offset)
+    if not listing and k:
+        run.say(counted(listing, "users"))
+    write_listing(listing, "users", output)

@@ -1,0 +1,141 @@
+"""Texts with HTML in them to what a person would read."""
+
+from __future__ import annotations
+
+import html
+import re
+from html.entities import html5
+from html.parser import HTMLParser
+from typing import Any
+
+import pandas as pd
+
+BLOCKS = frozenset(
+    "address article aside blockquote body br button caption center col colgroup dd details dialog "
+    "dir div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 head header hr html "
+    "iframe img input legend li main menu nav ol optgroup option p pre section select summary "
+    "table tbody td textarea tfoot th thead title tr ul video audio".split()
+)
+INLINE = frozenset(
+    "a abbr acronym b base bdi bdo big canvas cite code data del dfn em embed font i ins kbd label "
+    "link mark meta meter nobr noscript object output param picture progress q rp rt ruby s samp "
+    "script small source span strike strong style sub sup svg template time track tt u var "
+    "wbr".split()
+)
+TAGS = BLOCKS | INLINE
+UNSEEN = "script", "style"
+FLAGS = frozenset(
+    "allowfullscreen async autoplay checked compact controls default defer disabled hidden ismap "
+    "itemscope loop multiple muted noshade novalidate nowrap open readonly required reversed "
+    "selected".split()
+)
+MAY_BE_HTML = r"<[A-Za-z/!?]|&(?:#[0-9]+|#[xX][0-9a-fA-F]+|[A-Za-z][A-Za-z0-9]*);"
+ENTITY = re.compile(r"&(?:#[0-9]+|#[xX][0-9a-fA-F]+|([A-Za-z][A-Za-z0-9]*));")
+CLOSING = re.compile(rf"</(?:{'|'.join(sorted(TAGS))})\s*>|<br\s*/?>", re.IGNORECASE)
+MOST_PASSES = 3  # text that was escaped twice on its way
+
+
+def without_html(texts: pd.Series) -> pd.Series:
+    """Texts as a person would read them; most have no HTML and are looked at only once."""
+    found = texts.str.contains(MAY_BE_HTML, regex=True).to_numpy(bool)
+    if not found.any():
+        return texts
+    return texts.where(~found, texts[found].map(plain_text))
+
+
+def plain_text(text: str) -> str:
+    """`text` without tags and entities; what only looks like them stays.
+
+    >>> plain_text("<p>Rock&nbsp;&amp; roll</p><ul><li>AT&T</li></ul>")
+    'Rock & roll AT&T'
+    >>> plain_text("C++ <vector>, a < b and <3")
+    'C++ <vector>, a < b and <3'
+    """
+    for _ in range(MOST_PASSES):
+        text = _without_tags(text)
+        if not CLOSING.search(text) and not any(map(_is_entity, ENTITY.finditer(text))):
+            break
+    return text
+
+
+def _is_entity(match: re.Match[str]) -> bool:
+    return match[1] is None or f"{match[1]};" in html5
+
+
+def _without_tags(text: str) -> str:
+    # The parser also knows entities without a semicolon, and finds them in &copy=1 of an address.
+    escaped = _escape_others(text)
+    reader = _Reader(escaped)
+    reader.feed(escaped)
+    reader.close()
+    read = "".join(reader.parts).replace("\xa0", " ")
+    if reader.has_tags:
+        return " ".join(read.split())
+    return read.strip()
+
+
+def _escape_others(text: str) -> str:
+    pieces, end = [], 0
+    for match in filter(_is_entity, ENTITY.finditer(text)):
+        pieces += [text[end : match.start()].replace("&", "&amp;"), match[0]]
+        end = match.end()
+    return "".join([*pieces, text[end:].replace("&", "&amp;")])
+
+
+class _Reader(HTMLParser):
+    """The text between known tags; others are text themselves."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+        self.has_tags = False
+        self._unseen = ""
+        self._closed = {tag for tag in UNSEEN if f"</{tag}" in text.lower()}
+
+    def set_cdata_mode(self, elem: str, **options: Any) -> None:
+        if elem in self._closed:  # the parser would take all that follows for a script
+            super().set_cdata_mode(elem, **options)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in TAGS or any(value is None and name not in FLAGS for name, value in attrs):
+            self._text(html.unescape(self.get_starttag_text() or ""))
+            return
+        self._tag(tag)
+        if tag in self._closed:
+            self._unseen = tag
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in TAGS:
+            self._text(f"</{tag}>")
+            return
+        if tag == self._unseen:
+            self._unseen = ""
+        self._tag(tag)
+
+    def handle_data(self, data: str) -> None:
+        self._text(data)
+
+    def handle_comment(self, data: str) -> None:
+        self.has_tags = True
+
+    def handle_decl(self, decl: str) -> None:
+        self.has_tags = True
+
+    def handle_pi(self, data: str) -> None:
+        self.has_tags = True
+
+    def unknown_decl(self, data: str) -> None:
+        self.has_tags = True
+        self._text(data.removeprefix("CDATA["))
+
+    def _tag(self, tag: str) -> None:
+        self.has_tags = True
+        if tag in BLOCKS:
+            self.parts.append(" ")
+
+    def _text(self, text: str) -> None:
+        if not self._unseen:
+            self.parts.append(text)

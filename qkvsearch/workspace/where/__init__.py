@@ -1,0 +1,74 @@
+"""`where`: a person's SQL expression over the catalog's columns, and nothing but those."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from typing import Any, NamedTuple, TypeAlias
+
+from qkvsearch.errors import QkvError
+from qkvsearch.workspace.columns import CatalogColumns, StoredColumn
+from qkvsearch.workspace.where.guarded import SECONDS, positions
+from qkvsearch.workspace.where.parameters import Parameters, bound
+
+__all__ = ["Condition", "Where", "matching_positions"]
+
+# How much an error repeats: characters of the expression, and columns.
+SHOWN, SHOWN_COLUMNS = 200, 20
+
+
+class Condition(NamedTuple):
+    """An expression, what its `?` or `:name` stand for, and the seconds after which it is stopped.
+
+    >>> Condition("price < ?", [80]).seconds
+    2.0
+    """
+
+    expression: str
+    parameters: Parameters = ()
+    seconds: float = SECONDS
+
+
+# "price < 80", or ("price < ?", [80]), or ("price < :most", {"most": 80}).
+Where: TypeAlias = str | tuple[str, Parameters] | Condition
+
+
+def matching_positions(
+    connection: sqlite3.Connection, table: str, columns: CatalogColumns, where: Where
+) -> list[int]:
+    """Positions of the rows for which a condition is true.
+
+    Columns go by either of their names, in upper or lower case. Raises `QkvError`: for what is no
+    condition, an unknown column, types that do not go together, values that do not fit its places,
+    and a condition that takes too long.
+    """
+    condition = _as_condition(where)
+    expression = condition.expression
+    try:
+        values = bound(condition.parameters)
+        # The parser takes longer to import than most questions take to answer.
+        from qkvsearch.workspace.where.tree import numbered, read_tree
+        from qkvsearch.workspace.where.types import check_types
+
+        def cells(column: StoredColumn) -> Iterator[Any]:
+            rows = connection.execute(f'SELECT "{column.stored}" FROM "{table}"')
+            return (cell for (cell,) in rows if cell is not None)
+
+        plain = numbered(expression)
+        used = check_types(read_tree(plain, values), values, columns, cells)
+        return positions(connection, table, used, plain, values, condition.seconds)
+    except QkvError as error:
+        asked = expression if len(expression) <= SHOWN else f"{expression[:SHOWN]}…"
+        names = ", ".join(columns.names[:SHOWN_COLUMNS]) + ", …" * (len(columns) > SHOWN_COLUMNS)
+        raise QkvError(f"`where` {asked!r}: {error} (columns: {names})") from None
+
+
+def _as_condition(where: Where) -> Condition:
+    if isinstance(where, str):
+        return Condition(where)
+    if isinstance(where, tuple) and 0 < len(where) <= 3 and isinstance(where[0], str):
+        return Condition(*where)
+    raise QkvError(
+        "`where` is a text, or a text and its values such as ('price < ?', [80]), not "
+        f"{type(where).__name__}"
+    )

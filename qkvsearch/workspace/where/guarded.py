@@ -1,0 +1,129 @@
+"""A condition run by SQLite: on a guarded connection, within limits of time, length and depth."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from qkvsearch.errors import QkvError
+from qkvsearch.workspace.columns import StoredColumn
+from qkvsearch.workspace.schema import quoted
+from qkvsearch.workspace.where.functions import COLLATIONS, DATES, FUNCTIONS
+from qkvsearch.workspace.where.parameters import for_sqlite
+
+# Functions that depend on their arguments only; none reads files, clocks or memory.
+PURE_FUNCTIONS = frozenset(
+    "abs coalesce glob has ifnull iif instr length like lower ltrim max min nullif replace round "
+    "rtrim substr substring trim typeof unicode upper".split()
+)
+SECONDS = 2.0
+MAX_DEPTH = 250
+TOO_DEEP = (
+    f"more than {MAX_DEPTH} parts in one another, or in one chain: write id IN (1, 2, 3) for many "
+    "values, or ask several times"
+)
+# Each step of SQLite's machine ends soon enough for the clock to be looked at: no text is longer
+# than a million bytes, and no pattern than 250.
+LIMITS = {
+    sqlite3.SQLITE_LIMIT_LENGTH: 1_000_000,
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 250,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: MAX_DEPTH,
+    sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 100,
+    sqlite3.SQLITE_LIMIT_VDBE_OP: 250_000,
+}
+STEPS_BETWEEN_LOOKS = 20
+
+
+def positions(
+    connection: sqlite3.Connection,
+    table: str,
+    columns: Mapping[str, StoredColumn],
+    expression: str,
+    parameters: Mapping[str, Any],
+    seconds: float,
+) -> list[int]:
+    """Positions of the rows of `table` for which the expression is true.
+
+    columns: by the names that the expression has for them; it can reach no others. An authorizer
+    lets SQLite compile only what reads these, and calls of pure functions. Raises `QkvError` with
+    SQLite's reason. The connection is as free afterwards as before, but for its limits.
+    """
+    named = "".join(f", {_value(column)} AS {quoted(name)}" for name, column in columns.items())
+    sql = (
+        f"SELECT _position FROM (SELECT _position{named} FROM {quoted(table)}) "
+        f"WHERE ({expression}\n) ORDER BY _position"
+    )
+    values = {name: for_sqlite(value) for name, value in parameters.items()}
+    readable = {column.stored for column in columns.values()}
+    raised: list[QkvError] = []
+    begun = time.monotonic()
+    try:
+        with _guarded(connection, table, readable, begun + seconds, raised):
+            return [position for (position,) in connection.execute(sql, values)]
+    except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
+        if raised:
+            raise raised[0] from None
+        raise QkvError(_reason(str(error), seconds)) from None
+
+
+def _value(column: StoredColumn) -> str:
+    name = quoted(column.stored)
+    return f"{name} COLLATE {DATES}" if column.type == "date" else name
+
+
+@contextmanager
+def _guarded(
+    connection: sqlite3.Connection,
+    table: str,
+    readable: set[str],
+    deadline: float,
+    raised: list[QkvError],
+) -> Iterator[None]:
+    """Our functions, an authorizer and a clock, until the end of the block."""
+    allowed = {*readable, "_position", ""}  # "" where none is read, as in 1 = 1
+
+    def authorize(action: int, first: str | None, second: str | None, *_: object) -> int:
+        reads = action == sqlite3.SQLITE_READ and first == table and second in allowed
+        calls = action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in PURE_FUNCTIONS
+        is_allowed = reads or calls or action == sqlite3.SQLITE_SELECT
+        return sqlite3.SQLITE_OK if is_allowed else sqlite3.SQLITE_DENY
+
+    def noting(function: Callable[..., Any]) -> Callable[..., Any]:
+        """SQLite would forget what a function raised."""
+
+        def call(*values: Any) -> Any:
+            try:
+                return function(*values)
+            except QkvError as error:
+                raised.append(error)
+                raise
+
+        return call
+
+    for name, n_arguments, function in FUNCTIONS:
+        connection.create_function(name, n_arguments, noting(function), deterministic=True)
+    for name, order in COLLATIONS.items():
+        connection.create_collation(name, order)
+    for limit, most in LIMITS.items():
+        connection.setlimit(limit, most)
+    connection.set_authorizer(authorize)
+    connection.set_progress_handler(lambda: time.monotonic() > deadline, STEPS_BETWEEN_LOOKS)
+    try:
+        yield
+    finally:
+        connection.set_progress_handler(None, 0)
+        connection.set_authorizer(None)
+
+
+def _reason(error: str, seconds: float) -> str:
+    if error == "interrupted":
+        return f"stopped after {seconds:g} seconds: make it simpler, or give it more time"
+    if error == "parser stack overflow":
+        return TOO_DEEP
+    if error == "string or blob too big":
+        most = LIMITS[sqlite3.SQLITE_LIMIT_LENGTH]
+        return f"a text in it has more than {most:,} bytes, which no condition may read or make"
+    return error

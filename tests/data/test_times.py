@@ -1,0 +1,137 @@
+"""Times and dates: read cell by cell, and unreadable ones counted."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from qkvsearch.data.columns.times import are_times, parse_dates, times_of
+from qkvsearch.data.report import ReadReport
+from qkvsearch.errors import DataError
+
+MARCH_1 = 1_709_251_200
+
+
+def days(*cells):
+    dates, notes = parse_dates(pd.Series(cells, dtype=object, name="when"))
+    return [None if pd.isna(date) else f"{date:%Y-%m-%d}" for date in dates], notes
+
+
+def seconds(*cells, given="when"):
+    report = ReadReport("log.csv", read=len(cells))
+    times = times_of(pd.Series(cells, dtype=object, name="when"), report, given)
+    return (None if times is None else times.tolist()), "; ".join(report.notes)
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "2024-03-01", "2024/3/1", "2024.03.01", "1.3.2024", "1.3.24", "March 1, 2024",
+        "1 March 2024", "01-Mar-2024", "Fri, 01 Mar 2024 10:00:00 +0100", "20240301",
+        "2024-03-01T00:00Z", "2024-03-01T00:30:00+00:30", "1709251200", "1709251200000",
+        "20240301101500",
+    ],
+)  # fmt: skip
+def test_a_day_is_the_same_day_however_it_is_written(cell):
+    assert days(cell, "March 2, 2024")[0] == ["2024-03-01", "2024-03-02"]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "soon", "now", "May", "12:30", "12:30:45", "5", "1e5", "2024-02-30", "0000-00-00",
+        "2024-03-01 25:00", "17.14.11", "10-10", "inf", "1e300", "1.2.3",
+    ],
+)  # fmt: skip
+def test_what_lacks_a_day_or_a_year_is_no_date(cell):
+    assert days(cell, "March 2, 2024")[0] == [None, "2024-03-02"]
+
+
+def test_mixed_formats_are_read_cell_by_cell():
+    cells = ["2024-03-01", "13/03/2024", None, "April 1, 2024 5:30 PM", "1709290000", " "]
+    expected = ["2024-03-01", "2024-03-13", None, "2024-04-01", "2024-03-01", None]
+    assert days(*cells) == (expected, [])
+
+
+def test_a_time_of_day_and_a_zone_count():
+    times, _ = seconds("2024-03-01 10:00", "2024-03-01T10:00:00+02:00", "3/1/24 5:00 pm")
+    assert times == [MARCH_1 + 36_000, MARCH_1 + 28_800, MARCH_1 + 61_200]
+
+
+def test_days_come_first_where_one_cell_leaves_no_choice():
+    assert days("01/03/2024", "13/03/2024") == (["2024-03-01", "2024-03-13"], [])
+
+
+def test_months_come_first_where_one_cell_leaves_no_choice():
+    assert days("01/03/2024", "03/13/2024") == (["2024-01-03", "2024-03-13"], [])
+
+
+def test_a_column_that_does_not_tell_day_from_month_is_said():
+    dates, notes = days("01/03/2024", "05/06/2024")
+    assert dates == ["2024-01-03", "2024-05-06"]
+    assert notes == ["column when: no cell tells day from month; 01/03/2024 read month first"]
+
+
+def test_the_dates_of_other_cells_decide_where_the_slashes_do_not():
+    dates, (note,) = days("2024-02-27", "01/03/2024", "March 3, 2024")
+    assert dates[1] == "2024-03-01"
+    assert "read day first" in note
+
+
+def test_two_digits_of_a_year_are_of_this_century_up_to_68():
+    assert days("13/1/24", "13/1/68", "13/1/69")[0] == ["2024-01-13", "2068-01-13", "1969-01-13"]
+
+
+def test_a_column_of_spreadsheet_days_is_dates():
+    assert seconds("45352", "45352.5")[0] == [MARCH_1, MARCH_1 + 43_200]
+
+
+def test_numbers_in_an_order_of_their_own_stay():
+    assert seconds("3", "1", "45352") == ([3, 1, 45352], "")
+
+
+def test_seconds_and_milliseconds_in_one_column_are_the_same_times():
+    times, notes = seconds("1709251200", "1709251200000")
+    assert times == [MARCH_1, MARCH_1]
+    assert "is in part in milliseconds" in notes
+
+
+def test_a_missing_time_is_earlier_than_1950():
+    times, notes = seconds("1950-01-02", None, "1980-01-01")
+    assert times[1] < times[0] < 0 < times[2]
+    assert notes == "1 rows without a time count as earlier than all others"
+
+
+def test_unreadable_cells_are_counted_with_a_row_and_do_not_stop_the_build():
+    times, notes = seconds("2024-03-01", "soon", "2024-03-02")
+    assert times == [MARCH_1, MARCH_1 - 1, MARCH_1 + 86_400]
+    assert "1 of 3 times could not be read; column 'when': row 1: 'soon' is not a time" in notes
+
+
+def test_a_told_column_of_no_times_is_an_error_with_row_and_cell():
+    with pytest.raises(DataError, match=r"log\.csv: column 'when': row 0: 'soon' is not a time"):
+        seconds("soon", "later", "2024-03-02")
+
+
+def test_a_guessed_column_of_no_times_is_left_out_and_said():
+    times, notes = seconds("soon", "later", given=None)
+    assert times is None
+    assert "column when left out" in notes
+
+
+def test_a_column_without_any_time_has_none():
+    assert seconds(None, None)[0] is None
+
+
+def test_counts_and_years_are_no_sign_of_times():
+    assert not are_times(pd.Series(["1", "1999", "45352", "20240301"])).any()
+    assert are_times(pd.Series(["1709251200", "2024-03-01"])).all()
+
+
+def test_hours_of_a_million_orders_are_no_loop():
+    """Each distinct cell is read once, and those of a common form all at once."""
+    cells = pd.Series(
+        [f"{d:02d}/03/2024 {h:02d}:15" for d in range(1, 29) for h in range(24)] * 100
+    )
+    dates, _ = parse_dates(cells)
+    assert dates.nunique() == 28 * 24
