@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -61,13 +62,22 @@ def test_a_weight_that_is_no_number_is_skipped_and_an_empty_one_is_the_usual_one
     assert "1 without a weight" in str(report)
 
 
+def test_numbers_as_people_write_them_are_numbers_and_words_for_nothing_are_nothing():
+    rows = [("a", "x", "1,5"), ("a", "y", "N/A"), ("b", "x", "2,5"), ("b", "y", "-")]
+    log, _, report = read(rows, ("user", "item", "rating"))
+    np.testing.assert_array_equal(log.ratings, np.array([1.5, np.nan, 2.5, np.nan], np.float32))
+    assert not report.skipped
+    (column,) = (column for column in report.columns if column.role == "rating")
+    assert column.changed["N/A emptied"] == column.changed["- emptied"] == 1
+
+
 def test_quantities_in_a_column_of_ratings_are_weights():
     rows = [("a", str(item), "1") for item in range(97)] + [("a", str(i), "2") for i in "xyz"]
     log, _, report = read(rows, ("user", "item", "rating"))
     assert log.ratings is None
     assert log.weights.tolist() == [1] * 97 + [2] * 3
     assert "column rating holds counts, not ratings" in str(report)
-    assert [column.role for column in report.columns] == ["user", "item", "weight"]
+    assert {column.role for column in report.columns} == {"user", "item", "weight"}
 
 
 def test_a_scale_that_is_said_makes_the_same_column_ratings():
