@@ -109,8 +109,10 @@ def _contents(dataset: Dataset, encoder: str, why: str) -> BuildContents:
         "text_columns": list(dataset.catalog.text_columns),
         "columns": [column.to_record() for column in dataset.catalog.columns],
         "interaction_columns": [column.to_record() for column in dataset.log_columns()],
-        "rows": [str(line) for line in dataset.reports],
+        "rows": [line for report in dataset.reports for line in report.lines()],
     }
+    if dataset.catalog.ids.fold:
+        facts["fold_ids"] = True
     return BuildContents(dataset.catalog, facts=facts)
 
 

@@ -76,7 +76,7 @@ def test_a_low_rating_hides_the_item_and_recommends_nothing(films):
 
 def test_predicted_ratings_follow_what_was_recorded(films):
     films.record("optimist", "Alien", 5)
-    films.record("pessimist", "Alien", 1.5)
+    films.record("pessimist", "Alien", 3)
     high, low = (films.recommend(user=user, k=1)[0] for user in ("optimist", "pessimist"))
     assert high.predicted_rating > low.predicted_rating
 
@@ -168,7 +168,7 @@ def rated_log(tmp_path, time):
     import pandas as pd
 
     items = pd.DataFrame({"id": ["x", "y", "z"], "title": ["kettle", "anchor", "rope"]})
-    rows = [("a", "x", 5, time), ("a", "y", 1, time), ("b", "x", 4, time), ("b", "z", 2, time)]
+    rows = [("a", "x", 5, time), ("a", "y", 3, time), ("b", "x", 4, time), ("b", "z", 2, time)]
     log = pd.DataFrame(rows, columns=["user", "item", "rating", "time"])
     return qkv.build(tmp_path / "rated", items=items, interactions=log)
 
@@ -182,7 +182,7 @@ def test_a_record_older_than_what_the_next_build_knows_gives_way(tmp_path):
 def test_meeting_an_item_again_without_a_rating_keeps_the_one_it_had(tmp_path):
     engine = rated_log(tmp_path, 1000)
     engine.record("a", "y")
-    assert rated_of(engine, "a", "y") == 1
+    assert rated_of(engine, "a", "y") == 3
     engine.record("a", "z", 3)
     engine.record("a", "z")
     assert rated_of(engine, "a", "z") == 3

@@ -570,8 +570,8 @@ def test_rows_are_reported_and_other_columns_said(path):
     )
     (note,) = add_items(path, more).notes
     assert note == (
-        "items: 3 rows read = 1 kept + 1 merged + 1 skipped (1 without an id); 0 repaired; "
-        "left out, for the catalog has no such column: shelf; "
+        "items: 3 rows read = 1 kept + 1 merged + 1 skipped (1 without an id, first row 2); "
+        "0 repaired; left out, for the catalog has no such column: shelf; "
         "left empty, for the file has no such column: made"
     )
     with Engine(path) as engine:

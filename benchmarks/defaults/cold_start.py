@@ -21,7 +21,7 @@ from benchmarks.support.quality import mean_ndcg
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
-from qkvsearch.collaborative.confidences import confidences, rating_scale
+from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.data.movielens import read_movielens
 from qkvsearch.embeddings import ImplicitALS
 from qkvsearch.retrieval import top_k
@@ -40,7 +40,7 @@ def cold_items(name: str, encoder: str) -> list[Row]:
     rng = np.random.default_rng(0)
     new = rng.random(len(data.catalog)) < HELD_OUT
     train, test = log.take(~new[log.items]), log.take(new[log.items])
-    weights = confidences(train.ratings, len(train), rating_scale(log.ratings))
+    weights = Feedback.of(train).confidences(train.items, train.ratings, None)
     model = ImplicitALS(random_state=0).fit(train.matrix(weights))
 
     embeddings = model.item_embeddings_

@@ -33,7 +33,8 @@ from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from benchmarks.support.tables import SHARE
 from qkvsearch.collaborative import als as als_module
-from qkvsearch.collaborative.confidences import confidences, rating_scale
+from qkvsearch.collaborative.confidences import rating_confidences
+from qkvsearch.data.ratings import rating_scale
 from qkvsearch.data.samples import datasets_folder
 from qkvsearch.evaluation.metrics import rmse
 
@@ -68,7 +69,7 @@ def plain_and_weighted(ratings: csr_matrix) -> tuple[Split, Split]:
     ones = train.sign(), valid.sign()
     scale = rating_scale(ratings.data)
     for part in (train, valid):
-        part.data = confidences(part.data, part.nnz, scale)
+        part.data = rating_confidences(part.data, part.nnz, scale)
     valid.data *= valid.data > 0.5
     for part in (train, valid):
         part.eliminate_zeros()

@@ -117,7 +117,7 @@ def ranked(
     last = k + offset if k else 0
     ranking = rank(head, names, k=last, temperature=temperature, mask=mask)
     if where is not None and not mask.any():
-        return replace(ranking, notes=["`where` leaves no item to rank."])
+        return replace(ranking, notes=["No hits: `where` leaves no item to rank."])
     return ranking.page(offset, min_weight)
 
 

@@ -12,6 +12,7 @@ from qkvsearch.data.ids import Ids, are_integers
 from qkvsearch.errors import QkvError
 from qkvsearch.stored import StoredModels
 from qkvsearch.workspace import Tables
+from qkvsearch.workspace.records import Record
 
 # Histories and embeddings are held of at most 2,048 users at a time, but for the embeddings of
 # `similar_users`, and at most 200,000 rows of a table of what to recommend to them.
@@ -30,7 +31,7 @@ class Histories:
         return self.tables.ids("users")
 
     @cached_property
-    def _recorded(self) -> dict[str, list[Interaction]]:
+    def _recorded(self) -> dict[str, list[Record]]:
         return self.tables.records.by_user()
 
     @cached_property
@@ -83,21 +84,21 @@ class Histories:
         is_new = user is not None and row is None and not recorded
         if is_new and not self.tables.records.has(user):
             raise self.tables.unknown_user(user)
-        liked = [(item, None, NOW) for item in likes]
-        history = self._of_row(row, recorded).then(liked, self.models.rating_scale)
+        liked = [Interaction(item, None, NOW) for item in likes]
+        history = self._of_row(row, recorded).then(liked, self.models.feedback)
         return history if recent is None else history.recent(recent)
 
-    def _of_row(self, row: int | None, recorded: Sequence[Interaction]) -> History:
+    def _of_row(self, row: int | None, recorded: Sequence[Record]) -> History:
         """What the build knows of the user in this row, None for a new one, then `recorded`."""
         history = self.models.history(row)
-        return history.then(history.recorded_later(recorded), self.models.rating_scale)
+        return history.then(history.recorded_later(recorded), self.models.feedback)
 
 
 class JoinedIds(Ids):
     """The ids of a build, and then those of others: text among them makes no number a text."""
 
     def __init__(self, built: Ids, others: Sequence[str]) -> None:
-        super().__init__([*built.texts, *others])
+        super().__init__([*built.texts, *others], built.fold)
         self._numbers, self._n_built = built.integer, len(built)
 
     def __getitem__(self, position: Any) -> Any:

@@ -89,10 +89,11 @@ class Recommender:
 
     def _by_embedding(self, history: History) -> Head | None:
         """By an exact solve on the history, as sums over it."""
-        vectors = self.factors.history_vectors(history.positions, history.confidences)
+        liked = history.liked
+        vectors = self.factors.history_vectors(liked.positions, liked.confidences)
         if not vectors.any():  # nothing liked, or cold items alone
             return None
-        ids, _ = self.tables.names(history.positions)
+        ids, _ = self.tables.names(liked.positions)
         keys = DenseKeys(self.factors.item_embeddings)
         return keys.head(HEAD, LabelledVectors(ids, vectors))
 
@@ -130,8 +131,9 @@ class Recommender:
 
 
 def in_order(history: History) -> np.ndarray:
-    """The items of a history, oldest first; of the same time in the catalog's order."""
-    return np.asarray(history.positions[np.argsort(history.times, kind="stable")])
+    """The items that count for anything, oldest first; of the same time in the catalog's order."""
+    liked = history.liked
+    return np.asarray(liked.positions[np.argsort(liked.times, kind="stable")])
 
 
 def log_popularity(counts: np.ndarray) -> np.ndarray:
@@ -156,8 +158,8 @@ def damped(head: Head, popularity: np.ndarray, damping: float) -> Head:
 def with_reasons(
     ranking: Ranking, history: History, tables: Tables, shared_with: Sequence[Container[int]] = ()
 ) -> Ranking:
-    """Each hit with `because`: all of the history and what it adds to the score, and without an
-    id what damping, diversity and a constant add.
+    """Each hit with `because`: all of the history that counts for anything and what it adds to the
+    score, and without an id what damping, diversity and a constant add.
 
     shared_with: where hits are users, the row numbers of each one's items, so that each item of the
     history says whether it is `shared`.

@@ -79,7 +79,8 @@ def similar_users(
     """
     recommender.models.require_interactions("compare users by")
     history = recommender.histories.of(user)
-    vectors = recommender.factors.history_vectors(history.positions, history.confidences)
+    liked = history.liked
+    vectors = recommender.factors.history_vectors(liked.positions, liked.confidences)
     users, length = recommender.histories, float(np.linalg.norm(vectors.sum(axis=0)))
     embeddings = _unit_embeddings(recommender, progress)
     others = np.asarray(embeddings.any(axis=1))
@@ -92,7 +93,7 @@ def similar_users(
 
     head = None
     if length:
-        ids, _ = recommender.tables.names(history.positions)
+        ids, _ = recommender.tables.names(liked.positions)
         head = DenseKeys(embeddings).head("taste", LabelledVectors(ids, vectors / length))
     ranking = ranked(head, names, k, temperature, others)
     theirs = [set(users.at(int(row)).positions.tolist()) for row in ranking.positions]

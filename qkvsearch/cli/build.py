@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,14 +13,18 @@ if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
     from qkvsearch.data.readers import Dataset
 
-FILE = click.Path(path_type=Path)
+FILE = click.Path(path_type=str)  # a Path would damage the address of a database
 TYPES = ("number", "date", "yes/no", "list", "text")
 
 
 @click.command(short_help="Build a workspace from your files or a known data set.")
 @click.argument("source", required=False)
-@click.option("--items", type=FILE, help="A file of things: CSV, TSV, JSON Lines or Parquet.")
-@click.option("--interactions", type=FILE, help="A file of who watched or rated what.")
+@click.option(
+    "--items",
+    type=FILE,
+    help="A table of things: CSV, TSV, JSON Lines, Parquet, a sheet or a database; - is stdin.",
+)
+@click.option("--interactions", type=FILE, help="A table of who watched, bought or rated what.")
 @click.option("--id-column", metavar="NAME", help="In --items: the id.")
 @click.option("--title-column", metavar="NAME", help="In --items: the title.")
 @click.option("--text-columns", metavar="NAMES", help="In --items: what search reads: title,tags.")
@@ -44,6 +47,9 @@ TYPES = ("number", "date", "yes/no", "list", "text")
 )
 @click.option("--fold-ids", is_flag=True, help="Ids that differ in case alone are one.")
 @click.option("--strict", is_flag=True, help="What would be a warning about the files is an error.")
+@click.option(
+    "--plan", is_flag=True, help="Read and check everything, say what would be built, and stop."
+)
 @click.option(
     "--encoder",
     default="auto",
@@ -68,24 +74,28 @@ TYPES = ("number", "date", "yes/no", "list", "text")
 )
 def command(
     source: str | None,
-    items: Path | None,
-    interactions: Path | None,
+    items: str | None,
+    interactions: str | None,
+    plan: bool,
     encoder: str,
-    queries: Path | None,
-    qrels: Path | None,
+    queries: str | None,
+    qrels: str | None,
     next_item: bool,
     **names: Any,
 ) -> None:
     """Build a workspace from SOURCE: the folder of a MovieLens data set, `sample:videos`,
     `sample:movies`, or a file of things or of interactions; or from --items and --interactions.
 
-    Columns are guessed by their usual names where no option tells. The former build stays in use
-    until the new one is complete.
+    A file is CSV, TSV, JSON Lines, Parquet or .xlsx, packed or not, or a database:
+    shop.db#products, postgresql://user:password@host/shop#orders, or a SELECT behind the #.
+    Columns are guessed by their names, or by what is in them, where no option tells; --plan shows
+    them and builds nothing. The former build stays in use until the new one is complete.
 
     \b
     Examples:
       qkvsearch -w films build ml-latest-small
       qkvsearch -w shop build --items products.csv --interactions orders.csv
+      qkvsearch -w shop build --items products.xlsx --interactions shop.db#orders --plan
       qkvsearch -w talks build --items talks.csv --id-column id --text-columns title,tags
       qkvsearch -w talks build talks.csv --queries queries.tsv --qrels qrels.tsv
     """
@@ -103,8 +113,12 @@ def command(
     judged = judged_by(queries, qrels)
     dataset = read_source(source, items, interactions, _columns(**names))
     for report in dataset.reports:
-        run.say(str(report))
+        for line in report.lines():
+            run.say(line)
     run.say(_columns_shown(dataset, run.verbose))
+    if plan:
+        run.say(f"Nothing was built; {path} would have {_counted(dataset)}.")
+        return
     former = current_facts(Workspace(path))
     with run.progress() as progress:
         workspace = build_workspace(

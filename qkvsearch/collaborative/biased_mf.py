@@ -10,10 +10,10 @@ from scipy.sparse import csr_matrix
 from sklearn.utils.validation import check_is_fitted
 
 from qkvsearch.collaborative.base import CollaborativeModel
-from qkvsearch.collaborative.confidences import rating_scale
 from qkvsearch.collaborative.factors import RatingFactors
 from qkvsearch.collaborative.sgd import Grid, Learned, Penalties, group_count
 from qkvsearch.data.interactions import Interactions
+from qkvsearch.data.ratings import Scale, ends_of
 from qkvsearch.errors import DataError
 from qkvsearch.parameters import check_positive, check_whole, random_generator
 from qkvsearch.progress import Callback
@@ -43,9 +43,10 @@ class BiasedMF(CollaborativeModel):
     linearly to zero over the epochs, so that the embeddings converge without early stopping on
     held-out ratings. The result is the same to the last bit for any n_threads.
 
-    Ratings far outside the others (`confidences.rating_scale`) count as the end of the scale, and
-    none counts as more than 10 standard deviations from the mean. A descent that still diverges is
-    started again with half the learning rate, up to six times; then `fit` raises `DataError`.
+    Ratings outside the scale count as its ends, be it that of the interactions or the ends of what
+    occurs (`data.ratings.ends_of`), and none counts as more than 10 standard deviations from the
+    mean. A descent that still diverges is started again with half the learning rate, up to six
+    times; then `fit` raises `DataError`.
 
     Parameters: n_components, the embedding size d; max_iter, the epochs; learning_rate of the
     first; reg, damping and bias_reg > 0; init_scale, the standard deviation that embeddings start
@@ -104,7 +105,7 @@ class BiasedMF(CollaborativeModel):
             raise DataError("there is nothing to learn from: no user has rated an item")
         bad = ~np.isfinite(ratings.data)
         self._refuse(ratings, bad, "is no rating: leave the pair out or use a finite number")
-        self._learn(ratings)
+        self._learn(ratings, X.scale if isinstance(X, Interactions) else None)
         return self
 
     def predict(self, users: Any, items: Any) -> np.ndarray:
@@ -142,9 +143,8 @@ class BiasedMF(CollaborativeModel):
         for name in ("learning_rate", "reg", "damping", "bias_reg", "init_scale"):
             check_positive(name, getattr(self, name))
 
-    def _learn(self, ratings: csr_matrix) -> None:
-        scale = rating_scale(ratings.data)
-        assert scale is not None, "all ratings are finite here"
+    def _learn(self, ratings: csr_matrix, given: Scale) -> None:
+        scale = given or ends_of(ratings.data)
         values = np.clip(ratings.data.astype(np.float64), *scale)
         mean, deviation = values.mean(), values.std() or 1.0
         # In standard deviations, so that one learning rate serves stars and percentages.

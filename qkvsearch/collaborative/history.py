@@ -1,86 +1,129 @@
-"""A user's history: items, confidences, ratings and times, joined with later interactions."""
+"""A user's history: items with confidences, ratings, weights and times, joined with later ones."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
-from qkvsearch.collaborative.confidences import confidences
+from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.errors import QkvError
 
 NO_TIMES = (
     "the interactions here have no times, so none is recent (`recent`): build from a log with a "
     "time column"
 )
-# An item's row number, the rating and the time. Without a rating (None) the confidence is 1.
-Interaction = tuple[int, float | None, int]
-
 # Before all times: of a log without times. After all times: of what a query says the user likes.
 UNKNOWN_TIME = int(np.iinfo(np.int64).min)
 NOW = int(np.iinfo(np.int64).max)
 
 
+class Interaction(NamedTuple):
+    """One with the item in this row. Without a rating it counts in full, without a weight as much
+    as the item usually does; a negative weight takes back what it refunds.
+    """
+
+    position: int
+    rating: float | None
+    time: int
+    weight: float | None = None
+
+
 @dataclass(frozen=True)
 class History:
     """One user's items: row numbers (h,), confidences (h,) to recommend by, ratings (h,), NaN where
-    unknown, and times (h,), `UNKNOWN_TIME` where the log has none.
+    unknown, times (h,), `UNKNOWN_TIME` where the log has none, and weights (h,), NaN where unknown,
+    None in a log without any.
+
+    An item of confidence 0 is disliked or was taken back: it is known, and no reason for anything.
     """
 
     positions: np.ndarray
     confidences: np.ndarray
     ratings: np.ndarray
     times: np.ndarray
+    weights: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.positions)
 
-    def recorded_later(self, records: Iterable[Interaction]) -> list[Interaction]:
+    @property
+    def liked(self) -> History:
+        """The items that count for anything."""
+        return self._take(self.confidences > 0)
+
+    def _take(self, rows: np.ndarray) -> History:
+        weights = None if self.weights is None else self.weights[rows]
+        return History(
+            self.positions[rows], self.confidences[rows], self.ratings[rows], self.times[rows],
+            weights,
+        )  # fmt: skip
+
+    def recorded_later(
+        self, records: Iterable[tuple[int, float | None, int, float | None]]
+    ) -> list[Interaction]:
         """The records, oldest first, that are new to this history: the last of each item.
 
         An item that the history has at a later time is left out. A record without a rating keeps
-        the item's last rating. Records of the same second stay in order: each gets a time after the
-        one before.
+        the item's last rating; weights are added to what there was, down to 0. Records of the same
+        second stay in order: each gets a time after the one before.
 
         >>> past = History(np.array([4]), np.ones(1), np.array([2.0]), np.array([10]))
-        >>> past.recorded_later([(4, 5.0, 9), (4, None, 20), (7, None, 20)])
-        [(4, 2.0, 20), (7, None, 21)]
+        >>> later = [(4, 5.0, 9, None), (4, None, 20, None), (7, None, 20, None)]
+        >>> past.recorded_later(later)[1]
+        Interaction(position=7, rating=None, time=21, weight=None)
         """
-        times = dict(zip(self.positions.tolist(), self.times.tolist(), strict=True))
+        known = {position: row for row, position in enumerate(self.positions.tolist())}
+        times = {position: int(self.times[row]) for position, row in known.items()}
         ratings: dict[int, float | None] = {
-            position: rating
-            for position, rating in zip(self.positions.tolist(), self.ratings.tolist(), strict=True)
-            if np.isfinite(rating)
+            position: float(self.ratings[row])
+            for position, row in known.items()
+            if np.isfinite(self.ratings[row])
+        }
+        weights: dict[int, float | None] = {
+            position: float(self.weights[row])
+            for position, row in known.items()
+            if self.weights is not None and np.isfinite(self.weights[row])
         }
         latest: dict[int, Interaction] = {}
         before = UNKNOWN_TIME
-        for position, rating, time in records:
+        for position, rating, time, weight in records:
             if time < times.get(position, time):
                 continue
             before = max(time, before + 1)
             if rating is not None:
                 ratings[position] = rating
+            if weight is not None:
+                weights[position] = max((weights.get(position) or 0.0) + weight, 0.0)
             latest.pop(position, None)  # the last interaction decides the place in the order
-            latest[position] = (position, ratings.get(position), before)
+            latest[position] = Interaction(
+                position, ratings.get(position), before, weights.get(position)
+            )
         return list(latest.values())
 
-    def then(self, later: Iterable[Interaction], scale: tuple[float, float] | None) -> History:
+    def then(self, later: Iterable[Interaction], feedback: Feedback) -> History:
         """This history with later interactions, which replace earlier ones with the same items."""
-        latest = {interaction[0]: interaction for interaction in later}
+        latest = {interaction.position: interaction for interaction in later}
         if not latest:
             return self
-        stays = ~np.isin(self.positions, list(latest))
-        ratings = np.array(
-            [np.nan if rating is None else rating for _, rating, _ in latest.values()], np.float32
-        )
-        times = np.array([time for *_, time in latest.values()], dtype=np.int64)
-        counts = np.where(np.isnan(ratings), 1, confidences(ratings, len(ratings), scale))
+        stays = self._take(~np.isin(self.positions, list(latest)))
+        positions = np.array(list(latest), dtype=np.int64)
+        ratings, weights = (
+            np.array([np.nan if x is None else x for x in column], np.float32)
+            for column in (
+                [one.rating for one in latest.values()], [one.weight for one in latest.values()]
+            )
+        )  # fmt: skip
+        times = np.array([one.time for one in latest.values()], dtype=np.int64)
+        new = feedback.confidences(positions, ratings, weights)
         return History(
-            np.concatenate([self.positions[stays], np.array(list(latest), dtype=np.int64)]),
-            np.concatenate([self.confidences[stays], counts.astype(np.float32)]),
-            np.concatenate([self.ratings[stays], ratings]),
-            np.concatenate([self.times[stays], times]),
+            np.concatenate([stays.positions, positions]),
+            np.concatenate([stays.confidences, new]),
+            np.concatenate([stays.ratings, ratings]),
+            np.concatenate([stays.times, times]),
+            None if stays.weights is None else np.concatenate([stays.weights, weights]),
         )
 
     def recent(self, half_life: int) -> History:

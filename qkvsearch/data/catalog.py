@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
-from itertools import islice
 
 import pandas as pd
 
-from qkvsearch.data.columns import (
-    ColumnFacts,
-    Columns,
-    check_column,
-    find_column,
-    find_text_columns,
-    require_column,
-)
+from qkvsearch.data.columns import ColumnFacts, Columns, check_column
+from qkvsearch.data.columns.choice import choose_catalog_columns
 from qkvsearch.data.columns.facts import TYPES, ColumnType
 from qkvsearch.data.columns.types import TypedColumn, typed
-from qkvsearch.data.ids import Ids, id_texts
+from qkvsearch.data.ids import Ids, case_note, id_texts, one_case
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, suggest
 
 # What spreadsheets write where a formula failed, such as an id that begins with "=" or "-".
 SPREADSHEET_ERROR = re.compile(r"#(NAME\?|REF!|VALUE!|N/A|DIV/0!|NULL!|NUM!)")
-# Of cells that were emptied, so many are named.
-SHOWN = 3
 YEAR_IN_TITLE = r"\(([0-9]{4})(?:[-–][0-9]{0,4})?\)\s*$"
 
 
@@ -97,21 +87,24 @@ def item_texts(frame: pd.DataFrame, columns: Columns, report: ReadReport) -> Ite
     """
     report.require_rows()
     names = list(frame.columns)
-    id_column = require_column("id", columns.id, names, report.file)
-    title = find_column("title", columns.title, names, report.file) or id_column
-    text_columns = find_text_columns(columns.text, title, names, report.file)
+    chosen = choose_catalog_columns(frame, columns, report)
+    id_column, title, text_columns = chosen.id, chosen.title, chosen.text
 
     ids = id_texts(frame[id_column])
+    if columns.fold_ids:
+        ids = one_case(ids)
+    elif note := case_note(ids, "items"):
+        report.notes.append(note)
     broken = ids.str.fullmatch(SPREADSHEET_ERROR).astype(bool)
-    report.skip("without an id", int((ids == "").sum()))
-    report.skip("with a spreadsheet error for an id", int(broken.sum()))
+    report.skip("without an id", frame.index[ids == ""])
+    report.skip("with a spreadsheet error for an id", frame.index[broken])
     frame = frame[(ids != "") & ~broken]
     if frame.empty:
         raise DataError(f"{report.file}: no rows with an id in column {id_column!r}; {report}")
     merged = frame.groupby(ids[frame.index], sort=False).last()
     report.merged += len(frame) - len(merged)
 
-    order = Ids.sorted(merged.index)
+    order = Ids.sorted(merged.index, columns.fold_ids)
     merged = merged.loc[order.texts].reset_index(drop=True)
     renamed = _own_names(names, id_column, title) | {id_column: "id", title: "title"}
     spelled = {stored: name for name, stored in renamed.items()} | {"id": id_column}
@@ -168,26 +161,13 @@ def _typed(items: ItemTexts, name: str, told: ColumnType | None, report: ReadRep
         return TypedColumn("text", texts)
     if name == "title":
         column = typed(texts, "text")
-        blank = column.cells.isna()
-        column.cells = column.cells.where(~blank, items.frame["id"])
-        column.changed += Counter({"empty: the id instead": int(blank.sum())})
+        column.name_blanks(items.frame["id"])
         return column
     column = typed(texts, told, searched=name in items.searched)
-    if column.unfit.any():
-        spelled = items.spelled[name]
-        cells = zip(texts[column.unfit], items.frame["id"][column.unfit], strict=True)
-        shown = ", ".join(
-            f"{cell!r} ({items.spelled['id']} {id_})" for cell, id_ in islice(cells, SHOWN)
-        )
-        n_unfit = int(column.unfit.sum())
-        if column.cells.isna().all():
-            raise DataError(
-                f"{report.file}: column {spelled!r} is told to be {column.type} (`types`), and "
-                f"none of its cells is: {shown}"
-            )
-        report.notes.append(
-            f"column {spelled}: {n_unfit:,} cells are no {column.type} and were emptied: {shown}"
-        )
+    emptied = column.emptied(items.spelled[name], texts, items.frame["id"])
+    if emptied and column.cells.isna().all():
+        raise DataError(f"{report.file}: {emptied[0]}; `types` says that it is")
+    report.notes.extend(emptied)
     return column
 
 
@@ -195,11 +175,15 @@ def _with_year(
     frame: pd.DataFrame, facts: list[ColumnFacts]
 ) -> tuple[pd.DataFrame, list[ColumnFacts]]:
     """With the year that titles end in as a column, where any does."""
-    years = frame["title"].str.extract(YEAR_IN_TITLE, expand=False)
+    years = years_in(frame["title"])
     if not years.notna().any():
         return frame, facts
     frame.insert(2, "year", years.astype("Int64"))
-    found = TypedColumn(
-        "number", frame["year"], changed=Counter({"found in titles": int(years.notna().sum())})
-    )
+    found = TypedColumn("number", frame["year"])
+    found.changed["found in titles"] = int(years.notna().sum())
     return frame, [*facts[:2], found.facts("year", "", "year"), *facts[2:]]
+
+
+def years_in(titles: pd.Series) -> pd.Series:
+    """The year, as text, that a title ends in; missing where it does not."""
+    return titles.str.extract(YEAR_IN_TITLE, expand=False)

@@ -14,13 +14,24 @@ from qkvsearch.errors import UnknownIdError, suggest
 
 Id = int | str
 WHOLE_NUMBER = re.compile(r"0|-?[1-9][0-9]{0,18}")
+# A whole number as pandas and spreadsheets write it next to gaps.
+WITH_POINT = re.compile(r"(0|-?[1-9][0-9]{0,18})\.0+")
+# White space, and marks that are as invisible.
+BLANK = " \t\n\r\v\f\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
+    map(chr, [*range(0x2000, 0x2010), 0x2060, 0xFEFF])
+)
 
 
-def id_text(value: Any) -> str:
+def id_text(value: Any, whole: bool = False) -> str:
     """The one spelling of an id, so that 7, 7.0 and "7 " from three files are the same user.
 
-    >>> id_text(7), id_text(7.0), id_text(" 7 "), id_text("007"), id_text(None)
-    ('7', '7', '7', '007', '')
+    whole: the ids are whole numbers, so that a text "7.0" is 7 as well; among others it may be a
+    version, beside 7.1.
+
+    >>> id_text(7), id_text(7.0), id_text(" 7 "), id_text("007"), id_text("1E5"), id_text(None)
+    ('7', '7', '7', '007', '1E5', '')
+    >>> id_text("7.0"), id_text("7.0", whole=True), id_text("007.0", whole=True)
+    ('7.0', '7', '007.0')
     """
     if value is None:
         return ""
@@ -29,20 +40,60 @@ def id_text(value: Any) -> str:
             return ""
         if float(value).is_integer():
             return str(int(value))
-    return str(value).strip()
+    text = str(value).strip(BLANK)
+    found = WITH_POINT.fullmatch(text) if whole else None
+    return found[1] if found else text
 
 
 def id_texts(column: Any) -> Any:
     """A column of ids (a pandas Series) in their one spelling.
 
-    Where pandas wrote whole numbers next to gaps, a file holds 7.0 throughout: those become 7.
+    Where all are whole numbers, be some of them written as 7.0, they are without the point.
     Version numbers, 1.0 beside 1.1, stay as they are.
     """
     texts = column.map(id_text).astype(object)
-    present = texts[texts != ""]
-    if present.str.fullmatch(r"-?\d+\.0").all():
-        texts = texts.str.removesuffix(".0")
-    return texts
+    if not texts.str.endswith(".0").any():
+        return texts
+    whole = texts.map(lambda text: id_text(text, whole=True))
+    return whole if are_integers(whole[whole != ""]) else texts
+
+
+def one_case(column: Any) -> Any:
+    """A column of ids (a pandas Series) in which those that differ in case alone are one, in the
+    spelling that is the most common, of equally common ones the first.
+
+    >>> import pandas as pd
+    >>> one_case(pd.Series(["Ann", "ANN", "bob", "ANN"])).tolist()
+    ['ANN', 'ANN', 'bob', 'ANN']
+    """
+    folded = column.str.casefold()
+    if folded.nunique() == column.nunique():
+        return column
+    found = column.groupby([folded, column], sort=False).size().rename_axis(["key", "id"])
+    most = found.reset_index(name="n").sort_values("n", ascending=False, kind="stable")
+    return folded.map(most.drop_duplicates("key").set_index("key")["id"])
+
+
+def case_note(texts: Iterable[str], kind: str) -> str:
+    """What is said where ids differ in case alone; "" where none do.
+
+    >>> case_note(["ann", "Ann", "ANN", "bob"], "users")
+    'ann and Ann differ in case alone: 2 users would join others with `fold_ids`'
+    """
+    distinct = dict.fromkeys(text for text in texts if text)
+    first: dict[str, str] = {}
+    pairs = [
+        (before, text)
+        for text in distinct
+        if (before := first.setdefault(text.casefold(), text)) != text
+    ]
+    if not pairs:
+        return ""
+    one, other = pairs[0]
+    return (
+        f"{one} and {other} differ in case alone: {len(pairs):,} {kind} would join others with "
+        "`fold_ids`"
+    )
 
 
 def are_integers(texts: Iterable[str]) -> bool:
@@ -63,15 +114,16 @@ class Ids(Sequence[Id]):
     (30, [1, 0])
     """
 
-    def __init__(self, texts: Iterable[str]) -> None:
+    def __init__(self, texts: Iterable[str], fold: bool = False) -> None:
         self.texts = list(texts)
         self.integer = are_integers(self.texts)
+        self.fold = fold
 
     @classmethod
-    def sorted(cls, texts: Iterable[str]) -> Ids:
+    def sorted(cls, texts: Iterable[str], fold: bool = False) -> Ids:
         """In natural order: by number where all are whole numbers, else by text."""
         texts = list(texts)
-        return cls(sorted(texts, key=int) if are_integers(texts) else sorted(texts))
+        return cls(sorted(texts, key=int) if are_integers(texts) else sorted(texts), fold)
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -80,25 +132,36 @@ class Ids(Sequence[Id]):
         text = self.texts[position]
         return int(text) if self.integer else text
 
+    def key(self, value: Any) -> str:
+        """What is equal for all spellings of one id."""
+        text = id_text(value, whole=self.integer)
+        return text.casefold() if self.fold else text
+
     @cached_property
     def _position(self) -> dict[str, int]:
-        return {text: position for position, text in enumerate(self.texts)}
+        keys = (text.casefold() for text in self.texts) if self.fold else self.texts
+        return {key: position for position, key in enumerate(keys)}
 
     def __contains__(self, value: object) -> bool:
-        return id_text(value) in self._position
+        return self.key(value) in self._position
+
+    def find(self, value: Any) -> int:
+        """The row number of an id, −1 for one that is not there."""
+        return self._position.get(self.key(value), -1)
 
     def positions(self, values: Iterable[Any], kind: str = "id") -> np.ndarray:
         """Row numbers (int64) of ids. Raises `UnknownIdError` with near matches."""
-        try:
-            found = [self._position[id_text(value)] for value in values]
-        except KeyError as error:
-            unknown = error.args[0]
-            raise UnknownIdError(f"no {kind} {unknown!r}{suggest(unknown, self.texts)}") from None
+        values = list(values)
+        found = [self.find(value) for value in values]
+        if -1 in found:
+            unknown = id_text(values[found.index(-1)])
+            raise UnknownIdError(f"no {kind} {unknown!r}{suggest(unknown, self.texts)}")
         return np.asarray(found, dtype=np.int64)
 
 
-def factorize(values: Any) -> tuple[np.ndarray, Ids]:
-    """Codes (int32, −1 where an id is missing) and the distinct ids, in natural order.
+def factorize(values: Any, known: Ids | None = None, fold: bool = False) -> tuple[np.ndarray, Ids]:
+    """Codes (int32, −1 where an id is missing) and the ids: those `known`, of which others are
+    missing, or else the distinct ones in natural order. fold: upper and lower case are equal.
 
     >>> codes, ids = factorize(["b", "a", None, "b"])
     >>> codes.tolist(), list(ids)
@@ -109,10 +172,23 @@ def factorize(values: Any) -> tuple[np.ndarray, Ids]:
     # A list with a gap would turn into floats, which merge long numbers.
     dtype = None if hasattr(values, "dtype") else object
     codes, distinct = pd.factorize(pd.Series(values, dtype=dtype))
-    texts = id_texts(pd.Series(distinct, dtype=object)).tolist()
-    ids = Ids.sorted({text for text in texts if text})
-    to_position = np.array([ids._position.get(text, -1) for text in texts] + [-1], dtype=np.int32)
-    return to_position[codes], ids
+    texts = id_texts(pd.Series(distinct, dtype=object))
+    if known is None:
+        known = Ids.sorted(_spellings(texts, codes, fold), fold)
+    found = [
+        known.find(text if text in known else as_given)
+        for as_given, text in zip(distinct, texts, strict=True)
+    ]
+    return np.array([*found, -1], dtype=np.int32)[codes], known
+
+
+def _spellings(texts: Any, codes: np.ndarray, fold: bool) -> set[str]:
+    """The distinct ids of a column that are there, each as it is shown."""
+    there = texts[texts != ""]
+    if not fold:
+        return set(there)
+    rows = texts.iloc[codes[codes >= 0]]
+    return set(one_case(rows[rows != ""]))
 
 
 def row_numbers(names: Any, ids: Ids | None, count: int, kind: str) -> np.ndarray:

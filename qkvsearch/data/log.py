@@ -1,16 +1,23 @@
-"""Rows of text to interactions: who, what, how well liked or how often, and when."""
+"""Rows of text to interactions: who, what, how well liked or how much, and when."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
-from qkvsearch.data.columns import Columns, find_column, require_column
+from qkvsearch.data.columns import Columns
+from qkvsearch.data.columns.choice import LogChoice, choose_log_columns
 from qkvsearch.data.columns.times import times_of
-from qkvsearch.data.ids import Ids, id_texts
+from qkvsearch.data.ids import BLANK, Ids, case_note, factorize, id_texts
 from qkvsearch.data.interactions import Interactions
+from qkvsearch.data.ratings import Scale, infer_scale
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
+
+# Numbers beyond are errors, and their squares could not be added up.
+LARGEST = 1e12
 
 
 def interactions_from_frame(
@@ -18,68 +25,130 @@ def interactions_from_frame(
 ) -> Interactions:
     """Rows of text to interactions; what cannot be used is skipped and counted in `report`."""
     report.require_rows()
-    names = list(frame.columns)
-    user = require_column("user", columns.user, names, report.file)
-    free = [name for name in names if name != user]
-    item = require_column("item", columns.item, free, report.file)
-    free.remove(item)
-    rating = find_column("rating", columns.rating, free, report.file)
-    time = find_column("time", columns.time, free, report.file)
-    comparable = True
-    if time is None and "time_rank_in_user" in free:
-        time, comparable = "time_rank_in_user", False
-
-    usable = _usable_rows(frame, user, item, rating, report, item_ids)
+    roles = choose_log_columns(frame, columns, report, item_ids)
+    usable = _usable_rows(frame, roles, columns, report, item_ids)
     if not usable.any():
         raise DataError(
-            f"{report.file}: no usable rows; {report}{_mismatch(frame[item], item_ids)}"
+            f"{report.file}: no usable rows; {report}{_mismatch(frame[roles.item], item_ids)}"
         )
     frame = frame[usable]
-    rated = rating is not None and frame[rating].notna().any()
-    log = Interactions.from_columns(
-        frame[user],
-        frame[item],
-        ratings=None if not rated else pd.to_numeric(frame[rating]),
-        times=None if time is None else times_of(frame[time], report, given=columns.time),
+    ratings, weights, scale = _feedback(frame, roles, columns, report)
+    times = None
+    if roles.time is not None:
+        times = times_of(frame[roles.time], report, given=roles.time)
+    _note_cases(frame, roles, columns, item_ids, report)
+    return Interactions.from_columns(
+        frame[roles.user],
+        frame[roles.item],
+        ratings=ratings,
+        times=times,
+        weights=weights,
         item_ids=item_ids,
-        times_comparable=comparable,
+        times_comparable=roles.times_comparable,
+        scale=scale,
+        fold_ids=columns.fold_ids,
+        report=report,
     )
-    report.merged += len(frame) - len(log)
-    return log
+
+
+def _feedback(
+    frame: pd.DataFrame, roles: LogChoice, columns: Columns, report: ReadReport
+) -> tuple[np.ndarray | None, np.ndarray | None, Scale]:
+    """Ratings, weights and the scale of the ratings, as far as there are any."""
+    weights = _numbers(frame, roles.weight)
+    ratings = _numbers(frame, roles.rating)
+    if ratings is None:
+        return None, weights, None
+    if columns.rating_scale is not None:
+        return ratings, weights, columns.rating_scale
+    found = infer_scale(ratings)
+    if found.are_counts:
+        kept = "left out" if weights is not None else "taken as weights"
+        report.notes.append(
+            f"column {roles.rating} holds counts, not ratings ({found.why}), and was {kept}; "
+            "`rating_scale` says otherwise"
+        )
+        if weights is None:
+            _taken_as_weight(report, roles)
+        return None, ratings if weights is None else weights, None
+    assert found.scale is not None
+    low, high = found.scale
+    report.notes.append(
+        f"ratings are on a scale from {low:g} to {high:g} ({found.why}; `rating_scale` decides)"
+    )
+    outside = int(((ratings < low) | (ratings > high)).sum())
+    report.note(outside, "{n} ratings outside the scale count as its ends")
+    return ratings, weights, found.scale
+
+
+def _taken_as_weight(report: ReadReport, roles: LogChoice) -> None:
+    report.columns = [
+        replace(column, role="weight") if column.name == roles.rating else column
+        for column in report.columns
+    ]
+
+
+def _numbers(frame: pd.DataFrame, name: str | None) -> np.ndarray | None:
+    """A column of numbers, NaN where empty; None without a column, and for an empty one."""
+    if name is None or not frame[name].notna().any():
+        return None
+    return np.asarray(pd.to_numeric(frame[name]), dtype=np.float64)
 
 
 def _mismatch(items: pd.Series, item_ids: Ids | None) -> str:
     """For a message, example ids of log and catalog where no id of the log is in the catalog."""
-    unknown = id_texts(items.dropna())
-    if item_ids is None or unknown.empty or unknown.isin(item_ids.texts).any():
+    unknown = items.dropna()
+    if item_ids is None or unknown.empty or (factorize(unknown, item_ids)[0] >= 0).any():
         return ""
     return (
-        f"; its items look like {unknown.iloc[0]!r}, those of the catalog like "
+        f"; its items look like {id_texts(unknown).iloc[0]!r}, those of the catalog like "
         f"{item_ids.texts[0]!r}: write them alike, or name another `item_column` or `id_column`"
     )
 
 
 def _usable_rows(
     frame: pd.DataFrame,
-    user: str,
-    item: str,
-    rating: str | None,
+    roles: LogChoice,
+    columns: Columns,
     report: ReadReport,
     item_ids: Ids | None,
 ) -> pd.Series:
-    """True where a row has a user, a known item, and either a finite rating or none."""
+    """True where a row has a user, a known item, and numbers or nothing for rating and weight."""
     usable = pd.Series(True, index=frame.index)
 
-    def drop(bad: pd.Series, reason: str) -> None:
-        report.skip(reason, int((usable & bad).sum()))
+    def drop(bad: pd.Series | np.ndarray, reason: str) -> None:
+        report.skip(reason, frame.index[usable & bad])
         usable.loc[bad] = False
 
-    drop(frame[user].fillna("").str.strip() == "", "without a user")
-    drop(frame[item].fillna("").str.strip() == "", "without an item")
+    for id_, what in ((roles.user, "a user"), (roles.item, "an item")):
+        drop(frame[id_].fillna("").str.strip(BLANK) == "", f"without {what}")
     if item_ids is not None:
-        drop(~id_texts(frame[item]).isin(item_ids.texts), "with an item that is not in the catalog")
-    if rating is not None:
-        numbers = pd.to_numeric(frame[rating], errors="coerce")
-        bad = frame[rating].notna() & ~(numbers.abs() <= np.finfo(np.float32).max)
-        drop(bad, "with a rating that is not a number")
+        codes, _ = factorize(frame[roles.item], item_ids)
+        drop(codes < 0, "with an item that is not in the catalog")
+    for name, what in ((roles.rating, "rating"), (roles.weight, "weight")):
+        if name is not None:
+            numbers = pd.to_numeric(frame[name], errors="coerce")
+            bad = frame[name].notna() & ~np.isfinite(numbers)
+            drop(bad, f"with a {what} that is not a number")
+            drop(numbers.abs() > LARGEST, f"with a {what} beyond ±{LARGEST:g}")
+            if what == "rating" and columns.rating_scale is not None:
+                low, high = columns.rating_scale
+                outside = (numbers < low) | (numbers > high)
+                drop(outside, f"with a rating outside {low:g} to {high:g}")
     return usable
+
+
+def _note_cases(
+    frame: pd.DataFrame,
+    roles: LogChoice,
+    columns: Columns,
+    item_ids: Ids | None,
+    report: ReadReport,
+) -> None:
+    """How many ids would join if upper and lower case were equal."""
+    if columns.fold_ids:
+        return
+    of_role = {"users": roles.user} | ({"items": roles.item} if item_ids is None else {})
+    for kind, name in of_role.items():
+        note = case_note(id_texts(pd.Series(frame[name].unique())).tolist(), kind)
+        report.notes += [note] if note else []

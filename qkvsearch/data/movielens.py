@@ -39,7 +39,10 @@ def read_movielens(folder: str | Path) -> Dataset:
     catalog = catalog_from_frame(frame, Columns(), report)
     rows, rating_report = _read_ratings(ratings)
     log = interactions_from_frame(rows, Columns(), rating_report, catalog.ids)
-    return Dataset(catalog, log, [*reports, rating_report])
+    reports.append(rating_report)
+    for each in reports:
+        each.conclude(strict=False)
+    return Dataset(catalog, log, reports)
 
 
 def _first(folder: Path, names: tuple[str, ...]) -> Path:
@@ -80,7 +83,7 @@ def _with_tags(frame: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, ReadRepor
     if "tag" not in names:
         raise DataError(f"{path}: no column 'tag' (columns: {', '.join(names)})")
     used = tags[tags[item].isin(frame[film]) & tags["tag"].notna()]
-    report.skip("without a tag or of no film in the catalog", len(tags) - len(used))
+    report.skip("without a tag or of no film in the catalog", tags.index.difference(used.index))
     counted = used.assign(tag=used["tag"].str.casefold()).value_counts([item, "tag"])
     joined = counted.reset_index().groupby(item, sort=False)["tag"].agg("|".join)
     return frame.assign(tags=frame[film].map(joined)), report

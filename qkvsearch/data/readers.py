@@ -10,7 +10,7 @@ import pandas as pd
 
 from qkvsearch.data.catalog import Catalog, catalog_from_frame, catalog_of_ids
 from qkvsearch.data.columns import ColumnFacts, Columns, check_column, find_column
-from qkvsearch.data.files.tables import as_text, read_table
+from qkvsearch.data.files.tables import as_text, check_width, read_table
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.log import interactions_from_frame
 from qkvsearch.data.report import ReadReport
@@ -18,6 +18,7 @@ from qkvsearch.errors import DataError
 
 Table: TypeAlias = tuple[pd.DataFrame, ReadReport]
 Source: TypeAlias = "str | Path | pd.DataFrame | Table"
+LOG_ROLES = ("user", "item", "rating", "weight", "time")
 
 
 @dataclass
@@ -30,9 +31,11 @@ class Dataset:
 
     def log_columns(self) -> list[ColumnFacts]:
         """Of the interactions, what each column was taken for."""
-        roles = ("user", "item", "rating", "weight", "time")
         return [
-            column for report in self.reports for column in report.columns if column.role in roles
+            column
+            for report in self.reports
+            for column in report.columns
+            if column.role in LOG_ROLES
         ]
 
 
@@ -44,7 +47,7 @@ def read_dataset(
     catalog, log = None, None
     reports: list[ReadReport] = []
     if interactions is None:
-        columns.refuse(("user", "item", "rating", "time"), "interactions")
+        columns.refuse(LOG_ROLES, "interactions")
     if items is None and interactions is None:
         raise DataError("nothing to build from: give a source, `items` or `interactions`")
     if items is not None:
@@ -60,6 +63,8 @@ def read_dataset(
         reports.append(report)
         catalog = catalog or catalog_of_ids(log.item_ids)
     assert catalog is not None
+    for report in reports:
+        report.conclude(columns.strict)
     return Dataset(catalog, log, reports)
 
 
@@ -82,5 +87,6 @@ def load(source: Source, name: str) -> Table:
     if isinstance(source, tuple):
         return source
     if isinstance(source, pd.DataFrame):
+        check_width(source.shape[1], name)
         return as_text(source), ReadReport(name, read=len(source))
     return read_table(source)

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sized
 from dataclasses import dataclass, field
+from typing import Any
 
 from qkvsearch.data.columns.facts import ColumnFacts
 from qkvsearch.errors import DataError
+
+# Of the rows, more than this share skipped is a warning.
+MANY = 0.1
 
 
 @dataclass
 class ReadReport:
     """Rows of one file: each is kept, merged into another one, or skipped.
 
-    `repaired` counts lines whose encoding was repaired, whether their rows were kept or not.
+    `repaired` counts lines that are not UTF-8 and were read as Windows-1252, whether their rows
+    were kept or not. `chosen`: which columns play which roles, and why. `warnings` are
+    what a person has to know before they trust the result.
 
     >>> report = ReadReport("watches.csv", read=10, merged=2, repaired=1)
-    >>> report.skip("without a user", 3)
+    >>> report.skip("without a user", [4, 7, 8])
     >>> report.kept, str(report)
-    (5, 'watches.csv: 10 rows read = 5 kept + 2 merged + 3 skipped (3 without a user); 1 repaired')
+    (5, 'watches.csv: 10 rows read = 5 kept + 2 merged + 3 skipped (3 without a user, first row 4);
+    1 repaired (lines that are not UTF-8, read as Windows-1252)')
     """
 
     file: str
@@ -28,24 +36,61 @@ class ReadReport:
     skipped: Counter[str] = field(default_factory=Counter)
     notes: list[str] = field(default_factory=list)
     columns: list[ColumnFacts] = field(default_factory=list)
+    chosen: str = ""
+    warnings: list[str] = field(default_factory=list)
+    first_rows: dict[str, Any] = field(default_factory=dict)
 
     @property
     def kept(self) -> int:
         return self.read - self.merged - self.skipped.total()
 
-    def skip(self, reason: str, rows: int) -> None:
-        if rows:
-            self.skipped[reason] += rows
+    def skip(self, reason: str, rows: int | Sized) -> None:
+        """rows: how many, or their numbers in the file, so that the first can be looked at."""
+        count = rows if isinstance(rows, int) else len(rows)
+        if count:
+            self.skipped[reason] += count
+            if not isinstance(rows, int):
+                self.first_rows.setdefault(reason, next(iter(rows)))  # type: ignore[call-overload]
+
+    def note(self, count: int, sentence: str) -> None:
+        """A note on `{n}` rows, where there are any."""
+        if count:
+            self.notes.append(sentence.format(n=f"{count:,}"))
 
     def require_rows(self) -> None:
         if not self.read:
             raise DataError(f"{self.file}: there are no rows in it, or only a header")
 
+    def conclude(self, strict: bool) -> None:
+        """Once all rows are read: many skipped are a warning. strict: a warning is an error."""
+        if self.skipped.total() > MANY * self.read:
+            self.warnings.append(
+                f"{self.file}: {self.skipped.total():,} of {self.read:,} rows were skipped: "
+                f"{self._reasons()}"
+            )
+        if strict and self.warnings:
+            raise DataError(f"{'; '.join(self.warnings)} (an error, since `strict` is set)")
+
+    def lines(self) -> list[str]:
+        """The report, its columns and each warning, as a build says and keeps them."""
+        chosen = [f"Columns of {self.file}: {self.chosen}"] if self.chosen else []
+        return [str(self), *chosen, *(f"Warning: {warning}" for warning in self.warnings)]
+
+    def _reasons(self) -> str:
+        return ", ".join(
+            f"{count:,} {reason}"
+            + (f", first row {self.first_rows[reason]:,}" if reason in self.first_rows else "")
+            for reason, count in self.skipped.items()
+        )
+
     def __str__(self) -> str:
         """All counts, even those that are 0."""
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in self.skipped.items())
+        reasons = self._reasons()
         text = (
             f"{self.file}: {self.read:,} rows read = {self.kept:,} kept + {self.merged:,} merged + "
             f"{self.skipped.total():,} skipped" + (f" ({reasons})" if reasons else "")
         )
-        return "; ".join([text, f"{self.repaired:,} repaired", *self.notes])
+        repaired = f"{self.repaired:,} repaired"
+        if self.repaired:
+            repaired += " (lines that are not UTF-8, read as Windows-1252)"
+        return "; ".join([text, repaired, *self.notes])

@@ -7,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from qkvsearch.data.columns import Columns, find_column
+from qkvsearch.data.columns.choice import has_users
 from qkvsearch.data.movielens import read_movielens
 from qkvsearch.data.readers import Dataset, Source, load, read_dataset
 from qkvsearch.data.samples import sample
@@ -25,7 +26,7 @@ def read_source(
     catalog. Raises `DataError`.
     """
     is_sample = isinstance(source, str) and source.startswith(SAMPLE)
-    if is_sample or (isinstance(source, str | Path) and Path(source).is_dir()):
+    if is_sample or (isinstance(source, str | Path) and _is_folder(source)):
         if items is not None or interactions is not None or columns not in (None, Columns()):
             raise DataError(f"{source} is known: leave out `items`, `interactions` and the columns")
         if not is_sample:
@@ -43,13 +44,25 @@ def read_source(
     return read_dataset(items, interactions, columns)
 
 
+def _is_folder(source: str | Path) -> bool:
+    try:
+        return Path(source).is_dir()
+    except (OSError, ValueError):  # too long for a path, such as a query
+        return False
+
+
 def _is_log(frame: pd.DataFrame, columns: Columns) -> bool:
-    """A file with users is a log. With titles and distinct ids it is not: the users are authors."""
+    """A file with users is a log. With titles and distinct ids it is not: the users are authors;
+    but for one whose items have a column beside the id, such as an order's.
+    """
     names = list(frame.columns)
     if columns.user is not None or columns.item is not None:
         return True
-    if find_column("user", None, names, "") is None or columns.id is not None:
+    if columns.id is not None or not has_users(frame):
         return False
     title = find_column("title", columns.title, names, "")
-    item = find_column("id", None, [name for name in names if name != title], "")
-    return title is None or item is None or not frame[item].is_unique
+    id_ = find_column("id", None, [name for name in names if name != title], "")
+    if title is None or id_ is None or not frame[id_].is_unique:
+        return True
+    others = [name for name in names if name not in (title, id_)]
+    return all(find_column(role, None, others, "") for role in ("item", "time"))

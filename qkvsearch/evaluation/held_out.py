@@ -10,15 +10,14 @@ from typing import Self
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from qkvsearch.collaborative.confidences import confidences, rating_scale
+from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.data.interactions import Interactions
+from qkvsearch.data.ratings import Scale
 from qkvsearch.errors import DataError
 from qkvsearch.evaluation.splits import Split, places
 from qkvsearch.evaluation.systems import System
 from qkvsearch.retrieval import top_k
 from qkvsearch.threads import run_in_threads
-
-Scale = tuple[float, float] | None
 
 # Users are ranked for in blocks of at most 4 million scores, 16 MB.
 SCORES_AT_ONCE = 1 << 22
@@ -48,9 +47,10 @@ class HeldOutUsers:
                 "nothing to judge by: no rating held out is in the upper half of the scale"
             )
         users = np.array([*relevant])
-        train_scale = scale_of(parts.train)
+        feedback = Feedback.of(parts.train)
         train, history = _matrices(
-            parts, lambda log: log.matrix(confidences(log.ratings, len(log), train_scale))
+            parts,
+            lambda log: log.matrix(feedback.confidences(log.items, log.ratings, log.weights)),
         )
         known = parts.history.matrix()[users]
         return cls(users, list(relevant.values()), train, history[users], known)
@@ -88,19 +88,17 @@ class HeldOutUsers:
 
 
 def relevant_items(test: Interactions, scale: Scale) -> dict[int, dict[int, int]]:
-    """Users to the held-out items that count as a hit, each of grade 1."""
-    counts = np.ones(len(test), dtype=bool)
+    """Users to the held-out items that count as a hit, each of grade 1: what was neither taken back
+    nor rated in the lower half of the scale.
+    """
+    counts = np.ones(len(test), dtype=bool) if test.weights is None else test.weights > 0
     # One rating for everything cannot tell likes from dislikes.
     if test.ratings is not None and scale is not None and scale[0] < scale[1]:
-        counts = ~(test.ratings <= sum(scale) / 2)  # what was not rated counts
+        counts &= ~(test.ratings <= sum(scale) / 2)  # what was not rated counts
     relevant: dict[int, dict[int, int]] = {}
     for user, item in zip(test.users[counts].tolist(), test.items[counts].tolist(), strict=True):
         relevant.setdefault(user, {})[item] = 1
     return relevant
-
-
-def scale_of(log: Interactions) -> Scale:
-    return None if log.ratings is None else rating_scale(log.ratings)
 
 
 def _order(log: Interactions) -> csr_matrix:

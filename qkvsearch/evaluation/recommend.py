@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.collaborative.biased_mf import BiasedMF
+from qkvsearch.collaborative.confidences import scale_of
 from qkvsearch.data.interactions import Interactions
+from qkvsearch.data.ratings import ends_of
 from qkvsearch.evaluation import metrics
 from qkvsearch.evaluation.bootstrap import N_RESAMPLES, interval, resampled_means
-from qkvsearch.evaluation.held_out import HeldOutUsers, scale_of
+from qkvsearch.evaluation.held_out import HeldOutUsers
 from qkvsearch.evaluation.report import OURS, Difference, Evaluation, Metrics, best_of
 from qkvsearch.evaluation.splits import Split, split
 from qkvsearch.evaluation.systems import (
@@ -271,7 +273,7 @@ def _bias_ratings(parts: Split) -> np.ndarray:
     rest = history.ratings - mean - of_items[history.items]
     of_users = _damped_means(history.users, rest, len(history.user_ids), USER_DAMPING)
     predicted = mean + of_items[test.items] + of_users[test.users]
-    return np.clip(predicted, train.ratings.min(), train.ratings.max())
+    return np.clip(predicted, *(train.scale or ends_of(train.ratings)))
 
 
 def _damped_means(rows: np.ndarray, values: np.ndarray, n_rows: int, damping: float) -> np.ndarray:

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.collaborative.als import ImplicitALS
+from qkvsearch.collaborative.confidences import scale_of
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.evaluation.bootstrap import interval, resampled_means
-from qkvsearch.evaluation.held_out import HeldOutUsers, scale_of
+from qkvsearch.evaluation.held_out import HeldOutUsers
 from qkvsearch.evaluation.metrics import ndcg
 from qkvsearch.evaluation.splits import split
 from qkvsearch.evaluation.systems import Preferences

@@ -136,6 +136,7 @@ def revised_contents(change: Change, progress: Progress) -> BuildContents:
     build = change.former.snapshot
     facts = {name: fact for name, fact in build.facts.items() if name not in ("files", "format")}
     facts["n_items"] = len(change.catalog)
+    facts["columns"] = [column.to_record() for column in change.catalog.columns]
     contents = BuildContents(change.catalog, build.tables.ids("users"), facts=facts, base=build)
     parts = [part for part in parts_of(change.former) if part.is_in(build)]
     for name in build.facts["files"]:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
 
-from qkvsearch.data.catalog import Catalog, _own_names, catalog_from_frame
-from qkvsearch.data.columns import Columns, check_column, find_column, require_column
-from qkvsearch.data.files.tables import as_text
-from qkvsearch.data.ids import are_integers, id_texts
+from qkvsearch.data.catalog import Catalog, item_texts, years_in
+from qkvsearch.data.columns import (
+    ColumnFacts,
+    Columns,
+    check_column,
+    find_column,
+    require_column,
+)
+from qkvsearch.data.columns.facts import ColumnType
+from qkvsearch.data.columns.numbers import stored_numbers
+from qkvsearch.data.columns.types import typed
+from qkvsearch.data.ids import Ids, are_integers, id_texts
 from qkvsearch.data.readers import load
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, QkvError
@@ -28,9 +38,11 @@ def with_items(build: Snapshot, source: Source, columns: Columns) -> Change:
     Raises `DataError` for a file without an id column, or without those that search reads.
     """
     frame, report = load(source, "items")
-    cells = _cells(build)
-    former = as_text(cells)
-    rows = _rows_as_here(frame, columns, report, former, build.facts["text_columns"])
+    former = _cells(build)
+    texts = _rows_as_here(frame, columns, report, former, build)
+    rows, facts = _as_types_here(texts, build, report)
+    known = build.tables.ids("items")
+    rows = rows.assign(id=[known.texts[known.find(i)] if i in known else i for i in rows["id"]])
     stays = ~former["id"].isin(rows["id"])
     by_id = pd.Series(former.index, index=former["id"])
     origin = np.concatenate(
@@ -38,15 +50,15 @@ def with_items(build: Snapshot, source: Source, columns: Columns) -> Change:
     )
     everyone = pd.concat([former[stays], rows], ignore_index=True)
     replaced = len(former) - int(stays.sum())
-    return _change(build, cells, everyone, origin, replaced, [str(report)])
+    return _change(build, former, everyone, origin, facts, replaced, [str(report)])
 
 
 def without_items(build: Snapshot, leaving: np.ndarray) -> Change:
     """Without the items for which `leaving` (bool, n_items) is True. Raises `QkvError` if all."""
     require_some_left(build, leaving)
-    cells = _cells(build)
+    former = _cells(build)
     kept = np.flatnonzero(~leaving)
-    return _change(build, cells, as_text(cells).iloc[kept], kept)
+    return _change(build, former, former.iloc[kept], kept, _facts(build))
 
 
 def require_some_left(build: Snapshot, leaving: np.ndarray) -> None:
@@ -58,31 +70,51 @@ def require_some_left(build: Snapshot, leaving: np.ndarray) -> None:
 
 
 def _cells(build: Snapshot) -> pd.DataFrame:
-    """The former catalog as it is stored."""
-    return pd.DataFrame(build.tables.cells(), columns=build.tables.columns, dtype=object)
+    """The former catalog as it is stored, with ids as text."""
+    cells = pd.DataFrame(build.tables.cells(), columns=build.tables.columns, dtype=object)
+    return cells.assign(id=id_texts(cells["id"]))
+
+
+def _facts(build: Snapshot) -> dict[str, ColumnFacts]:
+    """What is known of each column, by the name that the tables have for it."""
+    records = {fact.get("stored") or fact["name"]: fact for fact in build.facts.get("columns", ())}
+    return {
+        column.stored: ColumnFacts(
+            column.name,
+            column.role,
+            cast(ColumnType, column.type),
+            changed=records.get(column.stored, {}).get("changed", {}),
+            stored="" if column.stored == column.name else column.stored,
+            convention=records.get(column.stored, {}).get("convention", ""),
+        )
+        for column in build.tables.catalog_columns
+    }
 
 
 def _change(
     build: Snapshot,
-    cells: pd.DataFrame,
+    former: pd.DataFrame,
     rows: pd.DataFrame,
     origin: np.ndarray,
+    facts: Mapping[str, ColumnFacts],
     replaced: int = 0,
     notes: Sequence[str] = (),
 ) -> Change:
-    """`rows` as the catalog that a build would make of them: sorted by id, columns as numbers
-    where every cell is one, and ids as whole numbers where every one is.
+    """`rows` as a catalog: sorted by id, each column of the type that it had, and ids as whole
+    numbers where every one is.
     """
-    rows = rows.assign(id=id_texts(rows["id"]))
-    everything = Columns(id="id", title="title", text=build.facts["text_columns"])
-    catalog = catalog_from_frame(rows, everything, ReadReport("items", read=len(rows)))
-    ordered = np.empty(len(catalog), dtype=np.int64)
-    ordered[catalog.ids.positions(rows["id"])] = origin
-    integer = catalog.ids.integer
-    if integer != are_integers(map(str, cells["id"])):
-        notes = [*notes, f"All ids are {'whole numbers' if integer else 'text'} from now on."]
-    unread = _unread(cells, catalog, ordered)
-    return Change(BuildReader(build), catalog, ordered, unread, replaced, list(notes))
+    ids = Ids.sorted(rows["id"], build.facts.get("fold_ids", False))
+    place = pd.Series(range(len(rows)), index=rows["id"])[ids.texts].to_numpy()
+    rows = rows.iloc[place].reset_index(drop=True)
+    for name in rows:
+        if facts[name].type in ("number", "yes/no"):
+            rows[name] = stored_numbers(rows[name])
+    described = tuple(fact.of_cells(rows[name]) for name, fact in facts.items())
+    catalog = Catalog(ids, rows, tuple(build.facts["text_columns"]), described)
+    if ids.integer != are_integers(former["id"]):
+        notes = [*notes, f"All ids are {'whole numbers' if ids.integer else 'text'} from now on."]
+    unread = _unread(former, catalog, origin[place])
+    return Change(BuildReader(build), catalog, origin[place], unread, replaced, list(notes))
 
 
 def _unread(cells: pd.DataFrame, catalog: Catalog, origin: np.ndarray) -> np.ndarray:
@@ -100,32 +132,52 @@ def _rows_as_here(
     columns: Columns,
     report: ReadReport,
     former: pd.DataFrame,
-    searched: Sequence[str],
+    build: Snapshot,
 ) -> pd.DataFrame:
     """The items of `frame` as text, one a row, with the columns of `former` and no others.
 
-    Rows and columns are read as in a build. What the file lacks is left empty, but for a column
-    that search reads: that raises `DataError`.
+    Rows are read as in a build, and columns found by either name. What the file lacks is left
+    empty, but for a column that search reads: that raises `DataError`.
     """
     report.require_rows()
+    searched = build.facts["text_columns"]
     frame = _with_search_columns(frame, columns.text, searched, report.file)
     names = list(frame.columns)
     named = None if columns.text and "title" in searched else columns.title
     id_column = require_column("id", columns.id, names, report.file)
     title = find_column("title", named, names, report.file) or id_column
-    read = catalog_from_frame(frame, Columns(id=id_column, title=title), report)
-    rows = frame.rename(columns=_own_names(names, id_column, title) | {id_column: "id"})
-    rows = rows.assign(id=id_texts(rows["id"]))
-    rows = rows[rows["id"].isin(read.ids.texts)].groupby("id", sort=False).last().reset_index()
-    spelled = {name.casefold(): name for name in former.columns}
-    rows = rows.rename(columns={name: spelled.get(name.casefold(), name) for name in rows})
-    year = spelled.get("year")
-    if year and year not in rows and "year" in read.frame:  # found in the titles
-        years = pd.Series(as_text(read.frame[["year"]])["year"].to_numpy(), read.ids.texts)
-        rows[year] = years.reindex(rows["id"]).to_numpy()
+    folds = build.facts.get("fold_ids", False)
+    about = Columns(id=id_column, title=title, text=[title], fold_ids=folds)
+    items = item_texts(frame, about, report)
+    rows = items.frame if title != id_column else items.frame.drop(columns="title")
+    here = {column.name.casefold(): column.stored for column in build.tables.catalog_columns}
+    here |= {name.casefold(): name for name in former}
+    rows = rows.rename(columns={name: here.get(name.casefold(), name) for name in rows})
+    year = here.get("year")
+    if year and year not in rows and "title" in rows:
+        years = years_in(rows["title"])
+        if years.notna().any():
+            rows[year] = years
     _require_search_columns(rows, former, searched, report.file, names)
     _note_differences(rows, former, report)
     return rows.reindex(columns=former.columns)
+
+
+def _as_types_here(
+    texts: pd.DataFrame, build: Snapshot, report: ReadReport
+) -> tuple[pd.DataFrame, dict[str, ColumnFacts]]:
+    """Rows of text with each column as the type that it has in the build, and what is known of the
+    columns from then on. Cells that do not fit are emptied, and noted.
+    """
+    rows, facts = {"id": texts["id"]}, _facts(build)
+    for name, fact in list(facts.items())[1:]:
+        column = typed(texts[name], fact.type, convention=fact.convention)
+        if name == "title":
+            column.name_blanks(texts["id"])
+        rows[name] = column.cells.astype(object)
+        report.notes.extend(column.emptied(fact.name, texts[name], texts["id"]))
+        facts[name] = replace(fact, changed=dict(Counter(fact.changed) + column.changed))
+    return pd.DataFrame(rows), facts
 
 
 def _with_search_columns(
@@ -153,7 +205,7 @@ def _require_search_columns(
     file: str,
     names: Sequence[str],
 ) -> None:
-    titled_by_id = former["title"].equals(former["id"])
+    titled_by_id = bool((former["title"] == former["id"]).all())
     lacking = [
         name for name in searched if name not in rows and not (name == "title" and titled_by_id)
     ]

@@ -10,15 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.history import NOTHING, History
 from qkvsearch.data.interactions import Interactions
+from qkvsearch.data.ratings import Scale
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
 from qkvsearch.retrieval.late_interaction import TokenKeys
 from qkvsearch.stored.dense import DensePart
 from qkvsearch.stored.lexical import LexicalPart
-from qkvsearch.stored.log import LogPart, Scale
+from qkvsearch.stored.log import LogPart
 from qkvsearch.stored.next_item import NextItemPart
 from qkvsearch.stored.part import BuildReader, Change, LearnedPart, StoredPart
 from qkvsearch.stored.preferences import TUNED, PreferencesPart
@@ -99,6 +101,12 @@ class StoredModels(BuildReader):
     def rating_scale(self) -> Scale:
         """The lowest and the highest rating, None where there are none."""
         return self.snapshot.facts.get("rating_scale")
+
+    @property
+    def feedback(self) -> Feedback:
+        """What ratings and weights are worth here."""
+        log = self.find(LogPart())
+        return Feedback() if log is None else log.feedback
 
     def history(self, user: int | None) -> History:
         """The interactions of the user in this row of the build; nothing for None."""

@@ -9,13 +9,13 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
-from qkvsearch.collaborative.confidences import confidences
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.labelled import unit_rows
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.stored.dense import DensePart
+from qkvsearch.stored.log import LogPart
 from qkvsearch.stored.part import BuildReader, Change, LearnedPart, main_head, places
 from qkvsearch.workspace import BuildContents
 
@@ -51,8 +51,9 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
             random_state=0,
             callback=partial(progress, "learning preferences"),
         )
-        weights = confidences(log.ratings, len(log), contents.facts.get("rating_scale"))
-        self.store(contents, model.fit(log.matrix(weights)).factors_, log)
+        feedback = LogPart().feedback(contents)
+        confidences = feedback.confidences(log.items, log.ratings, log.weights)
+        self.store(contents, model.fit(log.matrix(confidences)).factors_, log)
 
     def store(self, contents: BuildContents, factors: ImplicitFactors, log: Interactions) -> None:
         """Where the main head's keys are stored already."""

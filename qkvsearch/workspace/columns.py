@@ -47,13 +47,14 @@ class CatalogColumns(Sequence[StoredColumn]):
 
         def column(name: str, sql_type: str) -> StoredColumn:
             fact = known.get(name.casefold(), {})
-            is_number = sql_type in ("INTEGER", "REAL")
+            kind = "number" if sql_type in ("INTEGER", "REAL") else "text"
             role = name if name in ("id", "title") else ""
             return StoredColumn(
                 name=fact.get("name", name),
                 stored=name,
                 role=fact.get("role", role),
-                type=fact.get("type", "number" if is_number else "text"),
+                # An id is text to its owner, and whole numbers are stored and compared as such.
+                type=kind if name == "id" else fact.get("type", kind),
             )
 
         return cls([column(name, sql_type) for name, sql_type in stored])

@@ -7,18 +7,28 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from qkvsearch.data.ids import id_text
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.workspace.arrays import read_array
-from qkvsearch.workspace.schema import CURRENT_BUILD, HAS_TABLE, RECORDED, RECORDED_LATER, read_rows
+from qkvsearch.workspace.schema import (
+    CURRENT_BUILD,
+    HAS_TABLE,
+    RECORDED,
+    RECORDED_LATER,
+    are_whole,
+    folds_ids,
+    read_rows,
+)
 
 TIMES = "interactions.times"
-# An item's row number, the rating, and when (Unix seconds).
-Record = tuple[int, float | None, int]
+# The SQL function that makes texts equal that differ in case alone.
+CASEFOLD = "qkv_casefold"
+# An item's row number, the rating, when (Unix seconds), and the weight.
+Record = tuple[int, float | None, int, float | None]
 
 
 class Recorded(NamedTuple):
@@ -40,13 +50,17 @@ class Records:
 
     def of(self, user: Any) -> list[Record]:
         """What was recorded of a user, oldest first."""
-        return [row[1:] for row in self._select("WHERE user = ?", id_text(user))]
+        return [row[1:] for row in self._select(f"WHERE {self._is_user}", self._key(user))]
 
     def by_user(self) -> dict[str, list[Record]]:
-        """`of` for every user with records, in the order of their first."""
+        """`of` for every user with records, in the order of their first; each by the id of the
+        build, or as it was recorded first.
+        """
+        names: dict[str, str] = {}
         found: dict[str, list[Record]] = {}
-        for row in self._select():
-            found.setdefault(row[0], []).append(row[1:])
+        for name, *record in self._select():
+            spelled = names.setdefault(self._key(name), name)
+            found.setdefault(spelled, []).append(tuple(record))
         return found
 
     def count(self) -> int:
@@ -61,23 +75,54 @@ class Records:
 
     def has(self, user: Any) -> bool:
         """Whether anything was recorded of a user, even of items that are not in the catalog."""
-        sql = "SELECT 1 FROM recorded WHERE user = ? LIMIT 1"
-        return self.exist and bool(read_rows(self.db, sql, id_text(user)))
+        sql = f"SELECT 1 FROM recorded WHERE {self._is_user} LIMIT 1"
+        return self.exist and bool(read_rows(self.db, sql, self._key(user)))
+
+    def user_text(self, user: Any) -> str:
+        """A user's id as it was recorded first, otherwise as it is given."""
+        sql = f"SELECT user FROM recorded WHERE {self._is_user} ORDER BY number LIMIT 1"
+        rows = read_rows(self.db, sql, self._key(user)) if self.exist else []
+        return str(rows[0][0]) if rows else self._text(user)
+
+    def _text(self, user: Any) -> str:
+        return id_text(user, whole=are_whole(self.db, "users", self.build))
+
+    def _key(self, user: Any) -> str:
+        """What is equal for all spellings of one user."""
+        text = self._text(user)
+        return text.casefold() if self._folds else text
+
+    @property
+    def _is_user(self) -> str:
+        return f"{CASEFOLD}(user) = ?" if self._folds else "user = ?"
+
+    @cached_property
+    def _folds(self) -> bool:
+        found = folds_ids(self.db, self.build)
+        if found:
+            self.db.create_function(CASEFOLD, 1, str.casefold, deterministic=True)
+        return found
 
     def users_of(self, position: int) -> list[str]:
         """Of whom anything was recorded with the item in this row."""
-        rows = self._select("WHERE _position = ?", position)
+        rows = self._select(f"WHERE {self._position} = ?", position)
         return list(dict.fromkeys(row[0] for row in rows))
 
-    def strays(self, user: Any) -> list[str]:
-        """Ids of the items recorded of a user that are not in the catalog."""
-        if not self.exist:
-            return []
-        sql = (
-            "SELECT DISTINCT item FROM recorded WHERE user = ? AND item NOT IN "
-            f"(SELECT CAST(id AS TEXT) FROM items_{self.build})"
-        )
-        return [item for (item,) in read_rows(self.db, sql, id_text(user))]
+    def items_of(self, user: Any) -> list[str]:
+        """Ids of the items recorded of a user, be they in the catalog or not."""
+        sql = f"SELECT DISTINCT item FROM recorded WHERE {self._is_user}"
+        rows = read_rows(self.db, sql, self._key(user)) if self.exist else []
+        return [item for (item,) in rows]
+
+    @property
+    def _position(self) -> str:
+        return "of_item.position" if self._folds else "_position"
+
+    @property
+    def _weight(self) -> str:
+        """The column of weights; an older version made the table without it."""
+        there = {name for _, name, *_ in read_rows(self.db, "PRAGMA table_info(recorded)")}
+        return "weight" if "weight" in there else "NULL"
 
     @property
     def exist(self) -> bool:
@@ -87,10 +132,20 @@ class Records:
     def _select(self, where: str = "", *values: Any) -> list[tuple[Any, ...]]:
         if not self.exist:
             return []
+        # SQLite would find the item 7 by the text 007.
+        of_build = f"items_{self.build} ON id = item AND CAST(id AS TEXT) = item"
+        name = "user"
+        if self._folds:
+            folded = f"folded_{self.build}"
+            of_build = f"{folded} of_item ON of_item.kind = 'items' AND of_item.key = "
+            of_build += f"{CASEFOLD}(item) LEFT JOIN {folded} of_user ON of_user.kind = 'users' "
+            of_build += f"AND of_user.key = {CASEFOLD}(user) LEFT JOIN users_{self.build} "
+            of_build += "ON _position = of_user.position"
+            name = "coalesce(CAST(id AS TEXT), user)"
         return read_rows(
             self.db,
-            f"SELECT user, _position, rating, time FROM recorded JOIN items_{self.build} "
-            f"ON id = item {where} ORDER BY time, number",
+            f"SELECT {name}, {self._position}, rating, time, {self._weight} FROM recorded "
+            f"JOIN {of_build} {where} ORDER BY time, number",
             *values,
         )
 

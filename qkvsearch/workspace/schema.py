@@ -66,10 +66,23 @@ def write_tables(db: sqlite3.Connection, build: int, catalog: Catalog, users: Id
         f"id {_id_type(users)} NOT NULL UNIQUE)"
     )
     db.executemany(f"INSERT INTO users_{build} VALUES (?, ?)", enumerate(users))
+    if catalog.ids.fold or users.fold:
+        _write_folded(db, build, {"items": catalog.ids, "users": users})
+
+
+def _write_folded(db: sqlite3.Connection, build: int, ids: dict[str, Ids]) -> None:
+    """The table by which ids are found whose case is another; only builds that fold ids have it."""
+    db.execute(
+        f"CREATE TABLE folded_{build} (kind TEXT, key TEXT, position INTEGER, "
+        "PRIMARY KEY (kind, key)) WITHOUT ROWID"
+    )
+    for kind, known in ids.items():
+        rows = ((kind, text.casefold(), position) for position, text in enumerate(known.texts))
+        db.executemany(f"INSERT INTO folded_{build} VALUES (?, ?, ?)", rows)
 
 
 def drop_tables(db: sqlite3.Connection, build: int) -> None:
-    for name in ("items", "titles", "users"):
+    for name in ("items", "titles", "users", "folded"):
         db.execute(f"DROP TABLE IF EXISTS {name}_{build}")
 
 
@@ -79,6 +92,17 @@ def read_rows(db: sqlite3.Connection, sql: str, *values: Any) -> list[tuple[Any,
         return db.execute(sql, values).fetchall()
     except sqlite3.DatabaseError as error:
         raise WorkspaceError(f"{DATABASE}: {error}; build the workspace again") from None
+
+
+def folds_ids(db: sqlite3.Connection, build: int) -> bool:
+    """Whether ids that differ in case alone are one."""
+    return bool(read_rows(db, HAS_TABLE, f"folded_{build}"))
+
+
+def are_whole(db: sqlite3.Connection, kind: str, build: int) -> bool:
+    """Whether the ids of the "items" or the "users" are whole numbers."""
+    info = read_rows(db, f"PRAGMA table_info({kind}_{build})")
+    return {name: sql_type for _, name, sql_type, *_ in info}["id"] == "INTEGER"
 
 
 def quoted(name: str) -> str:

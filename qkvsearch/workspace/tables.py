@@ -17,7 +17,7 @@ from qkvsearch.data.ids import Id, Ids, are_integers, id_text
 from qkvsearch.errors import UnknownIdError, suggest
 from qkvsearch.workspace.columns import CatalogColumns, StoredColumn
 from qkvsearch.workspace.records import Records
-from qkvsearch.workspace.schema import quoted, read_rows
+from qkvsearch.workspace.schema import are_whole, folds_ids, quoted, read_rows
 from qkvsearch.workspace.titles import MAX_COMPARED, MAX_SHOWN, near_titles, title_key
 from qkvsearch.workspace.where import Where, matching_positions
 
@@ -74,7 +74,7 @@ class Tables:
     def ids(self, kind: Literal["items", "users"]) -> Ids:
         """All ids, in the order of their row numbers."""
         rows = self._rows(f"SELECT id FROM {kind}_{self.build} ORDER BY _position")
-        return Ids(str(id_) for (id_,) in rows)
+        return Ids((str(id_) for (id_,) in rows), self._folds)
 
     def cells(self) -> list[tuple[Any, ...]]:
         """The whole catalog, one tuple an item, in the order of `columns`; None where blank."""
@@ -115,10 +115,24 @@ class Tables:
         """The row number of a user, or None."""
         return self._position("users", user)
 
+    def user_text(self, user: Any) -> str:
+        """A user's id as it is spelled here; one that is not here yet as it is given."""
+        position = self.user_position(user)
+        if position is None:
+            return self.records.user_text(user)
+        sql = f"SELECT CAST(id AS TEXT) FROM users_{self.build} WHERE _position = ?"
+        return str(self._rows(sql, position)[0][0])
+
     @cached_property
     def records(self) -> Records:
         """What was recorded since builds began, for the items of this one."""
         return Records(self.db, self.build)
+
+    def strays(self, user: Any) -> list[str]:
+        """Ids of the items recorded of a user that are not in the catalog."""
+        return [
+            item for item in self.records.items_of(user) if self._position("items", item) is None
+        ]
 
     def unknown_user(self, user: Any) -> UnknownIdError:
         """The error for a user who is neither in the build nor recorded since."""
@@ -185,13 +199,20 @@ class Tables:
 
     def _position(self, kind: Literal["items", "users"], value: Any) -> int | None:
         """By id. Integer ids are checked first, since SQLite would read 007 and 1e0 as 7 and 1."""
-        text = id_text(value)
-        table = f"{kind}_{self.build}"
-        columns = {name: kind for _, name, kind, *_ in self._rows(f"PRAGMA table_info({table})")}
-        if columns["id"] == "INTEGER" and not are_integers([text]):
+        whole = are_whole(self.db, kind, self.build)
+        text = id_text(value, whole)
+        if self._folds:
+            sql = f"SELECT position FROM folded_{self.build} WHERE kind = ? AND key = ?"
+            rows = self._rows(sql, kind, text.casefold())
+        elif whole and not are_integers([text]):
             return None
-        rows = self._rows(f"SELECT _position FROM {table} WHERE id = ?", text)
+        else:
+            rows = self._rows(f"SELECT _position FROM {kind}_{self.build} WHERE id = ?", text)
         return rows[0][0] if rows else None
+
+    @cached_property
+    def _folds(self) -> bool:
+        return folds_ids(self.db, self.build)
 
     def _label(self, position: int) -> str:
         """An item by its id, its title and, where there is one, its year."""

@@ -39,14 +39,14 @@ def test_an_added_item_is_found_recommended_from_and_removed_again(qkv, shop_her
 
 def test_columns_are_told_as_to_build(qkv, shop_here, tmp_path):
     file = tmp_path / "more.csv"
-    file.write_text("sku,label,made\n31,copper kettle,2011\n")
+    file.write_text("nr,label,made\n31,copper kettle,2011\n")
     answer = qkv("add", file)
     assert (answer.code, answer.stdout) == (1, "")
     assert "which column is the id" in answer.stderr
     assert "--id-column" in answer.stderr
-    assert qkv("add", file, "--id-column", "sku", "--title-column", "label").code == 0
+    assert qkv("add", file, "--id-column", "nr", "--title-column", "label").code == 0
     assert ids(qkv("search", "kettle", "--format", "json"))[0] == 31
-    renamed = qkv("add", file, "--id-column", "sku", "--text-columns", "label")
+    renamed = qkv("add", file, "--id-column", "nr", "--text-columns", "label")
     assert "0 added, 1 replaced" in renamed.stderr
 
 

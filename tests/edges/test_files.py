@@ -136,10 +136,8 @@ def test_ids_that_are_written_differently_are_shown_side_by_side(build):
 
 def test_an_id_missing_from_the_catalog_is_counted(build):
     text = build(log=f"{LOG}bob,m3,5\n")
-    assert (
-        "3 rows read = 2 kept + 0 merged + 1 skipped (1 with an item that is not in the catalog)"
-        in text
-    )
+    reason = "1 with an item that is not in the catalog, first row 4"
+    assert f"3 rows read = 2 kept + 0 merged + 1 skipped ({reason})" in text
 
 
 def test_a_missing_file_and_a_folder_are_named(qkv, tmp_path):
@@ -169,7 +167,9 @@ class TestLongLines:
     def test_a_cell_of_100_mb_is_skipped_and_counted(self, build, titles):
         items = b"id,title\n1," + b"word " * (self.LONG // 5) + b"\n2,anchor\n"
         text = build(items=items)
-        assert f"1 skipped (1 with a cell of more than {MAX_CELL:,} characters)" in text
+        assert (
+            f"1 skipped (1 with a cell of more than {MAX_CELL:,} characters, first row 2)" in text
+        )
         assert titles() == ["anchor"]
 
     def test_a_first_line_of_100_mb_is_no_header(self, build):

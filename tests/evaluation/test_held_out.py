@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qkvsearch.collaborative.confidences import confidences
+from qkvsearch.collaborative.confidences import rating_confidences
 from qkvsearch.embeddings import ImplicitALS
 from qkvsearch.evaluation.held_out import HeldOutUsers
 from qkvsearch.evaluation.splits import Split, split
@@ -38,7 +38,7 @@ def test_rankings_are_those_of_the_engine(movies):
 def test_confidences_are_by_the_scale_of_what_is_learned_from(log, protocol):
     parts = split(log, protocol)
     held_out = HeldOutUsers.of(parts, (1, 5))
-    weights = confidences(parts.train.ratings, len(parts.train), (1, 5))
+    weights = rating_confidences(parts.train.ratings, len(parts.train), (1, 5))
     assert (held_out.train != parts.train.matrix(weights)).nnz == 0
     assert (held_out.known != parts.history.matrix()[held_out.users]).nnz == 0
     assert held_out.liked.shape == held_out.known.shape == (len(held_out.users), 60)

@@ -39,13 +39,14 @@ COMPACT = {"%Y": 4, "%Y%m%d": 8, "%Y%m%d%H%M%S": 14}
 SERIAL_DAYS = (20_000, 80_000)
 
 
-def parse_dates(column: pd.Series) -> tuple[pd.Series, list[str]]:
+def parse_dates(column: pd.Series, day_first: bool | None = None) -> tuple[pd.Series, list[str]]:
     """The dates (UTC) of a column of text, NaT for cells that are empty or no date, and notes.
 
     Each cell is read by itself, be it ISO 8601, 1/3/2024, March 1, 2024, seconds or milliseconds
     since 1970, 20240301 or a year; but whether the day or the month comes first is decided for the
-    column, from the cells that leave no choice, and a note says where none does. A column that is
-    all numbers from 20,000 to 80,000 is taken for the days that spreadsheets count.
+    column, from the cells that leave no choice, or else by `day_first`; a note says where neither
+    tells. A column that is all numbers from 20,000 to 80,000 is taken for the days that
+    spreadsheets count.
 
     >>> dates, notes = parse_dates(pd.Series(["2024-03-01", "13/3/24 5 pm", "soon", None]))
     >>> dates.dt.strftime("%Y-%m-%d %H:%M").tolist(), notes
@@ -54,7 +55,7 @@ def parse_dates(column: pd.Series) -> tuple[pd.Series, list[str]]:
     codes, distinct = pd.factorize(column)
     cells = pd.Series(distinct, dtype=object).astype(str).str.strip()
     numeric = cells.str.fullmatch(NUMBER)
-    found, notes = _of_texts(cells[~numeric], column.name)
+    found, notes = _of_texts(cells[~numeric], column.name, day_first)
     found = pd.concat([found, _of_numbers(cells[numeric], alone=not found.notna().any())])
     found = pd.concat([found.reindex(cells.index), _nothing([-1])])  # code -1: no cell
     return found.iloc[codes].set_axis(column.index).rename(column.name), notes
@@ -64,7 +65,7 @@ def _nothing(index: Any) -> pd.Series:
     return pd.Series(pd.NaT, index=index, dtype="datetime64[us, UTC]")
 
 
-def _of_texts(cells: pd.Series, name: object) -> tuple[pd.Series, list[str]]:
+def _of_texts(cells: pd.Series, name: object, told: bool | None) -> tuple[pd.Series, list[str]]:
     """Of distinct texts that are no numbers, and what is doubtful of them."""
     found = _parsed(cells[cells.str.match(r"\d")], format="ISO8601").reindex(cells.index)
     parts = cells[found.isna()].str.extract(YEAR_FIRST).dropna(subset=["year"])
@@ -76,13 +77,15 @@ def _of_texts(cells: pd.Series, name: object) -> tuple[pd.Series, list[str]]:
     parts = cells[found.isna()].str.extract(YEAR_LAST).dropna(subset=["year"])
     if parts.empty:
         return found, []
-    day_first, notes = _day_first(parts, found, name)
+    day_first, notes = _day_first(parts, found, name, told)
     found.update(_year_last(parts, day_first))
     return found, notes
 
 
-def _day_first(parts: pd.DataFrame, others: pd.Series, name: object) -> tuple[bool, list[str]]:
-    """Whether the day comes before the month, and a note where no cell tells.
+def _day_first(
+    parts: pd.DataFrame, others: pd.Series, name: object, told: bool | None
+) -> tuple[bool, list[str]]:
+    """Whether the day comes before the month: as the cells tell, else as told, else with a note.
 
     Then the order is taken that puts more of the dates among those of the other cells, or else
     the month comes first. Dots always mean that the day does.
@@ -92,6 +95,8 @@ def _day_first(parts: pd.DataFrame, others: pd.Series, name: object) -> tuple[bo
     votes = int((first > 12).sum()) - int((second > 12).sum())
     if votes or (first == second).all():
         return votes > 0, []
+    if told is not None:
+        return told, []
     example = "/".join(doubtful[first != second].iloc[0][["first", "second", "year"]])
     known = others.dropna()
     inside = [

@@ -2,36 +2,46 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pandas as pd
 
+from qkvsearch.data.columns.date_cells import parse_dates
 from qkvsearch.data.columns.reading import Reading
 
-LOOKS_LIKE_A_DATE = (
-    r"(?i)\s*(?:[0-9]{1,4}[-/. ][0-9]{1,2}[-/. ][0-9]{1,4}"
-    r"|(?:(?:mon|tue|wed|thu|fri|sat|sun)[a-z]*\.?,? )?(?:[0-9]{1,2}(?:st|nd|rd|th|\.)?[ -])?"
-    r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?[ -][0-9]).*"
-)
+DAY_FIRST, MONTH_FIRST = "day first", "month first"
+# A day and a month in either order.
+EITHER_ORDER = r"\s*([0-9]{1,2})[/ -]([0-9]{1,2})[/ -][0-9]{2}"
+NUMBERS_WITH_DOTS = r"v?[0-9]+(?:\.[0-9]+)+"
 
 
-def read_dates(texts: pd.Series, counts: np.ndarray, convention: str = "") -> Reading:
-    """The distinct cells `texts`, of which there are `counts`, as ISO text.
+def read_dates(texts: pd.Series, convention: str = "") -> Reading:
+    """Distinct cells as ISO text, with the time of day where any of them has one. convention: as
+    in `Reading`, "day first" or "month first".
 
-    >>> read_dates(pd.Series(["2024-03-01", "March 2, 2024"]), np.ones(2)).values.tolist()
+    >>> read_dates(pd.Series(["2024-03-01", "March 2, 2024"])).values.tolist()
     ['2024-03-01', '2024-03-02']
     """
-    likely = texts.str.fullmatch(LOOKS_LIKE_A_DATE).astype(bool)
-    values = pd.Series(None, index=texts.index, dtype=object)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
-        found = pd.to_datetime(
-            texts[likely], errors="coerce", utc=True, format="mixed", dayfirst=True
-        )
-    found = found.dropna()
-    midnight = (found == found.dt.normalize()).all() if len(found) else True
-    values[found.index] = found.dt.strftime("%Y-%m-%d" if midnight else "%Y-%m-%d %H:%M:%S")
+    dates, notes = parse_dates(texts, convention == DAY_FIRST if convention else None)
+    there = dates.dropna()
+    at_midnight = (there == there.dt.normalize()).all()
+    iso = dates.dt.strftime("%Y-%m-%d" if at_midnight else "%Y-%m-%d %H:%M:%S")
+    values = iso.astype(object).where(dates.notna(), None)
     reading = Reading("date", values)
-    reading.change("date to ISO", (values != texts).to_numpy(bool))
+    if texts[dates.isna()].str.fullmatch(NUMBERS_WITH_DOTS).any():
+        reading.doubts = "version numbers"
+    reading.convention = _convention(texts, dates)
+    reading.change("written as ISO", (values != texts.str.strip()).to_numpy(bool))
+    for note in notes:
+        cells = texts.str.match(EITHER_ORDER).to_numpy(bool)
+        reading.change(f"ambiguous: {note.rpartition('; ')[2]}", cells)
     return reading
+
+
+def _convention(texts: pd.Series, dates: pd.Series) -> str:
+    """Which of day and month the cells have first that can be read either way; "" without any."""
+    parts = texts[dates.notna()].str.extract(EITHER_ORDER).dropna().astype(int)
+    either = parts[(parts[0] != parts[1]) & (parts.max(axis=1) <= 12)]
+    if either.empty:
+        return ""
+    day_first = dates[either.index].dt.day == either[0]
+    return DAY_FIRST if np.mean(day_first) > 0.5 else MONTH_FIRST

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal, get_args
 
 ColumnType = Literal["number", "date", "yes/no", "list", "text"]
 TYPES: tuple[ColumnType, ...] = get_args(ColumnType)
+
+LONGEST_EXAMPLE = 80
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,15 @@ class ColumnFacts:
     changed: dict[str, int] = field(default_factory=dict)
     stored: str = ""
     convention: str = ""
+
+    def of_cells(self, cells: Any) -> ColumnFacts:
+        """With the share of gaps among `cells`, a pandas Series, and an example of them."""
+        there = cells.dropna()
+        return replace(
+            self,
+            empty=round(1 - len(there) / len(cells), 4),
+            example="" if there.empty else str(there.iloc[0])[:LONGEST_EXAMPLE],
+        )
 
     def to_record(self) -> dict[str, Any]:
         """As `info` shows it, and as a build keeps it."""

@@ -81,7 +81,8 @@ def _array(text: str) -> list[str] | None:
 def _are_lists(entries: pd.Series, counts: np.ndarray, separator: str) -> bool:
     numbers = entries.str.len().to_numpy(np.int64)
     several = numbers > 1
-    if several.sum() < 2 or counts[several].sum() < LEAST_SHARE * counts.sum():
+    share = counts[several].sum() / counts.sum()
+    if share < LEAST_SHARE or (several.sum() < 2 and share < 0.5):
         return False
     each = entries.explode().dropna()
     if (each.str.len() > LONGEST_ENTRY).mean() > 0.01:

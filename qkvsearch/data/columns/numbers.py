@@ -73,6 +73,20 @@ def read_numbers(texts: pd.Series, counts: np.ndarray, convention: str = "") -> 
     return reading
 
 
+def stored_numbers(cells: pd.Series) -> pd.Series:
+    """Numbers with gaps as whole numbers where all are, else as floats.
+
+    >>> stored_numbers(pd.Series([1.0, None, 3], dtype=object)).tolist()
+    [1, <NA>, 3]
+    """
+    there = cells.dropna()
+    if all(isinstance(cell, int) for cell in there):
+        return cells.where(cells.notna(), None).astype("Int64")
+    floats = cells.astype(float)
+    is_whole = (floats.dropna() % 1 == 0).all() and floats.abs().max() < 2**53
+    return floats.astype("Int64") if is_whole else floats
+
+
 def _parts(texts: pd.Series) -> pd.DataFrame:
     """sign, currency before, digits, power, percent and currency after; digits are blank where a
     cell is no number.
@@ -130,9 +144,7 @@ def _values(parts: pd.DataFrame, cleaned: pd.Series) -> tuple[pd.Series, str]:
     doubts = ""
     if any(int(float(text)) != int(text) for text in long):
         doubts = "long codes, whose last digits a number would lose"
-    if there.any() and (floats[there] % 1 == 0).all() and floats.abs().max() < 2**53:
-        return floats.astype("Int64"), doubts
-    return floats, doubts
+    return stored_numbers(floats), doubts
 
 
 def _doubts(texts: pd.Series, digits: pd.Series, counts: np.ndarray) -> str:

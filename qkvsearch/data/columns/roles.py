@@ -1,33 +1,12 @@
-"""Which column is the id, the title, the user …: as given, or guessed by common names."""
+"""Which column is the id, the title, the user …: as given, or guessed by their names."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from qkvsearch.data.columns.names import TEXT_NAMES, folded, named
 from qkvsearch.errors import DataError, suggest
-
-# In order of preference; compared without case, spaces, dashes and underscores.
-COMMON_NAMES = {
-    "id": "id itemid videoid movieid filmid productid articleid docid talkid bookid asin isbn "
-    "item video movie",
-    "title": "title name headline itemtitle videotitle movietitle originaltitle label",
-    "user": "user userid username uid customer customerid reviewer reviewerid viewer member "
-    "account visitor visitorid person",
-    "item": "item itemid video videoid movie movieid film filmid product productid article "
-    "articleid doc docid book bookid talk talkid asin isbn id",
-    "rating": "rating score stars rate overall grade",
-    "weight": "weight quantity qty minutes minuteswatched hours hoursplayed seconds watchtime "
-    "playtime plays playcount count amount units pieces",
-    "time": "timestamp time date datetime unixtime unixreviewtime watchedat viewedat createdat "
-    "eventtime",
-}
-TEXT_NAMES = (
-    "title name headline tags keywords genres genre categories category subjects description "
-    "overview summary abstract plot body text content channel channeltitle author speaker artist "
-    "director cast"
-).split()
 
 
 @dataclass(frozen=True)
@@ -68,9 +47,7 @@ def find_column(role: str, given: str | None, names: Sequence[str], file: str) -
     """
     if given is not None:
         return check_column(given, names, file, f"`{role}_column`")
-    folded = {_fold(name): name for name in reversed(names)}
-    common = COMMON_NAMES[role].split()
-    return next((folded[name] for name in common if name in folded), None)
+    return next(iter(named(role, names)), None)
 
 
 def require_column(role: str, given: str | None, names: Sequence[str], file: str) -> str:
@@ -90,7 +67,7 @@ def find_text_columns(
     """The columns that search reads: as given, else the title and usual columns of prose."""
     if given is not None:
         return [check_column(name, names, file, "`text_columns`") for name in given]
-    prose = {name: _fold(name) for name in names if _fold(name) in TEXT_NAMES and name != title}
+    prose = {name: folded(name) for name in names if folded(name) in TEXT_NAMES and name != title}
     return [title, *sorted(prose, key=lambda name: TEXT_NAMES.index(prose[name]))]
 
 
@@ -114,7 +91,3 @@ def _listing(names: Sequence[str]) -> str:
         f"{listed}. With one column the delimiter may be another: columns are split at , ; | or "
         "tab, in a .tsv file at tabs alone"
     )
-
-
-def _fold(name: str) -> str:
-    return re.sub(r"[\s_\-.]+", "", name).casefold()

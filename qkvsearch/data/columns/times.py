@@ -12,7 +12,7 @@ from qkvsearch.errors import DataError
 # Numbers from here on can only be times: seconds of 2001 and later, or finer units.
 SECONDS_OF_NOW = 1e9
 
-__all__ = ["parse_dates", "share_of_times", "times_of"]
+__all__ = ["are_times", "parse_dates", "times_of"]
 
 
 def times_of(column: pd.Series, report: ReadReport, given: str | None) -> np.ndarray | None:
@@ -37,17 +37,16 @@ def times_of(column: pd.Series, report: ReadReport, given: str | None) -> np.nda
     return seconds.fillna(seconds.min() - 1).to_numpy(dtype=np.int64)
 
 
-def share_of_times(cells: pd.Series) -> float:
-    """Which part of a column's cells are dates, or numbers that can only be times.
+def are_times(cells: pd.Series) -> pd.Series:
+    """Which of a column's cells are dates, or numbers that can only be times.
 
-    >>> share_of_times(pd.Series(["2024-03-01", "1709290000", "7", "soon"]))
-    0.5
+    >>> are_times(pd.Series(["2024-03-01", "1709290000", "7", "soon"])).tolist()
+    [True, True, False, False]
     """
     numbers = _numbers(cells)
     dates, _ = parse_dates(cells)
-    # 1999 may be a year or a count, and 20240301 an id: dates only beside others.
-    counts = numbers.notna() & (numbers.abs() < SECONDS_OF_NOW)
-    return float((dates.notna() & ~counts).mean()) if len(cells) else 0.0
+    # 1999 may be a year or a count, and 20240301 an id.
+    return dates.notna() & ~(numbers.abs() < SECONDS_OF_NOW)
 
 
 def _numbers(column: pd.Series) -> pd.Series:

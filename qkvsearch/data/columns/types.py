@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,8 @@ from qkvsearch.data.columns.yes_no import read_yes_no
 # Of the cells that say something, at most this share may be emptied for not fitting.
 MOST_UNFIT = 0.05
 LEAST_FITTING = 2
-LONGEST_EXAMPLE = 80
+# Of the cells that were emptied, so many are named.
+MOST_NAMED = 3
 
 
 @dataclass
@@ -37,17 +39,32 @@ class TypedColumn:
 
     def facts(self, name: str, role: str, stored: str) -> ColumnFacts:
         """What is kept of it; name: its owner's for it, stored: the workspace's."""
-        there = self.cells.dropna()
         return ColumnFacts(
             name=name,
             role=role,
             type=self.type,
-            empty=round(1 - len(there) / len(self.cells), 4),
-            example="" if there.empty else str(there.iloc[0])[:LONGEST_EXAMPLE],
             changed=dict(self.changed),
             stored="" if stored == name else stored,
             convention=self.convention,
-        )
+        ).of_cells(self.cells)
+
+    def name_blanks(self, ids: pd.Series) -> None:
+        """Of titles: one that is empty is the item's id."""
+        blank = self.cells.isna()
+        self.cells = self.cells.where(~blank, ids)
+        self.changed += Counter({"empty: the id instead": int(blank.sum())})
+
+    def emptied(self, name: str, texts: pd.Series, ids: pd.Series) -> list[str]:
+        """A note on the cells that did not fit, if any did not; `texts` is what they were."""
+        if not self.unfit.any():
+            return []
+        cells = islice(zip(texts[self.unfit], ids[self.unfit], strict=True), MOST_NAMED)
+        named = ", ".join(f"{cell!r} (id {id_})" for cell, id_ in cells)
+        count = int(self.unfit.sum())
+        return [
+            f"column {name}: {count:,} of {len(texts):,} cells emptied, for they are no "
+            f"{self.type}: {named}"
+        ]
 
 
 def typed(
@@ -111,7 +128,7 @@ def _read(
     if type_ == "number":
         reading = read_numbers(texts, counts, convention)
     elif type_ == "date":
-        reading = read_dates(texts, counts, convention)
+        reading = read_dates(texts, convention)
     else:
         reading = read_yes_no(texts)
     return reading if told or _fits(reading, counts) else None

@@ -110,15 +110,14 @@ def _advice(left: Value, right: Value) -> str:
     if "yes/no" in types:
         name = (left if left.type == "yes/no" else right).sql
         return f"write {name} = 1 for yes, {name} = 0 for no"
-    literal = right.literal
-    if left.type == "number" and isinstance(literal, str):
-        with suppress(ValueError):
-            return f"write {float(literal):g} without quotes"
-        return "compare it with a number, without quotes"
     if left.type == "list":
         return f"look for an entry by has({left.sql}, 'ENTRY')"
-    if left.type == "text" and right.type == "number":
-        advice = "compare it with " + ("a text" if literal is None else f"'{right.sql}'")
+    if left.type == "number" and isinstance(right.literal, str):
+        with suppress(ValueError):
+            return f"write {float(right.literal):g} without quotes"
+        return "compare it with a number, without quotes"
+    if left.type == "text" and right.literal is not None:
+        advice = f"compare it with '{right.sql}'"
         if left.column is None or left.column.role in ("id", "title"):
             return advice
         return f"{advice}, or build with `types` {left.column.name}:number"

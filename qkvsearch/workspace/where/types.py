@@ -103,11 +103,12 @@ class _Types:
         return read(self, node)
 
     def _compared(self, node: exp.Expression) -> Value:
-        left = self.value(node.this)
-        if isinstance(node, exp.Is) and isinstance(node.expression, (exp.Null, exp.Boolean)):
-            return self.condition(node.this) if isinstance(node.expression, exp.Boolean) else left
+        if isinstance(node, exp.Is) and isinstance(node.expression, exp.Boolean):
+            self.condition(node.this)
+            return Value("yes/no", node)
+        left, right = self.value(node.this), self.value(node.expression)
         is_null_safe = isinstance(node, (exp.Is, exp.NullSafeEQ, exp.NullSafeNEQ))
-        check_pair(left, self.value(node.expression), self.cells, is_null_safe)
+        check_pair(left, right, self.cells, is_null_safe)
         return Value("yes/no", node)
 
     def _called(self, node: exp.Expression) -> Value:

@@ -1,0 +1,213 @@
+"""Which column of a table plays which role: as told, else by its name, else by its cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeAlias
+
+import pandas as pd
+
+from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
+from qkvsearch.data.columns.names import named
+from qkvsearch.data.columns.roles import Columns, check_column, find_text_columns, require_column
+from qkvsearch.data.columns.times import are_times
+from qkvsearch.data.ids import Ids, id_texts
+from qkvsearch.data.report import ReadReport
+
+# So many cells, spread over the column, tell what is in it.
+LOOKED_AT = 1_000
+# More than this share of the cells looked at has to be what the role needs.
+ENOUGH = 0.5
+Check: TypeAlias = Callable[[pd.Series], pd.Series]
+EMAIL = r"[^@\s]+@[^@\s]+\.[^@\s.]+"
+# Neither prose nor a price.
+LIKE_AN_ID = r"(?!\d+[.,]\d+$)\S{1,64}"
+TOLD, BY_NAME, BY_CELLS = "told", "by name", "by what is in it"
+LOG_TYPES: dict[str, ColumnType] = {
+    "user": "text", "item": "text", "rating": "number", "weight": "number", "time": "date",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LogChoice:
+    """The columns of a log; times_comparable: its times are no ranks within each user."""
+
+    user: str
+    item: str
+    rating: str | None = None
+    weight: str | None = None
+    time: str | None = None
+    times_comparable: bool = True
+
+
+@dataclass(frozen=True)
+class CatalogChoice:
+    """The columns of a catalog; the title may be the id."""
+
+    id: str
+    title: str
+    text: list[str]
+
+
+class _Choice:
+    """Roles given one after the other, each to a column that is still free."""
+
+    def __init__(self, frame: pd.DataFrame, columns: Columns, report: ReadReport) -> None:
+        self.frame, self.columns, self.report = frame, columns, report
+        self.names = list(frame.columns)
+        self.found: dict[str, str] = {}
+        self.how: dict[str, str] = {}
+
+    def told(self, *roles: str) -> None:
+        for role in roles:
+            given = getattr(self.columns, role)
+            if given is not None:
+                column = check_column(given, self.names, self.report.file, f"`{role}_column`")
+                self.take(role, column, TOLD)
+
+    def take(self, role: str, column: str, how: str) -> None:
+        self.found[role], self.how[role] = column, how
+
+    def free(self) -> list[str]:
+        return [name for name in self.names if name not in self.found.values()]
+
+    def cells(self, column: str) -> pd.Series:
+        """Some of the column's cells that are not empty."""
+        cells = self.frame[column].dropna()
+        return cells.iloc[:: max(1, len(cells) // LOOKED_AT)]
+
+    def by_name(self, role: str, fits: Check | None = None, least: float = ENOUGH) -> None:
+        """The first column so named of whose cells more than the least share fit."""
+        if role in self.found:
+            return
+        for name in named(role, self.free()):
+            cells = self.cells(name)
+            fitting = None if fits is None or cells.empty else fits(cells)
+            if fitting is None or fitting.mean() > least:
+                return self.take(role, name, BY_NAME)
+            row, cell = next(cells[~fitting].items())
+            self.report.notes.append(
+                f"column {name} left out: it is named as the {role}, and row {row} has {cell!r}"
+            )
+
+    def by_cells(self, role: str, fits: Check) -> None:
+        """The first free column of whose cells enough fit."""
+        if role in self.found:
+            return
+        for name in self.free():
+            cells = self.cells(name)
+            if len(cells) and fits(cells).mean() > ENOUGH:
+                return self.take(role, name, BY_CELLS)
+
+    def say(self, **more: str) -> None:
+        """In the report, which columns were taken for what, and how."""
+        by_way: dict[str, list[str]] = {}
+        for role, column in self.found.items():
+            by_way.setdefault(self.how[role], []).append(f"{role} = {column}")
+        said = [f"{', '.join(taken)} ({how})" for how, taken in by_way.items()]
+        said += [f"{what}: {columns}" for what, columns in more.items() if columns]
+        self.report.chosen = "; ".join(said)
+
+
+def choose_log_columns(
+    frame: pd.DataFrame, columns: Columns, report: ReadReport, item_ids: Ids | None
+) -> LogChoice:
+    """Adds to `report` which columns were chosen and how, and those that nothing uses.
+
+    item_ids: those of the catalog, among which an item has to be. Raises `DataError` where no
+    column can be the user or the item.
+    """
+    choice = _Choice(frame, columns, report)
+    known = (
+        None if item_ids is None else partial(_are_known, {t.casefold() for t in item_ids.texts})
+    )
+    choice.told("user", "item", "rating", "weight", "time")
+    choice.by_name("user")
+    choice.by_name("item", known, least=0)
+    choice.by_name("rating")
+    choice.by_name("weight", _are_numbers)
+    choice.by_name("time", lambda cells: are_times(cells) | _are_numbers(cells))
+    comparable = True
+    if "time" not in choice.found and "time_rank_in_user" in choice.free():
+        choice.take("time", "time_rank_in_user", BY_NAME)
+        comparable = False
+    choice.by_cells("user", _are_emails)
+    if known is not None:
+        choice.by_cells("item", known)
+    for role in ("user", "item"):
+        if role not in choice.found:  # which raises, but for an item of no known id
+            choice.take(role, require_column(role, None, choice.free(), report.file), BY_NAME)
+    choice.by_cells("time", are_times)
+    choice.say(unused=_listed(choice.free()))
+    report.columns.extend(
+        _facts(frame[name], role, LOG_TYPES[role]) for role, name in choice.found.items()
+    )
+    return LogChoice(**choice.found, times_comparable=comparable)
+
+
+def choose_catalog_columns(
+    frame: pd.DataFrame, columns: Columns, report: ReadReport
+) -> CatalogChoice:
+    """Adds to `report` which columns were chosen and how. Raises `DataError` where none can be the
+    id.
+    """
+    choice = _Choice(frame, columns, report)
+    choice.told("id", "title")
+    choice.by_name("id")
+    choice.by_name("title")
+    if len(choice.names) > 1:
+        choice.by_cells("id", partial(_are_ids, frame))
+    if "id" not in choice.found:
+        require_column("id", None, choice.names, report.file)
+    id_ = choice.found["id"]
+    title = choice.found.get("title", id_)
+    text = find_text_columns(columns.text, title, choice.names, report.file)
+    choice.say(searched=_listed(text))
+    return CatalogChoice(id_, title, text)
+
+
+def has_users(frame: pd.DataFrame) -> bool:
+    """Whether a column is named as users are, or has e-mail addresses in it."""
+    choice = _Choice(frame, Columns(), ReadReport(""))
+    choice.by_name("user")
+    choice.by_cells("user", _are_emails)
+    return "user" in choice.found
+
+
+def _are_numbers(cells: pd.Series) -> pd.Series:
+    return pd.to_numeric(cells, errors="coerce").notna()
+
+
+def _are_emails(cells: pd.Series) -> pd.Series:
+    return cells.str.strip().str.fullmatch(EMAIL).astype(bool)
+
+
+def _are_known(ids: set[str], cells: pd.Series) -> pd.Series:
+    return id_texts(cells).str.casefold().isin(ids)
+
+
+def _are_ids(frame: pd.DataFrame, cells: pd.Series) -> pd.Series:
+    """Where every row has a cell of its own, those without spaces, and neither prices nor dates."""
+    column = frame[cells.name]
+    if column.hasnans or not column.is_unique or are_times(cells).any():
+        return pd.Series(False, index=cells.index)
+    return cells.str.strip().str.fullmatch(LIKE_AN_ID).astype(bool)
+
+
+def _listed(names: list[str], most: int = 12) -> str:
+    listed = ", ".join(names[:most])
+    return listed if len(names) <= most else f"{listed} and {len(names) - most:,} more"
+
+
+def _facts(column: pd.Series, role: str, type_: ColumnType) -> ColumnFacts:
+    filled = column.dropna()
+    return ColumnFacts(
+        str(column.name),
+        role,
+        type_,
+        empty=float(column.isna().mean()),
+        example=re.sub(r"\s+", " ", filled.iloc[0])[:60] if len(filled) else "",
+    )

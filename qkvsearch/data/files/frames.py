@@ -1,0 +1,88 @@
+"""Cells of any kind to a frame of text, as all tables are read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pandas as pd
+
+from qkvsearch.data.report import ReadReport
+from qkvsearch.errors import DataError
+
+# More characters than a book has. A longer cell is the rest of a file after a stray quote.
+MAX_CELL = 10_000_000
+# A workspace keeps a table in SQLite, which has 2,000 columns at most; it adds some of its own.
+MAX_COLUMNS = 1_990
+# Ends of lines, tabs and the like: a name is written in one line, and in SQL.
+CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
+
+
+def as_text(frame: pd.DataFrame) -> pd.DataFrame:
+    """A frame in memory, in the form of one read from a file: columns of text, blanks missing."""
+    frame = frame.set_axis(distinct(frame.columns), axis=1).reset_index(drop=True)
+    texts = frame.astype(object).map(_cell).astype(str)
+    return texts.where(frame.notna() & (texts != ""))
+
+
+def table_of(
+    rows: Sequence[Any], names: Sequence[Any] | None, label: str, name: str
+) -> tuple[pd.DataFrame, ReadReport]:
+    """Rows of cells of any kind, counted from 1."""
+    # As objects: a gap would turn a column into floats, which cannot hold long numbers exactly.
+    frame = pd.DataFrame(rows, columns=names, dtype=object)
+    check_width(len(frame.columns), label)
+    texts = as_text(frame)
+    return texts.set_axis(range(1, len(texts) + 1)), ReadReport(name, read=len(texts))
+
+
+def check_width(width: int, label: str) -> None:
+    """Raises `DataError` where a table has more columns than a workspace can keep."""
+    if width > MAX_COLUMNS:
+        raise DataError(
+            f"{label}: {width:,} columns, and a workspace keeps {MAX_COLUMNS:,} at most; leave out "
+            "those that are not needed"
+        )
+
+
+def without_giants(frame: pd.DataFrame, report: ReadReport) -> pd.DataFrame:
+    """Without rows that have a cell longer than any book."""
+    giant = pd.Series(False, index=frame.index)
+    for name in frame:
+        giant |= frame[name].str.len() > MAX_CELL
+    if not giant.any():
+        return frame
+    report.skip(f"with a cell of more than {MAX_CELL:,} characters", giant.index[giant])
+    return frame[~giant]
+
+
+def distinct(names: Iterable[Any]) -> list[str]:
+    """Names without spaces around them; repeated ones get a number: tag, tag.1."""
+    taken: dict[str, None] = {}
+    for place, name in enumerate(names):
+        text = "" if name is None or name != name else _whole(str(name))
+        text, number = CONTROLS.sub(" ", text).strip() or f"Unnamed: {place}", 0
+        new = text
+        while new in taken:
+            number += 1
+            new = f"{text}.{number}"
+        taken[new] = None
+    return list(taken)
+
+
+def _cell(value: Any) -> str:
+    if isinstance(value, bytes | bytearray | memoryview):
+        return bytes(value).decode(errors="replace")
+    if isinstance(value, dict):
+        return _whole(json.dumps(value, ensure_ascii=False, default=str))
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        whole = isinstance(value, float) and value.is_integer()
+        return _whole(str(int(value) if whole else value))
+    return "|".join(_cell(part) for part in value)
+
+
+def _whole(text: str) -> str:
+    """Half an emoji cannot be stored."""
+    return text.encode(errors="replace").decode()

@@ -1,0 +1,210 @@
+"""Where a table is: a file, standard input, or a part of one; unpacked where it is packed."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import lzma
+import sys
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, BinaryIO
+
+from qkvsearch.errors import DataError, need, suggest
+
+STDIN = "-"
+# What is unpacked may be this long, or so many times as long as what is packed, whichever is more:
+# few tables shrink to a hundredth, and a file made to fill the disk shrinks to a thousandth.
+MOST_UNPACKED, MOST_TIMES = 100_000_000, 200
+# A packed file in a packed file, as `orders.csv.gz` in an archive, but no further.
+MOST_LAYERS = 3
+PACKERS: dict[bytes, Any] = {
+    b"\x1f\x8b": gzip.open,
+    b"BZh": bz2.open,
+    b"\xfd7zXZ\x00": lzma.open,
+}
+PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
+ZSTANDARD = b"\x28\xb5\x2f\xfd"
+ZIP = b"PK\x03\x04"
+
+
+@dataclass(frozen=True)
+class Place:
+    """label: as it was given. name: of the table's own file. part: what stands behind `#`."""
+
+    label: str
+    name: str
+    path: Path
+    part: str = ""
+
+    @property
+    def suffix(self) -> str:
+        return Path(self.name).suffix.lower()
+
+    def start(self) -> bytes:
+        """The first bytes, which tell what a file is. Raises `DataError`."""
+        try:
+            with self.path.open("rb") as file:
+                return file.read(4096)
+        except OSError as error:
+            raise DataError(f"{self.label}: cannot read: {error.strerror}") from None
+
+
+@contextmanager
+def unpacked(source: str | Path) -> Iterator[Place]:
+    """The file of a table, until the context ends. Raises `DataError` that names it.
+
+    source: a path, or "-" for standard input; `archive.zip#orders.csv` picks a file of an archive.
+    """
+    with ExitStack() as stack:
+        place = _place(str(source), stack)
+        for _ in range(MOST_LAYERS):
+            layer = _unpack(place, stack)
+            if layer is None:
+                break
+            place = layer
+        else:
+            raise DataError(f"{place.label}: packed more than {MOST_LAYERS} times; unpack it first")
+        yield place
+
+
+def _place(source: str, stack: ExitStack) -> Place:
+    if source == STDIN:
+        return Place("standard input", "standard input", _kept(_chunks(sys.stdin.buffer), stack))
+    path, part = Path(source), ""
+    if not _exists(path) and "#" in source:
+        before, _, after = source.partition("#")
+        if _exists(Path(before)):
+            path, part = Path(before), after
+    if not _exists(path):
+        raise DataError(f"{source}: no such file")
+    if path.is_fifo():
+        with path.open("rb") as pipe:
+            return Place(source, path.name, _kept(_chunks(pipe), stack), part)
+    if not path.is_file():
+        raise DataError(f"{source}: not a file")
+    return Place(source, path.name, path, part)
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except (OSError, ValueError):  # a name too long for a file, such as a query
+        return False
+
+
+def _unpack(place: Place, stack: ExitStack) -> Place | None:
+    """What is inside, or None where the file is not packed."""
+    start = place.start()
+    inside = None
+    if start.startswith(ZSTANDARD):
+        with place.path.open("rb") as packed:
+            inside = _copy(_from_zstandard(packed, place.label), place, stack)
+    for mark, open_packed in PACKERS.items():
+        if start.startswith(mark):
+            with open_packed(place.path) as file:
+                inside = _copy(_chunks(file), place, stack)
+    if inside is not None:
+        name = Path(place.name)
+        name = name.with_suffix("") if name.suffix.lower() in PACKED_SUFFIXES else name
+        return replace(place, name=name.name, path=inside)
+    if start.startswith(ZIP):
+        return _from_archive(place, stack)
+    return None
+
+
+def _from_archive(place: Place, stack: ExitStack) -> Place | None:
+    """The only table of an archive, or the part that was asked for; None for a spreadsheet."""
+    try:
+        with zipfile.ZipFile(place.path) as archive:
+            if "xl/workbook.xml" in archive.namelist():
+                size = sum(member.file_size for member in archive.infolist())
+                _check_size(size, place)
+                return None
+            names = [
+                name
+                for name in archive.namelist()
+                if not (name.endswith("/") or name.startswith("__MACOSX/"))
+                and not Path(name).name.startswith(".")
+            ]
+            name = _picked(place, names)
+            with archive.open(name) as member:
+                inside = _copy(_chunks(member), place, stack)
+    except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError) as error:
+        raise DataError(f"{place.label}: cannot be unpacked: {error}") from None
+    return replace(place, name=Path(name).name, path=inside, part="")
+
+
+def _picked(place: Place, names: list[str]) -> str:
+    listed = f"(files: {', '.join(names[:20])}{', …' if len(names) > 20 else ''})"
+    if place.part:
+        found = [name for name in names if place.part in (name, Path(name).name)]
+        if len(found) != 1:
+            hint = suggest(place.part, names)
+            raise DataError(f"{place.label}: no file {place.part!r} in it{hint} {listed}")
+        return found[0]
+    if not names:
+        raise DataError(f"{place.label}: the archive is empty")
+    if len(names) > 1:
+        raise DataError(
+            f"{place.label}: {len(names)} files are in it; say which, such as "
+            f"{place.label}#{names[0]} {listed}"
+        )
+    return names[0]
+
+
+def _copy(chunks: Iterable[bytes], place: Place, stack: ExitStack) -> Path:
+    """A file of what is unpacked, as long as the context lasts."""
+
+    def checked() -> Iterator[bytes]:
+        total = 0
+        for chunk in chunks:
+            total += len(chunk)
+            _check_size(total, place)
+            yield chunk
+
+    try:
+        return _kept(checked(), stack)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile) as error:
+        raise DataError(f"{place.label}: damaged, or cut short: {error}") from None
+
+
+def _kept(chunks: Iterable[bytes], stack: ExitStack) -> Path:
+    path = Path(stack.enter_context(TemporaryDirectory(prefix="qkvsearch-"))) / "table"
+    with path.open("wb") as file:
+        file.writelines(chunks)
+    return path
+
+
+def _check_size(size: int, place: Place) -> None:
+    if size > max(MOST_UNPACKED, MOST_TIMES * place.path.stat().st_size):
+        raise DataError(
+            f"{place.label}: unpacked it is more than {MOST_TIMES} times as large; if that is "
+            "right, unpack it yourself"
+        )
+
+
+def _chunks(file: Any) -> Iterator[bytes]:
+    while chunk := file.read(1 << 20):
+        yield chunk
+
+
+def _from_zstandard(file: BinaryIO, label: str) -> Iterator[bytes]:
+    """Frame by frame, in small pieces: 2 KB may unpack to 64 MB."""
+    zstandard = need("zstandard", "zst", f"{label}: unpacking it", error=DataError)
+    unpacker, rest = zstandard.ZstdDecompressor().decompressobj(), b""
+    try:
+        while rest or (rest := file.read(2048)):
+            if unpacker.eof:
+                unpacker = zstandard.ZstdDecompressor().decompressobj()
+            yield unpacker.decompress(rest)
+            rest = unpacker.unused_data if unpacker.eof else b""
+    except zstandard.ZstdError as error:
+        raise EOFError(error) from None
+    if not unpacker.eof:
+        raise EOFError("it ends in the middle")
