@@ -18,7 +18,7 @@ from qkvsearch.workspace import Workspace
 from qkvsearch.workspace.records import Recorded
 
 RECORDED_NAMES = ("user", "id", "title", "rating", "weight", "time")
-HISTORY_NAMES = ("id", "title", "confidence", "recorded", "rating", "time")
+HISTORY_NAMES = ("id", "title", "confidence", "recorded", "rating", "weight", "time")
 # Numbers between are seconds since 1970, from 1980 to 2286; others may be ranks.
 SECONDS = range(315_532_800, 10**10)
 
@@ -32,15 +32,14 @@ class Recording:
 
     def record(self, user: Any, item: Any, value: float | None) -> Listing:
         """One interaction. Raises `QkvError` where the user, the item or the value cannot be."""
-        name = id_text(user)
-        if not name:
+        if not id_text(user):
             raise QkvError("a user needs an id")
         self.check_value(value)
         tables = self.histories.tables
         position, note = tables.item_named(item)
         (id_,), _ = tables.names([position])
         rating, weight = (None, value) if self.weighed else (value, None)
-        row = Recorded(name, id_text(id_), rating, weight)
+        row = Recorded(tables.user_text(user), id_text(id_), rating, weight)
         self.workspace.record([row])
         return self.listed([row], [note] if note else [])
 
@@ -92,6 +91,7 @@ def history_rows(histories: Histories, user: Any) -> Listing:
             float(history.confidences[i]),
             int(history.positions[i]) in recorded,
             _number(history.ratings[i]),
+            None if history.weights is None else _number(history.weights[i]),
             _time(int(history.times[i])),
         ]
         for i in np.argsort(history.times, kind="stable")[::-1].tolist()

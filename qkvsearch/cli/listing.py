@@ -88,6 +88,6 @@ def shown(cell: Any, most: int = SHOWN) -> str:
     if isinstance(cell, bool):
         return "yes" if cell else ""
     if isinstance(cell, float):
-        return f"{cell:.10g}" if abs(cell) >= 1 else f"{cell:.4g}"
+        return f"{cell:.10g}" if abs(cell) >= 10 else f"{cell:.4g}"
     text = " ".join(str(cell).split())
     return text if len(text) <= most else f"{text[: most - 1]}…"
