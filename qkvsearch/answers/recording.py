@@ -96,7 +96,7 @@ def history_rows(histories: Histories, user: Any) -> Listing:
         ]
         for i in np.argsort(history.times, kind="stable")[::-1].tolist()
     ]
-    gone = tables.strays(user)
+    gone = tables.records.strays(user)
     said = f"Recorded as well, of items that are not in the catalog: {', '.join(map(repr, gone))}."
     return _listing(HISTORY_NAMES, rows, [said] if gone else (), always=4)
 

@@ -62,7 +62,10 @@ class History:
         )  # fmt: skip
 
     def recorded_later(
-        self, records: Iterable[tuple[int, float | None, int, float | None]]
+        self,
+        records: Iterable[
+            tuple[int, float | None, int] | tuple[int, float | None, int, float | None]
+        ],
     ) -> list[Interaction]:
         """The records, oldest first, that are new to this history: the last of each item.
 
@@ -71,8 +74,7 @@ class History:
         second stay in order: each gets a time after the one before.
 
         >>> past = History(np.array([4]), np.ones(1), np.array([2.0]), np.array([10]))
-        >>> later = [(4, 5.0, 9, None), (4, None, 20, None), (7, None, 20, None)]
-        >>> past.recorded_later(later)[1]
+        >>> past.recorded_later([(4, 5.0, 9), (4, None, 20), (7, None, 20)])[1]
         Interaction(position=7, rating=None, time=21, weight=None)
         """
         known = {position: row for row, position in enumerate(self.positions.tolist())}
@@ -89,7 +91,7 @@ class History:
         }
         latest: dict[int, Interaction] = {}
         before = UNKNOWN_TIME
-        for position, rating, time, weight in records:
+        for position, rating, time, weight in (Interaction(*record) for record in records):
             if time < times.get(position, time):
                 continue
             before = max(time, before + 1)

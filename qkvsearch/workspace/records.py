@@ -22,6 +22,7 @@ from qkvsearch.workspace.schema import (
     are_whole,
     folds_ids,
     read_rows,
+    table_columns,
 )
 
 TIMES = "interactions.times"
@@ -105,24 +106,22 @@ class Records:
 
     def users_of(self, position: int) -> list[str]:
         """Of whom anything was recorded with the item in this row."""
-        rows = self._select(f"WHERE {self._position} = ?", position)
+        rows = self._select("WHERE position = ?", position)
         return list(dict.fromkeys(row[0] for row in rows))
 
-    def items_of(self, user: Any) -> list[str]:
-        """Ids of the items recorded of a user, be they in the catalog or not."""
-        sql = f"SELECT DISTINCT item FROM recorded WHERE {self._is_user}"
-        rows = read_rows(self.db, sql, self._key(user)) if self.exist else []
-        return [item for (item,) in rows]
-
-    @property
-    def _position(self) -> str:
-        return "of_item.position" if self._folds else "_position"
-
-    @property
-    def _weight(self) -> str:
-        """The column of weights; an older version made the table without it."""
-        there = {name for _, name, *_ in read_rows(self.db, "PRAGMA table_info(recorded)")}
-        return "weight" if "weight" in there else "NULL"
+    def strays(self, user: Any) -> list[str]:
+        """Ids of the items recorded of a user that are not in the catalog."""
+        if not self.exist:
+            return []
+        known = f"SELECT CAST(id AS TEXT) FROM items_{self.build}"
+        item = "item"
+        if self._folds:
+            known = f"SELECT key FROM folded_{self.build} WHERE kind = 'items'"
+            item = f"{CASEFOLD}(item)"
+        sql = (
+            f"SELECT DISTINCT item FROM recorded WHERE {self._is_user} AND {item} NOT IN ({known})"
+        )
+        return [item for (item,) in read_rows(self.db, sql, self._key(user))]
 
     @property
     def exist(self) -> bool:
@@ -132,22 +131,31 @@ class Records:
     def _select(self, where: str = "", *values: Any) -> list[tuple[Any, ...]]:
         if not self.exist:
             return []
-        # SQLite would find the item 7 by the text 007.
-        of_build = f"items_{self.build} ON id = item AND CAST(id AS TEXT) = item"
-        name = "user"
-        if self._folds:
-            folded = f"folded_{self.build}"
-            of_build = f"{folded} of_item ON of_item.kind = 'items' AND of_item.key = "
-            of_build += f"{CASEFOLD}(item) LEFT JOIN {folded} of_user ON of_user.kind = 'users' "
-            of_build += f"AND of_user.key = {CASEFOLD}(user) LEFT JOIN users_{self.build} "
-            of_build += "ON _position = of_user.position"
-            name = "coalesce(CAST(id AS TEXT), user)"
+        weight = "weight" if "weight" in table_columns(self.db, "recorded") else "NULL"
+        user, position, of_build = self._joined()
         return read_rows(
             self.db,
-            f"SELECT {name}, {self._position}, rating, time, {self._weight} FROM recorded "
-            f"JOIN {of_build} {where} ORDER BY time, number",
+            f"SELECT user, position, rating, time, weight FROM (SELECT {user} AS user, {position} "
+            f"AS position, rating, time, {weight} AS weight, number FROM recorded JOIN {of_build}) "
+            f"{where} ORDER BY time, number",
             *values,
         )
+
+    def _joined(self) -> tuple[str, str, str]:
+        """SQL for the user as the build spells the id, the item's row number, and what the records
+        are joined with.
+        """
+        items, users, folded = (f"{name}_{self.build}" for name in ("items", "users", "folded"))
+        if not self._folds:
+            # SQLite would find the item 7 by the text 007.
+            return "user", "_position", f"{items} ON id = item AND CAST(id AS TEXT) = item"
+        joined = (
+            f"{folded} of_item ON of_item.kind = 'items' AND of_item.key = {CASEFOLD}(item) "
+            f"LEFT JOIN {folded} of_user ON of_user.kind = 'users' "
+            f"AND of_user.key = {CASEFOLD}(user) "
+            f"LEFT JOIN {users} ON _position = of_user.position"
+        )
+        return "coalesce(CAST(id AS TEXT), user)", "of_item.position", joined
 
 
 def append(database: Path, rows: Iterable[Recorded]) -> None:
@@ -188,9 +196,8 @@ def _writing(database: Path, what: str) -> Iterator[sqlite3.Connection]:
         with closing(sqlite3.connect(database, timeout=60, isolation_level=None)) as db:
             db.execute("BEGIN IMMEDIATE")
             db.execute(RECORDED)
-            there = {name for _, name, *_ in db.execute("PRAGMA table_info(recorded)")}
             for name, sql_type in RECORDED_LATER.items():
-                if name not in there:
+                if name not in table_columns(db, "recorded"):
                     db.execute(f"ALTER TABLE recorded ADD COLUMN {name} {sql_type}")
             yield db
             db.execute("COMMIT")

@@ -101,8 +101,13 @@ def folds_ids(db: sqlite3.Connection, build: int) -> bool:
 
 def are_whole(db: sqlite3.Connection, kind: str, build: int) -> bool:
     """Whether the ids of the "items" or the "users" are whole numbers."""
-    info = read_rows(db, f"PRAGMA table_info({kind}_{build})")
-    return {name: sql_type for _, name, sql_type, *_ in info}["id"] == "INTEGER"
+    return table_columns(db, f"{kind}_{build}")["id"] == "INTEGER"
+
+
+def table_columns(db: sqlite3.Connection, table: str) -> dict[str, str]:
+    """The SQL types of a table's columns, by their names."""
+    info = read_rows(db, f"PRAGMA table_info({table})")
+    return {name: sql_type for _, name, sql_type, *_ in info}
 
 
 def quoted(name: str) -> str:

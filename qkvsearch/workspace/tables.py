@@ -128,12 +128,6 @@ class Tables:
         """What was recorded since builds began, for the items of this one."""
         return Records(self.db, self.build)
 
-    def strays(self, user: Any) -> list[str]:
-        """Ids of the items recorded of a user that are not in the catalog."""
-        return [
-            item for item in self.records.items_of(user) if self._position("items", item) is None
-        ]
-
     def unknown_user(self, user: Any) -> UnknownIdError:
         """The error for a user who is neither in the build nor recorded since."""
         users = f"SELECT CAST(id AS TEXT) FROM users_{self.build}"
