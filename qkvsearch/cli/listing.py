@@ -67,10 +67,13 @@ def narrowed(widths: list[int], flexible: list[int], room: int) -> None:
 
 def counted(listing: Listing, kind: str) -> str:
     """Which rows these are, of how many."""
+    if not listing.total:
+        return f"No {kind}."
     if not listing:
         return f"No {kind} from place {listing.offset + 1:,} on: there are {listing.total:,}."
     first, last = listing.offset + 1, listing.offset + len(listing)
-    part = "" if len(listing) == listing.total else f"{first:,} to {last:,} of "
+    span = f"{first:,} of " if first == last else f"{first:,} to {last:,} of "
+    part = "" if len(listing) == listing.total else span
     return f"{part}{listing.total:,} {kind if listing.total != 1 else kind.removesuffix('s')}"
 
 
