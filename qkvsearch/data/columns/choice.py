@@ -12,7 +12,13 @@ import pandas as pd
 
 from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
 from qkvsearch.data.columns.names import named
-from qkvsearch.data.columns.roles import Columns, check_column, find_text_columns, require_column
+from qkvsearch.data.columns.roles import (
+    Columns,
+    check_column,
+    find_text_columns,
+    listed_names,
+    require_column,
+)
 from qkvsearch.data.columns.times import are_times
 from qkvsearch.data.ids import Ids, id_texts
 from qkvsearch.data.report import ReadReport
@@ -142,7 +148,7 @@ def choose_log_columns(
         if role not in choice.found:  # which raises, but for an item of no known id
             choice.take(role, require_column(role, None, choice.free(), report.file), BY_NAME)
     choice.by_cells("time", are_times)
-    choice.say(unused=_listed(choice.free()))
+    choice.say(unused=listed_names(choice.free()))
     report.columns.extend(
         _facts(frame[name], role, LOG_TYPES[role]) for role, name in choice.found.items()
     )
@@ -168,7 +174,7 @@ def choose_catalog_columns(
     id_ = choice.found["id"]
     title = choice.found.get("title", id_)
     text = find_text_columns(columns.text, title, choice.names, report.file)
-    choice.say(searched=_listed(text))
+    choice.say(searched=listed_names(text))
     return CatalogChoice(id_, title, text)
 
 
@@ -213,11 +219,6 @@ def _are_ids(frame: pd.DataFrame, cells: pd.Series) -> pd.Series:
     if column.hasnans or not column.is_unique or are_times(cells).any():
         return pd.Series(False, index=cells.index)
     return cells.str.strip().str.fullmatch(LIKE_AN_ID).astype(bool)
-
-
-def _listed(names: list[str], most: int = 12) -> str:
-    listed = ", ".join(names[:most])
-    return listed if len(names) <= most else f"{listed} and {len(names) - most:,} more"
 
 
 def _facts(column: pd.Series, role: str, type_: ColumnType) -> ColumnFacts:

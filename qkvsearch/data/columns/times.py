@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from qkvsearch.data.columns.date_cells import COMPACT, SERIAL_DAYS, UNITS, parse_dates
+from qkvsearch.data.columns.reading import say_nothing
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
@@ -23,7 +24,7 @@ def times_of(column: pd.Series, report: ReadReport, given: str | None) -> np.nda
     cells of a column that was given are no times.
     """
     try:
-        seconds = _seconds(column, report)
+        seconds = _seconds(_without_words_for_nothing(column), report)
     except DataError as error:
         if given is not None:
             raise
@@ -47,6 +48,13 @@ def are_times(cells: pd.Series) -> pd.Series:
     dates, _ = parse_dates(cells)
     # 1999 may be a year or a count, and 20240301 an id.
     return dates.notna() & ~(numbers.abs() < SECONDS_OF_NOW)
+
+
+def _without_words_for_nothing(column: pd.Series) -> pd.Series:
+    """N/A and the like are no times that could not be read: they say that there is none."""
+    words = pd.Series(column[_numbers(column).isna()].dropna().unique(), dtype=object)
+    nothing = words[say_nothing(words)] if len(words) else words
+    return column.mask(column.isin(nothing)) if len(nothing) else column
 
 
 def _numbers(column: pd.Series) -> pd.Series:
