@@ -8,6 +8,7 @@ import pytest
 from qkvsearch.data.columns import Columns, find_column, find_text_columns, require_column
 from qkvsearch.data.columns.choice import choose_catalog_columns, choose_log_columns
 from qkvsearch.data.ids import Ids
+from qkvsearch.data.readers import read_dataset
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
@@ -204,3 +205,12 @@ def test_what_repeats_lacks_or_is_prose_is_no_id(cells):
 
 def test_names_come_before_what_is_in_the_columns():
     assert catalog_of(nr=["k1", "k2"], id=["1", "1"])[0].id == "id"
+
+
+def test_of_several_ids_that_of_the_interactions_is_taken():
+    items = pd.DataFrame({"ean": [41, 42, 43], "artikelnummer": ["a-1", "a-2", "a-3"]})
+    log = pd.DataFrame({"user": ["u", "u", "v"], "artikelnummer": ["a-1", "a-3", "gone"]})
+    dataset = read_dataset(items, log)
+    assert dataset.catalog.ids.texts == ["a-1", "a-2", "a-3"]
+    assert "id = artikelnummer (by the items of the interactions)" in dataset.reports[0].chosen
+    assert read_dataset(items, None).catalog.ids.texts == ["41", "42", "43"]

@@ -31,6 +31,7 @@ EMAIL = r"[^@\s]+@[^@\s]+\.[^@\s.]+"
 # Neither prose nor a price.
 LIKE_AN_ID = r"(?!\d+[.,]\d+$)\S{1,64}"
 TOLD, BY_NAME, BY_CELLS = "told", "by name", "by what is in it"
+BY_LOG = "by the items of the interactions"
 LOG_TYPES: dict[str, ColumnType] = {
     "user": "text", "item": "text", "rating": "number", "weight": "number", "time": "date",
 }  # fmt: skip
@@ -155,13 +156,15 @@ def choose_log_columns(
 
 
 def choose_catalog_columns(
-    frame: pd.DataFrame, columns: Columns, report: ReadReport
+    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: pd.DataFrame | None = None
 ) -> CatalogChoice:
-    """Adds to `report` which columns were chosen and how. Raises `DataError` where none can be the
-    id.
+    """Adds to `report` which columns were chosen and how. log: the interactions that name these
+    items, if any. Raises `DataError` where no column can be the id.
     """
     choice = _Choice(frame, columns, report)
     choice.told("id", "title")
+    if log is not None and "id" not in choice.found and (shared := _id_in_log(choice, log)):
+        choice.take("id", shared, BY_LOG)
     choice.by_name("id")
     choice.by_name("title")
     if len(choice.names) > 1:
@@ -173,6 +176,21 @@ def choose_catalog_columns(
     text = find_text_columns(columns.text, title, choice.names, report.file)
     choice.say(searched=listed_names(text))
     return CatalogChoice(id_, title, text)
+
+
+def _id_in_log(choice: _Choice, log: pd.DataFrame) -> str | None:
+    """The first column, those named as ids before others, by whose values a column of the log names
+    items: a catalog may have several ids, such as a SKU and an EAN.
+    """
+    told = choice.columns.item
+    items = [told] if told in log else named("item", list(log))
+    cells = [_Choice(log, Columns(), choice.report).cells(str(name)) for name in items]
+    ids = named("id", choice.free())
+    for name in [*ids, *(name for name in choice.free() if name not in ids)]:
+        known = set(id_texts(choice.frame[name].dropna()).str.casefold())
+        if any(len(some) and _are_known(known, some).mean() > ENOUGH for some in cells):
+            return name
+    return None
 
 
 def has_users(frame: pd.DataFrame) -> bool:
