@@ -1,14 +1,12 @@
 """`qkvsearch add`: items join a workspace."""
 
-from pathlib import Path
-
 import click
 
 from qkvsearch.cli.context import settings
 
 
 @click.command(short_help="Add items to a workspace without a rebuild.")
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("file", type=click.Path(path_type=str))
 @click.option("--id-column", metavar="NAME", help="The id.")
 @click.option("--title-column", metavar="NAME", help="The title.")
 @click.option(
@@ -17,7 +15,7 @@ from qkvsearch.cli.context import settings
     help="What search reads, in the order of the build, where FILE has other names for it.",
 )
 def command(
-    file: Path, id_column: str | None, title_column: str | None, text_columns: str | None
+    file: str, id_column: str | None, title_column: str | None, text_columns: str | None
 ) -> None:
     """Add the items of FILE, or replace those whose ids are already there.
 

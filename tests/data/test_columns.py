@@ -214,3 +214,30 @@ def test_of_several_ids_that_of_the_interactions_is_taken():
     assert dataset.catalog.ids.texts == ["a-1", "a-2", "a-3"]
     assert "id = artikelnummer (by the items of the interactions)" in dataset.reports[0].chosen
     assert read_dataset(items, None).catalog.ids.texts == ["41", "42", "43"]
+
+
+@pytest.mark.parametrize(
+    ("header", "roles"),
+    [
+        ("userId,movieId,rating,timestamp", "user item rating time"),
+        ("user_id,book_id,is_read,rating,is_reviewed", "user item - rating -"),
+        ("userID,artistID,weight", "user item weight"),
+        ("review_id,user_id,business_id,stars,date,text", "- user item rating time -"),
+        ("User-ID;ISBN;Book-Rating", "user item rating"),
+        ("user-id,game-title,behavior-name,value", "user item - -"),
+        (
+            "InvoiceNo,StockCode,Description,Quantity,InvoiceDate,UnitPrice,CustomerID,Country",
+            "- item - weight time - user -",
+        ),
+        ("rating,title,text,asin,parent_asin,user_id,timestamp", "rating - - item - user time"),
+        ("Kunden-Nr.;Artikel-Nr.;Menge;Bestelldatum;Preis", "user item weight time -"),
+        ("用户ID,商品ID,数量,下单时间", "user item weight time"),
+    ],
+)
+def test_the_headers_of_well_known_logs_are_understood(header, roles):
+    names = header.replace(";", ",").split(",")
+    row = {"time": "2024-03-01", "rating": "4", "weight": "2"}
+    expected = dict(zip(names, roles.split(), strict=True))
+    _, report = log_of(**{name: [row.get(role, "x")] for name, role in expected.items()})
+    found = {column.name: column.role for column in report.columns}
+    assert {name: found.get(name, "-") for name in names} == expected

@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -128,43 +129,36 @@ def test_no_message_has_the_password(address):
     assert address.startswith("sqlite") or PASSWORD not in str(error.value)
 
 
-def programs():
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
-    return found[-1].parent if found else None
-
-
 @pytest.fixture
-def postgres(tmp_path):
+def postgres():
     """The address of a database of its own, on a port of its own, stopped at the end."""
     pytest.importorskip("pg8000")
     pytest.importorskip("sqlalchemy")
-    folder = programs()
-    if folder is None:
+    programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
+    if not programs:
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
-    as_user = []
-    if os.geteuid() == 0:  # the server refuses to run as root
-        as_user = ["runuser", "-u", "postgres", "--"]
-        for parent in (tmp_path, *tmp_path.parents[:2]):
-            parent.chmod(0o755)
-        tmp_path.chmod(0o777)
+    # The server refuses to run as root, and its user may not enter the folders of pytest.
+    as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
+    with TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        data = Path(folder, "data")
 
-    def run(program, *args):
-        subprocess.run([*as_user, str(folder / program), *args], check=True, cwd=tmp_path,
-                       stdout=subprocess.DEVNULL, timeout=120)  # fmt: skip
+        def run(program, *args):
+            command = [*as_user, programs[-1].with_name(program), "-D", data, *args]
+            subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL, timeout=120)
 
-    (tmp_path / "password").write_text(PASSWORD)
-    data = str(tmp_path / "data")
-    run("initdb", "-D", data, "-U", "ann", "--auth=scram-sha-256", "-E", "UTF8", "--no-sync",
-        "--pwfile", str(tmp_path / "password"))  # fmt: skip
-    options = f"-h 127.0.0.1 -p {port} -c unix_socket_directories= -c fsync=off"
-    run("pg_ctl", "start", "-D", data, "-w", "-o", options, "-l", str(tmp_path / "server.log"))
-    try:
-        yield f"postgresql+pg8000://ann:{PASSWORD}@127.0.0.1:{port}/postgres"
-    finally:
-        run("pg_ctl", "stop", "-D", data, "-m", "immediate")  # by the id in the data's own folder
+        Path(folder, "password").write_text(PASSWORD)
+        run("initdb", "-U", "ann", "--auth=scram-sha-256", "-E", "UTF8", "--no-sync",
+            "--pwfile", Path(folder, "password"))  # fmt: skip
+        options = f"-h 127.0.0.1 -p {port} -c unix_socket_directories= -c fsync=off"
+        run("pg_ctl", "start", "-w", "-o", options, "-l", Path(folder, "server.log"))
+        try:
+            yield f"postgresql+pg8000://ann:{PASSWORD}@127.0.0.1:{port}/postgres"
+        finally:
+            run("pg_ctl", "stop", "-w", "-m", "immediate")  # the one whose id is in its own folder
 
 
 @pytest.mark.slow

@@ -71,3 +71,15 @@ def test_frames_are_sources_too():
 def test_a_missing_source_is_named():
     with pytest.raises(DataError, match=r"gone\.csv: no such file"):
         read_source("gone.csv")
+
+
+def test_orders_with_ids_and_names_of_their_own_are_a_log(tmp_path):
+    path = tmp_path / "orders.csv"
+    path.write_text("id,name,customer,product_id,ordered_at\n1,Ann,c1,7,2024-03-01\n2,Bob,c2,8,\n")
+    assert len(read_source(path).interactions) == 2
+
+
+def test_addresses_in_a_table_of_things_make_no_log_of_it(tmp_path):
+    path = tmp_path / "shops.csv"
+    path.write_text("id,name,contact\n1,Ann's,a@x.org\n2,Bob's,b@x.org\n")
+    assert read_source(path).interactions is None

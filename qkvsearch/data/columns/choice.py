@@ -216,6 +216,6 @@ def _are_known(ids: set[str], cells: pd.Series) -> pd.Series:
 def _are_ids(frame: pd.DataFrame, cells: pd.Series) -> pd.Series:
     """Where every row has a cell of its own, those without spaces, and neither prices nor dates."""
     column = frame[cells.name]
-    if column.hasnans or not column.is_unique or are_times(cells).any():
+    if len(column) < 2 or column.hasnans or not column.is_unique or are_times(cells).any():
         return pd.Series(False, index=cells.index)
     return cells.str.strip().str.fullmatch(LIKE_AN_ID).astype(bool)

@@ -14,7 +14,7 @@ CLOCK = r"(?:[ T,]+(?P<clock>\d.*))?$"
 YEAR_LAST = (
     r"^(?P<first>\d{1,2})(?P<mark>[./ -])(?P<second>\d{1,2})(?P=mark)(?P<year>\d{4}|\d{2})" + CLOCK
 )
-YEAR_FIRST = r"^(?P<year>\d{4})[./-](?P<month>\d{1,2})[./-](?P<day>\d{1,2})" + CLOCK
+YEAR_FIRST = r"^(?P<year>\d{4})[./年-](?P<month>\d{1,2})[./月-](?P<day>\d{1,2})日?" + CLOCK
 # A month by its English name, and a number beside it.
 IN_WORDS = (
     r"(?i)^(?=.*\d)(?:.*[^a-z])?"

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 COMMON_NAMES = {
     "id": """
         id itemid videoid movieid filmid productid articleid docid talkid bookid asin isbn sku
-        productsku itemsku ean gtin upc productcode itemcode productnumber itemnumber partnumber
-        articlenumber gameid songid trackid albumid recipeid courseid appid identifier uuid guid
-        artikelnummer artikelnr artikelid produktnummer produktnr produktid referenz reference
-        referenceproduit idproduit codeproduit codigo codigoproducto idproducto referencia
-        codigoproduto idproduto codice codiceprodotto idprodotto idprodukt idproduktu
-        kodproduktu indeks productnummer varenummer varenr artikul urunid urunkodu kod артикул
-        код кодтовара idтовара номертовара 编号 商品id 商品编号 商品编码 产品编号 货号 商品番号
-        商品コード 品番 상품번호 상품코드 상품id item video movie game""",
+        productsku itemsku stockcode ean gtin upc productcode itemcode productnumber itemnumber
+        partnumber articlenumber gameid songid trackid albumid recipeid courseid appid
+        identifier uuid guid artikelnummer artikelnr artikelid produktnummer produktnr produktid
+        referenz reference referenceproduit idproduit codeproduit codigo codigoproducto
+        idproducto referencia codigoproduto idproduto codice codiceprodotto idprodotto idprodukt
+        idproduktu kodproduktu indeks productnummer varenummer varenr artikul urunid urunkodu
+        kod артикул код кодтовара idтовара номертовара 编号 商品id 商品编号 商品编码 产品编号
+        货号 商品番号 商品コード 品番 상품번호 상품코드 상품id item video movie game""",
     "title": """
         title itemtitle videotitle movietitle productname producttitle itemname moviename
         gamename name headline originaltitle label displayname titel bezeichnung produktname
@@ -39,9 +39,9 @@ COMMON_NAMES = {
         회원id 고객 고객id 사용자""",
     "item": """
         item itemid video videoid movie movieid film filmid product productid article articleid
-        doc docid book bookid talk talkid asin isbn sku productsku itemsku ean gtin upc game
-        gameid song songid track trackid album albumid artist artistid recipe recipeid course
-        courseid app appid productcode itemcode productnumber itemnumber articlenumber
+        doc docid book bookid talk talkid asin isbn stockcode sku productsku itemsku ean gtin
+        upc game gameid song songid track trackid album albumid artist artistid recipe recipeid
+        course courseid app appid productcode itemcode productnumber itemnumber articlenumber
         partnumber business businessid restaurant listing artikel artikelnummer artikelnr
         artikelid produkt produktid produktnummer ware produit idproduit codeproduit
         referenceproduit reference producto idproducto codigoproducto articulo produto idproduto
@@ -75,15 +75,16 @@ COMMON_NAMES = {
 }
 # What search reads beside the title, in order.
 TEXT_NAMES = """
-    title name headline tags keywords genres genre categories category subjects description overview
-    summary abstract plot body text content channel channeltitle author speaker artist director cast
-    schlagworte stichworte kategorie kategorien beschreibung produktbeschreibung zusammenfassung
-    inhalt autor motscles categorie resume contenu auteur etiquetas palabrasclave categoria
-    categorias descripcion resumen contenido descricao resumo conteudo descrizione riassunto
-    contenuto autore tagi kategoria opis streszczenie tresc trefwoorden categorieen omschrijving
-    beschrijving samenvatting inhoud beskrivning beskrivelse popis aciklama etiketler теги категория
-    категории жанр описание аннотация текст содержание автор 标签 类别 分类 描述 简介 内容 作者 タグ
-    カテゴリ カテゴリー ジャンル 説明 概要 著者 태그 카테고리 장르 설명 내용 저자
+    title name headline tags keywords genres genre categories category subjects description
+    overview summary abstract plot body bodyhtml text content channel channeltitle author
+    authors speaker artist artists director directors cast actors brand schlagworte stichworte
+    kategorie kategorien beschreibung produktbeschreibung zusammenfassung inhalt autor motscles
+    categorie resume contenu auteur etiquetas palabrasclave categoria categorias descripcion
+    resumen contenido descricao resumo conteudo descrizione riassunto contenuto autore tagi
+    kategoria opis streszczenie tresc trefwoorden categorieen omschrijving beschrijving
+    samenvatting inhoud beskrivning beskrivelse popis aciklama etiketler теги категория
+    категории жанр описание аннотация текст содержание автор 标签 类别 分类 描述 简介 内容 作者
+    タグ カテゴリ カテゴリー ジャンル 説明 概要 著者 태그 카테고리 장르 설명 내용 저자
 """.split()
 
 # A name of several words plays a role where one of them is of the first kind and all others are of
@@ -102,6 +103,7 @@ TELLING = {
         item product article sku asin isbn ean movie film video book song track album game app
         show series episode podcast recipe talk course listing artikel produkt produit producto
         produto prodotto articulo articolo artigo towar vare urun товар""",
+    "title": "title name titel titre titolo titulo nome nombre nazwa bezeichnung",
     "rating": "rating stars score bewertung",
     "weight": """
         quantity qty minutes hours plays units pieces menge anzahl playtime watchtime cantidad
@@ -114,24 +116,22 @@ DEEDS = set(
     "interaction activity visit visited click clicked submitted placed paid payment invoice last "
     "bestell kauf commande achat pedido compra ordine acquisto заказа покупки".split()
 )
+THINGS, PEOPLE = TELLING["item"].split(), TELLING["user"].split()
 BESIDE = {
     "user": NUMBERS | {"email", "mail", "e", "address", "name", "login", "unique", "external"},
-    "item": NUMBERS | {"external", "unique", "parent", "ordered", "purchased"},
-    "rating": {
-        "user",
-        "customer",
-        "reviewer",
-        "review",
-        "product",
-        "item",
-        "movie",
-        "star",
-        "value",
-    },
+    "item": NUMBERS | {"external", "unique", "parent", "ordered", "purchased", "title", "name"},
+    "title": {*THINGS, "original", "full", "display"},
+    "rating": {*THINGS, *PEOPLE, "review", "star", "value", "overall"},
     "weight": DEEDS | {"total", "sum", "item", "product", "of", "in", "forever", "count"},
-    "time": DEEDS | {"of", "in", "utc", "local", "unix", "epoch", "date", "time", "added", "and"},
+    "time": DEEDS
+    | {"start", "end", "of", "in", "utc", "local", "unix", "epoch", "date", "time", "added", "and"},
 }
 LETTERS = str.maketrans({"ł": "l", "Ł": "L", "ø": "o", "Ø": "O", "đ": "d", "ı": "i"})
+# Of the words of a text's name the last is one of these: Book-Author, long_description.
+TEXT_ENDS = set(
+    "tags keywords genres genre description summary overview author authors artist beschreibung "
+    "descripcion descricao descrizione opis omschrijving".split()
+)
 
 
 def words_of(name: str) -> list[str]:
@@ -176,3 +176,15 @@ def _tells(role: str, words: Sequence[str]) -> bool:
         and any(word in telling for word in words)
         and all(word in telling or word in BESIDE[role] for word in words)
     )
+
+
+def named_as_text(names: Sequence[str]) -> list[str]:
+    """The columns whose names tell that search reads them, those it weighs most first.
+
+    >>> named_as_text(["price", "long_description", "Tags"])
+    ['Tags', 'long_description']
+    """
+    places = {name: place for place, name in enumerate(TEXT_NAMES)}
+    whole = {name: places[folded(name)] for name in names if folded(name) in places}
+    ends = [name for name in names if name not in whole and {*words_of(name)[-1:]} & TEXT_ENDS]
+    return sorted(whole, key=lambda name: whole[name]) + ends

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from qkvsearch.data.columns.names import TEXT_NAMES, folded, named
+from qkvsearch.data.columns.names import named, named_as_text
 from qkvsearch.errors import DataError, suggest
 
 
@@ -67,8 +67,7 @@ def find_text_columns(
     """The columns that search reads: as given, else the title and usual columns of prose."""
     if given is not None:
         return [check_column(name, names, file, "`text_columns`") for name in given]
-    prose = {name: folded(name) for name in names if folded(name) in TEXT_NAMES and name != title}
-    return [title, *sorted(prose, key=lambda name: TEXT_NAMES.index(prose[name]))]
+    return [title, *named_as_text([name for name in names if name != title])]
 
 
 def check_column(given: str, names: Sequence[str], file: str, option: str) -> str:
