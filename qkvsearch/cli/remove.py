@@ -8,7 +8,8 @@ import click
 
 from qkvsearch.cli.context import settings
 from qkvsearch.cli.hits import where_options
-from qkvsearch.cli.render import Output, output_options, printable, to_table
+from qkvsearch.cli.listing import write_listing
+from qkvsearch.cli.render import Output, output_options, printable
 
 if TYPE_CHECKING:
     from qkvsearch.revision import Revision
@@ -48,7 +49,9 @@ def command(items: tuple[str, ...], where: Where | None, dry_run: bool, output: 
     if dry_run and done.gone:
         run.say(f"Among them: {_titles(done)}.")
     if output.asked:
-        output.write(done.gone, lambda: _table(done), ("id", "title"))
+        from qkvsearch.answers.columns import Listing
+
+        write_listing(Listing(done.gone, len(done.gone), ("id", "title")), "items", output)
 
 
 def _said(done: Revision, path: str, where: Where | None, dry_run: bool) -> str:
@@ -66,7 +69,3 @@ def _titles(done: Revision) -> str:
     titles = [printable(" ".join(str(item["title"]).split())) for item in done.gone[:SHOWN]]
     more = [f"and {done.removed - SHOWN:,} more"] if done.removed > SHOWN else []
     return ", ".join([*titles, *more])
-
-
-def _table(done: Revision) -> str:
-    return to_table([("id", "left"), ("title", "wrap")], [[*row.values()] for row in done.gone])

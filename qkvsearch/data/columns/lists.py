@@ -46,22 +46,28 @@ def read_lists(texts: pd.Series, counts: np.ndarray) -> Reading:
             continue
         entries = _split(texts, separator)
         if _are_lists(entries, counts, separator):
-            return _reading(texts, entries, _what(separator))
+            return _by(separator, texts, entries)
     return Reading("list", pd.Series(None, index=texts.index, dtype=object))
 
 
-def read_told_lists(texts: pd.Series, counts: np.ndarray) -> Reading:
-    """The same where the owner says so: by the separator that most cells have."""
+def read_told_lists(texts: pd.Series, counts: np.ndarray, convention: str = "") -> Reading:
+    """The same where the owner says so: by "|" if any cell has one, else by the separator that
+    the column had before (`convention`), else by the one that most cells have.
+    """
     entries = _arrays(texts)
     if entries is not None:
         return _reading(texts, entries, "array to list")
-    separator = max(SEPARATORS, key=lambda sign: counts[_has(texts, sign)].sum())
-    return _reading(texts, _split(texts, separator), _what(separator))
+    usual = max(SEPARATORS, key=lambda sign: counts[_has(texts, sign)].sum())
+    separator = JOINED_BY if _has(texts, JOINED_BY).any() else convention or usual
+    return _by(separator, texts, _split(texts, separator))
 
 
-def _what(separator: str) -> str:
-    """What is done to a cell that is not as it is stored."""
-    return "entries trimmed" if separator == JOINED_BY else f"separator {separator} to {JOINED_BY}"
+def _by(separator: str, texts: pd.Series, entries: pd.Series) -> Reading:
+    is_stored = separator == JOINED_BY
+    what = "entries trimmed" if is_stored else f"separator {separator} to {JOINED_BY}"
+    reading = _reading(texts, entries, what)
+    reading.convention = separator
+    return reading
 
 
 def _has(texts: pd.Series, separator: str) -> np.ndarray:

@@ -61,13 +61,16 @@ class TypedColumn:
         """A note on the cells that did not fit, if any did not; `texts` is what they were."""
         if not self.unfit.any():
             return []
-        cells = islice(zip(texts[self.unfit], ids[self.unfit], strict=True), MOST_NAMED)
-        named = ", ".join(f"{cell!r} (id {id_})" for cell, id_ in cells)
-        count = int(self.unfit.sum())
+        count, named = int(self.unfit.sum()), self.named_unfit(texts, ids)
         return [
             f"column {name}: {count:,} of {len(texts):,} cells emptied, for they are no "
             f"{self.type}: {named}"
         ]
+
+    def named_unfit(self, texts: pd.Series, ids: pd.Series) -> str:
+        """Some of the cells that did not fit, with the ids of their rows."""
+        cells = islice(zip(texts[self.unfit], ids[self.unfit], strict=True), MOST_NAMED)
+        return ", ".join(f"{cell!r} (id {id_})" for cell, id_ in cells)
 
 
 def typed(
@@ -128,6 +131,8 @@ def _decided(
         if _fits(reading, n_cells):
             return reading, nothing, kept
         kept = kept or _kept_from(reading, cells, n_cells)
+        if kept and reading.doubts:
+            break
     return Reading("text", texts.where(texts != "")), np.zeros(len(texts), dtype=bool), kept
 
 
@@ -144,7 +149,7 @@ def _read(
         return read_dates(texts, convention)
     if type_ == "yes/no":
         return read_yes_no(texts)
-    return read_told_lists(texts, counts) if told else read_lists(texts, counts)
+    return read_told_lists(texts, counts, convention) if told else read_lists(texts, counts)
 
 
 def _is_hopeless(type_: ColumnType, texts: pd.Series, counts: np.ndarray) -> bool:
