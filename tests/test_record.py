@@ -146,18 +146,6 @@ def test_a_user_without_an_id_is_refused(clicks):
         clicks.record(" ", 3)
 
 
-def test_without_interactions_there_is_nothing_to_record_for(tmp_path):
-    videos = qkv.build(tmp_path / "videos", items=qkv_items())
-    with pytest.raises(WorkspaceError, match="build with `interactions`"):
-        videos.record("a", 1)
-
-
-def qkv_items():
-    import pandas as pd
-
-    return pd.DataFrame({"id": [1, 2], "title": ["kettle", "anchor"]})
-
-
 def test_an_unknown_user_is_compared_with_recorded_ones_too(clicks):
     clicks.record("newcomer", 1)
     with pytest.raises(UnknownIdError, match="did you mean newcomer"):

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.attention import exclusion_mask
-from qkvsearch.data.ids import Id, id_text
-from qkvsearch.errors import QkvError, suggest
+from qkvsearch.data.ids import Id, Ids, id_text
+from qkvsearch.errors import QkvError, UnknownIdError, suggest
 from qkvsearch.retrieval import Head, Ranking, rank
 from qkvsearch.retrieval.ranking import Names
 from qkvsearch.workspace import Tables
+from qkvsearch.workspace.titles import as_form
 from qkvsearch.workspace.where import Where
 
 TASTES, NEXT_ITEM = MODELS = ("tastes", "next-item")
@@ -85,17 +86,46 @@ def candidates(
 ) -> np.ndarray:
     """bool (n_items,), True where an item may be ranked. Raises `QkvError`.
 
-    excluded: row numbers; only: ids, of which unknown ones are ignored.
+    excluded: row numbers; only: as `listed_positions` reads it.
     """
     mask = exclusion_mask(n_items, excluded)
     if only is not None:
-        ids, wanted = tables.ids("items"), as_list(only)
-        known = [id_ for id_ in wanted if id_ in ids]
-        if not known:
-            example = f", such as {id_text(wanted[0])!r}" if wanted else ""
-            raise QkvError(f"`only`: none of its {len(wanted):,} ids{example} is in the catalog")
-        mask &= ~exclusion_mask(n_items, ids.positions(known))
+        mask &= ~exclusion_mask(n_items, listed_positions(tables, only)[0])
     return mask if where is None else mask & tables.mask(where, n_items)
+
+
+def listed_positions(tables: Tables, only: Iterable[Id]) -> tuple[list[int], list[str]]:
+    """Row numbers of items by id, or by `title:…`; and notes on names that are not in the catalog,
+    which are passed over, and on ids that are titles as well. Raises `QkvError` where none is.
+    """
+    ids, wanted = tables.ids("items"), as_list(only)
+    rows = {name: _listed(tables, ids, name) for name in dict.fromkeys(wanted)}
+    unknown = [id_text(name) for name in wanted if rows[name] < 0]
+    if len(unknown) == len(wanted):
+        example = f", such as {unknown[0]!r}" if unknown else ""
+        raise QkvError(f"`only`: none of its {len(wanted):,} ids{example} is in the catalog")
+    notes = []
+    if unknown:
+        notes.append(
+            f"`only`: {len(unknown):,} of {len(wanted):,} ids, such as {unknown[0]!r}, are not in "
+            "the catalog and were passed over."
+        )
+    if twice := tables.also_titles({id_text(name): row for name, row in rows.items()}):
+        notes.append(
+            f"`only`: {len(twice):,} of its ids, such as {twice[0]!r}, are titles of other items "
+            f"as well, and were read as ids; title:{twice[0]} names the other."
+        )
+    return [row for row in rows.values() if row >= 0], notes
+
+
+def _listed(tables: Tables, ids: Ids, name: Any) -> int:
+    """The row number of an item in a list, −1 for one that is not in the catalog."""
+    if name in ids or not as_form(id_text(name))[0]:
+        return ids.find(name)
+    try:
+        return tables.item_position(name)
+    except UnknownIdError:
+        return -1
 
 
 def ranked(

@@ -15,6 +15,7 @@ from qkvsearch.answers.columns import Listing, item_rows, own_columns, page_of
 from qkvsearch.answers.histories import Histories
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.workspace import Tables
+from qkvsearch.workspace.where import Where, matching_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +77,7 @@ class ItemRows(Rows):
     def list(
         self,
         *,
-        where: str | None = None,
+        where: Where | None = None,
         fields: str | Iterable[str] = (),
         k: int | None = None,
         offset: int = 0,
@@ -116,17 +117,27 @@ class UserRows(Rows):
         counts = [len(self.histories.at(row)) for row in range(len(self))]
         return pd.DataFrame({"id": list(self.ids), "interactions": counts})
 
-    def list(self, *, k: int | None = None, offset: int = 0) -> Listing:
-        """Each user's id, with how many items they interacted with, and how much was recorded of
-        that since the build: `k` of them, all by default, from the one in place `offset` on.
+    def list(self, *, where: Where | None = None, k: int | None = None, offset: int = 0) -> Listing:
+        """Each user's `id`, how many items they have `interactions` with, and how often any was
+        `recorded` since the build, of those for which `where` holds of these three: `k` of them,
+        all by default, from the one in place `offset` on. Raises `QkvError`.
         """
-        places = page_of(np.arange(len(self)), k, offset).tolist()
-        rows = [self._row(place) for place in places]
-        return Listing(rows, len(self), USER_NAMES, offset)
+        found = np.arange(len(self))
+        if where is not None:
+            number = "INTEGER"
+            types = {"id": number if self.ids.integer else "TEXT", "interactions": number}
+            table = {**types, "recorded": number}
+            found = np.array(matching_rows(table, map(self._row, range(len(self))), where), int)
+        rows = [
+            dict(zip(USER_NAMES, self._row(place), strict=True))
+            for place in page_of(found, k, offset).tolist()
+        ]
+        return Listing(rows, len(found), USER_NAMES, offset)
 
-    def _row(self, place: int) -> dict[str, Any]:
-        of_user = (self.ids[place], len(self.histories.at(place)), self.histories.n_recorded(place))
-        return dict(zip(USER_NAMES, of_user, strict=True))
+    def _row(self, place: int) -> tuple[Any, ...]:
+        """By `USER_NAMES`."""
+        histories = self.histories
+        return self.ids[place], len(histories.at(place)), histories.n_recorded(place)
 
 
 def item_card(histories: Histories, position: int) -> dict[str, Any]:

@@ -15,8 +15,8 @@ from qkvsearch.cli.render import Output, output_options
 @output_options
 def command(user: str, k: int | None, offset: int, output: Output) -> None:
     """Show with what USER interacted, the latest first: from the log that was built from, and what
-    was recorded since, which is marked. The confidence, 0 to 1, is what an interaction counts when
-    something is recommended.
+    was recorded since, which is marked. The confidence is what an interaction counts when something
+    is recommended: about 1 in full, 0 for what was disliked or taken back.
 
     \b
     Example:

@@ -86,11 +86,14 @@ def command(all_users: bool, only: Path | None, output: Output, **options: Any) 
             raise click.UsageError("name a file for all users, such as: -o recs.parquet")
     elif options["user"] is None and not options["likes"]:
         raise click.UsageError("name a user with --user, or something they like with --like")
+    from qkvsearch.answers.arguments import listed_positions
+
     run = settings()
     is_own = all_users or options["user"] is not None or output.path is not None
     engine = run.open(sample=None if is_own else "movies")
     ids = None if only is None else _ids(only)
-    _say_unknown(run, engine, ids or [])
+    if ids is not None:
+        run.say_notes(listed_positions(engine.tables, ids)[1])
     if all_users:
         _recommend_all(run, engine, output, only=ids, **options)
         return
@@ -116,13 +119,3 @@ def _ids(path: Path) -> list[str]:
     with click.open_file(str(path), encoding="utf-8", errors="replace") as file:
         lines = file.read().removeprefix("\ufeff").split("\n")
     return [line.strip() for line in lines if line.strip()]
-
-
-def _say_unknown(run: CommandContext, engine: Engine, only: list[str]) -> None:
-    known = engine.items
-    unknown = [id_ for id_ in only if id_ not in known]
-    if len(unknown) < len(only) and unknown:
-        run.say(
-            f"--only: {len(unknown):,} of {len(only):,} ids, such as {unknown[0]!r}, are not in "
-            "the catalog and were passed over."
-        )

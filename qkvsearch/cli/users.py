@@ -11,18 +11,23 @@ from qkvsearch.cli.render import Output, output_options
 @click.command(short_help="List the users, with how many items each one knows.")
 @click.option("-k", type=click.IntRange(min=0), default=20, show_default=True, help="How many.")
 @offset_option
+@click.option(
+    "--where",
+    metavar="EXPR",
+    help="Only users for which this SQL expression over id, interactions and recorded holds.",
+)
 @output_options
-def command(k: int, offset: int, output: Output) -> None:
+def command(k: int, offset: int, where: str | None, output: Output) -> None:
     """List the users of the log and those recorded since: with how many items each one interacted,
     and how often that was recorded.
 
     \b
     Examples:
-      qkvsearch -w shop users
+      qkvsearch -w shop users --where "interactions >= 5"
       qkvsearch -w shop users -k 100000 --format json
     """
     run = settings()
-    listing = run.open().users.list(k=k, offset=offset)
+    listing = run.open().users.list(where=where, k=k, offset=offset)
     if not listing and k:
         run.say(counted(listing, "users"))
     write_listing(listing, "users", output)

@@ -111,7 +111,8 @@ def _entry(value: Any) -> str:
         return f"{value['title']}{named} ({value['contribution']:+.6g})"
     if isinstance(value, dict) and value.keys() >= {"head", "query", "key", "value"}:
         words = [str(value[name]) for name in ("query", "key") if value[name] is not None]
-        return f"{value['head']}: {' ~ '.join(dict.fromkeys(words))} ({value['value']:+.6g})"
+        named = f": {' ~ '.join(dict.fromkeys(words))}" if words else ""
+        return f"{value['head']}{named} ({value['value']:+.6g})"
     if isinstance(value, dict):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, list):

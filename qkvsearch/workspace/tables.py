@@ -18,11 +18,8 @@ from qkvsearch.errors import UnknownIdError, suggest
 from qkvsearch.workspace.columns import CatalogColumns, StoredColumn
 from qkvsearch.workspace.records import Records
 from qkvsearch.workspace.schema import are_whole, folds_ids, quoted, read_rows
-from qkvsearch.workspace.titles import MAX_COMPARED, MAX_SHOWN, near_titles, title_key
+from qkvsearch.workspace.titles import MAX_COMPARED, MAX_SHOWN, as_form, near_titles, title_key
 from qkvsearch.workspace.where import Where, matching_positions
-
-# What an item's name may begin with, to be read in one way only.
-FORMS = ("id", "title")
 
 
 @dataclass(frozen=True)
@@ -151,15 +148,15 @@ class Tables:
         """
         wanted = id_text(item)
         by_id = self._position("items", item)
-        form, colon, name = wanted.partition(":")
-        forced = form.strip().casefold() if by_id is None and colon and name.strip() else ""
-        if forced in FORMS:
-            wanted = name.strip()
-            by_id = self._position("items", wanted) if forced == "id" else None
-        titled = [] if forced == "id" else self._titled(wanted)
+        form = ""
+        if by_id is None:
+            form, wanted = as_form(wanted)
+            by_id = self._position("items", wanted) if form == "id" else None
+        titled = [] if form == "id" else self._titled(wanted)
         if by_id is not None:
-            others = [] if not isinstance(item, str) else set(titled) - {by_id}
-            return by_id, self._two_readings(wanted, by_id, sorted(others)) if others else ""
+            # A number in Python is no title.
+            others = sorted(set(titled) - {by_id}) if isinstance(item, str) else []
+            return by_id, self._two_readings(wanted, by_id, others) if others else ""
         if len(titled) == 1:
             return titled[0], ""
         if titled:
@@ -168,10 +165,22 @@ class Tables:
                 f"{wanted!r} is the title of {len(titled)} items; give an id: {choices}"
             )
         near = near_titles(self._rows, self.build, wanted)
-        what = {"id": "with the id ", "title": "with the title "}.get(forced, "")
+        what = f"with the {form} " if form else ""
         raise UnknownIdError(
             f"no item {what}{wanted!r}" + (f"; did you mean {'; '.join(near)}?" if near else "")
         )
+
+    def also_titles(self, rows: Mapping[str, int]) -> list[str]:
+        """Those texts, each with the row number of the item that it is the id of (−1: of none),
+        that are titles of other items.
+        """
+        keys = {title_key(text): text for text, row in rows.items() if row >= 0}
+        found = self._rows(
+            f"SELECT DISTINCT key, position FROM titles_{self.build} "
+            "WHERE key IN (SELECT value FROM json_each(?))",
+            json.dumps(list(keys)),
+        )
+        return list({keys[key]: 0 for key, row in found if row != rows[keys[key]]})
 
     def _titled(self, wanted: str) -> list[int]:
         """Row numbers of the items with this very title, or else with one that is much like it."""

@@ -14,6 +14,17 @@ MAX_COMPARED = 20_000
 MAX_SHOWN = 3
 
 
+def as_form(name: str) -> tuple[str, str]:
+    """How a name of an item is to be read, "id", "title" or "" for either; and what is named.
+
+    >>> as_form("id:300"), as_form("Title: Heat"), as_form("Alien: Covenant")
+    (('id', '300'), ('title', 'Heat'), ('', 'Alien: Covenant'))
+    """
+    form, _, named = name.partition(":")
+    form, named = form.strip().casefold(), named.strip()
+    return (form, named) if form in ("id", "title") and named else ("", name)
+
+
 def title_key(title: str) -> str:
     """A title without case, without the year or other brackets at its end, and without its article.
 

@@ -1,18 +1,34 @@
-"""`qkvsearch record`: says what it did, refuses what it cannot, never writes to the samples."""
+"""`qkvsearch record` and `history`: say what they did, refuse what they cannot."""
 
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
+
+import pytest
 
 
-def test_the_next_recommend_knows_it(qkv):
-    assert qkv("-w", "films", "build", "sample:movies").code == 0
-    said = qkv("-w", "films", "record", "newcomer", "Alien", 5)
+@pytest.fixture
+def films(movies_path, tmp_path):
+    return ("-w", shutil.copytree(movies_path, tmp_path / "films"))
+
+
+def rows(answer):
+    assert answer.code == 0, answer.stderr
+    return json.loads(answer.stdout)
+
+
+def history(qkv, films, user):
+    return rows(qkv(*films, "history", user, "--format", "json"))
+
+
+def test_the_next_recommend_knows_it(qkv, films):
+    said = qkv(*films, "record", "newcomer", "Alien", 5)
     assert (said.code, said.stdout) == (0, "")
     assert said.stderr == "Recorded: user newcomer, Alien (m056), rated 5.\n"
-    answer = qkv("-w", "films", "recommend", "--user", "newcomer", "--explain", "--format", "json")
-    hits = json.loads(answer.stdout)
-    assert [reason["title"] for reason in hits[0]["because"]] == ["Alien"]
+    answer = qkv(*films, "recommend", "--user", "newcomer", "--explain", "--format", "json")
+    assert [reason["title"] for reason in rows(answer)[0]["because"]] == ["Alien"]
 
 
 def test_an_unknown_item_exits_1_with_near_matches(qkv, movies_path):
@@ -35,3 +51,87 @@ def test_a_rating_may_be_below_zero(qkv, movies_path):
     answer = qkv("-w", movies_path, "record", "u001", "Alien", "-3")
     assert answer.code == 1
     assert "a rating here is from 1 to 5, not -3" in answer.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("-q", "Alien", 5), ("--user", "Alien"), ("u001", "--item", "Alien"), ("u001", "Alien", "-x")],
+)
+def test_what_looks_like_an_option_is_no_user(qkv, films, words):
+    answer = qkv(*films, "record", *words)
+    assert (answer.code, answer.stdout) == (2, "")
+    assert "No such option" in answer.stderr
+    assert rows(qkv(*films, "info", "--format", "json"))[0]["recorded"] == 0
+
+
+def test_after_two_dashes_a_user_may_begin_with_one(qkv, films):
+    assert qkv(*films, "record", "--", "-q", "Alien").code == 0
+    assert qkv(*films, "record", "--undo").stderr == "Taken back: user -q, Alien (m056).\n"
+
+
+@pytest.mark.parametrize("words", [(), ("a", "b", 3, 4), ("--undo", "a"), ("nowhere.csv",)])
+def test_what_names_nothing_to_record_is_wrong_usage(qkv, films, words):
+    assert qkv(*films, "record", *words).code == 2
+
+
+def test_undo_says_what_it_took_back_and_the_history_is_as_before(qkv, films):
+    before = history(qkv, films, "u001")
+    assert qkv(*films, "record", "u001", "Alien", 4).code == 0
+    assert len(history(qkv, films, "u001")) == len(before) + 1
+    answer = qkv(*films, "record", "--undo")
+    assert answer.stderr == "Taken back: user u001, Alien (m056), rated 4.\n"
+    assert history(qkv, films, "u001") == before
+    answer = qkv(*films, "record", "--undo")
+    assert (answer.code, answer.stdout) == (1, "")
+    assert "nothing is recorded here" in answer.stderr
+
+
+def test_a_file_is_told_from_a_user_by_standing_alone(qkv, films):
+    Path("today.csv").write_text("user,item,rating\nu001,m056,4\nnew,m001,5\nu001,zzz,3\n")
+    answer = qkv(*films, "record", "today.csv")
+    assert "3 rows read = 2 kept" in answer.stderr
+    assert answer.stderr.endswith("Recorded: 2 interactions of 2 users.\n")
+    assert qkv(*films, "record", "today.csv", "Alien").code == 0
+    assert [row["title"] for row in history(qkv, films, "today.csv")] == ["Alien"]
+    assert "today.csv" in qkv(*films, "record", "--undo").stderr
+    assert qkv(*films, "record", "--undo").stderr == "Taken back: 2 interactions of 2 users.\n"
+
+
+def test_the_columns_of_a_file_can_be_told(qkv, films):
+    Path("today.csv").write_text("who,what\nu001,m056\n")
+    told = ("--user-column", "who", "--item-column", "what")
+    assert qkv(*films, "record", "today.csv", *told).code == 0
+    assert qkv(*films, "record", "u001", "Alien", *told).code == 2
+
+
+def test_what_was_recorded_comes_in_every_format(qkv, films):
+    answer = qkv(*films, "record", "new", "Alien", 4, "--format", "json")
+    assert rows(answer) == [{"user": "new", "id": "m056", "title": "Alien", "rating": 4.0}]
+    assert "Recorded" in answer.stderr
+    answer = qkv(*films, "record", "new", "Heat", "--format", "csv")
+    assert answer.stdout.startswith("user,id,title\nnew,")
+
+
+def test_signs_that_would_steer_the_terminal_are_not_echoed(qkv, films):
+    answer = qkv(*films, "record", "a\x1b]0;gone\x07", "Alien")
+    assert "\x1b" not in answer.stderr
+    assert "a�]0;gone�" in answer.stderr
+
+
+def test_a_history_marks_what_was_recorded(qkv, films):
+    qkv(*films, "record", "u001", "Alien", 4)
+    lines = qkv(*films, "history", "u001", "-k", 2).stdout.splitlines()
+    assert lines[0].split() == ["id", "title", "confidence", "recorded", "rating", "time"]
+    assert lines[1].split()[-4:-2] == ["yes", "4"]
+    assert lines[-1].startswith("1 to 2 of ")
+
+
+def test_the_readmes_own_call_where_orders_have_no_ratings(qkv):
+    Path("items.csv").write_text("id,title\n1,Rain jacket\n2,Tent\n")
+    Path("orders.csv").write_text("user,item\n1017,2\n4,1\n4,2\n")
+    built = qkv("-w", "ws", "build", "--items", "items.csv", "--interactions", "orders.csv")
+    assert built.code == 0, built.stderr
+    assert qkv("-w", "ws", "record", "1017", "Rain jacket").code == 0
+    answer = qkv("-w", "ws", "record", "1017", "Rain jacket", 5)
+    assert answer.code == 1
+    assert "the interactions here have no ratings: leave the rating out" in answer.stderr

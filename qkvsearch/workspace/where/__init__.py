@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
 from qkvsearch.errors import QkvError
 from qkvsearch.workspace.columns import CatalogColumns, StoredColumn
+from qkvsearch.workspace.schema import quoted
 from qkvsearch.workspace.where.guarded import SECONDS, positions
 from qkvsearch.workspace.where.parameters import Parameters, bound
 
-__all__ = ["Condition", "Where", "matching_positions"]
+__all__ = ["Condition", "Where", "matching_positions", "matching_rows"]
 
 # How much an error repeats: characters of the expression, and columns.
 SHOWN, SHOWN_COLUMNS = 200, 20
@@ -29,8 +32,26 @@ class Condition(NamedTuple):
     seconds: float = SECONDS
 
 
-# "price < 80", or ("price < ?", [80]), or ("price < :most", {"most": 80}).
+# "price < 80", ("price < ?", [80]) or ("price < :most", {"most": 80}); a third entry is how many
+# seconds it may take.
 Where: TypeAlias = str | tuple[str, Parameters] | Condition
+
+
+def matching_rows(
+    types: Mapping[str, str], rows: Iterable[Sequence[Any]], where: Where
+) -> list[int]:
+    """Numbers of the rows, from 0, for which a condition is true. types: in SQL, by the columns.
+
+    >>> matching_rows({"n": "INTEGER"}, [[3], [5], [7]], "n > 4")
+    [1, 2]
+    """
+    with closing(sqlite3.connect(":memory:")) as db:
+        columns = ", ".join(f"{quoted(name)} {sql_type}" for name, sql_type in types.items())
+        db.execute(f"CREATE TABLE listed (_position INTEGER PRIMARY KEY, {columns})")
+        places = ", ".join("?" * (len(types) + 1))
+        numbered_rows = ([number, *row] for number, row in enumerate(rows))
+        db.executemany(f"INSERT INTO listed VALUES ({places})", numbered_rows)
+        return matching_positions(db, "listed", CatalogColumns.of(list(types.items()), ()), where)
 
 
 def matching_positions(
@@ -67,7 +88,12 @@ def _as_condition(where: Where) -> Condition:
     if isinstance(where, str):
         return Condition(where)
     if isinstance(where, tuple) and 0 < len(where) <= 3 and isinstance(where[0], str):
-        return Condition(*where)
+        condition = Condition(*where)
+        seconds: Any = condition.seconds
+        is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
+        if is_number and float(seconds) > 0:
+            return condition
+        raise QkvError(f"`where`: its seconds are a number above 0, not {seconds!r}")
     raise QkvError(
         "`where` is a text, or a text and its values such as ('price < ?', [80]), not "
         f"{type(where).__name__}"

@@ -1,0 +1,237 @@
+"""Hits that can be used: own columns, pages, listings, one item, a removal that is tried first."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import qkvsearch as qkv_package
+
+
+def rows(answer):
+    assert answer.code == 0, answer.stderr
+    return json.loads(answer.stdout)
+
+
+@pytest.fixture
+def shop(shop_path):
+    return ("-w", shop_path)
+
+
+@pytest.fixture(scope="module")
+def goods(tmp_path_factory):
+    """Columns as their owner spells them, among them some that hits have names for."""
+    frame = pd.DataFrame(
+        {
+            "SKU": [f"{n:04d}" for n in range(1, 31)],
+            "Name": [f"{'red' if n % 2 else 'blue'} tent {n}" for n in range(1, 31)],
+            "Price": [n * 10.5 for n in range(1, 31)],
+            "score": range(100, 130),
+            "About": ["a long text that no table of eighty columns has the room for " * 3] * 30,
+        }
+    )
+    columns = qkv_package.Columns(id="SKU", title="Name", text=["Name"])
+    path = tmp_path_factory.mktemp("goods") / "ws"
+    qkv_package.build(path, items=frame, columns=columns, encoder="corpus").close()
+    return ("-w", path)
+
+
+# --- fields ---
+
+
+@pytest.mark.parametrize("question", [("search", "tent"), ("similar", "0001"), ("items",)])
+def test_own_columns_are_in_every_format_as_their_owner_spells_them(qkv, goods, question):
+    ask = (*goods, *question, "--fields", "price, NAME,sku", "-k", 3, "--format")
+    found = rows(qkv(*ask, "json"))
+    assert all(row["Price"] == int(row["id"]) * 10.5 for row in found)
+    assert all(row["Name"] == row["title"] and row["SKU"] == row["id"] for row in found)
+    assert [json.loads(line) for line in qkv(*ask, "jsonl").stdout.splitlines()] == found
+    table = csv.DictReader(io.StringIO(qkv(*ask, "csv").stdout))
+    assert [float(row["Price"]) for row in table] == [row["Price"] for row in found]
+    assert "| Price | Name | SKU |" in qkv(*ask, "markdown").stdout
+
+
+def test_recommendations_have_own_columns_for_one_and_for_all(qkv, shop):
+    hit, *_ = rows(qkv(*shop, "recommend", "--user", 101, "--fields", "made", "--format", "json"))
+    assert isinstance(hit["made"], int)
+    assert list(hit)[:6] == ["rank", "id", "title", "score", "weight", "made"]
+    ask = (*shop, "recommend", "--all-users", "--fields", "made", "-k", 2)
+    assert qkv(*ask, "-o", "all.csv").code == 0
+    assert Path("all.csv").read_text().startswith("user,rank,id,title,score,made\n")
+    frame = pd.read_csv("all.csv")
+    assert frame["made"].dtype == "int64"
+    pytest.importorskip("pyarrow", reason="writing Parquet needs the extra [parquet]")
+    assert qkv(*ask, "-o", "all.parquet").code == 0
+    pd.testing.assert_frame_equal(
+        pd.read_parquet("all.parquet"), frame, check_dtype=False, rtol=1e-6
+    )
+
+
+def test_a_column_that_is_called_like_a_part_of_a_hit_does_not_replace_it(qkv, goods):
+    hit, *_ = rows(qkv(*goods, "search", "tent", "--fields", "score", "-k", 1, "--format", "json"))
+    assert hit["items.score"] == int(hit["id"]) + 99
+    assert hit["score"] != hit["items.score"]
+
+
+def test_columns_of_a_table_give_way_to_eighty_characters(qkv, goods):
+    for question in (("search", "tent"), ("items",)):
+        text = qkv(*goods, *question, "--fields", "price,about,name", "-k", 5).stdout
+        assert "Price" in text
+        assert max(map(len, text.splitlines())) <= 80
+
+
+def test_fields_are_of_items_and_users_have_none(qkv, shop):
+    answer = qkv(*shop, "similar", "--user", 101, "--fields", "made")
+    assert answer.code == 2
+    assert "about items" in answer.stderr
+
+
+# --- CSV for spreadsheets ---
+
+
+@pytest.fixture
+def formulas(qkv):
+    Path("items.csv").write_text("id,title\n=a,+1 tent\nb,rope\nc,-5\n")
+    Path("log.csv").write_text("user,item\n@u,=a\n@u,b\nv,b\nv,c\n")
+    built = qkv("-w", "ws", "build", "--items", "items.csv", "--interactions", "log.csv")
+    assert built.code == 0, built.stderr
+    return ("-w", "ws")
+
+
+def test_what_a_spreadsheet_would_run_is_neutralised_counted_and_said(qkv, formulas):
+    answer = qkv(*formulas, "items", "--format", "csv")
+    assert answer.stdout == "id,title\n'=a,'+1 tent\nb,rope\nc,-5\n"
+    assert "2 cells that a spreadsheet would run as a formula got an apostrophe" in answer.stderr
+    assert "(in id, title)" in answer.stderr
+    assert "--raw" in answer.stderr
+    answer = qkv(*formulas, "items", "--format", "csv", "--raw")
+    assert answer.stdout == "id,title\n=a,+1 tent\nb,rope\nc,-5\n"
+    assert answer.stderr == ""
+
+
+def test_so_it_is_in_a_table_for_all_users(qkv, formulas):
+    ask = (*formulas, "recommend", "--all-users", "--seen", "-o", "all.csv")
+    answer = qkv(*ask)
+    assert "got an apostrophe before them (in user, id, title)" in answer.stderr
+    found = pd.read_csv("all.csv", dtype=str)
+    assert set(found["user"]) == {"'@u", "v"}
+    assert "'=a" in set(found["id"])
+    assert "apostrophe" not in qkv(*ask, "--raw").stderr
+    assert set(pd.read_csv("all.csv", dtype=str)["user"]) == {"@u", "v"}
+
+
+def test_the_ids_of_raw_csv_are_found_again(qkv, formulas):
+    assert qkv(*formulas, "items", "--raw", "-o", "ids.csv").code == 0
+    ids = [row["id"] for row in csv.DictReader(io.StringIO(Path("ids.csv").read_text()))]
+    Path("only.txt").write_text("\n".join(ids))
+    answer = qkv(*formulas, "recommend", "--user", "v", "--only", "only.txt", "--format", "json")
+    assert [row["id"] for row in rows(answer)] == ["=a"]
+
+
+# --- pages ---
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        ("search", "tent"),
+        ("similar", "0001"),
+        ("recommend", "--like", "0001"),
+        ("recommend", "--like", "0001", "--diversity", "0.4"),
+    ],
+)
+def test_pages_hold_all_hits_once_with_the_ranks_of_the_whole(qkv, goods, question):
+    ask = (*goods, *question, "--format", "json")
+    whole = rows(qkv(*ask, "-k", 10))
+    pages = [rows(qkv(*ask, "-k", 4, "--offset", start)) for start in (0, 4, 8)]
+    assert [row for page in pages for row in page][:10] == whole
+
+
+def test_beyond_the_last_hit_that_is_said(qkv, goods):
+    answer = qkv(*goods, "search", "tent", "--offset", 500)
+    assert (answer.code, answer.stdout) == (0, "")
+    assert "No hits: of 30 candidates none from place 501 on." in answer.stderr
+
+
+def test_hits_of_little_weight_can_be_left_out(qkv, goods):
+    ask = (*goods, "search", "red tent 3", "-k", 30, "--format", "json")
+    whole = rows(qkv(*ask))
+    least = whole[4]["weight"]
+    kept = rows(qkv(*ask, "--min-weight", least))
+    assert kept == [row for row in whole if row["weight"] >= least]
+    assert 0 < len(kept) < len(whole)
+    answer = qkv(*ask, "--min-weight", 1)
+    assert "a weight of 1 or more" in answer.stderr
+
+
+# --- listings ---
+
+
+def test_items_are_listed_filtered_and_paged(qkv, goods):
+    ask = (*goods, "items", "--where", "price < 80")
+    assert [row["id"] for row in rows(qkv(*ask, "-k", 100000, "--format", "json"))] == [
+        f"{n:04d}" for n in range(1, 8)
+    ]
+    found = rows(qkv(*ask, "-k", 2, "--offset", 5, "--fields", "PRICE", "--format", "json"))
+    assert found == [
+        {"id": "0006", "title": "blue tent 6", "Price": 63.0},
+        {"id": "0007", "title": "red tent 7", "Price": 73.5},
+    ]
+
+
+def test_a_table_ends_with_how_many_there_are(qkv, goods):
+    assert qkv(*goods, "items").stdout.splitlines()[-1] == "1 to 20 of 30 items"
+    assert qkv(*goods, "items", "-k", 100).stdout.splitlines()[-1] == "30 items"
+    answer = qkv(*goods, "items", "--where", "price < 0")
+    assert (answer.stdout, answer.stderr) == ("", "No items.\n")
+
+
+def test_users_are_listed_filtered_and_paged(qkv, shop_path, tmp_path):
+    shop = ("-w", shutil.copytree(shop_path, tmp_path / "shop"))
+    assert qkv(*shop, "record", "new", "red apple", 5).code == 0
+    everyone = rows(qkv(*shop, "users", "-k", 100, "--format", "json"))
+    assert everyone[-1] == {"id": "new", "interactions": 1, "recorded": 1}
+    assert all(isinstance(row["id"], int) for row in everyone[:-1])
+    busy = rows(qkv(*shop, "users", "--where", "interactions > 3", "--format", "json"))
+    assert busy == [row for row in everyone if row["interactions"] > 3]
+    assert rows(qkv(*shop, "users", "-k", 2, "--offset", 1, "--format", "json")) == everyone[1:3]
+
+
+def test_an_item_is_shown_with_all_its_columns_as_one_object(qkv, goods):
+    card = rows(qkv(*goods, "show", "red tent 3", "--format", "json"))
+    assert card["id"] == card["SKU"] == "0003"
+    assert (card["Price"], card["items.score"], card["users"]) == (31.5, 102, 0)
+    assert "About" in qkv(*goods, "show", "0003").stdout
+
+
+# --- a removal, tried first ---
+
+
+def test_a_dry_run_lists_what_would_leave_and_changes_nothing(qkv, shop_path, tmp_path):
+    shop = ("-w", shutil.copytree(shop_path, tmp_path / "shop"))
+    before = rows(qkv(*shop, "items", "-k", 100, "--format", "json"))
+    ask = (*shop, "remove", "--where", "made > 2005")
+    answer = qkv(*ask, "--dry-run", "--format", "json")
+    would_leave = rows(answer)
+    assert would_leave
+    assert f"{len(would_leave)} would be removed (made > 2005), with" in answer.stderr
+    assert f"Among them: {would_leave[0]['title']}" in answer.stderr
+    assert rows(qkv(*shop, "items", "-k", 100, "--format", "json")) == before
+
+    said = answer.stderr.splitlines()[0].replace(" would be removed", " removed")
+    done = qkv(*ask)
+    assert done.stderr.splitlines()[0] == said.replace(" would stay", "")
+    left = rows(qkv(*shop, "items", "-k", 100, "--format", "json"))
+    assert left == [row for row in before if row not in would_leave]
+
+
+def test_a_dry_run_refuses_what_the_removal_would(qkv, shop):
+    answer = qkv(*shop, "remove", "--where", "1 = 1", "--dry-run")
+    assert answer.code == 1
+    assert "that is every item" in answer.stderr

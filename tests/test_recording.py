@@ -1,0 +1,326 @@
+"""Recorded by the file, taken back, listed in a history, and begun where there was no log."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import qkvsearch as qkv
+from qkvsearch.errors import DataError, QkvError, UnknownIdError
+
+THINGS = pd.DataFrame(
+    {
+        "id": ["x", "y", "z", "w"],
+        "title": ["rain jacket", "rain trousers", "camping stove", "gas stove"],
+    }
+)
+RATED = pd.DataFrame(
+    {
+        "user": ["a", "a", "b", "b", "c"],
+        "item": ["x", "y", "x", "z", "w"],
+        "rating": [5, 1, 4, 2, 3],
+        "time": [1_600_000_000 + k for k in range(5)],
+    }
+)
+
+
+def shop(path, log=RATED, items=THINGS, **columns):
+    columns = qkv.Columns(**columns) if columns else None
+    return qkv.build(path, items=items, interactions=log, columns=columns, encoder="corpus")
+
+
+@pytest.fixture
+def rated(tmp_path):
+    return shop(tmp_path / "rated")
+
+
+@pytest.fixture
+def bare(tmp_path):
+    """A catalog without a log."""
+    return qkv.build(tmp_path / "bare", items=THINGS, encoder="corpus")
+
+
+@pytest.fixture
+def weighed(tmp_path):
+    log = RATED.rename(columns={"rating": "quantity"})
+    return shop(tmp_path / "weighed", log, weight="quantity")
+
+
+def of(engine, user):
+    return {row["id"]: row for row in engine.history(user)}
+
+
+# --- history ---
+
+
+def test_a_history_is_the_log_and_what_was_recorded_the_latest_first(rated):
+    rated.record("a", "gas stove", 4)
+    history = rated.history("a")
+    assert [(row["id"], row["rating"], row["recorded"]) for row in history] == [
+        ("w", 4, True), ("y", 1, False), ("x", 5, False)
+    ]  # fmt: skip
+    assert history[1]["time"] == "2020-09-13 12:26:41"
+    assert history[1]["title"] == "rain trousers"
+    assert history[2]["confidence"] > history[1]["confidence"]
+    assert [row["id"] for row in rated.history("a", k=1, offset=1)] == ["y"]
+
+
+def test_an_item_that_left_the_catalog_is_said_in_the_history(rated):
+    rated.record("a", "z", 3)
+    rated.remove("z")
+    history = rated.history("a")
+    assert "z" not in [row["id"] for row in history]
+    assert history.notes == ["Recorded as well, of items that are not in the catalog: 'z'."]
+
+
+def test_an_unknown_user_has_no_history_but_near_matches(rated):
+    rated.record("newcomer", "x")
+    with pytest.raises(UnknownIdError, match="no user 'newcommer'; did you mean newcomer"):
+        rated.history("newcommer")
+
+
+def test_ranks_in_a_log_are_no_dates(tmp_path):
+    engine = shop(tmp_path / "ranks", RATED.assign(time=range(5)))
+    assert [row["time"] for row in engine.history("a")] == [1, 0]
+
+
+# --- undo ---
+
+
+def test_undo_takes_back_the_last_and_then_what_was_before(rated):
+    before = rated.history("a").to_records()
+    rated.record("a", "z", 3)
+    rated.record("b", "w", 4)
+    assert [(row["user"], row["id"]) for row in rated.undo_record()] == [("b", "w")]
+    assert set(of(rated, "a")) == {"x", "y", "z"}
+    assert [(row["user"], row["id"]) for row in rated.undo_record()] == [("a", "z")]
+    assert rated.history("a").to_records() == before
+    with pytest.raises(QkvError, match="nothing is recorded here that could be undone"):
+        rated.undo_record()
+
+
+def test_undo_takes_back_a_whole_file(rated):
+    rated.record("a", "z", 3)
+    rated.record_many(pd.DataFrame({"user": ["b", "c"], "item": ["w", "x"], "rating": [1, 5]}))
+    assert len(rated.undo_record()) == 2
+    assert [row["id"] for row in rated.undo_record()] == ["z"]
+
+
+def test_what_an_older_version_recorded_is_undone_one_by_one(rated):
+    with closing(sqlite3.connect(rated.workspace.path / "workspace.db")) as db, db:
+        db.execute("DROP TABLE recorded")
+        db.execute(
+            "CREATE TABLE recorded (number INTEGER PRIMARY KEY AUTOINCREMENT, user TEXT NOT NULL,"
+            " item TEXT NOT NULL, rating REAL, time INTEGER NOT NULL)"
+        )
+        rows = [("a", "z", 3, 1_700_000_000), ("b", "w", 2, 1_700_000_000)]
+        db.executemany("INSERT INTO recorded (user, item, rating, time) VALUES (?, ?, ?, ?)", rows)
+    with qkv.open(rated.workspace.path) as engine:
+        assert of(engine, "a")["z"]["recorded"]
+        engine.record("c", "z", 5)
+        found = [engine.undo_record()[0]["user"] for _ in range(3)]
+    assert found == ["c", "b", "a"]
+
+
+def test_after_undo_and_another_record_an_export_begins_anew(rated, tmp_path, monkeypatch):
+    """The number of records is the same, and what they say is not."""
+    states = []
+    rated.record("a", "z", 5)
+    states.append(rated.tables.records.state)
+    rated.undo_record()
+    states.append(rated.tables.records.state)
+    rated.record("a", "w", 5)
+    states.append(rated.tables.records.state)
+    assert len(set(states)) == 3
+
+
+# --- a file ---
+
+
+def test_every_row_of_a_file_is_recorded_or_counted(rated, tmp_path):
+    file = tmp_path / "today.csv"
+    file.write_text(
+        "user,item,rating,time\n"
+        "a,z,4,2024-05-01\n"
+        "new,x,5,2024-05-02\n"
+        ",x,5,2024-05-02\n"
+        "a,nowhere,5,2024-05-02\n"
+        "b,w,9,2024-05-02\n"
+    )
+    done = rated.record_many(file)
+    assert [(row["user"], row["id"], row["rating"]) for row in done] == [
+        ("a", "z", 4), ("new", "x", 5)
+    ]  # fmt: skip
+    (note,) = done.notes
+    assert "5 rows read = 2 kept" in note
+    for reason in ("without a user", "with an item that is not in the catalog",
+                   "with a rating outside 1 to 5"):  # fmt: skip
+        assert f"1 {reason}" in note
+    assert of(rated, "a")["z"]["time"] == "2024-05-01 00:00:00"
+    assert rated.info()["recorded"] == 2
+
+
+def test_a_file_of_which_no_row_can_be_used_records_nothing(rated):
+    frame = pd.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "rating": [9, 7]})
+    with pytest.raises(DataError, match="outside 1 to 5"):
+        rated.record_many(frame)
+    assert rated.info()["recorded"] == 0
+
+
+def test_older_rows_of_a_file_stand_in_the_order_of_their_times(rated):
+    frame = pd.DataFrame(
+        {"user": "new", "item": ["x", "y", "z"], "time": ["2024-03-01", "2024-01-01", "2024-02-01"]}
+    )
+    rated.record_many(frame)
+    assert [row["id"] for row in rated.history("new")] == ["x", "z", "y"]
+
+
+def test_columns_that_the_log_had_are_known_again(tmp_path):
+    log = RATED.rename(columns={"user": "wer", "item": "was", "rating": "wie"})
+    engine = shop(tmp_path / "ws", log, user="wer", item="was", rating="wie")
+    done = engine.record_many(pd.DataFrame({"wer": ["a"], "was": ["z"], "wie": [2]}))
+    assert [(row["user"], row["id"], row["rating"]) for row in done] == [("a", "z", 2)]
+
+
+def test_ratings_in_a_file_are_left_out_where_the_log_has_none(tmp_path):
+    engine = shop(tmp_path / "ws", RATED.drop(columns="rating"))
+    done = engine.record_many(pd.DataFrame({"user": ["a"], "item": ["z"], "rating": [2]}))
+    assert "ratings left out" in done.notes[0]
+    assert of(engine, "a")["z"]["recorded"]
+
+
+# --- weights ---
+
+
+def test_in_a_log_of_weights_the_third_word_is_a_weight_and_a_negative_one_takes_back(weighed):
+    weighed.record("a", "z", 2)
+    assert of(weighed, "a")["z"]["confidence"] > 0
+    weighed.record("a", "z", -2)
+    assert of(weighed, "a")["z"]["confidence"] == 0
+    ranking = weighed.recommend(user="a", seen=True, explain=True)
+    assert "z" not in {reason["id"] for hit in ranking for reason in hit.because}
+    with pytest.raises(QkvError, match="a weight is a number other than 0"):
+        weighed.record("a", "z", 0)
+    with pytest.raises(QkvError, match="a weight is a number other than 0"):
+        weighed.record("a", "z", float("nan"))
+
+
+def test_a_file_of_orders_is_recorded_with_its_quantities(weighed):
+    done = weighed.record_many(pd.DataFrame({"user": ["b"], "item": ["w"], "quantity": [3]}))
+    assert done[0]["weight"] == 3
+    assert of(weighed, "b")["w"]["weight"] == 3
+
+
+# --- where there is no log ---
+
+
+def test_into_a_catalog_without_a_log_one_can_record_and_be_recommended_to(bare, assert_adds_up):
+    bare.record("ann", "rain jacket")
+    assert [row["id"] for row in bare.history("ann")] == ["x"]
+    ranking = bare.recommend(user="ann", explain=True)
+    assert ranking[0].id == "y", "the other thing for rain"
+    assert "x" not in [hit.id for hit in ranking]
+    assert any("By text alone" in note for note in ranking.notes)
+    bare.record("ann", "camping stove")
+    for hit in bare.recommend(user="ann", explain=True):
+        assert {reason["id"] for reason in hit.because} == {"x", "z"}
+        assert_adds_up([reason["contribution"] for reason in hit.because], hit.score)
+        assert hit.cold is None
+
+
+def test_diverse_recommendations_by_text_are_as_many_as_asked_for(bare):
+    assert len(bare.recommend(likes=["x"], k=2, diversity=0.5)) == 2
+
+
+def test_a_search_for_someone_without_a_log_goes_by_their_texts(bare):
+    bare.record("ann", "rain jacket")
+    ranking = bare.search("stove", user="ann")
+    assert any("By text alone" in note for note in ranking.notes)
+    assert ranking[0].heads.keys() > bare.search("stove")[0].heads.keys()
+
+
+def test_a_rating_is_refused_where_nothing_says_what_it_means(bare):
+    with pytest.raises(QkvError, match="no ratings: leave the rating out"):
+        bare.record("ann", "x", 5)
+
+
+def test_a_build_with_a_log_knows_what_was_recorded_before_it(bare):
+    bare.record("ann", "x")
+    engine = shop(bare.workspace.path)
+    assert of(engine, "ann")["x"]["recorded"]
+
+
+# --- ids ---
+
+
+def test_whole_numbers_stay_numbers_whoever_is_recorded(tmp_path):
+    """One user of letters made every user text in a table for all of them."""
+    log = RATED.assign(user=[1, 1, 2, 2, 3])
+    engine = shop(tmp_path / "numbers", log)
+    engine.record("ann", "x", 5)
+    engine.record(9, "x", 5)
+    assert list(engine.users) == [1, 2, 3, "ann", 9]
+    engine.recommend_all(tmp_path / "all.jsonl")
+    users = set(pd.read_json(tmp_path / "all.jsonl", lines=True, dtype=object)["user"])
+    assert users == {1, 2, 3, "ann", 9}
+
+
+def test_in_parquet_a_mixed_column_of_users_is_text_and_that_is_said(tmp_path):
+    pytest.importorskip("pyarrow", reason="writing Parquet needs the extra [parquet]")
+    engine = shop(tmp_path / "numbers", RATED.assign(user=[1, 1, 2, 2, 3]))
+    assert engine.recommend_all(tmp_path / "all.parquet").notes == []
+    engine.record("ann", "x", 5)
+    done = engine.recommend_all(tmp_path / "all.parquet")
+    assert any("column of users is text" in note for note in done.notes)
+    assert set(pd.read_parquet(tmp_path / "all.parquet")["user"]) <= {"1", "2", "3", "ann"}
+
+
+@pytest.fixture
+def numbered(tmp_path):
+    """The item 300 hides the one that is titled "300"."""
+    items = pd.DataFrame({"id": [300, 7, 8], "title": ["Alien", "300", "Heat"]})
+    log = pd.DataFrame({"user": ["a", "a", "b"], "item": [300, 8, 7]})
+    return qkv.build(tmp_path / "ws", items=items, interactions=log, encoder="corpus")
+
+
+def test_an_item_whose_id_is_anothers_title_is_said(numbered):
+    said = "'300' is the id of 300 = Alien and the title of 7 = 300"
+    assert said in numbered.record("c", "300").notes[0]
+    assert said in numbered.similar("300").notes[0]
+    assert said in numbered.recommend(likes=["300"]).notes[0]
+    assert said in numbered.remove("300", dry_run=True).notes[0]
+    assert [row["id"] for row in numbered.history("c")] == [300]
+
+
+def test_a_name_can_be_read_in_one_way_alone(numbered):
+    for name, id_ in (("id:300", 300), ("title:300", 7), ("TITLE: 300", 7), (300, 300)):
+        assert numbered.show(name)["id"] == id_
+        assert not numbered.record("c", name).notes
+    with pytest.raises(UnknownIdError, match="no item with the id 'Alien'"):
+        numbered.show("id:Alien")
+    with pytest.raises(UnknownIdError, match="no item with the title '8'"):
+        numbered.show("title:8")
+
+
+def test_only_takes_titles_where_they_say_so(numbered):
+    ranking = numbered.recommend(user="b", only=["title:Alien", "id:8"])
+    assert {hit.id for hit in ranking} == {300, 8}
+
+
+def test_a_whole_id_goes_before_a_form(tmp_path):
+    items = pd.DataFrame({"id": ["title:a", "b"], "title": ["one", "a"]})
+    engine = qkv.build(tmp_path / "ws", items=items, encoder="corpus")
+    assert engine.show("title:a")["title"] == "one"
+    assert engine.show("id:title:a")["title"] == "one"
+
+
+def test_the_users_of_an_item_are_those_of_the_log_and_those_recorded(rated):
+    assert rated.show("x")["users"] == 2
+    rated.record("a", "x", 2)
+    rated.record("new", "x", 2)
+    assert rated.show("x")["users"] == 3
+    assert np.isscalar(rated.show("x")["users"])
