@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -150,7 +149,8 @@ def choose_log_columns(
     choice.by_cells("time", are_times)
     choice.say(unused=listed_names(choice.free()))
     report.columns.extend(
-        _facts(frame[name], role, LOG_TYPES[role]) for role, name in choice.found.items()
+        ColumnFacts(name, role, LOG_TYPES[role]).of_cells(frame[name])
+        for role, name in choice.found.items()
     )
     return LogChoice(**choice.found, times_comparable=comparable)
 
@@ -219,14 +219,3 @@ def _are_ids(frame: pd.DataFrame, cells: pd.Series) -> pd.Series:
     if column.hasnans or not column.is_unique or are_times(cells).any():
         return pd.Series(False, index=cells.index)
     return cells.str.strip().str.fullmatch(LIKE_AN_ID).astype(bool)
-
-
-def _facts(column: pd.Series, role: str, type_: ColumnType) -> ColumnFacts:
-    filled = column.dropna()
-    return ColumnFacts(
-        str(column.name),
-        role,
-        type_,
-        empty=float(column.isna().mean()),
-        example=re.sub(r"\s+", " ", filled.iloc[0])[:60] if len(filled) else "",
-    )

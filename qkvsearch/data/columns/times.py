@@ -24,7 +24,7 @@ def times_of(column: pd.Series, report: ReadReport, given: str | None) -> np.nda
     cells of a column that was given are no times.
     """
     try:
-        seconds = _seconds(_without_words_for_nothing(column), report)
+        seconds = _seconds(column, report)
     except DataError as error:
         if given is not None:
             raise
@@ -50,13 +50,6 @@ def are_times(cells: pd.Series) -> pd.Series:
     return dates.notna() & ~(numbers.abs() < SECONDS_OF_NOW)
 
 
-def _without_words_for_nothing(column: pd.Series) -> pd.Series:
-    """N/A and the like are no times that could not be read: they say that there is none."""
-    words = pd.Series(column[_numbers(column).isna()].dropna().unique(), dtype=object)
-    nothing = words[say_nothing(words)] if len(words) else words
-    return column.mask(column.isin(nothing)) if len(nothing) else column
-
-
 def _numbers(column: pd.Series) -> pd.Series:
     numbers = pd.to_numeric(column, errors="coerce")
     return numbers.where(numbers.abs() < 2**63)
@@ -75,8 +68,9 @@ def _seconds(column: pd.Series, report: ReadReport) -> pd.Series:
         found = since.astype("Int64")
         report.notes.extend(notes)
     bad = column[filled & found.isna()]
+    bad, n_filled = bad[~say_nothing(bad)], int(found.notna().sum())
     if len(bad):
-        _count_unreadable(bad, int(filled.sum()), report)
+        _count_unreadable(bad, n_filled + len(bad), report)
     return found
 
 
@@ -110,3 +104,4 @@ def _count_unreadable(bad: pd.Series, filled: int, report: ReadReport) -> None:
     if 2 * len(bad) >= filled:
         raise DataError(f"{report.file}: {where}; {len(bad):,} of {filled:,} cells are none")
     report.notes.append(f"{len(bad):,} of {filled:,} times could not be read; {where}")
+    report.changed(bad.name, "no time", len(bad))

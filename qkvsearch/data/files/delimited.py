@@ -59,7 +59,7 @@ def read_delimited(
     said = " ".join(str(warning.message) for warning in caught)
     too_long = np.array(re.findall(r"Skipping line (\d+)", said), dtype=np.int64)
     every_row = np.arange(1, len(frame) + len(too_long) + 1)
-    frame = frame.set_axis(np.setdiff1d(every_row, too_long)).dropna(how="all")
+    frame = frame.set_axis(np.delete(every_row, too_long - 1)).dropna(how="all")
     if names is None and frame.empty:
         raise DataError(f"{label}: {NOTHING}")
     if names is None:
