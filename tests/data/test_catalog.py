@@ -8,6 +8,7 @@ import pytest
 from qkvsearch.data.catalog import catalog_from_frame, catalog_of_ids
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.ids import Ids
+from qkvsearch.data.readers import read_dataset
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
@@ -154,3 +155,58 @@ def test_items_of_a_log_are_titled_by_their_ids():
     made = catalog_of_ids(Ids(["4", "30"]))
     assert column(made, "title") == made.texts() == ["4", "30"]
     assert len(made) == 2
+
+
+def test_a_type_is_told_by_the_name_that_the_owner_has_for_a_column():
+    rows = [("1", "t", "5", "x"), ("2", "u", "7", "5")]
+    made = catalog(*rows, names="id title Price price", types={"Price": "text", "price": "number"})
+    assert column(made, "Price") == ["5", "7"]
+    assert column(made, "price_2") == [None, 5]
+    assert [(known.name, known.stored, known.type) for known in made.columns[2:]] == [
+        ("Price", "", "text"), ("price", "price_2", "number"),
+    ]  # fmt: skip
+
+
+def test_a_told_column_without_a_cell_that_fits_is_an_error_with_file_and_cells():
+    with pytest.raises(DataError, match=r"items\.csv: column 'n' .* number .*: 'x' \(id 1\)"):
+        catalog(("1", "t", "x"), ("2", "u", None), names="id title n", types={"n": "number"})
+
+
+def test_an_unknown_type_is_an_error_that_lists_those_there_are():
+    with pytest.raises(DataError, match=r"'numbr'; did you mean number.*types: number, date"):
+        catalog(("1", "t", "5"), names="id title n", types={"n": "numbr"})
+
+
+def test_a_type_of_items_that_were_not_given_is_an_error():
+    log = pd.DataFrame({"user": ["a"], "item": ["b"]})
+    with pytest.raises(DataError, match="`types` is of the columns of `items`"):
+        read_dataset(None, log, Columns(types={"price": "number"}))
+
+
+def test_html_goes_from_titles_and_texts_and_one_that_was_html_alone_is_blank():
+    made = catalog(
+        ("1", "<b>Tent</b> &amp; rope", "<p>a</p><p>b</p>"),
+        ("2", "<p></p>", "&nbsp;"),
+        names="id title description",
+    )
+    assert column(made, "title") == ["Tent & rope", "2"]
+    assert column(made, "description") == ["a b", None]
+    assert made.columns[1].changed == {"HTML removed": 2, "empty: the id instead": 1}
+    assert made.texts() == ["Tent & rope\na b", "2\n"]
+
+
+def test_constant_and_empty_columns_and_those_without_a_name_are_kept():
+    frame = pd.DataFrame(
+        {"id": ["1", "2"], "title": ["a", "b"], "Unnamed: 2": ["x", "x"], "none": None}
+    )
+    made = catalog_from_frame(frame, Columns(), ReadReport("items.csv", read=2))
+    assert list(made.frame) == ["id", "title", "Unnamed: 2", "none"]
+    assert [(known.type, known.empty) for known in made.columns[2:]] == [("text", 0), ("text", 1)]
+
+
+def test_a_year_found_in_titles_is_said():
+    made = catalog(("1", "Kettle (1995)"), ("2", "Anchor"))
+    year = made.columns[2]
+    assert (year.name, year.type, year.empty, year.changed) == (
+        "year", "number", 0.5, {"found in titles": 1},
+    )  # fmt: skip

@@ -125,6 +125,10 @@ def test_the_majority_decides_where_the_cells_disagree_and_that_is_said():
     assert column.changed["ambiguous: 1.234 read as 1234"] == 1
 
 
+def test_the_majority_is_one_of_cells_not_of_distinct_ones():
+    assert numbers(*["1,5"] * 3, "2.5", "3.5", "1.234")[-1] == 1234
+
+
 @pytest.mark.parametrize(
     ("cells", "expected", "said"),
     [
@@ -317,6 +321,7 @@ def test_the_order_of_day_and_month_is_known_from_then_on():
     [
         ["1.2.10", "1.10.3", "2.0.11"], ["01:30:00", "02:10:00"], ["Marvel 3", "May 5"],
         ["1914-18", "1939-45"], ["soon", "later"],
+        [*[f"1.{n % 12 + 1}.1{n % 10}" for n in range(40)], "1.2.3"],
     ],
 )  # fmt: skip
 def test_what_is_no_date(cells):
