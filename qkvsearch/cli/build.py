@@ -113,8 +113,7 @@ def command(
     judged = judged_by(queries, qrels)
     dataset = read_source(source, items, interactions, _columns(**names))
     for report in dataset.reports:
-        for line in report.lines():
-            run.say(line)
+        run.say_notes(report.lines())
     run.say(_columns_shown(dataset, run.verbose))
     if plan:
         run.say(f"Nothing was built; {path} would have {_counted(dataset)}.")

@@ -107,7 +107,7 @@ def _change(
     place = pd.Series(range(len(rows)), index=rows["id"])[ids.texts].to_numpy()
     rows = rows.iloc[place].reset_index(drop=True)
     for name in rows:
-        if facts[name].type in ("number", "yes/no"):
+        if name != "id" and facts[name].type in ("number", "yes/no"):
             rows[name] = stored_numbers(rows[name])
     described = tuple(fact.of_cells(rows[name]) for name, fact in facts.items())
     catalog = Catalog(ids, rows, tuple(build.facts["text_columns"]), described)

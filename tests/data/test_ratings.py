@@ -65,7 +65,9 @@ def test_counts_in_a_column_of_ratings_are(case):
     assert ("could also be dislikes" in found.why) == (COUNTS[case].max() == 2)
 
 
-@pytest.mark.parametrize("slip", [35.0, -40.0, 6.0, 8.0, 1e6, 3e38, -3e38, np.inf, np.nan])
+@pytest.mark.parametrize(
+    "slip", [35.0, 0.0, -1.0, -40.0, 6.0, 8.0, 1e6, 3e38, -3e38, np.inf, np.nan]
+)
 @pytest.mark.filterwarnings("error")
 def test_one_slip_among_one_to_five_does_not_stretch_the_scale(slip):
     """Guards against one 35 among ratings from 1 to 5, which left all others at no confidence."""
