@@ -82,7 +82,7 @@ def test_everyone_gets_what_they_get_alone(untrained, tmp_path, options):
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     for user in (*range(40), "newcomer"):
         alone = untrained.recommend(user=user, model="next-item", **options)
-        found = [row for row in rows if row["user"] == str(user)]
+        found = [row for row in rows if row["user"] == user]
         assert [row["id"] for row in found] == [hit.id for hit in alone]
         scores = [hit.score for hit in alone]
         assert [row["score"] for row in found] == pytest.approx(scores, abs=1e-4)
