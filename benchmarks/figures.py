@@ -71,6 +71,7 @@ DEFAULTS = (
         dict.fromkeys(("implicit", "dense", "steps", "ratings"), "by system"),
     ),
     Section("rating_confidences", "From a rating to a confidence"),
+    Section("weights_and_scales", "What heavy use is worth, and the scale of ratings"),
     Section("cold_start", "Cold items"),
     Section("search_defaults", "The weights of the search heads"),
     Section(

@@ -26,6 +26,7 @@ from qkvsearch.retrieval.late_interaction import item_tokens, token_keys
 from qkvsearch.stored import (
     FROM_INTERACTIONS,
     TUNED,
+    CodesPart,
     DensePart,
     LexicalPart,
     NextItemPart,
@@ -130,6 +131,7 @@ def _add_text(
     progress("reading texts", 0, len(learned) + 1)
     counted = count_terms(texts, Analyzer().key_terms)
     LexicalPart().store(contents, *counted)
+    CodesPart().store(contents, contents.catalog)
     encoders: dict[str, TextEncoder] = {}
     epochs: dict[str, int | None] = {}
     keys: dict[str, np.ndarray] = {}

@@ -240,7 +240,8 @@ def qkv(surroundings, capsys, monkeypatch):
     """Runs `qkvsearch` in this process."""
 
     def run(*args, stdin=""):
-        monkeypatch.setattr(sys, "stdin", io.StringIO(stdin))
+        typed = io.TextIOWrapper(io.BytesIO(stdin.encode()), encoding="utf-8")
+        monkeypatch.setattr(sys, "stdin", typed)
         capsys.readouterr()
         with pytest.raises(SystemExit) as stopped:
             main([str(arg) for arg in args])

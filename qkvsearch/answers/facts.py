@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
+from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.workspace import Snapshot, Tables
 
@@ -39,20 +40,16 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
 def _columns(tables: Tables) -> list[dict[str, Any]]:
     """Of a build that was made before columns had types: what its table tells of them."""
     records = []
-    cells = zip(*tables.cells(), strict=True)
-    for column, texts in zip(tables.catalog_columns, cells, strict=True):
-        there = [text for text in texts if text is not None]
-        records.append(
-            {
-                "name": column.name,
-                "role": column.role,
-                "type": column.type,
-                "empty": round(1 - len(there) / len(texts), 4),
-                "example": str(there[0]) if there else "",
-                "changed": {},
-                "stored": column.stored if column.stored != column.name else "",
-            }
-        )
+    for column, cells in zip(
+        tables.catalog_columns, zip(*tables.cells(), strict=True), strict=True
+    ):
+        there = [str(cell) for cell in cells if cell is not None]
+        known = ColumnFacts(
+            column.name, column.role, cast(ColumnType, column.type),
+            empty=round(1 - len(there) / len(cells), 4), example=next(iter(there), ""),
+            stored="" if column.stored == column.name else column.stored,
+        )  # fmt: skip
+        records.append(known.to_record())
     return records
 
 

@@ -8,9 +8,11 @@ from functools import cached_property, partial
 
 import numpy as np
 
+from qkvsearch.answers.codes import QueryCodes
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval import Head, Ranking, fuse, fuse_ranks
+from qkvsearch.retrieval.fusion import summed
 from qkvsearch.retrieval.late_interaction import NAME as TOKENS
 from qkvsearch.retrieval.late_interaction import LateInteraction, joined, late_interaction, rerank
 from qkvsearch.stored import StoredModels
@@ -40,16 +42,24 @@ class Query:
         return Analyzer().query_tokens(self.text)
 
     @cached_property
+    def codes(self) -> QueryCodes:
+        """What of the text is an id or another code of an item."""
+        return QueryCodes.of(self.text, self.models.code_keys)
+
+    @cached_property
     def reading(self) -> EncodedQuery:
         """What the main head's encoder makes of the text."""
-        return self.models.encoder(self.models.main_head).read(self.text)
+        return self.models.encoder(self.models.main_head).read(self.codes.rest)
 
     def head(self, name: str, items: TextSearch) -> Head | None:
         """One head's scores of the items; None where it knows no word of the text."""
         if name == "lexical":
-            return self.models.lexical_keys.head(self.tokens)
+            words = self.models.lexical_keys.head(self.tokens)
+            known = [head for head in (words, self.codes.head(items.tables)) if head is not None]
+            return summed(known) if known else None
         is_main = name == self.models.main_head
-        vectors = self.reading.parts if is_main else self.models.encoder(name).encode(self.text)
+        rest = self.codes.rest
+        vectors = self.reading.parts if is_main else self.models.encoder(name).encode(rest)
         return self.models.dense_keys(name).head(name, vectors, partial(items.pieces, name))
 
     def late(self, items: TextSearch) -> LateInteraction | None:
@@ -72,7 +82,8 @@ class Query:
         nearest = main.scores if mask is None else main.scores[mask]
         rows = self.models.lexical_keys.vocabulary.rows(token.term for token in self.tokens)
         level = self.models.snapshot.facts.get("chance")
-        if level is not None and (rows < 0).all() and len(nearest) and nearest.max() <= level:
+        is_unknown = (rows < 0).all() and not self.codes.tokens
+        if level is not None and is_unknown and len(nearest) and nearest.max() <= level:
             found.append(
                 "None of these words is in the catalog, and strings of random letters come as "
                 "near to some item: the hits may have nothing to do with the query."
@@ -156,8 +167,11 @@ class TextSearch:
     def with_matches(self, ranking: Ranking, query: str) -> Ranking:
         """Each hit with `matches`: by column, the words that the lexical head finds."""
         terms = {token.term for token in Analyzer().query_tokens(query)}
-        texts = (self.texts(int(position)) for position in ranking.positions)
-        found = [matching_words(terms, dict(zip(self.columns, of, strict=True))) for of in texts]
+        codes = QueryCodes.of(query, self.models.code_keys)
+        found = []
+        for position in map(int, ranking.positions):
+            texts = dict(zip(self.columns, self.texts(position), strict=True))
+            found.append(codes.cells(self.tables, position) | matching_words(terms, texts))
         return ranking.annotated(matches=found)
 
     @property

@@ -11,27 +11,30 @@ from qkvsearch.cli.render import GAP, terminal_width, to_table
 Record = Mapping[str, Any]
 HEADINGS = ("role", "type", "empty", "example", "changed")
 LAYOUT = ("left", "left", "left", "right", "left", "left")
+IN_FULL = ("wrap", "left", "left", "right", "wrap", "wrap")
 # With the interactions' own, and what else `build` says, so many lines fit on a screen.
 MOST_SHOWN = 9
+CUT = "…"
 LONGEST_NAME, LONGEST_EXAMPLE = 18, 16
 
 
 def columns_text(items: Sequence[Record], log: Sequence[Record], verbose: bool = False) -> str:
     """A table for the items and one for the interactions, as wide as the terminal at most. Columns
-    that do not fit are summed up, unless `verbose`.
+    that do not fit are summed up, and long cells cut, unless `verbose`.
     """
     tables = [_table("items", items, verbose), _table("interactions", log, verbose)]
-    return "\n".join(filter(None, tables))
+    text = "\n".join(filter(None, tables))
+    return text if verbose or CUT not in text else f"{text}(-v shows what is cut)\n"
 
 
 def _table(kind: str, columns: Sequence[Record], verbose: bool) -> str:
     if not columns:
         return ""
     shown = columns if verbose else _most_important(columns)
-    rows = [_row(column, verbose) for column in shown]
+    rows = [_row(column) for column in shown]
     if not verbose:
         _cut(rows, [kind, *HEADINGS])
-    layout = [*LAYOUT[:-1], "wrap"] if verbose else LAYOUT
+    layout = IN_FULL if verbose else LAYOUT
     table = to_table(list(zip([kind, *HEADINGS], layout, strict=True)), rows)
     return table + _summed_up([column for column in columns if column not in shown])
 
@@ -49,7 +52,7 @@ def _most_important(columns: Sequence[Record]) -> list[Record]:
     return [columns[place] for place in sorted(places)]
 
 
-def _row(column: Record, verbose: bool) -> list[str]:
+def _row(column: Record) -> list[str]:
     changes = sorted(
         column["changed"].items(), key=lambda change: (not _is_loss(change[0]), -change[1])
     )
@@ -86,7 +89,7 @@ def _cut(rows: list[list[str]], headings: Sequence[str]) -> None:
 
 def _shortened(text: str, longest: int) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= longest else text[: longest - 1].rstrip(" ,") + "…"
+    return text if len(text) <= longest else text[: longest - 1].rstrip(" ,") + CUT
 
 
 def _summed_up(columns: Sequence[Record]) -> str:
@@ -94,4 +97,4 @@ def _summed_up(columns: Sequence[Record]) -> str:
         return ""
     types = Counter(column["type"] for column in columns)
     listed = ", ".join(f"{count:,} {type_}" for type_, count in types.most_common())
-    return f"and {len(columns):,} more columns: {listed} (-v shows them)\n"
+    return f"and {len(columns):,} more columns: {listed} {CUT}\n"

@@ -12,6 +12,7 @@ from qkvsearch.cli.render import Output, output_options, printable, to_table
 
 if TYPE_CHECKING:
     from qkvsearch.retrieval import Ranking
+    from qkvsearch.workspace.where import Where
 
 # Contributions shown of each hit in a table; JSON carries all.
 SHOWN_REASONS = 3
@@ -32,10 +33,38 @@ offset_option = click.option(
     default=0,
     help="Pass over the first N.",
 )
-where_option = click.option(
-    "--where",
-    metavar="EXPR",
-    help="Only items for which this SQL expression over the catalog's columns holds.",
+
+
+def where_options(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """`--where` with this help, and how long it may take, as one argument of the command."""
+    where = click.option("--where", metavar="EXPR", callback=_condition, help=text)
+    seconds = click.option(
+        "--where-seconds",
+        metavar="S",
+        type=click.FloatRange(min=0, min_open=True),
+        is_eager=True,
+        expose_value=False,
+        callback=_keep_seconds,
+        help="Stop --where after S seconds.  [default: 2]",
+    )
+    return lambda command: where(seconds(command))
+
+
+def _keep_seconds(context: click.Context, _: click.Parameter, seconds: float | None) -> None:
+    context.meta["qkvsearch.seconds"] = seconds
+
+
+def _condition(context: click.Context, _: click.Parameter, expression: str | None) -> Where | None:
+    seconds = context.meta.get("qkvsearch.seconds")
+    if expression is None or seconds is None:
+        return expression
+    from qkvsearch.workspace.where import Condition
+
+    return Condition(expression, seconds=seconds)
+
+
+where_option = where_options(
+    "Only items for which this SQL expression over the catalog's columns holds."
 )
 
 

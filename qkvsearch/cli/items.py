@@ -1,5 +1,7 @@
 """`qkvsearch items`: the catalog as a listing."""
 
+from typing import Any
+
 import click
 
 from qkvsearch.cli.context import settings
@@ -14,7 +16,7 @@ from qkvsearch.cli.render import Output, output_options
 @where_option
 @fields_option
 @output_options
-def command(k: int, offset: int, where: str | None, fields: str, output: Output) -> None:
+def command(k: int, offset: int, where: Any, fields: str, output: Output) -> None:
     """List the items of the catalog, in the order of their ids.
 
     \b

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from qkvsearch.cli.context import settings
+from qkvsearch.cli.hits import where_options
 from qkvsearch.cli.listing import write_listing
 from qkvsearch.cli.render import Output, output_options, printable
 
 if TYPE_CHECKING:
     from qkvsearch.revision import Revision
+    from qkvsearch.workspace.where import Where
 
 # Of what leaves, as many titles are said.
 SHOWN = 5
@@ -19,14 +21,12 @@ SHOWN = 5
 
 @click.command(short_help="Remove items from a workspace without a rebuild.")
 @click.argument("items", metavar="[ITEM]...", nargs=-1)
-@click.option(
-    "--where",
-    metavar="EXPR",
-    help="Instead of ITEMs: all for which this SQL expression over the catalog's columns holds.",
+@where_options(
+    "Instead of ITEMs: all for which this SQL expression over the catalog's columns holds."
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 @output_options
-def command(items: tuple[str, ...], where: str | None, dry_run: bool, output: Output) -> None:
+def command(items: tuple[str, ...], where: Where | None, dry_run: bool, output: Output) -> None:
     """Remove each ITEM, an id or a title that only one item has, with its interactions.
 
     All of them are looked up first: where one is unknown, none is removed. What was recorded stays
@@ -54,10 +54,11 @@ def command(items: tuple[str, ...], where: str | None, dry_run: bool, output: Ou
         write_listing(Listing(done.gone, len(done.gone), ("id", "title")), "items", output)
 
 
-def _said(done: Revision, path: str, where: str | None, dry_run: bool) -> str:
+def _said(done: Revision, path: str, where: Where | None, dry_run: bool) -> str:
     """How much was removed, or would be, by which condition, and how much stays."""
     does, stay = ("would be removed", " would stay") if dry_run else ("removed", "")
-    why = "" if where is None else f" ({printable(where)})"
+    expression = where if where is None or isinstance(where, str) else where[0]
+    why = "" if expression is None else f" ({printable(expression)})"
     return (
         f"{path}: {done.removed:,} {does}{why}, with {done.interactions_removed:,} interactions; "
         f"{done.n_items:,} items{stay}."

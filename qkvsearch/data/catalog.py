@@ -63,11 +63,13 @@ class ItemTexts:
         return name if name in ("id", "title") else "text" if name in self.searched else ""
 
 
-def catalog_from_frame(frame: pd.DataFrame, columns: Columns, report: ReadReport) -> Catalog:
+def catalog_from_frame(
+    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: pd.DataFrame | None = None
+) -> Catalog:
     """Rows of text to a catalog, each column as its type. Raises `DataError` where no cell is of
     the type told for its column.
     """
-    items = item_texts(frame, columns, report)
+    items = item_texts(frame, columns, report, log)
     told = _told_types(columns, items, report.file)
     cells, facts = {}, []
     for name in items.frame:
@@ -80,14 +82,16 @@ def catalog_from_frame(frame: pd.DataFrame, columns: Columns, report: ReadReport
     return Catalog(items.ids, typed_frame, items.searched, tuple(facts))
 
 
-def item_texts(frame: pd.DataFrame, columns: Columns, report: ReadReport) -> ItemTexts:
+def item_texts(
+    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: pd.DataFrame | None = None
+) -> ItemTexts:
     """Of rows with one id the last is kept, blanks filled from earlier ones.
 
     Rows without an id, or with a spreadsheet's error as id, are skipped and counted in `report`.
     """
     report.require_rows()
     names = list(frame.columns)
-    chosen = choose_catalog_columns(frame, columns, report)
+    chosen = choose_catalog_columns(frame, columns, report, log)
     id_column, title, text_columns = chosen.id, chosen.title, chosen.text
 
     ids = id_texts(frame[id_column])
@@ -120,7 +124,8 @@ def item_texts(frame: pd.DataFrame, columns: Columns, report: ReadReport) -> Ite
 def catalog_of_ids(ids: Ids) -> Catalog:
     """The items of a log that comes without a catalog: each has its id as title."""
     frame = pd.DataFrame({"id": ids.texts, "title": ids.texts})
-    return Catalog(ids, frame, ("title",))
+    facts = tuple(TypedColumn("text", frame[name]).facts(name, name, name) for name in frame)
+    return Catalog(ids, frame, ("title",), facts)
 
 
 def _own_names(names: list[str], id_column: str, title: str) -> dict[str, str]:
@@ -164,10 +169,13 @@ def _typed(items: ItemTexts, name: str, told: ColumnType | None, report: ReadRep
         column.name_blanks(items.frame["id"])
         return column
     column = typed(texts, told, searched=name in items.searched)
-    emptied = column.emptied(items.spelled[name], texts, items.frame["id"])
-    if emptied and column.cells.isna().all():
-        raise DataError(f"{report.file}: {emptied[0]}; `types` says that it is")
-    report.notes.extend(emptied)
+    spelled, ids = items.spelled[name], items.frame["id"]
+    if column.unfit.any() and column.cells.isna().all():
+        raise DataError(
+            f"{report.file}: column {spelled!r} is told to be {column.type} (`types`), and none "
+            f"of its cells is: {column.named_unfit(texts, ids)}"
+        )
+    report.notes.extend(column.emptied(spelled, texts, ids))
     return column
 
 

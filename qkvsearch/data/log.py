@@ -10,6 +10,7 @@ import pandas as pd
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.columns.choice import LogChoice, choose_log_columns
 from qkvsearch.data.columns.times import times_of
+from qkvsearch.data.columns.types import typed
 from qkvsearch.data.ids import BLANK, Ids, case_note, factorize, id_texts
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.ratings import Scale, infer_scale
@@ -26,6 +27,9 @@ def interactions_from_frame(
     """Rows of text to interactions; what cannot be used is skipped and counted in `report`."""
     report.require_rows()
     roles = choose_log_columns(frame, columns, report, item_ids)
+    if columns.rating_scale is not None:
+        _check_scale(columns.rating_scale, roles, report.file)
+    frame = _with_numbers(frame, roles, report)
     usable = _usable_rows(frame, roles, columns, report, item_ids)
     if not usable.any():
         raise DataError(
@@ -81,6 +85,39 @@ def _feedback(
     return ratings, weights, found.scale
 
 
+def _check_scale(scale: tuple[float, float], roles: LogChoice, file: str) -> None:
+    low, high = scale
+    if not -LARGEST <= low < high <= LARGEST:
+        raise DataError(
+            f"`rating_scale` is the lowest and the highest rating, such as 1 and 5, not {low:g} "
+            f"and {high:g}"
+        )
+    if roles.rating is None:
+        raise DataError(
+            f"{file}: `rating_scale` is of ratings, and no column looks like any; name it with "
+            "`rating_column`"
+        )
+
+
+def _with_numbers(frame: pd.DataFrame, roles: LogChoice, report: ReadReport) -> pd.DataFrame:
+    """Ratings and weights as numbers, NaN where there is nothing, ∞ for what is no number."""
+    for name in (roles.rating, roles.weight):
+        if name is None:
+            continue
+        numbers = pd.to_numeric(frame[name], errors="coerce")
+        if (frame[name].notna() & numbers.isna()).any():
+            found = typed(frame[name], "number")
+            numbers = found.cells.astype(float).mask(found.unfit, np.inf)
+            report.columns = [
+                replace(column, changed=column.changed | found.changed)
+                if column.name == name
+                else column
+                for column in report.columns
+            ]
+        frame = frame.assign(**{name: numbers})
+    return frame
+
+
 def _taken_as_weight(report: ReadReport, roles: LogChoice) -> None:
     report.columns = [
         replace(column, role="weight") if column.name == roles.rating else column
@@ -92,7 +129,7 @@ def _numbers(frame: pd.DataFrame, name: str | None) -> np.ndarray | None:
     """A column of numbers, NaN where empty; None without a column, and for an empty one."""
     if name is None or not frame[name].notna().any():
         return None
-    return np.asarray(pd.to_numeric(frame[name]), dtype=np.float64)
+    return np.asarray(frame[name], dtype=np.float64)
 
 
 def _mismatch(items: pd.Series, item_ids: Ids | None) -> str:
@@ -127,13 +164,11 @@ def _usable_rows(
         drop(codes < 0, "with an item that is not in the catalog")
     for name, what in ((roles.rating, "rating"), (roles.weight, "weight")):
         if name is not None:
-            numbers = pd.to_numeric(frame[name], errors="coerce")
-            bad = frame[name].notna() & ~np.isfinite(numbers)
-            drop(bad, f"with a {what} that is not a number")
-            drop(numbers.abs() > LARGEST, f"with a {what} beyond ±{LARGEST:g}")
+            drop(np.isinf(frame[name]), f"with a {what} that is not a number")
+            drop(frame[name].abs() > LARGEST, f"with a {what} beyond ±{LARGEST:g}")
             if what == "rating" and columns.rating_scale is not None:
                 low, high = columns.rating_scale
-                outside = (numbers < low) | (numbers > high)
+                outside = (frame[name] < low) | (frame[name] > high)
                 drop(outside, f"with a rating outside {low:g} to {high:g}")
     return usable
 

@@ -50,12 +50,13 @@ def read_dataset(
         columns.refuse(LOG_ROLES, "interactions")
     if items is None and interactions is None:
         raise DataError("nothing to build from: give a source, `items` or `interactions`")
+    rows = None if interactions is None else load(interactions, "interactions")
     if items is not None:
         frame, report = load(items, "items")
-        catalog = catalog_from_frame(frame, columns, report)
+        catalog = catalog_from_frame(frame, columns, report, None if rows is None else rows[0])
         reports.append(report)
-    if interactions is not None:
-        frame, report = load(interactions, "interactions")
+    if rows is not None:
+        frame, report = rows
         if catalog is None:
             columns.refuse(("id",), "items")
             catalog = _titles_in_log(frame, columns, report.file)
@@ -75,8 +76,10 @@ def _titles_in_log(frame: pd.DataFrame, columns: Columns, file: str) -> Catalog 
     item = find_column("item", columns.item, [name for name in names if name != title], file)
     if title is None or item is None:
         columns.refuse(("text",), "items")
+        if columns.types:
+            raise DataError("`types` is of the columns of `items`, which were not given")
         return None
-    about = Columns(id=item, title=title, text=columns.text or [title])
+    about = Columns(id=item, title=title, text=columns.text or [title], types=columns.types)
     text = [check_column(name, names, file, "`text_columns`") for name in about.text or ()]
     kept = frame[list(dict.fromkeys([item, title, *text]))]
     return catalog_from_frame(kept[kept[item].notna()], about, ReadReport(file, read=len(frame)))

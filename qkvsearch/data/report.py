@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sized
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from qkvsearch.data.columns.facts import ColumnFacts
@@ -51,6 +51,15 @@ class ReadReport:
             self.skipped[reason] += count
             if not isinstance(rows, int):
                 self.first_rows.setdefault(reason, next(iter(rows)))  # type: ignore[call-overload]
+
+    def changed(self, column: object, what: str, count: int) -> None:
+        """That so many cells of a column were changed, or could not be read."""
+        self.columns = [
+            replace(facts, changed={**facts.changed, what: count})
+            if facts.name == column
+            else facts
+            for facts in self.columns
+        ]
 
     def note(self, count: int, sentence: str) -> None:
         """A note on `{n}` rows, where there are any."""

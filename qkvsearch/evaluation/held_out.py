@@ -56,9 +56,12 @@ class HeldOutUsers:
         return cls(users, list(relevant.values()), train, history[users], known)
 
     def in_order(self, parts: Split) -> HeldOutUsers:
-        """The same users, with each item's place in time, from 1 on, instead of a confidence."""
+        """The same users, with each liked item's place in time, from 1 on, instead of a confidence.
+        The train part has all items in their order.
+        """
         train, history = _matrices(parts, _order)
-        return replace(self, train=train, liked=history[self.users])
+        liked = history[self.users].multiply(self.liked > 0).tocsr()
+        return replace(self, train=train, liked=liked)
 
     def rankings(
         self, system: System, k: int, callback: Callable[[int], None] = lambda n: None

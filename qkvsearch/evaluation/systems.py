@@ -73,8 +73,8 @@ class Preferences:
 
 
 class NextItems:
-    """`NextItem` with any settings, asked as `recommend(model="next-item")` asks it: by all of a
-    history, oldest first. Matrices hold each item's place in time, from 1 on.
+    """`NextItem` with any settings, asked as `recommend(model="next-item")` asks it: by all that is
+    liked of a history, oldest first. Matrices hold each item's place in time, from 1 on.
     """
 
     def __init__(self, **settings: Any) -> None:

@@ -71,6 +71,17 @@ def fuse_known(scored: Mapping[str, Head | None], weights: Mapping[str, float]) 
     return fuse(list(present.values()), [weights[name] for name in present])
 
 
+def summed(heads: Sequence[Head]) -> Head:
+    """One head with the first one's name: the sum of the scores, which are in the same units."""
+    answering = [head.answers for head in heads if head.answers is not None]
+    return Head(
+        name=heads[0].name,
+        scores=np.asarray(sum(head.scores for head in heads), dtype=np.float32),
+        parts=lambda position: [part for head in heads for part in head.parts(position)],
+        answers=np.any(answering, axis=0) if len(answering) == len(heads) else None,
+    )
+
+
 def plus(
     head: Head, name: str, values: np.ndarray, parts: Callable[[int], Sequence[Part]] | None = None
 ) -> Head:

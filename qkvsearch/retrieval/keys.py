@@ -46,7 +46,7 @@ class LexicalKeys:
         n_items = counts.shape[0]
         lengths = np.asarray(counts.sum(axis=1)).ravel()
         with_term = np.diff(by_term.indptr)
-        idf = np.log1p((n_items - with_term + 0.5) / (with_term + 0.5))
+        idf = _idf(with_term, n_items)
         norms = K1 * (1 - B + B * lengths / max(lengths.mean(), 1e-9))
         tf = by_term.data
         weights = np.repeat(idf, with_term) * tf * (K1 + 1) / (tf + norms[by_term.indices])
@@ -57,6 +57,17 @@ class LexicalKeys:
             weights.astype(np.float32),
             n_items,
         )
+
+    @classmethod
+    def from_names(
+        cls, vocabulary: Vocabulary, indptr: np.ndarray, indices: np.ndarray, n_items: int
+    ) -> LexicalKeys:
+        """What items are called by, such as codes, weighs as much as a word can: idf · (k₁ + 1),
+        the limit for a word that a text repeats without end.
+        """
+        with_name = np.diff(indptr)
+        weights = np.repeat(_idf(with_name, n_items), with_name) * (K1 + 1)
+        return cls(vocabulary, indptr, indices, weights.astype(np.float32), n_items)
 
     def head(self, tokens: Sequence[Token], name: str = "lexical") -> Head | None:
         """Scores of all items, or None where no item has any of the words."""
@@ -80,6 +91,11 @@ class LexicalKeys:
         place = int(np.searchsorted(items, position))
         found = place < len(items) and items[place] == position
         return float(self.weights[self.indptr[row] + place]) if found else 0.0
+
+
+def _idf(with_term: np.ndarray, n_items: int) -> np.ndarray:
+    """Of terms that so many of the items have."""
+    return np.asarray(np.log1p((n_items - with_term + 0.5) / (with_term + 0.5)))
 
 
 @dataclass(frozen=True)

@@ -144,8 +144,12 @@ def _rows_as_here(
     frame = _with_search_columns(frame, columns.text, searched, report.file)
     names = list(frame.columns)
     named = None if columns.text and "title" in searched else columns.title
-    id_column = require_column("id", columns.id, names, report.file)
-    title = find_column("title", named, names, report.file) or id_column
+    usual = {column.role: column.name for column in build.tables.catalog_columns}
+    id_column = require_column("id", columns.id or _among(names, usual["id"]), names, report.file)
+    title = (
+        find_column("title", named or _among(names, usual["title"]), names, report.file)
+        or id_column
+    )
     folds = build.facts.get("fold_ids", False)
     about = Columns(id=id_column, title=title, text=[title], fold_ids=folds)
     items = item_texts(frame, about, report)
@@ -161,6 +165,11 @@ def _rows_as_here(
     _require_search_columns(rows, former, searched, report.file, names)
     _note_differences(rows, former, report)
     return rows.reindex(columns=former.columns)
+
+
+def _among(names: Sequence[str], usual: str) -> str | None:
+    """The owner's usual name for a column as the file spells it, None where it is not there."""
+    return next((name for name in names if name.casefold() == usual.casefold()), None)
 
 
 def _as_types_here(

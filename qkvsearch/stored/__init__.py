@@ -18,6 +18,7 @@ from qkvsearch.data.ratings import Scale
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
 from qkvsearch.retrieval.late_interaction import TokenKeys
+from qkvsearch.stored.codes import CodesPart
 from qkvsearch.stored.dense import DensePart
 from qkvsearch.stored.lexical import LexicalPart
 from qkvsearch.stored.log import LogPart
@@ -29,9 +30,9 @@ from qkvsearch.stored.tokens import TokensPart
 from qkvsearch.texts.encoders import TextEncoder
 
 __all__ = [
-    "FROM_INTERACTIONS", "TUNED", "BuildReader", "Change", "DensePart", "LexicalPart", "LogPart",
-    "NextItemPart", "PreferencesPart", "RatingsPart", "StoredModels", "StoredPart", "TokensPart",
-    "parts_of",
+    "FROM_INTERACTIONS", "TUNED", "BuildReader", "Change", "CodesPart", "DensePart", "LexicalPart",
+    "LogPart", "NextItemPart", "PreferencesPart", "RatingsPart", "StoredModels", "StoredPart",
+    "TokensPart", "parts_of",
 ]  # fmt: skip
 
 
@@ -43,7 +44,8 @@ def parts_of(build: BuildReader) -> list[StoredPart[Any]]:
     """Every part that a build can have, in the order in which it stores them."""
     heads = map(DensePart, list(build.head_weights)[1:])
     return [
-        LexicalPart(), *heads, TokensPart(build.main_head), *FROM_INTERACTIONS, NextItemPart()
+        LexicalPart(), CodesPart(), *heads, TokensPart(build.main_head), *FROM_INTERACTIONS,
+        NextItemPart(),
     ]  # fmt: skip
 
 
@@ -54,6 +56,11 @@ class StoredModels(BuildReader):
     def lexical_keys(self) -> LexicalKeys:
         """The items' keys of the lexical head."""
         return self.load(LexicalPart())
+
+    @property
+    def code_keys(self) -> LexicalKeys | None:
+        """The items' ids and other codes; None in a build from before there were any."""
+        return self.find(CodesPart())
 
     def encoder(self, head: str) -> TextEncoder:
         """What a dense head turns texts into vectors by. Raises as `StoredHead.encoder` does."""

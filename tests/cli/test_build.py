@@ -65,3 +65,39 @@ def test_a_sample_is_built_anew_where_another_encoder_is_installed(
     assert json.loads(qkv(*question).stdout) == before
     folders = sorted(path.name for path in (tmp_path / "home").rglob("videos-*"))
     assert [name.rpartition("-")[2] for name in folders] == ["corpus", "other"]
+
+
+def test_a_plan_checks_everything_says_it_and_writes_nothing(qkv, tmp_path):
+    (tmp_path / "log.csv").write_text("customer_email,SKU,note\na@x.org,1,x\nb@x.org,9,y\n")
+    answer = qkv("-w", "ws", "build", "items.csv", "--interactions", "log.csv", "--plan")
+    assert (answer.code, answer.stdout) == (0, "")
+    assert "user = customer_email, item = SKU (by name); unused: note" in answer.stderr
+    assert "Warning: log.csv: 1 of 2 rows were skipped: 1 with an item that" in answer.stderr
+    assert "Nothing was built; ws would have 3 items, 1 users, 1 interactions." in answer.stderr
+    assert not (tmp_path / "ws").exists()
+    answer = qkv(
+        "-w", "ws", "build", "items.csv", "--interactions", "log.csv", "--plan", "--strict"
+    )
+    assert (answer.code, answer.stdout) == (1, "")
+    assert "--strict" in answer.stderr
+
+
+def test_warnings_stay_with_the_build(qkv, tmp_path):
+    (tmp_path / "log.csv").write_text("user,item\nann,1\nbob,9\n")
+    qkv("-w", "ws", "build", "items.csv", "--interactions", "log.csv", "--encoder", "corpus")
+    rows = json.loads(qkv("-w", "ws", "info", "--format", "json").stdout)[0]["rows"]
+    assert any(line.startswith("Warning: log.csv: 1 of 2 rows were skipped") for line in rows)
+
+
+def test_the_address_of_a_database_reaches_it_as_it_was_typed(qkv):
+    answer = qkv("-w", "ws", "build", "--items", "postgresql+pg8000://ann:pw7@127.0.0.1:1/x#t")
+    assert answer.code == 1
+    assert "postgresql+pg8000://127.0.0.1/x: " in answer.stderr
+    assert "pw7" not in answer.stderr
+
+
+def test_standard_input_is_built_from(qkv):
+    text = 'SKU;Name\n1;"red\ntent"\n2;"blue; old"\n'
+    answer = qkv("-w", "ws", "build", "--items", "-", "--encoder", "corpus", stdin=text)
+    assert answer.code == 0
+    assert "standard input: 2 rows read = 2 kept" in answer.stderr

@@ -17,6 +17,7 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.collaborative.als import ImplicitALS
 from qkvsearch.collaborative.biased_mf import BiasedMF
+from qkvsearch.data.readers import read_dataset
 from qkvsearch.labelled import unit_rows
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
 from qkvsearch.retrieval import late_interaction as late
@@ -25,6 +26,7 @@ from qkvsearch.revision.items import without_items
 from qkvsearch.sequences.model import NextItemModel
 from qkvsearch.stored import (
     BuildReader,
+    CodesPart,
     DensePart,
     LexicalPart,
     LogPart,
@@ -38,7 +40,7 @@ from qkvsearch.stored import (
     preferences,
     tokens,
 )
-from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.analysis import Analyzer, Token
 from qkvsearch.texts.pretrained.static import find_package
 from qkvsearch.texts.text_encoder import encode_items
 from qkvsearch.texts.vocabulary import count_terms
@@ -190,6 +192,23 @@ def lexical(whole: StoredModels) -> Case:
     )
 
 
+def codes(whole: StoredModels) -> Case:
+    """Each id is found alone, and weighs 2.2 times the idf of a word that one item has."""
+    catalog = read_dataset(ITEMS, None).catalog
+    alone = np.float32(2.2 * np.log1p((len(catalog) - 0.5) / 1.5)) * np.eye(len(catalog))
+    like = SimpleNamespace(head=lambda tokens: row_of(tokens[0].term))
+
+    def row_of(term: str) -> SimpleNamespace | None:
+        rows = [row for row, id_ in enumerate(catalog.ids.texts) if id_ == term]
+        return SimpleNamespace(scores=np.float32(alone[rows[0]])) if rows else None
+
+    def ask(keys: Any) -> list:
+        found = [keys.head([Token(term, term)]) for term in ("x1", "-5", "17", "nowhere")]
+        return [None if head is None else head.scores for head in found]
+
+    return Case(CodesPart(), (catalog,), like, ask)
+
+
 def dense(head: str) -> Callable[[StoredModels], Case]:
     def case(whole: StoredModels) -> Case:
         encoder = whole.encoder(head)
@@ -288,6 +307,7 @@ def log(whole: StoredModels) -> Case:
 
 CASES = {
     "lexical": lexical,
+    "codes": codes,
     "lsa": dense("lsa"),
     "transformer": dense("transformer"),
     "tokens": token_vectors,
@@ -358,9 +378,9 @@ class Expected:
 
     def of(self, part: StoredPart) -> dict[str, np.ndarray]:
         contents = BuildContents(None, facts=dict(self.fresh.snapshot.facts))
-        how = {LexicalPart: self.afresh, LogPart: self.afresh, DensePart: self.encoded,
-               TokensPart: self.read, PreferencesPart: self.taken, RatingsPart: self.taken,
-               NextItemPart: self.taken}  # fmt: skip
+        how = {LexicalPart: self.afresh, CodesPart: self.afresh, LogPart: self.afresh,
+               DensePart: self.encoded, TokensPart: self.read, PreferencesPart: self.taken,
+               RatingsPart: self.taken, NextItemPart: self.taken}  # fmt: skip
         return how[type(part)](part, contents)
 
     def afresh(self, part: StoredPart, contents: BuildContents) -> dict[str, np.ndarray]:

@@ -1,10 +1,15 @@
-"""Which column is which: guessed by usual names, told in any case, or asked for."""
+"""Which column is which: told in any case, guessed by name or by cells, or asked for."""
 
 from __future__ import annotations
 
+import pandas as pd
 import pytest
 
-from qkvsearch.data.columns import find_column, find_text_columns, require_column
+from qkvsearch.data.columns import Columns, find_column, find_text_columns, require_column
+from qkvsearch.data.columns.choice import choose_catalog_columns, choose_log_columns
+from qkvsearch.data.ids import Ids
+from qkvsearch.data.readers import read_dataset
+from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
 
@@ -66,3 +71,146 @@ def test_told_text_columns_keep_their_order_and_need_no_title():
 def test_a_misspelt_text_column_is_refused():
     with pytest.raises(DataError, match=r"no column 'tgas' \(`text_columns`\); did you mean tags"):
         find_text_columns(["tgas"], "title", ["title", "tags"], "f.csv")
+
+
+@pytest.mark.parametrize(
+    ("role", "name"),
+    [
+        ("id", "SKU"), ("id", "Artikel-Nr."), ("id", "Código"), ("id", "Référence produit"),
+        ("id", "ID produktu"), ("id", "商品コード"), ("id", "Артикул"), ("id", "상품번호"),
+        ("title", "Bezeichnung"), ("title", "Título"), ("title", "Nazwa"), ("title", "商品名"),
+        ("title", "Название"), ("title", "Nome"), ("title", "Naam"), ("title", "商品名称"),
+        ("user", "customer_email"), ("user", "Kunden-Nr."), ("user", "E-Mail"), ("user", "Klient"),
+        ("user", "Cliente"), ("user", "userID"), ("user", "顧客ID"), ("user", "Покупатель"),
+        ("user", "Gebruiker"), ("user", "客户编号"),
+        ("item", "product_sku"), ("item", "productId"), ("item", "Artikelnummer"), ("item", "game"),
+        ("item", "Товар"), ("item", "商品ID"), ("item", "external movie id"),
+        ("rating", "Bewertung"), ("rating", "Calificación"), ("rating", "star_rating"),
+        ("rating", "Оценка"), ("rating", "評価"),
+        ("weight", "Stückzahl"), ("weight", "minutes_watched"), ("weight", "hoursPlayed"),
+        ("weight", "Quantité"), ("weight", "Ilość"), ("weight", "数量"), ("weight", "Кол-во"),
+        ("weight", "playtime_forever"), ("weight", "order qty"),
+        ("time", "ordered_at"), ("time", "Bestelldatum"), ("time", "purchase date"),
+        ("time", "Fecha"), ("time", "Дата заказа"), ("time", "購入日"),
+        ("time", "date_of_purchase"),
+    ],
+)  # fmt: skip
+def test_usual_words_of_many_languages_are_found(role, name):
+    assert find_column(role, None, ["x", name], "f.csv") == name
+
+
+@pytest.mark.parametrize(
+    ("role", "name"),
+    [
+        ("user", "user_age"), ("user", "customer_segment"), ("item", "order_number"),
+        ("item", "product_category"), ("weight", "price"), ("weight", "total_price"),
+        ("weight", "like_count"), ("rating", "rating_count"), ("time", "date_of_birth"),
+        ("time", "delivery_date"), ("user", "item"), ("id", "channel_id"),
+    ],
+)  # fmt: skip
+def test_words_beside_the_telling_one_make_it_another_thing(role, name):
+    assert find_column(role, None, ["x", name], "f.csv") is None
+
+
+def log_of(columns=None, item_ids=None, **cells):
+    report = ReadReport("log.csv")
+    frame = pd.DataFrame(cells, dtype=object)
+    return choose_log_columns(frame, columns or Columns(), report, item_ids), report
+
+
+SHOP = {
+    "customer_email": ["a@x.org", "b@x.org"],
+    "product_sku": ["1", "2"],
+    "quantity": ["1", "-1"],
+    "price": ["9.50", "3"],
+    "ordered_at": ["2024-03-01", "1.3.24"],
+}
+
+
+def test_a_shops_log_is_guessed_by_name_and_the_price_is_no_weight():
+    found, report = log_of(**SHOP)
+    assert (found.user, found.item, found.weight) == ("customer_email", "product_sku", "quantity")
+    assert (found.rating, found.time) == (None, "ordered_at")
+    assert report.chosen == (
+        "user = customer_email, item = product_sku, weight = quantity, time = ordered_at (by name)"
+        "; unused: price"
+    )
+    assert [(column.name, column.role, column.type) for column in report.columns] == [
+        ("customer_email", "user", "text"),
+        ("product_sku", "item", "text"),
+        ("quantity", "weight", "number"),
+        ("ordered_at", "time", "date"),
+    ]
+
+
+def test_a_log_without_telling_names_is_guessed_by_what_is_in_it():
+    cells = dict(zip("abcde", SHOP.values(), strict=True))
+    found, report = log_of(item_ids=Ids(["1", "2", "3"]), **cells)
+    assert (found.user, found.item, found.time) == ("a", "b", "e")
+    assert "user = a, item = b, time = e (by what is in it); unused: c, d" in report.chosen
+
+
+def test_the_items_of_a_log_are_those_of_the_catalog_whatever_their_column_is_called():
+    found, report = log_of(item_ids=Ids(["k1"]), user=["u"], item=["Kettle"], code_2=["K1"])
+    assert found.item == "code_2"
+    assert "column item left out: it is named as the item, and row 0 has 'Kettle'" in report.notes
+
+
+def test_told_and_guessed_columns_are_found_alike():
+    told = Columns(user="CUSTOMER_EMAIL ", item="Product_SKU", weight="quantity", time="ordered_at")
+    found, report = log_of(told, **SHOP)
+    assert found == log_of(**SHOP)[0]
+    assert report.columns == log_of(**SHOP)[1].columns
+    assert "(told)" in report.chosen
+
+
+def test_a_told_price_is_a_weight():
+    assert log_of(Columns(weight="price"), **SHOP)[0].weight == "price"
+
+
+def test_a_column_that_is_named_as_a_weight_and_has_words_is_none():
+    found, report = log_of(user=["u"] * 3, item=["1", "2", "3"], amount=["1", "much", "some"])
+    assert found.weight is None
+    assert "column amount left out: it is named as the weight, and row 1 has 'much'" in report.notes
+
+
+def test_a_log_with_nothing_like_a_user_says_how_to_name_it():
+    with pytest.raises(DataError, match="which column is the user; name it with `user_column`"):
+        log_of(x=["1"], item=["2"])
+
+
+def catalog_of(columns=None, **cells):
+    report = ReadReport("items.csv")
+    frame = pd.DataFrame(cells, dtype=object)
+    return choose_catalog_columns(frame, columns or Columns(), report), report
+
+
+def test_a_column_that_is_unique_in_every_row_is_the_id():
+    found, report = catalog_of(
+        kind=["a", "a", "b"],
+        cost=["1.50", "2.50", "3.50"],
+        since=["2024-01-01", "2024-01-02", "2024-01-03"],
+        name=["K x", "K y", "K z"],
+        nr=["k1", "k2", "k3"],
+    )
+    assert (found.id, found.title) == ("nr", "name")
+    assert report.chosen == "title = name (by name); id = nr (by what is in it); searched: name"
+
+
+@pytest.mark.parametrize("cells", [["k1", "k1"], ["k1", None], ["red tent", "blue tent"]])
+def test_what_repeats_lacks_or_is_prose_is_no_id(cells):
+    with pytest.raises(DataError, match="which column is the id"):
+        catalog_of(nr=cells, kind=["a", "a"])
+
+
+def test_names_come_before_what_is_in_the_columns():
+    assert catalog_of(nr=["k1", "k2"], id=["1", "1"])[0].id == "id"
+
+
+def test_of_several_ids_that_of_the_interactions_is_taken():
+    items = pd.DataFrame({"ean": [41, 42, 43], "artikelnummer": ["a-1", "a-2", "a-3"]})
+    log = pd.DataFrame({"user": ["u", "u", "v"], "artikelnummer": ["a-1", "a-3", "gone"]})
+    dataset = read_dataset(items, log)
+    assert dataset.catalog.ids.texts == ["a-1", "a-2", "a-3"]
+    assert "id = artikelnummer (by the items of the interactions)" in dataset.reports[0].chosen
+    assert read_dataset(items, None).catalog.ids.texts == ["41", "42", "43"]

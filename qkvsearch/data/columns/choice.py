@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -12,7 +11,13 @@ import pandas as pd
 
 from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
 from qkvsearch.data.columns.names import named
-from qkvsearch.data.columns.roles import Columns, check_column, find_text_columns, require_column
+from qkvsearch.data.columns.roles import (
+    Columns,
+    check_column,
+    find_text_columns,
+    listed_names,
+    require_column,
+)
 from qkvsearch.data.columns.times import are_times
 from qkvsearch.data.ids import Ids, id_texts
 from qkvsearch.data.report import ReadReport
@@ -26,6 +31,7 @@ EMAIL = r"[^@\s]+@[^@\s]+\.[^@\s.]+"
 # Neither prose nor a price.
 LIKE_AN_ID = r"(?!\d+[.,]\d+$)\S{1,64}"
 TOLD, BY_NAME, BY_CELLS = "told", "by name", "by what is in it"
+BY_LOG = "by the items of the interactions"
 LOG_TYPES: dict[str, ColumnType] = {
     "user": "text", "item": "text", "rating": "number", "weight": "number", "time": "date",
 }  # fmt: skip
@@ -141,21 +147,24 @@ def choose_log_columns(
         if role not in choice.found:  # which raises, but for an item of no known id
             choice.take(role, require_column(role, None, choice.free(), report.file), BY_NAME)
     choice.by_cells("time", are_times)
-    choice.say(unused=_listed(choice.free()))
+    choice.say(unused=listed_names(choice.free()))
     report.columns.extend(
-        _facts(frame[name], role, LOG_TYPES[role]) for role, name in choice.found.items()
+        ColumnFacts(name, role, LOG_TYPES[role]).of_cells(frame[name])
+        for role, name in choice.found.items()
     )
     return LogChoice(**choice.found, times_comparable=comparable)
 
 
 def choose_catalog_columns(
-    frame: pd.DataFrame, columns: Columns, report: ReadReport
+    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: pd.DataFrame | None = None
 ) -> CatalogChoice:
-    """Adds to `report` which columns were chosen and how. Raises `DataError` where none can be the
-    id.
+    """Adds to `report` which columns were chosen and how. log: the interactions that name these
+    items, if any. Raises `DataError` where no column can be the id.
     """
     choice = _Choice(frame, columns, report)
     choice.told("id", "title")
+    if log is not None and "id" not in choice.found and (shared := _id_in_log(choice, log)):
+        choice.take("id", shared, BY_LOG)
     choice.by_name("id")
     choice.by_name("title")
     if len(choice.names) > 1:
@@ -165,8 +174,23 @@ def choose_catalog_columns(
     id_ = choice.found["id"]
     title = choice.found.get("title", id_)
     text = find_text_columns(columns.text, title, choice.names, report.file)
-    choice.say(searched=_listed(text))
+    choice.say(searched=listed_names(text))
     return CatalogChoice(id_, title, text)
+
+
+def _id_in_log(choice: _Choice, log: pd.DataFrame) -> str | None:
+    """The first column, those named as ids before others, by whose values a column of the log names
+    items: a catalog may have several ids, such as a SKU and an EAN.
+    """
+    told = choice.columns.item
+    items = [told] if told in log else named("item", list(log))
+    cells = [_Choice(log, Columns(), choice.report).cells(str(name)) for name in items]
+    ids = named("id", choice.free())
+    for name in [*ids, *(name for name in choice.free() if name not in ids)]:
+        known = set(id_texts(choice.frame[name].dropna()).str.casefold())
+        if any(len(some) and _are_known(known, some).mean() > ENOUGH for some in cells):
+            return name
+    return None
 
 
 def has_users(frame: pd.DataFrame) -> bool:
@@ -195,19 +219,3 @@ def _are_ids(frame: pd.DataFrame, cells: pd.Series) -> pd.Series:
     if column.hasnans or not column.is_unique or are_times(cells).any():
         return pd.Series(False, index=cells.index)
     return cells.str.strip().str.fullmatch(LIKE_AN_ID).astype(bool)
-
-
-def _listed(names: list[str], most: int = 12) -> str:
-    listed = ", ".join(names[:most])
-    return listed if len(names) <= most else f"{listed} and {len(names) - most:,} more"
-
-
-def _facts(column: pd.Series, role: str, type_: ColumnType) -> ColumnFacts:
-    filled = column.dropna()
-    return ColumnFacts(
-        str(column.name),
-        role,
-        type_,
-        empty=float(column.isna().mean()),
-        example=re.sub(r"\s+", " ", filled.iloc[0])[:60] if len(filled) else "",
-    )

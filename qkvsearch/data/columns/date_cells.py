@@ -21,6 +21,7 @@ IN_WORDS = (
     r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6}(?:[^a-z].*)?$"
 )
 LONGEST_IN_WORDS = 64
+NO_DATES = ("now", "today")  # which pandas takes for this very moment
 FORMS = ("%Y-%m-%d %I:%M:%S %p", "%Y-%m-%d %I:%M %p")
 # In two digits, as POSIX has it: 69 to 99 are of the last century.
 LAST_CENTURY = 69
@@ -67,14 +68,15 @@ def _nothing(index: Any) -> pd.Series:
 
 def _of_texts(cells: pd.Series, name: object, told: bool | None) -> tuple[pd.Series, list[str]]:
     """Of distinct texts that are no numbers, and what is doubtful of them."""
-    found = _parsed(cells[cells.str.match(r"\d")], format="ISO8601").reindex(cells.index)
+    found = _parsed(cells[~cells.str.lower().isin(NO_DATES)], format="ISO8601")
+    found = found.reindex(cells.index)
     parts = cells[found.isna()].str.extract(YEAR_FIRST).dropna(subset=["year"])
     found.update(_from_parts(parts["year"], parts["month"], parts["day"], parts["clock"]))
-    short = cells[found.isna() & (cells.str.len() <= LONGEST_IN_WORDS)]
-    words = short[short.str.match(IN_WORDS)]
+    parts = cells[found.isna()].str.extract(YEAR_LAST).dropna(subset=["year"])
+    words = cells[found.isna()].drop(index=parts.index)
+    words = words[(words.str.len() <= LONGEST_IN_WORDS) & words.str.match(IN_WORDS)]
     found.update(_parsed(words))
     found.update(_parsed(words[found[words.index].isna()], format="mixed"))
-    parts = cells[found.isna()].str.extract(YEAR_LAST).dropna(subset=["year"])
     if parts.empty:
         return found, []
     day_first, notes = _day_first(parts, found, name, told)

@@ -10,7 +10,7 @@ from qkvsearch.data.columns.reading import Reading
 
 DAY_FIRST, MONTH_FIRST = "day first", "month first"
 # A day and a month in either order.
-EITHER_ORDER = r"\s*([0-9]{1,2})[/ -]([0-9]{1,2})[/ -][0-9]{2}"
+EITHER_ORDER = r"^\s*([0-9]{1,2})[/ -]([0-9]{1,2})[/ -][0-9]{2}"
 NUMBERS_WITH_DOTS = r"v?[0-9]+(?:\.[0-9]+)+"
 
 
@@ -24,8 +24,11 @@ def read_dates(texts: pd.Series, convention: str = "") -> Reading:
     dates, notes = parse_dates(texts, convention == DAY_FIRST if convention else None)
     there = dates.dropna()
     at_midnight = (there == there.dt.normalize()).all()
-    iso = dates.dt.strftime("%Y-%m-%d" if at_midnight else "%Y-%m-%d %H:%M:%S")
-    values = iso.astype(object).where(dates.notna(), None)
+    iso = np.datetime_as_string(
+        there.dt.tz_localize(None).to_numpy("datetime64[s]"), unit="D" if at_midnight else "s"
+    )
+    values = pd.Series(iso, index=there.index, dtype=object).str.replace("T", " ", regex=False)
+    values = values.reindex(texts.index)
     reading = Reading("date", values)
     if texts[dates.isna()].str.fullmatch(NUMBERS_WITH_DOTS).any():
         reading.doubts = "version numbers"

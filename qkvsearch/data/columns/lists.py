@@ -5,24 +5,29 @@ from __future__ import annotations
 import ast
 import json
 import re
+import warnings
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 
 from qkvsearch.data.columns.reading import Reading
 
+QUOTED = re.compile(r"^(['\"])(.*)\1$")
 JOINED_BY = "|"
 SEPARATORS = "|;,"
-LONGEST_ENTRY = 60
+# Of the entries, at most this share is longer than that.
+LONGEST_ENTRY, MOST_LONG = 60, 0.01
+SAMPLE = 1000
 # Of the cells that say something, at least this share has more than one entry.
 LEAST_SHARE = 0.05
 # How often an entry stands in the distinct cells on average, where prose has such signs as well.
 LEAST_REPEATED = {"|": 0.0, ";": 1.2, ",": 2.0}
 
 
-def read_lists(texts: pd.Series, counts: np.ndarray) -> Reading | None:
-    """The distinct cells `texts`, of which there are `counts`, as entries joined by "|"; None
-    where no separator makes lists of them.
+def read_lists(texts: pd.Series, counts: np.ndarray) -> Reading:
+    """The distinct cells `texts`, of which there are `counts`, as entries joined by "|"; all are
+    missing where no separator makes lists of them.
 
     JSON arrays are lists, too. A comma stands in prose, in names and in places as well: its parts
     are entries where they are short, recur in other cells, and are not as many in every cell.
@@ -33,21 +38,36 @@ def read_lists(texts: pd.Series, counts: np.ndarray) -> Reading | None:
     entries = _arrays(texts)
     if entries is not None:
         return _reading(texts, entries, "array to list")
+    some = texts.iloc[:: max(1, len(texts) // SAMPLE)]
     for separator in SEPARATORS:
+        if (
+            _share_long(_split(some, separator)) > 5 * MOST_LONG
+        ):  # prose: to split it all takes long
+            continue
         entries = _split(texts, separator)
         if _are_lists(entries, counts, separator):
-            changed = "" if separator == JOINED_BY else f"separator {separator} to {JOINED_BY}"
-            return _reading(texts, entries, changed)
-    return None
+            return _by(separator, texts, entries)
+    return Reading("list", pd.Series(None, index=texts.index, dtype=object))
 
 
-def read_told_lists(texts: pd.Series, counts: np.ndarray) -> Reading:
-    """The same where the owner says so: by the separator that most cells have."""
+def read_told_lists(texts: pd.Series, counts: np.ndarray, convention: str = "") -> Reading:
+    """The same where the owner says so: by "|" if any cell has one, else by the separator that
+    the column had before (`convention`), else by the one that most cells have.
+    """
     entries = _arrays(texts)
     if entries is not None:
         return _reading(texts, entries, "array to list")
-    separator = max(SEPARATORS, key=lambda sign: counts[_has(texts, sign)].sum())
-    return _reading(texts, _split(texts, separator), f"separator {separator} to {JOINED_BY}")
+    usual = max(SEPARATORS, key=lambda sign: counts[_has(texts, sign)].sum())
+    separator = JOINED_BY if _has(texts, JOINED_BY).any() else convention or usual
+    return _by(separator, texts, _split(texts, separator))
+
+
+def _by(separator: str, texts: pd.Series, entries: pd.Series) -> Reading:
+    is_stored = separator == JOINED_BY
+    what = "entries trimmed" if is_stored else f"separator {separator} to {JOINED_BY}"
+    reading = _reading(texts, entries, what)
+    reading.convention = separator
+    return reading
 
 
 def _has(texts: pd.Series, separator: str) -> np.ndarray:
@@ -55,16 +75,26 @@ def _has(texts: pd.Series, separator: str) -> np.ndarray:
 
 
 def _split(texts: pd.Series, separator: str) -> pd.Series:
-    parts = texts.str.split(separator, regex=False)
-    return parts.map(lambda cell: [entry.strip() for entry in cell if entry.strip()])
+    return texts.map(lambda text: _trimmed(text.split(separator)))
+
+
+def _trimmed(entries: Iterable[object]) -> list[str]:
+    """Without blanks and quotes around them, and without blank ones."""
+    bare = (QUOTED.sub(r"\2", str(entry).strip()).strip() for entry in entries)
+    return [entry for entry in bare if entry]
 
 
 def _arrays(texts: pd.Series) -> pd.Series | None:
-    """Entries where every cell is a list as JSON or Python writes it, else None."""
-    if not texts.str.fullmatch(r"\s*\[.*\]\s*", flags=re.DOTALL).all():
+    """Entries of lists as JSON or Python writes them, missing where a cell is none; None where
+    hardly any cell looks like one.
+    """
+    looks = texts.str.fullmatch(r"\s*\[.*\]\s*", flags=re.DOTALL).astype(bool)
+    if looks.mean() < 0.5:
         return None
-    entries = texts.map(_array)
-    return None if entries.isna().any() else entries
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # a backslash that Python does not know
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return texts[looks].map(_array).reindex(texts.index)
 
 
 def _array(text: str) -> list[str] | None:
@@ -74,7 +104,7 @@ def _array(text: str) -> list[str] | None:
         except (ValueError, SyntaxError, RecursionError, MemoryError):
             continue
         if all(isinstance(entry, str | int | float) for entry in found):
-            return [str(entry).strip() for entry in found if str(entry).strip()]
+            return _trimmed(found)
     return None
 
 
@@ -84,21 +114,25 @@ def _are_lists(entries: pd.Series, counts: np.ndarray, separator: str) -> bool:
     share = counts[several].sum() / counts.sum()
     if share < LEAST_SHARE or (several.sum() < 2 and share < 0.5):
         return False
-    each = entries.explode().dropna()
-    if (each.str.len() > LONGEST_ENTRY).mean() > 0.01:
+    if _share_long(entries) > MOST_LONG:
         return False
     if separator == JOINED_BY:
         return True
+    each = entries.explode().dropna()
     if each.str.contains(JOINED_BY, regex=False).any() or len(set(numbers)) < 2:
         return False
     return len(each) >= LEAST_REPEATED[separator] * each.nunique()
 
 
+def _share_long(entries: pd.Series) -> float:
+    each = entries.explode().dropna()
+    return float((each.str.len() > LONGEST_ENTRY).mean()) if len(each) else 0.0
+
+
 def _reading(texts: pd.Series, entries: pd.Series, what: str) -> Reading:
-    joined = entries.map(lambda cell: JOINED_BY.join(part.replace(JOINED_BY, "/") for part in cell))
-    reading = Reading("list", joined.where(joined != ""))
-    if what:
-        reading.change(what, (joined != texts).to_numpy(bool) & (entries.str.len() > 1).to_numpy())
-    else:
-        reading.change("entries trimmed", (joined != texts).to_numpy(bool))
+    found = entries.dropna()
+    joined = found.map(lambda cell: JOINED_BY.join(part.replace(JOINED_BY, "/") for part in cell))
+    values = joined.where(joined != "").reindex(texts.index)
+    reading = Reading("list", values)
+    reading.change(what, (values != texts).to_numpy(bool))
     return reading

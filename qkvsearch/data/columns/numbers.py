@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from itertools import compress
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -31,14 +34,58 @@ NUMBER = re.compile(
     \s*(?P<percent>%)?\s*(?P<after>{CURRENCY})?\s*(?P<close>\))?""",
     re.IGNORECASE | re.VERBOSE,
 )
-PLAIN = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
-GROUPED = r"[0-9]{1,3}(?:[ '][0-9]{3})+(?:[.,][0-9]*)?"  # by blanks or apostrophes
-DECIMAL_DOT = r"[0-9]{1,3}(?:,[0-9]{2,3})*,[0-9]{3}\.[0-9]*|[0-9]{1,3}(?:,[0-9]{2,3})+,[0-9]{3}"
-DECIMAL_COMMA = r"[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]*|[0-9]{1,3}(?:\.[0-9]{3}){2,}"
-EITHER = r"[1-9][0-9]{0,2}[.,][0-9]{3}"  # a thousand, or a number with three decimals
-ONE_DOT, ONE_COMMA = r"[0-9]*\.[0-9]*", r"[0-9]*,[0-9]*"
-VERSION = r"v?[0-9]+(?:\.[0-9]+){2,}.*"
-PHONE = r"\+[0-9]{8,}|[0-9]{3}(?: [0-9]{3}){2,}"
+PLAIN = re.compile(r"(?P<sign>[-+]?)(?P<digits>[0-9]+(?:\.[0-9]*)?)(?P<power>(?:[eE][-+]?[0-9]+)?)")
+# What the digits tell of the decimal separator: nothing, for there is none or it may be one of
+# thousands as well; that it is a dot; that it is a comma.
+SHAPES = re.compile(
+    r"""(?P<whole>[0-9]+|[0-9]{1,3}(?:[ '][0-9]{3})+)
+    |(?P<either>[1-9][0-9]{0,2}[.,][0-9]{3})
+    |(?P<dot>[0-9]+\.[0-9]*|\.[0-9]+|[0-9]{1,3}(?:[ '][0-9]{3})+\.[0-9]*
+        |[0-9]{1,3}(?:,[0-9]{2,3})*,[0-9]{3}\.[0-9]*|[0-9]{1,3}(?:,[0-9]{2,3})+,[0-9]{3})
+    |(?P<comma>[0-9]+,[0-9]*|,[0-9]+|[0-9]{1,3}(?:[ '][0-9]{3})+,[0-9]*
+        |[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]*|[0-9]{1,3}(?:\.[0-9]{3}){2,})""",
+    re.VERBOSE,
+)
+VERSION = re.compile(r"v?[0-9]+(?:\.[0-9]+){2,}.*")
+PHONE = re.compile(r"\+[0-9]{8,}|[0-9]{3}(?: [0-9]{3}){2,}")
+WHOLE = re.compile(r"-?[0-9]+")
+LEADING_ZERO = re.compile(r"0[0-9]+")
+TO_DOT = {".": str.maketrans("", "", ", '"), ",": str.maketrans(",", ".", ". '")}
+
+
+class NumberCell(NamedTuple):
+    """The parts of a cell that may be a number. shape: as in `SHAPES`."""
+
+    shape: str
+    digits: str
+    power: str = ""
+    negative: bool = False
+    currency: str = ""
+    percent: bool = False
+    brackets: bool = False
+
+    def separator(self, decimal: str) -> str:
+        """The decimal one: `decimal` where the digits do not tell."""
+        return {"dot": ".", "comma": ","}.get(self.shape, decimal)
+
+    def has_thousands(self, decimal: str) -> bool:
+        """Whether there are separators of thousands among the digits."""
+        others = {".": ", '", ",": ". '"}[self.separator(decimal)]
+        return any(sign in self.digits for sign in others)
+
+    def has_comma(self, decimal: str) -> bool:
+        """Whether decimals follow a comma."""
+        return self.separator(decimal) == "," and bool(re.search(",[0-9]", self.digits))
+
+    def text(self, decimal: str) -> str:
+        """As Python writes it."""
+        digits = self.digits.translate(TO_DOT[self.separator(decimal)])
+        return "-" * self.negative + digits + self.power
+
+
+# A longer cell is no number, but for digits alone.
+LONGEST = 64
+NO_NUMBER = NumberCell("", "")
 
 
 def read_numbers(texts: pd.Series, counts: np.ndarray, convention: str = "") -> Reading:
@@ -51,26 +98,76 @@ def read_numbers(texts: pd.Series, counts: np.ndarray, convention: str = "") -> 
     >>> read_numbers(pd.Series(["$1,299.00", "66,80 €", "(5)"]), np.ones(3)).values.tolist()
     [1299.0, 66.8, -5.0]
     """
-    parts = _parts(texts)
-    digits = parts["digits"]
-    tells_dot, tells_comma, either = _separators(digits)
-    money = (parts["before"] != "") | (parts["after"] != "")
-    dots, commas = counts[tells_dot].sum(), counts[tells_comma].sum()
-    decimal = _decimal(dots, commas, digits[either], bool(money.any()), convention)
-    comma = tells_comma | (either if decimal == "," else False)
-    bare = digits.str.replace(r"[ ']", "", regex=True)
-    cleaned = bare.str.replace(",", "", regex=False)
-    cleaned[comma] = (
-        bare[comma].str.replace(".", "", regex=False).str.replace(",", ".", regex=False)
-    )
-    values, doubts = _values(parts, cleaned)
-    reading = Reading("number", values, doubts=doubts or _doubts(texts, digits, counts))
-    reading.convention = decimal if dots or commas or either.any() else ""
-    _note_changes(reading, parts, comma, bare, cleaned)
-    if either.any() and bool(dots) == bool(commas):
-        first = texts[either].iloc[0].strip()
-        reading.change(f"ambiguous: {first} read as {values[either].iloc[0]:g}", either)
+    cells = [_cell(text) for text in texts]
+    shapes = np.array([cell.shape for cell in cells], dtype=object)
+    dots, commas = counts[shapes == "dot"].sum(), counts[shapes == "comma"].sum()
+    either = shapes == "either"
+    decimal = _decimal(dots, commas, list(compress(cells, either)), cells, convention)
+    written = pd.Series([cell.text(decimal) for cell in cells], index=texts.index, dtype=object)
+    values, doubts = _values(written, shapes != "")
+    reading = Reading("number", values, doubts=doubts or _doubts(texts, cells, counts))
+    reading.convention = decimal if set(shapes) & {"either", "dot", "comma"} else ""
+    _note_changes(reading, cells, decimal)
+    if either.any() and bool(dots) == bool(commas) and not (dots == commas and convention):
+        place = int(either.argmax())
+        example = f"{texts.iloc[place].strip()} read as {values.iloc[place]:g}"
+        reading.change(f"ambiguous: {example}", either)
     return reading
+
+
+def _cell(text: str) -> NumberCell:
+    plain = PLAIN.fullmatch(text)
+    if plain:
+        sign, digits, power = plain.groups()
+        return NumberCell(_shape(digits), digits, power, sign == "-")
+    spelled = text.translate(ONE_SPELLING).strip() if len(text) <= LONGEST else ""
+    match = NUMBER.fullmatch(spelled)
+    if (
+        match is None
+        or bool(match["open"]) != bool(match["close"])
+        or (match["before"] and match["after"])
+        or (match["sign"] and match["late"])
+        or not (shape := _shape(match["digits"]))
+    ):
+        return NO_NUMBER
+    brackets, minus = bool(match["open"]), "-" in (match["sign"], match["late"])
+    currency = match["before"] or match["after"] or ""
+    return NumberCell(
+        shape, match["digits"], match["power"] or "", minus != brackets, currency,
+        bool(match["percent"]), brackets,
+    )  # fmt: skip
+
+
+def _shape(digits: str) -> str:
+    match = SHAPES.fullmatch(digits)
+    return (match.lastgroup or "") if match else ""
+
+
+def _decimal(
+    dots: int, commas: int, either: list[NumberCell], cells: list[NumberCell], convention: str
+) -> str:
+    """The decimal separator of cells that do not tell."""
+    if dots != commas:
+        return "." if dots > commas else ","
+    if convention:
+        return convention
+    only_dots = bool(either) and not any("," in cell.digits for cell in either)
+    return "," if only_dots and any(cell.currency for cell in cells) else "."
+
+
+def _values(written: pd.Series, is_number: np.ndarray) -> tuple[pd.Series, str]:
+    """Numbers, whole ones exactly; and why they may be codes instead."""
+    floats = pd.Series(np.nan, index=written.index)
+    floats[is_number] = [float(text) for text in written[is_number]]
+    floats = floats.where(np.isfinite(floats))
+    long = written[(floats.abs() >= 2**53) & written.str.fullmatch(WHOLE).astype(bool)]
+    if len(long):
+        whole = written[floats.notna()]
+        if all(WHOLE.fullmatch(text) and -(2**63) <= int(text) < 2**63 for text in whole):
+            return whole.map(int).astype("Int64").reindex(written.index), ""
+        if any(int(float(text)) != int(text) for text in long):
+            return floats, "long codes, whose last digits a number would lose"
+    return stored_numbers(floats), ""
 
 
 def stored_numbers(cells: pd.Series) -> pd.Series:
@@ -79,99 +176,38 @@ def stored_numbers(cells: pd.Series) -> pd.Series:
     >>> stored_numbers(pd.Series([1.0, None, 3], dtype=object)).tolist()
     [1, <NA>, 3]
     """
-    there = cells.dropna()
-    if all(isinstance(cell, int) for cell in there):
+    if cells.dtype == object and all(isinstance(cell, int) for cell in cells.dropna()):
         return cells.where(cells.notna(), None).astype("Int64")
     floats = cells.astype(float)
     is_whole = (floats.dropna() % 1 == 0).all() and floats.abs().max() < 2**53
     return floats.astype("Int64") if is_whole else floats
 
 
-def _parts(texts: pd.Series) -> pd.DataFrame:
-    """sign, currency before, digits, power, percent and currency after; digits are blank where a
-    cell is no number.
-    """
-    spelled = texts.str.translate(ONE_SPELLING).str.strip()
-    names = list(NUMBER.groupindex)
-    found = [
-        match.groups("") if match else [""] * len(names) for match in map(NUMBER.fullmatch, spelled)
-    ]
-    parts = pd.DataFrame(found, index=texts.index, columns=names, dtype=object)
-    odd = (parts["open"] == "") != (parts["close"] == "")
-    odd |= (parts["before"] != "") & (parts["after"] != "")
-    odd |= (parts["sign"] != "") & (parts["late"] != "")
-    valid = parts["digits"].str.fullmatch(
-        "|".join(["[0-9]+", GROUPED, DECIMAL_DOT, DECIMAL_COMMA, ONE_DOT, ONE_COMMA])
-    )
-    parts.loc[odd | ~valid.astype(bool), "digits"] = ""
-    return parts
-
-
-def _separators(digits: pd.Series) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Which cells tell that a dot is the decimal separator, which that a comma is, and which have
-    one separator that can be of either kind.
-    """
-    either = _match(digits, EITHER)
-    grouped = _match(digits, GROUPED)
-    last = digits.str.replace(r"[^.,]", "", regex=True).str[-1:].fillna("")
-    alone = (_match(digits, ONE_DOT) | _match(digits, ONE_COMMA) | grouped) & ~either
-    dot = _match(digits, DECIMAL_DOT) | alone & (last == ".").to_numpy()
-    comma = _match(digits, DECIMAL_COMMA) | alone & (last == ",").to_numpy()
-    return dot, comma, either
-
-
-def _decimal(dots: int, commas: int, either: pd.Series, money: bool, convention: str) -> str:
-    if dots != commas:
-        return "." if dots > commas else ","
-    if convention:
-        return convention
-    only_dots = not either.empty and not either.str.contains(",").any()
-    return "," if only_dots and money else "."
-
-
-def _values(parts: pd.DataFrame, cleaned: pd.Series) -> tuple[pd.Series, str]:
-    """Numbers, whole ones exactly; and why they may be codes instead."""
-    negative = ((parts["sign"] == "-") | (parts["late"] == "-")) ^ (parts["open"] == "(")
-    signed = np.where(negative, "-", "") + cleaned + parts["power"]
-    floats = pd.to_numeric(signed, errors="coerce").astype(float)
-    floats = floats.where(np.isfinite(floats))
-    there = floats.notna()
-    whole = signed[there & signed.str.fullmatch(r"-?[0-9]+").astype(bool)]
-    long = whole[floats[whole.index].abs() >= 2**53]
-    fits = all(-(2**63) <= int(text) < 2**63 for text in long)
-    if len(long) and fits and len(whole) == there.sum():
-        return whole.map(int).astype("Int64").reindex(cleaned.index), ""
-    doubts = ""
-    if any(int(float(text)) != int(text) for text in long):
-        doubts = "long codes, whose last digits a number would lose"
-    return stored_numbers(floats), doubts
-
-
-def _doubts(texts: pd.Series, digits: pd.Series, counts: np.ndarray) -> str:
+def _doubts(texts: pd.Series, cells: list[NumberCell], counts: np.ndarray) -> str:
     """Why the cells may be names that look like numbers."""
-    if _match(digits, r"0[0-9]+").any():
+    if any(LEADING_ZERO.fullmatch(cell.digits) for cell in cells):
         return "codes with leading zeros"
-    spelled = texts.str.translate(ONE_SPELLING).str.strip()
-    if counts[_match(spelled, PHONE)].sum() > counts[digits != ""].sum() / 2:
+    phones = [bool(PHONE.fullmatch(text.strip())) for text in texts]
+    versions = [
+        not cell.shape and bool(VERSION.fullmatch(text))
+        for text, cell in zip(texts, cells, strict=True)
+    ]
+    if counts[phones].sum() > counts.sum() / 2:
         return "telephone numbers"
-    if counts[_match(spelled, VERSION) & (digits == "").to_numpy()].sum() > counts.sum() / 100:
+    if counts[versions].sum() > counts.sum() / 100:
         return "version numbers"
     return ""
 
 
-def _note_changes(
-    reading: Reading, parts: pd.DataFrame, comma: np.ndarray, bare: pd.Series, cleaned: pd.Series
-) -> None:
-    currency = parts["before"] + parts["after"]
-    for symbol in currency[currency != ""].unique():
-        reading.change(f"{symbol} removed", currency == symbol)
-    reading.change("% removed", parts["percent"] != "")
-    reading.change("parentheses read as minus", parts["open"] != "")
-    shorter = cleaned.str.len() < parts["digits"].str.len()
-    reading.change("separators removed", shorter)
-    reading.change("decimal comma read", comma & bare.str.contains(",[0-9]").to_numpy(bool))
-    reading.change("leading zeros removed", _match(parts["digits"], r"0[0-9]+"))
-
-
-def _match(texts: pd.Series, pattern: str) -> np.ndarray:
-    return texts.str.fullmatch(pattern).to_numpy(bool)
+def _note_changes(reading: Reading, cells: list[NumberCell], decimal: str) -> None:
+    for currency in dict.fromkeys(cell.currency for cell in cells if cell.currency):
+        reading.change(f"{currency} removed", [cell.currency == currency for cell in cells])
+    changes: dict[str, Callable[[NumberCell], bool]] = {
+        "% removed": lambda cell: cell.percent,
+        "parentheses read as minus": lambda cell: cell.brackets,
+        "separators removed": lambda cell: cell.has_thousands(decimal),
+        "decimal comma read": lambda cell: cell.has_comma(decimal),
+        "leading zeros removed": lambda cell: bool(LEADING_ZERO.fullmatch(cell.digits)),
+    }
+    for what, is_so in changes.items():
+        reading.change(what, list(map(is_so, cells)))

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from qkvsearch.data.columns.facts import ColumnType
 
@@ -39,11 +40,11 @@ class Reading:
         """Which of the distinct cells are of this type."""
         return self.values.notna().to_numpy(bool)
 
-    def change(self, what: str, cells: np.ndarray) -> None:
-        """Note that something was done to those of `cells` (bool) that fit."""
-        cells = np.asarray(cells, dtype=bool) & self.fits
-        if cells.any():
-            self.changed[what] = self.changed.get(what, False) | cells
+    def change(self, what: str, cells: ArrayLike) -> None:
+        """Note what was done to those of `cells` (bool) that fit."""
+        fitting = np.asarray(cells, dtype=bool) & self.fits
+        if fitting.any():
+            self.changed[what] = fitting
 
 
 def say_nothing(texts: pd.Series, words: bool = True) -> np.ndarray:

@@ -83,8 +83,18 @@ def check_column(given: str, names: Sequence[str], file: str, option: str) -> st
     )
 
 
+def listed_names(names: Sequence[str], most: int = 20) -> str:
+    """Names for a message: not too many, and none too long.
+
+    >>> listed_names(["a", "b" * 99, "c"], most=2)
+    'a, bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb… and 1 more'
+    """
+    shown = ", ".join(name if len(name) <= 40 else f"{name[:39]}…" for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
+
+
 def _listing(names: Sequence[str]) -> str:
-    listed = f"(columns: {', '.join(names)})"
+    listed = f"(columns: {listed_names(names)})"
     if len(names) > 1:
         return listed
     return (

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from qkvsearch.data.columns.date_cells import COMPACT, SERIAL_DAYS, UNITS, parse_dates
+from qkvsearch.data.columns.reading import say_nothing
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
@@ -67,8 +68,9 @@ def _seconds(column: pd.Series, report: ReadReport) -> pd.Series:
         found = since.astype("Int64")
         report.notes.extend(notes)
     bad = column[filled & found.isna()]
+    bad, n_filled = bad[~say_nothing(bad)], int(found.notna().sum())
     if len(bad):
-        _count_unreadable(bad, int(filled.sum()), report)
+        _count_unreadable(bad, n_filled + len(bad), report)
     return found
 
 
@@ -102,3 +104,4 @@ def _count_unreadable(bad: pd.Series, filled: int, report: ReadReport) -> None:
     if 2 * len(bad) >= filled:
         raise DataError(f"{report.file}: {where}; {len(bad):,} of {filled:,} cells are none")
     report.notes.append(f"{len(bad):,} of {filled:,} times could not be read; {where}")
+    report.changed(bad.name, "no time", len(bad))

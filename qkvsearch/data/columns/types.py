@@ -20,6 +20,9 @@ from qkvsearch.data.columns.yes_no import read_yes_no
 # Of the cells that say something, at most this share may be emptied for not fitting.
 MOST_UNFIT = 0.05
 LEAST_FITTING = 2
+# The first that nearly all cells are of; in columns that search reads, the last.
+INFERRED: list[ColumnType] = ["number", "date", "yes/no", "list"]
+SAMPLE = 1000
 # Of the cells that were emptied, so many are named.
 MOST_NAMED = 3
 
@@ -58,13 +61,16 @@ class TypedColumn:
         """A note on the cells that did not fit, if any did not; `texts` is what they were."""
         if not self.unfit.any():
             return []
-        cells = islice(zip(texts[self.unfit], ids[self.unfit], strict=True), MOST_NAMED)
-        named = ", ".join(f"{cell!r} (id {id_})" for cell, id_ in cells)
-        count = int(self.unfit.sum())
+        count, named = int(self.unfit.sum()), self.named_unfit(texts, ids)
         return [
             f"column {name}: {count:,} of {len(texts):,} cells emptied, for they are no "
             f"{self.type}: {named}"
         ]
+
+    def named_unfit(self, texts: pd.Series, ids: pd.Series) -> str:
+        """Some of the cells that did not fit, with the ids of their rows."""
+        cells = islice(zip(texts[self.unfit], ids[self.unfit], strict=True), MOST_NAMED)
+        return ", ".join(f"{cell!r} (id {id_})" for cell, id_ in cells)
 
 
 def typed(
@@ -85,23 +91,15 @@ def typed(
     texts = pd.Series(distinct, dtype=object)
     counts = np.bincount(codes[codes >= 0], minlength=len(texts))
     clean = without_html(texts)
-    reading, changed = _text(clean), Counter[str]()
-    for type_ in _candidates(told, searched):
-        nothing = say_nothing(clean, words=type_ != "list")
-        found = _read(type_, clean[~nothing], counts[~nothing], told is not None, convention)
-        if found is not None:
-            reading = found
-            break
+    reading, nothing, changed = _decided(clean, counts, told, searched, convention)
     values = reading.values.reindex(texts.index)
+    unfit = values.isna().to_numpy(bool) & ~nothing & (reading.type != "text")
     for what, cells in reading.changed.items():
         changed[what] += int(counts[reading.values.index[cells]].sum())
-    unfit = np.zeros(len(texts), dtype=bool)
-    if reading.type != "text":
-        for text, count in zip(clean[nothing].str.strip(), counts[nothing], strict=True):
-            changed[f"{text} emptied"] += int(count)
-        unfit = values.isna().to_numpy(bool) & ~nothing
-        changed[f"emptied: no {reading.type}"] = int(counts[unfit].sum())
-    changed["HTML removed"] = int(counts[(clean != texts).to_numpy(bool)].sum())
+    for text, count in zip(clean[nothing].str.strip(), counts[nothing], strict=True):
+        changed[f"{text} emptied"] += int(count)
+    changed[f"emptied: no {reading.type}"] += int(counts[unfit].sum())
+    changed["HTML removed"] += int(counts[(clean != texts).to_numpy(bool)].sum())
     return TypedColumn(
         type=reading.type,
         cells=values.reindex(codes).set_axis(column.index).rename(column.name),
@@ -111,36 +109,75 @@ def typed(
     )
 
 
-def _candidates(told: ColumnType | None, searched: bool) -> list[ColumnType]:
-    if told is not None:
-        return [] if told == "text" else [told]
-    return ["list"] if searched else ["number", "date", "yes/no", "list"]
+def _decided(
+    texts: pd.Series, counts: np.ndarray, told: ColumnType | None, searched: bool, convention: str
+) -> tuple[Reading, np.ndarray, Counter[str]]:
+    """How the distinct cells are read, which of them say that there is nothing (bool), and what
+    kept a column text that is nearly of another type.
+    """
+    kept: Counter[str] = Counter()
+    nothing = np.zeros(len(texts), dtype=bool)
+    candidates = [told] if told else INFERRED[-1:] if searched else INFERRED
+    for type_ in candidates:
+        if type_ == "text":
+            break
+        nothing = say_nothing(texts, words=type_ != "list")
+        cells, n_cells = texts[~nothing], counts[~nothing]
+        if told:
+            return _read(type_, cells, n_cells, convention, told=True), nothing, kept
+        if cells.empty or _is_hopeless(type_, cells, n_cells):
+            continue
+        reading = _read(type_, cells, n_cells, convention)
+        if _fits(reading, n_cells):
+            return reading, nothing, kept
+        kept = kept or _kept_from(reading, cells, n_cells)
+        if kept and reading.doubts:
+            break
+    return Reading("text", texts.where(texts != "")), np.zeros(len(texts), dtype=bool), kept
 
 
 def _read(
-    type_: ColumnType, texts: pd.Series, counts: np.ndarray, told: bool, convention: str
-) -> Reading | None:
-    """The cells as a type; None where they are not of it and nobody told that they are."""
-    if texts.empty and not told:
-        return None
-    if type_ == "list":
-        return (read_told_lists if told else read_lists)(texts, counts)
+    type_: ColumnType,
+    texts: pd.Series,
+    counts: np.ndarray,
+    convention: str = "",
+    told: bool = False,
+) -> Reading:
     if type_ == "number":
-        reading = read_numbers(texts, counts, convention)
-    elif type_ == "date":
-        reading = read_dates(texts, convention)
-    else:
-        reading = read_yes_no(texts)
-    return reading if told or _fits(reading, counts) else None
+        return read_numbers(texts, counts, convention)
+    if type_ == "date":
+        return read_dates(texts, convention)
+    if type_ == "yes/no":
+        return read_yes_no(texts)
+    return read_told_lists(texts, counts, convention) if told else read_lists(texts, counts)
+
+
+def _is_hopeless(type_: ColumnType, texts: pd.Series, counts: np.ndarray) -> bool:
+    """Whether not even half of many cells, drawn at random, are of a type: to read them all takes
+    long, and of cells that nearly all fit, such a sample does not come.
+    """
+    if type_ == "list" or len(texts) <= SAMPLE:
+        return False
+    drawn = np.random.default_rng(0).choice(len(texts), SAMPLE, p=counts / counts.sum())
+    places, n_drawn = np.unique(drawn, return_counts=True)
+    fits = _read(type_, texts.iloc[places], n_drawn).fits
+    return bool(n_drawn[fits].sum() < SAMPLE / 2)
 
 
 def _fits(reading: Reading, counts: np.ndarray) -> bool:
-    if reading.doubts:
-        return False
     fitting, n_cells = counts[reading.fits].sum(), counts.sum()
     few_unfit = fitting >= LEAST_FITTING and n_cells - fitting <= MOST_UNFIT * n_cells
-    return bool(fitting == n_cells or few_unfit)
+    return bool(not reading.doubts and (fitting == n_cells or few_unfit))
 
 
-def _text(texts: pd.Series) -> Reading:
-    return Reading("text", texts.where(texts != ""))
+def _kept_from(reading: Reading, texts: pd.Series, counts: np.ndarray) -> Counter[str]:
+    """What kept a column from being of numbers or dates that at least half of its cells are, and
+    how many cells.
+    """
+    fitting, n_cells = int(counts[reading.fits].sum()), int(counts.sum())
+    if reading.type not in ("number", "date") or 2 * fitting < n_cells:
+        return Counter()
+    if reading.doubts:
+        return Counter({f"kept as text: {reading.doubts}": fitting})
+    example = texts[~reading.fits].iloc[0].strip()
+    return Counter({f"kept as text: no {reading.type}, such as {example!r}": n_cells - fitting})

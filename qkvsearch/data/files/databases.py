@@ -69,7 +69,7 @@ def read_url(source: str) -> tuple[pd.DataFrame, ReadReport]:
     address, _, part = source.partition("#")
     scheme = address.partition(":")[0]
     if scheme.lower() in WEB:
-        raise DataError(f"{source}: not a database; download the file, and give its path")
+        raise DataError(f"{scheme}://…: not a database; download the file, and give its path")
     sqlalchemy = need("sqlalchemy", "sql", f"{scheme}://…: reading a database", error=DataError)
     try:
         url = sqlalchemy.make_url(re.sub(r"^postgres\b", "postgresql", address))

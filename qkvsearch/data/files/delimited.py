@@ -18,6 +18,7 @@ from qkvsearch.errors import DataError
 DELIMITERS = ",\t;|"
 # How much of a file, in characters, tells its delimiter.
 SAMPLE = 100_000
+NOTHING = "not a table: no line has anything in it"
 
 
 def read_delimited(
@@ -58,7 +59,9 @@ def read_delimited(
     said = " ".join(str(warning.message) for warning in caught)
     too_long = np.array(re.findall(r"Skipping line (\d+)", said), dtype=np.int64)
     every_row = np.arange(1, len(frame) + len(too_long) + 1)
-    frame = frame.set_axis(np.setdiff1d(every_row, too_long)).dropna(how="all")
+    frame = frame.set_axis(np.delete(every_row, too_long - 1)).dropna(how="all")
+    if names is None and frame.empty:
+        raise DataError(f"{label}: {NOTHING}")
     if names is None:
         names, frame = distinct(frame.iloc[0, :width]), frame.iloc[1:]
     report = ReadReport(name, read=len(frame) + len(too_long))
@@ -94,7 +97,7 @@ def _header_width(label: str, text: io.TextIOBase, delimiter: str) -> int:
     try:
         width = next(len(row) for row in rows if len(row) > 1 or "".join(row).strip())
     except StopIteration:
-        raise DataError(f"{label}: not a table: no line has anything in it") from None
+        raise DataError(f"{label}: {NOTHING}") from None
     except csv.Error as error:
         raise DataError(
             f"{label}: not a table: the first line has to name the columns ({error})"

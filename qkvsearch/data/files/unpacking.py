@@ -30,7 +30,7 @@ PACKERS: dict[bytes, Any] = {
 }
 PACKED_SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 ZSTANDARD = b"\x28\xb5\x2f\xfd"
-ZIP = b"PK\x03\x04"
+ZIP, EMPTY_ZIP = b"PK\x03\x04", b"PK\x05\x06"
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ def _unpack(place: Place, stack: ExitStack) -> Place | None:
         name = Path(place.name)
         name = name.with_suffix("") if name.suffix.lower() in PACKED_SUFFIXES else name
         return replace(place, name=name.name, path=inside)
-    if start.startswith(ZIP):
+    if start.startswith((ZIP, EMPTY_ZIP)):
         return _from_archive(place, stack)
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
+from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
 from qkvsearch.errors import QkvError
@@ -31,7 +32,8 @@ class Condition(NamedTuple):
     seconds: float = SECONDS
 
 
-# "price < 80", or ("price < ?", [80]), or ("price < :most", {"most": 80}).
+# "price < 80", ("price < ?", [80]) or ("price < :most", {"most": 80}); a third entry is how many
+# seconds it may take.
 Where: TypeAlias = str | tuple[str, Parameters] | Condition
 
 
@@ -86,7 +88,12 @@ def _as_condition(where: Where) -> Condition:
     if isinstance(where, str):
         return Condition(where)
     if isinstance(where, tuple) and 0 < len(where) <= 3 and isinstance(where[0], str):
-        return Condition(*where)
+        condition = Condition(*where)
+        seconds: Any = condition.seconds
+        is_number = isinstance(seconds, Real) and not isinstance(seconds, bool)
+        if is_number and float(seconds) > 0:
+            return condition
+        raise QkvError(f"`where`: its seconds are a number above 0, not {seconds!r}")
     raise QkvError(
         "`where` is a text, or a text and its values such as ('price < ?', [80]), not "
         f"{type(where).__name__}"

@@ -120,7 +120,7 @@ def _guarded(
 
 def _reason(error: str, seconds: float) -> str:
     if error == "interrupted":
-        return f"stopped after {seconds:g} seconds: make it simpler, or give it more time"
+        return f"stopped after {seconds:g} seconds: make it simpler, or allow it more seconds"
     if error == "parser stack overflow":
         return TOO_DEEP
     if error == "string or blob too big":

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Cells = Callable[[StoredColumn], Iterator[Any]]
 # Cells that an error shows, how much of each, and how many are looked through for them.
 SHOWN_CELLS, SHOWN_LENGTH, LOOKED_AT = 3, 30, 100_000
+SHOWN_SQL = 80
 ISO_DATE = re.compile(r"\d{4}(-\d\d(-\d\d( \d\d(:\d\d(:\d\d)?)?)?)?)?")
 NOUNS = {
     "number": "a number",
@@ -47,7 +48,13 @@ class Value:
         """As SQL; what a place stands for as itself."""
         if self.literal is not None and self.node.key == "placeholder":
             return repr(self.literal)
-        return self.node.sql("sqlite")
+        return written(self.node)
+
+
+def written(node: exp.Expression) -> str:
+    """A part of a condition as SQL, cut where it is long."""
+    sql = node.sql("sqlite")
+    return sql if len(sql) <= SHOWN_SQL else f"{sql[:SHOWN_SQL]}…"
 
 
 def check_pair(left: Value, right: Value, cells: Cells, is_null_safe: bool = False) -> None:
@@ -79,7 +86,7 @@ def misfit(value: Value, wanted: str, node: exp.Expression, cells: Cells) -> Qkv
         hint = f": write '{value.sql}'"
     else:
         hint = f": write CAST({value.sql} AS TEXT) to look at its digits"
-    return QkvError(f"{shown(value, cells)}, and {node.sql('sqlite')} needs a {wanted}{hint}")
+    return QkvError(f"{shown(value, cells)}, and {written(node)} needs a {wanted}{hint}")
 
 
 def shown(value: Value, cells: Cells, offending: bool = False) -> str:

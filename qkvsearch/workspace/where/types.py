@@ -11,7 +11,7 @@ from sqlglot import exp
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.workspace.columns import CatalogColumns, StoredColumn
 from qkvsearch.workspace.where.guarded import PURE_FUNCTIONS
-from qkvsearch.workspace.where.mismatch import Cells, Value, check_pair, misfit, shown
+from qkvsearch.workspace.where.mismatch import Cells, Value, check_pair, misfit, shown, written
 
 TEXTS, NUMBERS = ("text", "list", "date"), ("number", "yes/no")
 ANY = (*TEXTS, *NUMBERS)
@@ -123,7 +123,7 @@ class _Types:
     def _fits(self, value: Value, wanted: tuple[str, ...], node: exp.Expression) -> None:
         if wanted == LITERAL:
             if not isinstance(value.literal, str):
-                raise QkvError(f"in {node.sql('sqlite')} this is a text in quotes: {value.sql}")
+                raise QkvError(f"in {written(node)} this is a text in quotes: {value.sql}")
         elif value.type not in (None, *wanted):
             raise misfit(value, wanted[0], node, self.cells)
 
@@ -215,7 +215,7 @@ class _Types:
         value, to = self.value(node.this), node.args["to"].this
         kind = next((kind for kind, names in CASTS.items() if to in names), None)
         if kind is None:
-            raise QkvError(f"{node.sql('sqlite')}: cast to TEXT, INTEGER or REAL")
+            raise QkvError(f"{written(node)}: cast to TEXT, INTEGER or REAL")
         if kind == "number":
             self._fits(value, NUMBERS, node)
         return Value(kind, node)
@@ -267,8 +267,8 @@ READ: dict[type[exp.Expression], Callable[[_Types, Any], Value]] = {
 
 def _unknown(node: exp.Expression) -> QkvError:
     """Nothing passes unchecked."""
-    written = node.sql("sqlite")
+    part = written(node)
     if isinstance(node, exp.Func):
         there = ", ".join(sorted(PURE_FUNCTIONS))
-        return QkvError(f"{written}: there is no such function here (there are {there})")
-    return QkvError(f"{written} cannot be part of a condition")
+        return QkvError(f"{part}: there is no such function here (there are {there})")
+    return QkvError(f"{part} cannot be part of a condition")

@@ -1,0 +1,92 @@
+"""Ids, article numbers and other codes: found as they are written, in upper or lower case."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qkvsearch.texts.analysis import Token, fold
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from qkvsearch.data.catalog import Catalog
+
+# One word with a digit that means nothing but the thing that it names: no year, count or other
+# small number, and nothing as short as "4k" or "mp3".
+CODE = re.compile(r"(?=\S*\d)(?!(?:0|[1-9]\d{0,4})$)\S{4,64}")
+LONGEST = 64
+# Of a column's cells: how many are codes, and how many differ, at the least.
+CODES, DIFFERENT = 0.9, 0.5
+# Dates differ from row to row, too, and a list is no code.
+NO_CODE = r"\d{4}-\d\d-\d\d.*|.*\|.*"
+# Whole numbers below are counts and amounts, not the 8 to 14 digits of a bar code.
+LEAST_NUMBER = 10_000_000
+# Signs around a word that may not belong to it.
+AROUND = ".,;:!?()[]{}<>\"'`«»“”‘’"
+
+
+def code_terms(catalog: Catalog) -> tuple[np.ndarray, np.ndarray]:
+    """Terms (n,), sorted UTF-8, and the row of the item that each belongs to, int64 (n,).
+
+    They are all ids, and the cells of every column that nearly always holds a code, and nearly
+    never the same one.
+    """
+    rows, terms = [np.arange(len(catalog))], [list(catalog.ids.texts)]
+    for name in catalog.frame.columns[1:]:
+        cells = _codes(catalog.frame[name])
+        rows.append(cells.index.to_numpy(np.int64))
+        terms.append(cells.tolist())
+    pairs = {
+        (term.encode(), row)
+        for row, term in zip(np.concatenate(rows).tolist(), _folded(terms), strict=True)
+        if 0 < len(term) <= LONGEST
+    }
+    ordered = sorted(pairs)
+    found = np.array([term for term, _ in ordered], dtype=bytes)
+    return found, np.array([row for _, row in ordered], dtype=np.int64)
+
+
+def codes_in(text: str, is_known: Callable[[str], bool]) -> list[Token]:
+    """The words of a query that are codes of items, each once, as typed or without the signs around
+    it; every term is for `is_known` to know.
+
+    >>> known = {"ab-12/34", "2001"}
+    >>> [token.term for token in codes_in("is (AB-12/34) in 2001?", known.__contains__)]
+    ['ab-12/34']
+    """
+    found: dict[str, Token] = {}
+    for word in text.split():
+        for spelled in (word, word.strip(AROUND)):
+            term = fold(spelled)
+            if CODE.fullmatch(term) and is_known(term):
+                found.setdefault(term, Token(word, term))
+                break
+    return list(found.values())
+
+
+def whole_as_id(text: str, is_known: Callable[[str], bool]) -> Token | None:
+    """A query that is an id as a whole, although no code: the number 12, or "kettle"."""
+    whole = " ".join(text.split())
+    term = fold(whole)
+    return Token(whole, term) if term and len(term) <= LONGEST and is_known(term) else None
+
+
+def _codes(column: pd.Series) -> pd.Series:
+    """The cells of a column of codes as text; none of another column."""
+    cells = column.dropna()
+    if cells.dtype.kind == "f" or cells.empty:
+        return cells.iloc[:0]
+    if cells.dtype.kind in "iu" and cells.min() < LEAST_NUMBER:
+        return cells.iloc[:0]
+    cells = cells.astype(str)
+    are_codes = cells.str.fullmatch(CODE) & ~cells.str.fullmatch(NO_CODE)
+    is_one = are_codes.mean() >= CODES and cells.nunique() > DIFFERENT * len(cells)
+    return cells[are_codes] if is_one else cells.iloc[:0]
+
+
+def _folded(terms: list[list[str]]) -> list[str]:
+    return [fold(" ".join(term.split())) for column in terms for term in column]

@@ -1,0 +1,144 @@
+"""`build` and `info` say what each column was taken for, in a line each that fits a screen."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from qkvsearch.cli.columns import MOST_SHOWN, columns_text
+
+SHOP = """SKU;Name;Description;Price;Tags;Added
+001;Tent;"<p>A&nbsp;tent</p><ul><li>red</li></ul>";$1,299.00;camp|night;2024-03-01
+002;Rope;<div>A rope</div>;66,80 €;climb;01/03/2024
+003;Lamp;A lamp;N/A;night|camp;March 1, 2024
+"""
+ORDERS = """customer_email,product_sku,quantity,ordered_at
+ann@example.org,001,2,2024-03-01 10:00:00
+bob@example.org,002,1,2024-03-02 10:00:00
+"""
+
+
+@pytest.fixture
+def shop(qkv, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    (tmp_path / "products.csv").write_text(SHOP, encoding="utf-8")
+    (tmp_path / "orders.csv").write_text(ORDERS, encoding="utf-8")
+    return "build", "--items", "products.csv", "--interactions", "orders.csv", "--encoder", "corpus"
+
+
+def record(name="price", role="", type_="number", empty=0.0, example="5", **changed):
+    words = {what.replace("_", " "): count for what, count in changed.items()}
+    return {
+        "name": name, "role": role, "type": type_, "empty": empty, "example": example,
+        "changed": words, "stored": "",
+    }  # fmt: skip
+
+
+def test_build_says_a_line_a_column_and_info_repeats_it(qkv, shop):
+    built = qkv("-w", "ws", *shop)
+    assert built.code == 0
+    (price,) = (line for line in built.stderr.splitlines() if line.startswith("Price "))
+    assert price.split()[:4] == ["Price", "number", "33%", "1299.0"]
+    info = qkv("-w", "ws", "info").stdout
+    for name in ("SKU", "Price", "Tags", "Added", "quantity", "ordered_at"):
+        (line,) = (line for line in built.stderr.splitlines() if line.startswith(f"{name} "))
+        assert line in info.splitlines()
+    said = built.stderr.splitlines()
+    assert len(said) <= 24
+
+
+def test_info_as_json_has_a_record_a_column(qkv, shop):
+    assert qkv("-w", "ws", *shop).code == 0
+    (info,) = json.loads(qkv("-w", "ws", "info", "--format", "json").stdout)
+    columns = {column["name"]: column for column in info["columns"]}
+    assert {name: column["type"] for name, column in columns.items()} == {
+        "SKU": "text", "Name": "text", "Description": "text", "Price": "number", "Tags": "list",
+        "Added": "date",
+    }  # fmt: skip
+    assert [columns[name]["role"] for name in ("SKU", "Name", "Tags")] == ["id", "title", "text"]
+    assert columns["Price"]["changed"] == {
+        "$ removed": 1, "€ removed": 1, "separators removed": 1, "decimal comma read": 1,
+        "N/A emptied": 1,
+    }  # fmt: skip
+    assert columns["Description"]["changed"] == {"HTML removed": 2}
+    assert {column["role"] for column in info["interaction_columns"]} >= {"user", "item", "time"}
+
+
+@pytest.mark.parametrize("word", ["nbsp", "div", "li ul", "p"])
+def test_what_is_html_is_not_found(qkv, shop, word):
+    assert qkv("-w", "ws", *shop).code == 0
+    hits = qkv("-w", "ws", "search", word, "--heads", "lexical", "--format", "json").stdout
+    assert json.loads(hits) == []
+
+
+def test_a_type_that_is_told_is_taken(qkv, shop):
+    assert qkv("-w", "ws", *shop, "--column", "price:text", "--column", "SKU:text").code == 0
+    assert qkv("-w", "ws", "search", "tent", "--where", "price = '$1,299.00'").code == 0
+
+
+@pytest.mark.parametrize(
+    ("told", "said"),
+    [
+        ("Prise:number", "no column 'Prise' (--column); did you mean Price?"),
+        ("Name:number", "column 'Name' is the title, which is text"),
+        ("SKU:date", "column 'SKU' is the id, which is text"),
+        (
+            "Description:number",
+            "none of its cells is: '<p>A&nbsp;tent</p><ul><li>red</li></ul>' (id 001), ",
+        ),
+    ],
+)
+def test_a_type_that_cannot_be_is_an_error(qkv, shop, told, said):
+    answer = qkv("-w", "ws", *shop, "--column", told)
+    assert answer.code == 1
+    assert "products.csv" in answer.stderr
+    assert said in answer.stderr
+
+
+def test_cells_that_were_emptied_are_shown_by_build(qkv, tmp_path):
+    rows = "".join(f"{n},thing {n},{n}.50\n" for n in range(1, 40))
+    (tmp_path / "products.csv").write_text(f"id,name,price\n{rows}40,thing 40,call us\n")
+    answer = qkv("-w", "ws", "build", "products.csv", "--encoder", "corpus")
+    assert "column price: 1 of 40 cells emptied, for they are no number: 'call us' (id 40)" in (
+        " ".join(answer.stderr.split())
+    )
+
+
+def test_more_columns_than_fit_are_summed_up_unless_verbose(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    columns = [record("SKU", "id", "text"), record("Name", "title", "text")]
+    columns += [record(f"size {n}") for n in range(30)]
+    columns += [record("price", emptied_=7) | {"changed": {"emptied: no number": 7}}]
+    text = columns_text(columns, [])
+    lines = text.splitlines()
+    assert len(lines) == MOST_SHOWN + 3  # the headings, the sum, and how to see more
+    assert lines[1].startswith("SKU")
+    assert lines[MOST_SHOWN].startswith("price")  # what lost cells is shown before others
+    assert lines[-2] == f"and {len(columns) - MOST_SHOWN} more columns: 24 number …"
+    assert lines[-1] == "(-v shows what is cut)"
+    assert len(columns_text(columns, [], verbose=True).splitlines()) == len(columns) + 1
+
+
+def test_a_line_is_as_wide_as_the_screen(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    wide = record("a name that goes on and on", "title", "text", 0.5, "§" * 100, **{"¤" * 100: 3})
+    lines = columns_text([wide], [wide]).splitlines()
+    assert max(map(len, lines)) <= 80
+    in_full = columns_text([wide], [], verbose=True)
+    assert max(map(len, in_full.splitlines())) <= 80
+    assert (in_full.count("§"), in_full.count("¤")) == (100, 100)
+
+
+@pytest.mark.parametrize(
+    ("share", "said"), [(0, "0%"), (0.0004, "<1%"), (0.5, "50%"), (0.9999, ">99%"), (1, "100%")]
+)
+def test_the_share_of_gaps_is_never_said_to_be_none_or_all_where_it_is_not(share, said):
+    assert said in columns_text([record(empty=share)], []).splitlines()[1].split()
+
+
+def test_losses_come_first_and_then_what_was_done_most_often(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    changed = {"$ removed": 3, "HTML removed": 9, "emptied: no number": 1, "ambiguous: 1.234": 1}
+    (_, line) = columns_text([record() | {"changed": changed}], []).splitlines()
+    assert line.endswith("emptied: no number 1, ambiguous: 1.234 1, HTML removed 9, $ removed 3")

@@ -1,0 +1,192 @@
+"""Tables as nobody should write them, made from a seed: a file's name and its bytes."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import random
+import sqlite3
+import zipfile
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+HEADERS = (
+    "id title tags price added", "SKU Name Description Price Categories", "user item rating time",
+    "customer_email product_sku quantity ordered_at", "id id id title", "a b c d e",
+    "  ID  Titel ", "user_id movie_id stars", "商品ID 商品名 価格", "id; title", 'id "title" x',
+    "1 2 3", "id title \x00x", "\ufeffid title", "título descrição preço", "user\u202eemag item",
+    "id _position rowid title", "select from where", "id [title] `x` \"",
+    "user item weight weight.1 rating rating",
+)  # fmt: skip
+CELLS = (
+    "", " ", "0", "1", "-1", "007", "1e5", "1e400", "3e38", "-3e38", "NaN", "nan", "inf",
+    "-Infinity", "N/A", "null", "-", "#REF!", "1,299.00", "$1,299.00", "66,80 €", "12%", "1.5",
+    "true", "yes", "2024-03-01", "01/03/2024", "March 1, 2024", "1709290000", "1709290000000",
+    "99999-99-99", "0000-00-00", "17.14.11", "9999-12-31T23:59:59Z", "0001-01-01",
+    "user@example.org", "USER@X", "rain jacket", "Żółw 🐢", "a|b|c", "a;b",
+    "<p>A <b>tent</b>&nbsp;&amp;</p>", "<script", "&#0;", 'say "so"', '"', "''", "two\nlines",
+    "cr\ronly", "\x00", "a\x00b", "\x1b[31mred", "\u202eevil", "\u200b", "\ufeff", "e\u0301",
+    "\u00a0", "=1+1", "@cmd", "x" * 300, "9" * 400, "(((" * 50, str(2**63), str(2**64), "0x1F",
+    "1_000", "١٢٣", "½", "--", "--help", "'; DROP TABLE items; --",
+)  # fmt: skip
+ENCODINGS = "utf-8 utf-8 utf-8-sig utf-16 utf-16-le utf-32 latin-1 cp1252 shift-jis utf-7".split()
+
+
+def messy_table(seed: int) -> tuple[str, bytes]:
+    """A name, whose suffix may lie, and what is in the file."""
+    rng = random.Random(seed)
+    name, content = rng.choice(KINDS)(rng)
+    if rng.random() < 0.1:
+        content = content[: rng.randrange(len(content) + 1)]
+    if rng.random() < 0.1 and content:
+        damaged = bytearray(content)
+        for _ in range(rng.randint(1, 20)):
+            damaged[rng.randrange(len(damaged))] = rng.randrange(256)
+        content = bytes(damaged)
+    if rng.random() < 0.05:
+        name = f"table{rng.choice(['', '.txt', '.csv', '.json', '.xlsx', '.db', '.parquet'])}"
+    return name, content
+
+
+def _rows(rng: random.Random) -> tuple[list[str], list[list[str]]]:
+    """A header and rows, of which some are too short or too long."""
+    header = rng.choice(HEADERS).split(" ")
+    rng.random() < 0.1 and rng.shuffle(header)  # type: ignore[func-returns-value]
+    usual = [rng.sample(CELLS, rng.randint(1, 6)) for _ in header]
+    rows = []
+    for number in range(rng.choice([0, 1, 2, 5, 20, 60])):
+        row = [rng.choice(CELLS if rng.random() < 0.1 else kind) for kind in usual]
+        if rng.random() < 0.8:
+            row[0] = str(number)
+        ragged = rng.random()
+        if ragged < 0.03:
+            row += rng.choices(CELLS, k=rng.randint(1, 4))
+        elif ragged < 0.06:
+            del row[rng.randrange(len(row)) :]
+        rows.append(row)
+    return header, rows
+
+
+def _delimited(rng: random.Random) -> tuple[str, bytes]:
+    header, rows = _rows(rng)
+    out, delimiter = io.StringIO(), rng.choice(",,;\t|")
+    quoting = rng.choice([csv.QUOTE_MINIMAL, csv.QUOTE_ALL])
+    end = rng.choice(["\n", "\r\n", "\r", "\n\n"])
+    writer = csv.writer(out, delimiter=delimiter, quoting=quoting, lineterminator=end)
+    writer.writerows([header, *rows])
+    text = out.getvalue()
+    if rng.random() < 0.3:  # as if nothing had to be quoted
+        text = end.join(delimiter.join(row) for row in [header, *rows])
+    if rng.random() < 0.05:
+        text = text.replace('"', "", 1)
+    encoding = rng.choice(ENCODINGS)
+    lines = [
+        line.encode(rng.choice(ENCODINGS) if rng.random() < 0.01 else encoding, errors="replace")
+        for line in (text.splitlines(keepends=True) if rng.random() < 0.2 else [text])
+    ]
+    return f"table.{rng.choice(['csv', 'csv', 'csv', 'tsv', 'txt'])}", b"".join(lines)
+
+
+def _json(rng: random.Random) -> tuple[str, bytes]:
+    header, rows = _rows(rng)
+
+    def value(text: str) -> object:
+        return rng.choice(
+            [text, text, [text, 1], {"a": {"b": text}}, None, 1e308 * 10, 2**70, True, "\ud83d", []]
+        )
+
+    objects: list[object] = [dict(zip(header, map(value, row), strict=False)) for row in rows]
+    if rng.random() < 0.1:
+        objects.append(rng.choice([1, "x", [], None]))
+    ascii_only = rng.random() < 0.5
+    if rng.random() < 0.3:
+        text = json.dumps(objects, ensure_ascii=ascii_only, indent=rng.choice([None, 1]))
+    else:
+        text = "\n".join(json.dumps(each, ensure_ascii=ascii_only) for each in objects)
+    if rng.random() < 0.05:
+        text = '{"id": ' + "[" * 100_000
+    return f"table.{rng.choice(['json', 'jsonl', 'csv'])}", text.encode(errors="surrogatepass")
+
+
+def _odd(rng: random.Random) -> tuple[str, bytes]:
+    """What is hardly a table at all."""
+    wide = 10 ** rng.randint(3, 6)
+    contents: list[Callable[[], bytes]] = [
+        lambda: b"",
+        lambda: b"\n" * rng.randint(1, 50),
+        lambda: b"\x00" * rng.randint(1, 5000),
+        lambda: b",,,;;;\t\t|||\n" * rng.randint(1, 9),
+        lambda: b"id,title\n",
+        lambda: b"id",
+        lambda: b"id,title\n" + b'1,"never closed\n' * rng.randint(1, 9),
+        lambda: ",".join(f"c{n}" for n in range(wide)).encode() + b"\n1,2,3\n",
+        lambda: b"," * wide,
+        lambda: b"id,title\n" + b"1" + b"," * wide + b"\n2,b\n",
+        lambda: b"id,title\n1," + b"word " * rng.choice([1, 100_000, 400_000]) + b"\n2,b\n",
+        lambda: rng.randbytes(rng.randint(1, 5000)),
+        lambda: b"\xff\xfe" + rng.randbytes(rng.randint(1, 999)),
+        lambda: b"\xef\xbb\xbf",
+        lambda: b"PK\x03\x04" + rng.randbytes(100),
+        lambda: b"SQLite format 3\x00" + rng.randbytes(2000),
+        lambda: b"PAR1" + rng.randbytes(100) + b"PAR1",
+        lambda: b"\x28\xb5\x2f\xfd" + rng.randbytes(100),
+        lambda: b"\x1f\x8b\x08\x00" + rng.randbytes(100),
+        lambda: b"BZh9" + rng.randbytes(100),
+        lambda: b"\xfd7zXZ\x00" + rng.randbytes(100),
+        lambda: b"[" * rng.choice([1, 100_000]),
+        lambda: b'{"id": 1}\n' * 3 + b"{",
+    ]
+    return rng.choice(["table.csv", "table.json", "table.tsv"]), rng.choice(contents)()
+
+
+def _packed(rng: random.Random) -> tuple[str, bytes]:
+    name, content = rng.choice([_delimited, _json])(rng)
+    if rng.random() < 0.5:
+        return f"{name}.gz", gzip.compress(content, mtime=0)
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(rng.choice([0, 1, 1, 1, 1, 2])):
+            archive.writestr(zipfile.ZipInfo(f"{number}/{name}"), content)
+    return "table.zip", out.getvalue()
+
+
+def _workbook(rng: random.Random) -> tuple[str, bytes]:
+    from openpyxl import Workbook
+    from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE
+
+    book, out = Workbook(), io.BytesIO()
+    header, rows = _rows(rng)
+    for row in [header, *rows]:
+        cells = [ILLEGAL_CHARACTERS_RE.sub("", cell) for cell in row]
+        book.active.append([rng.choice([cell, cell, 1.5, None, True]) for cell in cells])
+    book.save(out)
+    return "table.xlsx", out.getvalue()
+
+
+def _database(rng: random.Random) -> tuple[str, bytes]:
+    header, rows = _rows(rng)
+    names = [f'"{n} {name}"'.replace("\x00", "") for n, name in enumerate(header)]
+    names = [name if rng.random() < 0.2 else f'"{name[3:]}' for name in names]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "table.db"
+        with closing(sqlite3.connect(path)) as database:
+            try:
+                database.execute(f"CREATE TABLE things ({', '.join(names)})")
+            except sqlite3.Error:  # names that SQLite does not take
+                database.execute("CREATE TABLE things (id, title)")
+                rows = [[*row, "", ""][:2] for row in rows]
+            marks = len(database.execute("SELECT * FROM things").description)
+            for row in rows:
+                cells = [*row, *[None] * marks][:marks]
+                database.execute(f"INSERT INTO things VALUES ({', '.join('?' * marks)})", cells)
+            if rng.random() < 0.1:
+                database.execute("CREATE TABLE more (x)")
+            database.commit()
+        return "table.db", path.read_bytes()
+
+
+KINDS = (_delimited,) * 8 + (_json,) * 3 + (_odd,) * 3 + (_packed, _workbook, _database)

@@ -1,0 +1,98 @@
+"""The scale of ratings: what the numbers of a column mean, case by case."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qkvsearch.data.ratings import ends_of, infer_scale, rating_scale
+
+N = 10_000
+halves = st.integers(2, 10).map(lambda value: value / 2)
+
+
+def some(values, shares=None):
+    """Numbers of a log, drawn with a fixed seed."""
+    return np.random.default_rng(0).choice(np.array(values, float), N, p=shares)
+
+
+SCALES = {
+    "fours and fives": (some([4, 5]), (1, 5)),
+    "fives alone": (np.full(9, 5.0), (1, 5)),
+    "ones alone": (np.ones(9), (0, 1)),
+    "twos alone": (np.full(9, 2.0), (1, 2)),
+    "zeros alone": (np.zeros(9), (0, 0)),
+    "a third of a percent of 0s among 1s": (some([0, 1], [0.0033, 0.9967]), (0, 1)),
+    "thumbs": (some([-1, 1]), (-1, 1)),
+    "thumbs and neither": (some([-1, 0, 1]), (-1, 1)),
+    "half stars": (some(np.arange(1, 11) / 2), (0.5, 5)),
+    "half stars, none of the lowest": (some(np.arange(2, 11) / 2), (1, 5)),
+    "one to ten": (some(range(1, 11)), (1, 10)),
+    "seven points": (some(range(1, 8)), (1, 7)),
+    "three points": (some([1, 2, 3]), (1, 3)),
+    "percent": (some(range(101)), (0, 100)),
+    "shares": (some([0.25, 0.5, 0.9]), (0, 0.9)),
+    "around zero": (np.array([-7.5, 0.0, 9.0]), (-9, 9)),
+    "below zero": (np.array([-5.0, -1.0]), (-5, -1)),
+    "most are ones, and many fives": (some([1, 2, 4, 5], [0.6, 0.05, 0.05, 0.3]), (1, 5)),
+}
+
+
+@pytest.mark.parametrize("case", SCALES)
+def test_the_scale_of(case):
+    ratings, scale = SCALES[case]
+    found = infer_scale(ratings.astype(np.float32))
+    assert not found.are_counts
+    assert found.scale == pytest.approx(scale)
+
+
+COUNTS = {
+    "97% of 1 and 3% of 2": some([1, 2], [0.97, 0.03]),
+    "half 1 and half 2": some([1, 2]),
+    "quantities": some([1, 2, 3, 4, 10], [0.7, 0.15, 0.08, 0.05, 0.02]),
+    "clicks, of which there may be none": some([0, 1, 2, 3], [0.5, 0.4, 0.08, 0.02]),
+    "one large count": np.array([1.0] * 50 + [2.0] * 10 + [3000.0]),
+}
+
+
+@pytest.mark.parametrize("case", COUNTS)
+def test_counts_in_a_column_of_ratings_are(case):
+    found = infer_scale(COUNTS[case])
+    assert found.are_counts
+    assert found.scale is None
+    assert "whole numbers" in found.why
+
+
+@pytest.mark.parametrize("slip", [35.0, -40.0, 6.0, 8.0, 1e6, 3e38, -3e38, np.inf, np.nan])
+@pytest.mark.filterwarnings("error")
+def test_one_slip_among_one_to_five_does_not_stretch_the_scale(slip):
+    """Guards against one 35 among ratings from 1 to 5, which left all others at no confidence."""
+    ratings = np.append(some(range(1, 6)), slip)
+    assert rating_scale(ratings.astype(np.float32)) == (1, 5)
+
+
+def test_rare_ratings_within_reach_stay_on_the_scale():
+    """Few people give the lowest ratings; that makes them no slips."""
+    assert rating_scale(np.array([3.0, 4.0, 5.0] * 1000 + [1.0])) == (1, 5)
+    assert rating_scale(np.array([1.0, 2.0, 3.0] * 1000 + [5.0])) == (1, 5)
+    assert rating_scale(np.array([2.0, 3.0, 4.0] * 1000 + [7.0])) == (1, 7)
+    assert rating_scale(np.array([2.0, 3.0, 4.0] * 1000 + [7.1])) == (1, 4)
+
+
+@given(st.lists(halves, min_size=1, max_size=199))
+def test_the_top_of_a_scale_of_stars_occurs(ratings):
+    scale = rating_scale(np.array(ratings))
+    if scale is not None and max(ratings) > 1:
+        assert scale == (1, max(ratings))
+
+
+def test_without_any_rating_there_is_no_scale():
+    assert rating_scale(np.array([])) is None
+    assert rating_scale(np.array([np.nan, np.inf])) is None
+
+
+def test_the_ends_of_what_is_known_to_be_ratings_occur():
+    assert ends_of(np.array([4.0, 5.0, np.nan])) == (4, 5)
+    assert ends_of(np.append(some(range(1, 6)), 35.0)) == (1, 5)

@@ -1,0 +1,70 @@
+"""What is said of every row: counts that add up, first rows, warnings."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from qkvsearch.data.columns import Columns
+from qkvsearch.data.files.frames import MAX_COLUMNS
+from qkvsearch.data.readers import read_dataset
+from qkvsearch.data.report import ReadReport
+from qkvsearch.errors import DataError
+
+ITEMS = "id,title\n" + "".join(f"{n},thing {n}\n" for n in range(20))
+
+
+@pytest.fixture
+def read(tmp_path):
+    def reader(log, columns=None):
+        (tmp_path / "items.csv").write_text(ITEMS)
+        (tmp_path / "log.csv").write_text("user,item\n" + log)
+        return read_dataset(tmp_path / "items.csv", tmp_path / "log.csv", columns).reports[1]
+
+    return reader
+
+
+def test_a_skipped_row_is_named_as_a_spreadsheet_numbers_it(read):
+    report = read('"an\nn",1\n,2\nbob,77\n\nbob,78\ncy,3,x\ncy,3,x,y,z\n')
+    assert str(report).startswith(
+        "log.csv: 6 rows read = 1 kept + 0 merged + 5 skipped (2 with too many columns, first row "
+        "7, 1 without a user, first row 3, 2 with an item that is not in the catalog, first row 4)"
+    )
+
+
+def test_a_row_that_is_much_too_long_does_not_shift_the_numbers_of_others(read):
+    assert "1 without a user, first row 4" in str(read("a,1\nb,2,x,y,z\n,2\n"))
+
+
+def test_most_rows_skipped_is_a_warning(read):
+    report = read("ann,1\n" * 5 + "ann,77\n" * 95)
+    (warning,) = report.warnings
+    assert warning.startswith("log.csv: 95 of 100 rows were skipped: 95 with an item that is not")
+    assert f"Warning: {warning}" in report.lines()
+
+
+def test_a_tenth_of_the_rows_skipped_is_no_warning(read):
+    assert read("ann,1\n" * 90 + "ann,77\n" * 10).warnings == []
+
+
+def test_a_warning_is_an_error_where_one_is_strict(read):
+    log = "ann,1\n" * 5 + "ann,77\n" * 95
+    with pytest.raises(DataError, match=r"95 of 100 rows were skipped.*`strict`"):
+        read(log, Columns(strict=True))
+    assert read("ann,1\n" * 5, Columns(strict=True)).kept == 1
+
+
+def test_what_was_repaired_is_said():
+    report = ReadReport("x.csv", read=1, repaired=6911)
+    assert "6,911 repaired (lines that are not UTF-8, read as Windows-1252)" in str(report)
+
+
+@pytest.mark.parametrize("kind", ["file", "frame"])
+def test_more_columns_than_a_workspace_keeps_are_refused_before_anything_is_read(tmp_path, kind):
+    names = ["id", *(f"c{n}" for n in range(2_099))]
+    source = pd.DataFrame([range(2_100)], columns=names)
+    if kind == "file":
+        source.to_csv(tmp_path / "wide.csv", index=False)
+        source = tmp_path / "wide.csv"
+    with pytest.raises(DataError, match=rf"2,100 columns, and a workspace keeps {MAX_COLUMNS:,}"):
+        read_dataset(source, None)

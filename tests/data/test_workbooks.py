@@ -1,0 +1,84 @@
+"""Sheets of a spreadsheet as tables."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from qkvsearch.data.files.tables import read_table
+from qkvsearch.errors import DataError
+
+openpyxl = pytest.importorskip("openpyxl")
+
+ITEMS = [["id", "title", "since"], [7, "kettle", datetime(2024, 3, 1)], [2.5, None, "x"]]
+
+
+@pytest.fixture
+def book(tmp_path):
+    def saved(**sheets):
+        made = openpyxl.Workbook()
+        made.remove(made.active)
+        for name, rows in sheets.items():
+            sheet = made.create_sheet(name)
+            for row in rows:
+                sheet.append(row)
+        made.save(tmp_path / "shop.xlsx")
+        return str(tmp_path / "shop.xlsx")
+
+    return saved
+
+
+def test_numbers_days_and_gaps_are_as_they_are_shown(book):
+    frame, report = read_table(book(Items=ITEMS))
+    assert list(frame) == ["id", "title", "since"]
+    assert frame.fillna("").to_numpy().tolist() == [["7", "kettle", "2024-03-01"], ["2.5", "", "x"]]
+    assert report.file == "shop.xlsx#Items"
+
+
+def test_a_sheet_without_rows_is_no_table(book):
+    assert read_table(book(Empty=[], Items=ITEMS))[1].read == 2
+
+
+def test_of_several_sheets_one_is_asked_for_in_any_case(book):
+    path = book(Items=ITEMS, Orders=[["user", "item"], ["ann", 7]])
+    with pytest.raises(DataError, match=r"2 sheets have rows: Items, Orders; say which, such as"):
+        read_table(path)
+    assert list(read_table(f"{path}#orders")[0]) == ["user", "item"]
+
+
+def test_a_sheet_that_is_not_there_is_named_beside_those_that_are(book):
+    with pytest.raises(DataError, match=r"no sheet 'Item'; did you mean Items\? \(sheets: Items\)"):
+        read_table(book(Items=ITEMS) + "#Item")
+
+
+def test_rows_keep_their_numbers_and_blank_ones_are_none(book):
+    frame, report = read_table(book(Items=[[], *ITEMS[:2], [], [3, "b", None, "too", "much"]]))
+    assert frame.index.tolist() == [3]
+    assert report.skipped == {"with too many columns": 1}
+    assert "first row 5" in str(report)
+
+
+def test_a_workbook_of_nothing_says_so(book):
+    with pytest.raises(DataError, match="no cell has anything in it"):
+        read_table(book(Empty=[]))
+
+
+def test_a_workbook_cut_short_is_named(book, tmp_path):
+    content = Path(book(Items=ITEMS)).read_bytes()
+    (tmp_path / "cut.xlsx").write_bytes(content[: len(content) // 2])
+    with pytest.raises(DataError, match=r"cut\.xlsx: cannot be unpacked"):
+        read_table(tmp_path / "cut.xlsx")
+
+
+def test_a_damaged_sheet_is_named(book, tmp_path):
+    from zipfile import ZipFile
+
+    path = tmp_path / "damaged.xlsx"
+    with ZipFile(book(Items=ITEMS)) as whole, ZipFile(path, "w") as damaged:
+        for name in whole.namelist():
+            content = whole.read(name)
+            damaged.writestr(name, content[:50] if "sheet1" in name else content)
+    with pytest.raises(DataError, match=r"damaged\.xlsx: not a spreadsheet, or damaged"):
+        read_table(path)
