@@ -13,9 +13,7 @@ from qkvsearch.cli.render import Output, output_options
 @click.command(short_help="List the users, with how many items each one knows.")
 @click.option("-k", type=click.IntRange(min=0), default=20, show_default=True, help="How many.")
 @offset_option
-@where_options(
-    "Only users for which this SQL expression over id, interactions and recorded holds."
-)
+@where_options("Only users for which this SQL expression over id, interactions and recorded holds.")
 @output_options
 def command(k: int, offset: int, where: Any, output: Output) -> None:
     """List the users of the log and those recorded since: with how many items each one interacted,
