@@ -67,6 +67,13 @@ def test_004467_does_not_find_017464(tmp_path):
     assert [hit.id for hit in hits] == ["004467"]
 
 
+def test_a_long_number_that_no_item_has_finds_nothing(tmp_path, tiny_bert):
+    with qkv.build(tmp_path, items=shop(9), columns=COLUMNS, encoder=str(tiny_bert)) as engine:
+        assert len(engine.search("tent"))
+        assert not engine.search("4006381999999")
+        assert not engine.search("000468")
+
+
 def test_the_reason_names_the_column_and_parts_add_up(engine):
     hits = engine.search("KX-1/7B wool tent", k=3, explain=True)
     assert hits[0].matches["model"] == ["KX-1/7B"]
@@ -111,6 +118,16 @@ def test_a_number_alone_finds_the_item_titled_so_before_the_one_with_that_id(tmp
         hits = engine.search("300", heads="lexical")
         assert [hit.id for hit in hits] == [14, 300]
         assert first(engine, "301") == 301  # no text has it
+
+
+def test_a_year_alone_finds_the_films_of_it_before_the_one_with_that_id(tmp_path):
+    titles = [f"{word} ({year})" for word in ("heat", "sea", "city") for year in range(5, 25)]
+    with numbered(tmp_path, titles) as engine:
+        hits = engine.search("12", k=4, heads="lexical")
+        assert [hit.title for hit in hits] == ["heat (12)", "sea (12)", "city (12)", "heat (16)"]
+        assert hits[3].id == 12
+        hits = engine.search("59", k=4, heads="lexical")
+        assert [hit.id for hit in hits] == [59]
 
 
 def test_an_id_that_is_a_word_is_found_where_it_is_all_of_the_query(tmp_path):

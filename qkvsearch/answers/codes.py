@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from qkvsearch.retrieval import Head, LexicalKeys, Part
-from qkvsearch.retrieval.keys import K1
+from qkvsearch.retrieval.late_interaction import idf
+from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import Token, fold
-from qkvsearch.texts.codes import codes_in, whole_as_id
+from qkvsearch.texts.codes import codes_in, whole_as_id, without_codes
 from qkvsearch.workspace import Tables
 
 
@@ -26,22 +27,29 @@ class QueryCodes:
     keys: LexicalKeys | None
 
     @classmethod
-    def of(cls, text: str, keys: LexicalKeys | None) -> QueryCodes:
-        """A code is no word: encoders would find what is spelled alike. An id that may be a word or
-        a number counts only as all of the query, as much as a word does, and is read as one, too.
+    def of(cls, text: str, models: StoredModels) -> QueryCodes:
+        """A code is no word, nor is a long number that no item has: encoders would find what is
+        spelled alike. An id that may be a word or a small number counts only as all of the query,
+        half as much as that word does in a text of average length, and is read as one, too: who
+        asks for 2001 means the film before the number of another.
         """
+        keys = models.code_keys
         if keys is None:
-            return cls([], 0, text, keys)
+            return cls([], 1, text, keys)
 
         def is_known(term: str) -> bool:
             return bool(keys.vocabulary.rows([term])[0] >= 0)
 
-        if codes := codes_in(text, is_known):
-            typed = {token.text for token in codes}
-            rest = " ".join(word for word in text.split() if word not in typed)
+        codes = codes_in(text, is_known)
+        rest = without_codes(text, codes)
+        if codes:
             return cls(codes, 1, rest, keys)
         whole = whole_as_id(text, is_known)
-        return cls([] if whole is None else [whole], 1 / (K1 + 1), text, keys)
+        if whole is None:
+            return cls([], 1, rest, keys)
+        as_code = keys.weights[keys.indptr[keys.vocabulary.rows([whole.term])[0]]]
+        as_word = idf([whole.text], models.lexical_keys)[0] / 2
+        return cls([whole], float(as_word / as_code) or 1, rest, keys)
 
     def head(self, tables: Tables) -> Head | None:
         """Scores of all items, in the units of words; each part says in which column the code is,

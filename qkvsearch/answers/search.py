@@ -44,7 +44,7 @@ class Query:
     @cached_property
     def codes(self) -> QueryCodes:
         """What of the text is an id or another code of an item."""
-        return QueryCodes.of(self.text, self.models.code_keys)
+        return QueryCodes.of(self.text, self.models)
 
     @cached_property
     def reading(self) -> EncodedQuery:
@@ -167,7 +167,7 @@ class TextSearch:
     def with_matches(self, ranking: Ranking, query: str) -> Ranking:
         """Each hit with `matches`: by column, the words that the lexical head finds."""
         terms = {token.term for token in Analyzer().query_tokens(query)}
-        codes = QueryCodes.of(query, self.models.code_keys)
+        codes = QueryCodes.of(query, self.models)
         found = []
         for position in map(int, ranking.positions):
             texts = dict(zip(self.columns, self.texts(position), strict=True))

@@ -22,20 +22,18 @@ def columns_text(items: Sequence[Record], log: Sequence[Record], verbose: bool =
     """A table for the items and one for the interactions, as wide as the terminal at most. Columns
     that do not fit are summed up, and long cells cut, unless `verbose`.
     """
-    tables = [_table("items", items, verbose), _table("interactions", log, verbose)]
-    text = "\n".join(filter(None, tables))
-    return text if verbose or CUT not in text else f"{text}(-v shows what is cut)\n"
+    return _table("items", items, verbose) + _table("interactions", log, verbose)
 
 
 def _table(kind: str, columns: Sequence[Record], verbose: bool) -> str:
     if not columns:
         return ""
     shown = columns if verbose else _most_important(columns)
-    rows = [_row(column) for column in shown]
-    if not verbose:
-        _cut(rows, [kind, *HEADINGS])
+    rows, headings = [_row(column) for column in shown], [kind, *HEADINGS]
+    if not verbose and _cut(rows, headings):
+        headings[-1] += " (-v in full)"
     layout = IN_FULL if verbose else LAYOUT
-    table = to_table(list(zip([kind, *HEADINGS], layout, strict=True)), rows)
+    table = to_table(list(zip(headings, layout, strict=True)), rows)
     return table + _summed_up([column for column in columns if column not in shown])
 
 
@@ -77,14 +75,15 @@ def _percent(share: float) -> str:
     return ">99%" if 0.99 < share < 1 else f"{share:.0%}"
 
 
-def _cut(rows: list[list[str]], headings: Sequence[str]) -> None:
-    """Long cells to what fits in one line."""
+def _cut(rows: list[list[str]], headings: Sequence[str]) -> bool:
+    """Long cells to what fits in one line; whether there are any."""
     for row in rows:
         row[0], row[4] = _shortened(row[0], LONGEST_NAME), _shortened(row[4], LONGEST_EXAMPLE)
     widths = [max(map(len, cells)) for cells in zip(headings, *rows, strict=True)]
     room = terminal_width() - sum(widths[:-1]) - GAP * (len(widths) - 1)
     for row in rows:
         row[-1] = _shortened(row[-1], max(room, len(headings[-1])))
+    return any(cell.endswith(CUT) for row in rows for cell in row)
 
 
 def _shortened(text: str, longest: int) -> str:
@@ -97,4 +96,4 @@ def _summed_up(columns: Sequence[Record]) -> str:
         return ""
     types = Counter(column["type"] for column in columns)
     listed = ", ".join(f"{count:,} {type_}" for type_, count in types.most_common())
-    return f"and {len(columns):,} more columns: {listed} {CUT}\n"
+    return f"and {len(columns):,} more columns: {listed} (-v shows them)\n"

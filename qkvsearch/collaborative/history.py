@@ -70,8 +70,9 @@ class History:
         """The records, oldest first, that are new to this history: the last of each item.
 
         An item that the history has at a later time is left out. A record without a rating keeps
-        the item's last rating; weights are added to what there was, down to 0. Records of the same
-        second stay in order: each gets a time after the one before.
+        the item's last rating; weights are added to what there was, down to 0, and one without a
+        weight makes it the usual one where nothing was left. Records of the same second stay in
+        order: each gets a time after the one before.
 
         >>> past = History(np.array([4]), np.ones(1), np.array([2.0]), np.array([10]))
         >>> past.recorded_later([(4, 5.0, 9), (4, None, 20), (7, None, 20)])[1]
@@ -99,6 +100,8 @@ class History:
                 ratings[position] = rating
             if weight is not None:
                 weights[position] = max((weights.get(position) or 0.0) + weight, 0.0)
+            elif weights.get(position) == 0:  # met again after all was taken back
+                weights[position] = None
             latest.pop(position, None)  # the last interaction decides the place in the order
             latest[position] = Interaction(
                 position, ratings.get(position), before, weights.get(position)

@@ -53,8 +53,10 @@ def infer_scale(ratings: np.ndarray) -> Inferred:
         return Inferred(None)
     scale = _from_ends(*_without_slips(known))
     if _are_counts(known, scale):
-        share = np.mean(known <= 1)
-        return Inferred(None, True, f"whole numbers, {share:.0%} of them 0 or 1")
+        why = f"whole numbers, {np.mean(known <= 1):.0%} of them 0 or 1"
+        if known.min() == 1 and known.max() == 2:
+            why = "1s and 2s alone, which could also be dislikes and likes"
+        return Inferred(None, True, why)
     return Inferred(scale, False, f"{known.min():g} to {known.max():g} occur")
 
 

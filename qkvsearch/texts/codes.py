@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,11 +68,28 @@ def codes_in(text: str, is_known: Callable[[str], bool]) -> list[Token]:
     return list(found.values())
 
 
+def without_codes(text: str, codes: Sequence[Token]) -> str:
+    """A query without these words and without long numbers; as it was where it has none.
+
+    >>> without_codes("case for 4006381 from 1999", [])
+    'case for from 1999'
+    """
+    typed = {token.text for token in codes}
+    words = text.split()
+    rest = [word for word in words if word not in typed and not _is_long_number(word)]
+    return text if len(rest) == len(words) else " ".join(rest)
+
+
 def whole_as_id(text: str, is_known: Callable[[str], bool]) -> Token | None:
     """A query that is an id as a whole, although no code: the number 12, or "kettle"."""
     whole = " ".join(text.split())
     term = fold(whole)
     return Token(whole, term) if term and len(term) <= LONGEST and is_known(term) else None
+
+
+def _is_long_number(word: str) -> bool:
+    bare = word.strip(AROUND)
+    return bare.isdecimal() and CODE.fullmatch(bare) is not None
 
 
 def _codes(column: pd.Series) -> pd.Series:

@@ -112,11 +112,10 @@ def test_more_columns_than_fit_are_summed_up_unless_verbose(monkeypatch):
     columns += [record("price", emptied_=7) | {"changed": {"emptied: no number": 7}}]
     text = columns_text(columns, [])
     lines = text.splitlines()
-    assert len(lines) == MOST_SHOWN + 3  # the headings, the sum, and how to see more
+    assert len(lines) == MOST_SHOWN + 2  # the headings and the sum
     assert lines[1].startswith("SKU")
     assert lines[MOST_SHOWN].startswith("price")  # what lost cells is shown before others
-    assert lines[-2] == f"and {len(columns) - MOST_SHOWN} more columns: 24 number …"
-    assert lines[-1] == "(-v shows what is cut)"
+    assert lines[-1] == f"and {len(columns) - MOST_SHOWN} more columns: 24 number (-v shows them)"
     assert len(columns_text(columns, [], verbose=True).splitlines()) == len(columns) + 1
 
 
@@ -125,6 +124,7 @@ def test_a_line_is_as_wide_as_the_screen(monkeypatch):
     wide = record("a name that goes on and on", "title", "text", 0.5, "§" * 100, **{"¤" * 100: 3})
     lines = columns_text([wide], [wide]).splitlines()
     assert max(map(len, lines)) <= 80
+    assert lines[0].endswith("changed (-v in full)")
     in_full = columns_text([wide], [], verbose=True)
     assert max(map(len, in_full.splitlines())) <= 80
     assert (in_full.count("§"), in_full.count("¤")) == (100, 100)

@@ -163,6 +163,7 @@ def test_dates_are_compared_as_far_as_both_are_given(kept, where, rows):
         ("added > '202'", "write a date as"),
         ("added > ''", "write a date as"),
         ("added > name", "write a date as"),
+        ("added IN ('2024', '2024-03')", "'2024-03' is a part of '2024'"),
         ("added + 1 > '2024'", "needs a number"),
         ("coalesce(added, '2024-01-01') <= '2024'", "compare columns of dates themselves"),
         ('"in stock" = \'yes\'', 'write "in stock" = 1 for yes, "in stock" = 0 for no'),

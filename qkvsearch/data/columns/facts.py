@@ -38,7 +38,7 @@ class ColumnFacts:
         there = cells.dropna()
         return replace(
             self,
-            empty=round(1 - len(there) / len(cells), 4),
+            empty=round(1 - len(there) / max(len(cells), 1), 4),
             example="" if there.empty else str(there.iloc[0])[:LONGEST_EXAMPLE],
         )
 

@@ -32,8 +32,8 @@ class Condition(NamedTuple):
     seconds: float = SECONDS
 
 
-# "price < 80", ("price < ?", [80]) or ("price < :most", {"most": 80}); a third entry is how many
-# seconds it may take.
+# "price < 80", or ("price < ?", [80]), or ("price < :most", {"most": 80}); a third entry is the
+# seconds that it may take.
 Where: TypeAlias = str | tuple[str, Parameters] | Condition
 
 

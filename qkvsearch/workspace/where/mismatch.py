@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -76,6 +76,14 @@ def check_pair(left: Value, right: Value, cells: Cells, is_null_safe: bool = Fal
             _require_column(left, right)
             return
     raise _mismatch(left, right, cells)
+
+
+def check_apart(dates: Sequence[str]) -> None:
+    """Raise `QkvError` where one is a part of another: SQLite would keep one of the two."""
+    for longer in dates:
+        for shorter in dates:
+            if longer != shorter and longer.startswith(shorter):
+                raise QkvError(f"{longer!r} is a part of {shorter!r}: leave one of them out")
 
 
 def misfit(value: Value, wanted: str, node: exp.Expression, cells: Cells) -> QkvError:

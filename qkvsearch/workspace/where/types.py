@@ -11,7 +11,16 @@ from sqlglot import exp
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.workspace.columns import CatalogColumns, StoredColumn
 from qkvsearch.workspace.where.guarded import PURE_FUNCTIONS
-from qkvsearch.workspace.where.mismatch import Cells, Value, check_pair, misfit, shown, written
+from qkvsearch.workspace.where.mismatch import (
+    Cells,
+    Value,
+    check_apart,
+    check_pair,
+    misfit,
+    shown,
+    written,
+)
+from qkvsearch.workspace.where.parameters import for_sqlite
 
 TEXTS, NUMBERS = ("text", "list", "date"), ("number", "yes/no")
 ANY = (*TEXTS, *NUMBERS)
@@ -176,8 +185,11 @@ class _Types:
         if any(node.args.get(name) for name in node.args if name not in ("this", "expressions")):
             raise _unknown(node)
         value = self.value(node.this)
-        for entry in node.expressions:
-            check_pair(value, self.value(entry), self.cells)
+        entries = [self.value(entry) for entry in node.expressions]
+        for entry in entries:
+            check_pair(value, entry, self.cells)
+        if value.type == "date":
+            check_apart([str(for_sqlite(entry.literal)) for entry in entries])
         return Value("yes/no", node)
 
     def _case(self, node: exp.Expression) -> Value:
