@@ -78,11 +78,11 @@ def test_items_join_and_leave_beside_it(untrained, assert_adds_up):
 def test_everyone_gets_what_they_get_alone(untrained, tmp_path, options):
     untrained.record("newcomer", 4)
     file = tmp_path / "all.jsonl"
-    assert untrained.recommend_all(file, model="next-item", **options) == (41, 0)
+    assert untrained.recommend_all(file, model="next-item", **options)[:2] == (41, 0)
     rows = [json.loads(line) for line in file.read_text().splitlines()]
     for user in (*range(40), "newcomer"):
         alone = untrained.recommend(user=user, model="next-item", **options)
-        found = [row for row in rows if row["user"] == str(user)]
+        found = [row for row in rows if row["user"] == user]
         assert [row["id"] for row in found] == [hit.id for hit in alone]
         scores = [hit.score for hit in alone]
         assert [row["score"] for row in found] == pytest.approx(scores, abs=1e-4)

@@ -9,7 +9,7 @@ import numpy as np
 from qkvsearch.answers.columns import Listing
 from qkvsearch.answers.recording import Recording
 from qkvsearch.collaborative.history import UNKNOWN_TIME
-from qkvsearch.data.columns import Columns
+from qkvsearch.data.columns import Columns, find_column
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.log import interactions_from_frame
 from qkvsearch.data.readers import Source, load
@@ -25,8 +25,11 @@ def record_file(recording: Recording, source: Source, columns: Columns | None = 
     models, tables = recording.histories.models, recording.histories.tables
     frame, report = load(source, "interactions")
     facts = models.snapshot.facts
-    given = _with_known(columns or Columns(), facts.get("interaction_columns", ()), list(frame))
-    given = replace(given, fold_ids=bool(facts.get("fold_ids")), rating_scale=models.rating_scale)
+    names = list(frame)
+    given = _with_known(columns or Columns(), facts.get("interaction_columns", ()), names)
+    given = replace(given, fold_ids=bool(facts.get("fold_ids")))
+    if find_column("rating", given.rating, names, report.file) is not None:
+        given = replace(given, rating_scale=models.rating_scale)
     log = interactions_from_frame(frame, given, report, tables.ids("items"))
     log = _within_scale(log, models.rating_scale, report)
     values = _values(recording, log, report)

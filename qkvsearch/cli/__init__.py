@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from qkvsearch import __version__
-from qkvsearch.cli.context import TYPED, CommandContext, spelled
+from qkvsearch.cli.context import TYPED, CommandContext, printable, spelled
 from qkvsearch.errors import QkvError, suggest
 
 # In the order in which a newcomer meets them.
@@ -62,7 +62,7 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except QkvError as error:
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
-            raise click.ClickException(spelled(str(error), ctx, command)) from error
+            raise click.ClickException(printable(spelled(str(error), ctx, command))) from error
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 DEFAULT_WORKSPACE = Path(".qkvsearch")
 # What the name of a bundled sample begins with.
 SAMPLE = "sample:"
+# A title may hold what would steer the terminal; it is shown as a sign of its own.
+CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "�")
 # Under which a context keeps the words of the command line.
 TYPED = "qkvsearch.typed"
 seed_option = click.option(
@@ -47,7 +49,7 @@ class CommandContext:
     def say(self, message: str) -> None:
         """A line for the person, never part of the result."""
         if not self.quiet:
-            click.echo(message, err=True)
+            click.echo(printable(message), err=True)
 
     def say_notes(self, notes: Iterable[str]) -> None:
         """What an answer says of itself, a line each."""
@@ -151,6 +153,11 @@ class CommandContext:
                 bar.update(tasks[stage], completed=done, total=total)  # type: ignore[arg-type]
 
             yield report
+
+
+def printable(text: str) -> str:
+    """Line ends stay, for cells of several lines."""
+    return "\n".join(line.translate(CONTROLS) for line in text.split("\n"))
 
 
 def _opened(path: Path) -> Engine:

@@ -10,7 +10,7 @@ import click
 
 from qkvsearch.cli.context import TYPED, settings
 from qkvsearch.cli.listing import shown, write_listing
-from qkvsearch.cli.render import Output, output_options, printable
+from qkvsearch.cli.render import Output, output_options
 
 if TYPE_CHECKING:
     from qkvsearch.answers.columns import Listing
@@ -98,7 +98,7 @@ def _in_words(done: Listing) -> str:
         return f"{len(done):,} interactions of {len(users):,} users"
     (row,) = done
     item = f"{row['title'] or 'an item that left the catalog'} ({row['id']})"
-    return printable(f"user {row['user']}, {item}{_valued(row)}")
+    return f"user {row['user']}, {item}{_valued(row)}"
 
 
 def _valued(row: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ import click
 from qkvsearch.cli.context import settings
 from qkvsearch.cli.hits import where_options
 from qkvsearch.cli.listing import write_listing
-from qkvsearch.cli.render import Output, output_options, printable
+from qkvsearch.cli.render import Output, output_options
 
 if TYPE_CHECKING:
     from qkvsearch.revision import Revision
@@ -58,7 +58,7 @@ def _said(done: Revision, path: str, where: Where | None, dry_run: bool) -> str:
     """How much was removed, or would be, by which condition, and how much stays."""
     does, stay = ("would be removed", " would stay") if dry_run else ("removed", "")
     expression = where if where is None or isinstance(where, str) else where[0]
-    why = "" if expression is None else f" ({printable(expression)})"
+    why = "" if expression is None else f" ({expression})"
     return (
         f"{path}: {done.removed:,} {does}{why}, with {done.interactions_removed:,} interactions; "
         f"{done.n_items:,} items{stay}."
@@ -66,6 +66,6 @@ def _said(done: Revision, path: str, where: Where | None, dry_run: bool) -> str:
 
 
 def _titles(done: Revision) -> str:
-    titles = [printable(" ".join(str(item["title"]).split())) for item in done.gone[:SHOWN]]
+    titles = [" ".join(str(item["title"]).split()) for item in done.gone[:SHOWN]]
     more = [f"and {done.removed - SHOWN:,} more"] if done.removed > SHOWN else []
     return ", ".join([*titles, *more])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import settings
+from qkvsearch.cli.context import printable, settings
 from qkvsearch.data import writers
 from qkvsearch.errors import QkvError
 
@@ -36,8 +36,6 @@ DOCUMENT_FORMATS = (*FORMATS, "html", "ipynb")
 DOCUMENT_BY_SUFFIX = {**BY_SUFFIX, ".html": "html", ".ipynb": "ipynb"}
 # Between the columns of a grid.
 GAP = 2
-# A title may hold what would steer the terminal; a table shows it as a sign of its own.
-CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "�")
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -259,11 +257,6 @@ def abreast(widths: Sequence[int], room: int) -> Iterator[slice]:
         used += width + GAP
     if widths:
         yield slice(start, len(widths))
-
-
-def printable(text: str) -> str:
-    """Line ends stay, for cells of several lines."""
-    return "\n".join(line.translate(CONTROLS) for line in text.split("\n"))
 
 
 def terminal_width() -> int:

@@ -1,9 +1,11 @@
 """`qkvsearch users`: who is in the log, and who was recorded since."""
 
+from typing import Any
+
 import click
 
 from qkvsearch.cli.context import settings
-from qkvsearch.cli.hits import offset_option
+from qkvsearch.cli.hits import offset_option, where_options
 from qkvsearch.cli.listing import counted, write_listing
 from qkvsearch.cli.render import Output, output_options
 
@@ -11,13 +13,9 @@ from qkvsearch.cli.render import Output, output_options
 @click.command(short_help="List the users, with how many items each one knows.")
 @click.option("-k", type=click.IntRange(min=0), default=20, show_default=True, help="How many.")
 @offset_option
-@click.option(
-    "--where",
-    metavar="EXPR",
-    help="Only users for which this SQL expression over id, interactions and recorded holds.",
-)
+@where_options("Only users for which this SQL expression over id, interactions and recorded holds.")
 @output_options
-def command(k: int, offset: int, where: str | None, output: Output) -> None:
+def command(k: int, offset: int, where: Any, output: Output) -> None:
     """List the users of the log and those recorded since: with how many items each one interacted,
     and how often that was recorded.
 

@@ -97,3 +97,13 @@ def test_verbose_says_the_workspace_and_the_time(qkv, videos_path):
     answer = qkv("-v", "-w", videos_path, "search", "bread")
     assert f"Workspace: {videos_path}" in answer.stderr
     assert "Took " in answer.stderr
+
+
+def test_such_signs_are_shown_in_notes_and_errors_too(qkv):
+    Path("odd.csv").write_text('id,title\n7,"a\x1b]0;x"\nb,7\nc,"a\x1b]0;y"\n')
+    assert qkv("-w", "ws", "build", "odd.csv", "--text-columns", "title").code == 0
+    answer = qkv("-w", "ws", "similar", "7")
+    assert "'7' is the id of 7 = a\ufffd]0;x and the title of b = 7" in answer.stderr
+    answer = qkv("-w", "ws", "show", "a\x1b]0;z")
+    assert answer.code == 1
+    assert "\x1b" not in answer.stderr

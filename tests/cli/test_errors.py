@@ -82,8 +82,16 @@ def test_an_unknown_column_lists_the_columns_there_are(qkv, shop_items):
 
 def test_a_workspace_without_interactions_says_how_to_get_some(qkv, things_path):
     answer = qkv("-w", things_path, "recommend", "--like", "Why do cats purr?")
-    assert answer.code == 1
+    assert answer.code == 0
+    assert "By text alone" in answer.stderr
     assert "build with --interactions FILE" in answer.stderr
+    for asked in (
+        ("--all-users", "-o", "all.csv"),
+        ("--like", "Why do cats purr?", "--damping", 1),
+    ):
+        answer = qkv("-w", things_path, "recommend", *asked)
+        assert (answer.code, answer.stdout) == (1, "")
+        assert "build with --interactions FILE" in answer.stderr
 
 
 @pytest.mark.parametrize(

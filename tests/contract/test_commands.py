@@ -73,6 +73,7 @@ NEAR = [
     (["record", "101", "gren apple"], "did you mean green apple"),
     (["items", "--where", "mde > 3"], "did you mean made"),
     (["items", "--fields", "mde"], "did you mean made"),
+    (["users", "--where", "interaction > 3"], "did you mean interactions"),
     (["show", "claw hamer"], "did you mean claw hammer"),
     (["history", "1011"], "no user '1011'; did you mean 101"),
     (["search", "apple", "--fields", "mde"], "did you mean made"),

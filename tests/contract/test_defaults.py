@@ -51,20 +51,26 @@ BASELINES = {
 
 ENGINE = {
     "search": {
-        "k": 10, "heads": None, "fusion": "scores", "user": None, "where": None,
-        "temperature": None, "explain": False,
+        "k": 10, "heads": None, "fusion": "scores", "user": None, "where": None, "fields": (),
+        "offset": 0, "min_weight": 0.0, "temperature": None, "explain": False,
     },
     "recommend": {
         "user": None, "likes": (), "k": 10, "where": None, "only": None, "seen": False,
-        "model": "tastes", "recent": None, "damping": 0.0, "diversity": 0.0, "temperature": None,
-        "explain": False,
+        "model": "tastes", "recent": None, "damping": 0.0, "diversity": 0.0, "fields": (),
+        "offset": 0, "min_weight": 0.0, "temperature": None, "explain": False,
     },
     "recommend_all": {
         "k": 10, "where": None, "only": None, "seen": False, "model": "tastes", "recent": None,
-        "damping": 0.0, "format": None, "progress": None,
+        "damping": 0.0, "fields": (), "format": None, "raw": False, "progress": None,
     },
-    "similar": {"k": 10, "where": None, "temperature": None},
-    "similar_users": {"k": 10, "temperature": None, "explain": False, "progress": None},
+    "similar": {
+        "k": 10, "where": None, "fields": (), "offset": 0, "min_weight": 0.0, "temperature": None,
+    },
+    "similar_users": {
+        "k": 10, "offset": 0, "min_weight": 0.0, "temperature": None, "explain": False,
+        "progress": None,
+    },
+    "history": {"k": None, "offset": 0},
     "attend": {"mask": "none", "layer": None, "head": None},
     "record": {"rating": None},
 }  # fmt: skip
