@@ -82,7 +82,7 @@ def _facts(build: Snapshot) -> dict[str, ColumnFacts]:
         column.stored: ColumnFacts(
             column.name,
             column.role,
-            cast(ColumnType, column.type),
+            "text" if column.stored == "id" else cast(ColumnType, column.type),
             changed=records.get(column.stored, {}).get("changed", {}),
             stored="" if column.stored == column.name else column.stored,
             convention=records.get(column.stored, {}).get("convention", ""),
