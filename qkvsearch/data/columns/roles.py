@@ -50,13 +50,17 @@ def find_column(role: str, given: str | None, names: Sequence[str], file: str) -
     return next(iter(named(role, names)), None)
 
 
-def require_column(role: str, given: str | None, names: Sequence[str], file: str) -> str:
-    """As `find_column`, but a column that cannot be guessed is an error that lists the columns."""
+def require_column(
+    role: str, given: str | None, names: Sequence[str], file: str, listed: Sequence[str] = ()
+) -> str:
+    """As `find_column`, but a column that cannot be guessed is an error that lists the columns,
+    or those of `listed`.
+    """
     found = find_column(role, given, names, file)
     if found is None:
         raise DataError(
             f"{file}: cannot tell which column is the {role}; name it with `{role}_column` "
-            f"{_listing(names)}"
+            f"{_listing(listed or names)}"
         )
     return found
 

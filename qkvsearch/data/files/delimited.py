@@ -18,6 +18,10 @@ from qkvsearch.errors import DataError
 DELIMITERS = ",\t;|"
 # How much of a file, in characters, tells its delimiter.
 SAMPLE = 100_000
+# What stands above a table, such as its name and date, takes so many lines at most; a table below
+# has so many columns at least, in so many of the rows.
+MOST_ABOVE, LEAST_COLUMNS, ALIKE = 20, 3, 0.9
+A_NUMBER = r"[+-]?[\d.,]+"
 NOTHING = "not a table: no line has anything in it"
 
 
@@ -29,6 +33,9 @@ def read_delimited(
     names: Sequence[str] | None,
 ) -> tuple[pd.DataFrame, ReadReport]:
     """`label` and `name` are what errors and the report call the file. Raises `DataError`."""
+    above = [] if names else _lines_above(text, [delimiter] if delimiter else DELIMITERS)
+    if above:
+        text = io.StringIO(text.read()[sum(map(len, above)) :], newline="")
     if delimiter is None:
         delimiter = _guess_delimiter(text)
     quoted = names is None and not (delimiter == "\t" and _quotes_are_text(text))
@@ -58,15 +65,16 @@ def read_delimited(
             raise DataError(f"{label}: not a table: {_in_words(error)}".rstrip()) from None
     said = " ".join(str(warning.message) for warning in caught)
     too_long = np.array(re.findall(r"Skipping line (\d+)", said), dtype=np.int64)
-    every_row = np.arange(1, len(frame) + len(too_long) + 1)
+    every_row = np.arange(1, len(frame) + len(too_long) + 1) + len(above)
     frame = frame.set_axis(np.delete(every_row, too_long - 1)).dropna(how="all")
     if names is None and frame.empty:
         raise DataError(f"{label}: {NOTHING}")
     if names is None:
         names, frame = distinct(frame.iloc[0, :width]), frame.iloc[1:]
     report = ReadReport(name, read=len(frame) + len(too_long))
+    report.note(len(above), f"lines above the table, left out: {{n}} ({_start(above)!r})")
     fits = frame[width].isna()
-    report.skip("with too many columns", np.sort([*too_long, *frame.index[~fits]]))
+    report.skip("with too many columns", np.sort([*too_long + len(above), *frame.index[~fits]]))
     return frame[fits].drop(columns=width).set_axis(list(names), axis=1), report
 
 
@@ -104,6 +112,42 @@ def _header_width(label: str, text: io.TextIOBase, delimiter: str) -> int:
         ) from None
     text.seek(0)
     return width
+
+
+def _lines_above(text: io.TextIOBase, delimiters: Sequence[str]) -> list[str]:
+    """The first lines where each has one cell at most, and a table with names of columns follows.
+
+    What is blank above a table, and nothing else, is left to the reader.
+    """
+    sample = text.read(SAMPLE)
+    text.seek(0)
+    lines = sample.splitlines(keepends=True)
+    if len(sample) == SAMPLE:
+        del lines[-1]  # perhaps not whole
+    for delimiter in delimiters:
+        try:
+            rows = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
+        except csv.Error:
+            continue
+        filled = [sum(cell.strip() != "" for cell in row) for row in rows]
+        first = next((place for place, cells in enumerate(filled) if cells > 1), 0)
+        below = [row for row, cells in zip(rows[first:], filled[first:], strict=True) if cells > 1]
+        if (
+            any(filled[:first])
+            and first <= MOST_ABOVE
+            and filled[first] >= LEAST_COLUMNS
+            and len(below) > 1
+            and sum(len(row) == len(below[0]) for row in below) >= ALIKE * len(below)
+            and not any(re.fullmatch(A_NUMBER, cell.strip()) for cell in below[0])
+            and not any('"' in line for line in lines[:first])
+        ):
+            return lines[:first]
+    return []
+
+
+def _start(lines: Sequence[str]) -> str:
+    """The first words of some lines, for a message."""
+    return " ".join("".join(lines).split())[:40].rstrip(f" {DELIMITERS}")
 
 
 def _guess_delimiter(text: io.TextIOBase) -> str:
