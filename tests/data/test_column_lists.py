@@ -78,3 +78,11 @@ def test_cells_to_come_are_split_as_the_column_was():
         "list",
         ["salt|pepper, black"],
     )
+
+
+def test_a_few_categories_are_entries_where_one_cell_has_those_of_another():
+    cells = ["Outdoor, Rain", "Outdoor", "Camp, Night", "Camp"] * 50
+    assert read(*cells)[:1] == ("list",)
+    assert read(*cells)[1][0] == "Outdoor|Rain"
+    names = ["King, Stephen", "Plato", "Le Guin, Ursula K.", "Homer"] * 50
+    assert read(*names)[0] == "text"

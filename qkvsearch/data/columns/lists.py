@@ -7,6 +7,7 @@ import json
 import re
 import warnings
 from collections.abc import Iterable
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,8 @@ SAMPLE = 1000
 LEAST_SHARE = 0.05
 # How often an entry stands in the distinct cells on average, where prose has such signs as well.
 LEAST_REPEATED = {"|": 0.0, ";": 1.2, ",": 2.0}
+# Or of the cells with several entries, up to so many, this share has those of another cell in it.
+LEAST_NESTED, MOST_NESTED = 0.5, 8
 
 
 def read_lists(texts: pd.Series, counts: np.ndarray) -> Reading:
@@ -121,7 +124,21 @@ def _are_lists(entries: pd.Series, counts: np.ndarray, separator: str) -> bool:
     each = entries.explode().dropna()
     if each.str.contains(JOINED_BY, regex=False).any() or len(set(numbers)) < 2:
         return False
-    return len(each) >= LEAST_REPEATED[separator] * each.nunique()
+    recur = len(each) >= LEAST_REPEATED[separator] * each.nunique()
+    return recur or _share_nested(entries) >= LEAST_NESTED
+
+
+def _share_nested(entries: pd.Series) -> float:
+    """Of the cells with several entries, the share that has all entries of another cell and more,
+    as "Outdoor, Rain" beside "Outdoor": names and places are not taken apart elsewhere.
+    """
+    cells = {frozenset(cell) for cell in entries if cell}
+    several = [cell for cell in cells if 1 < len(cell) <= MOST_NESTED]
+    nested = sum(
+        any(frozenset(part) in cells for n in range(1, len(cell)) for part in combinations(cell, n))
+        for cell in several
+    )
+    return nested / len(several) if several else 0.0
 
 
 def _share_long(entries: pd.Series) -> float:
