@@ -80,7 +80,9 @@ def matching_positions(
         return positions(connection, table, used, plain, values, condition.seconds)
     except QkvError as error:
         asked = expression if len(expression) <= SHOWN else f"{expression[:SHOWN]}…"
-        names = ", ".join(columns.names[:SHOWN_COLUMNS]) + ", …" * (len(columns) > SHOWN_COLUMNS)
+        names = ", ".join(columns.sql_names[:SHOWN_COLUMNS]) + ", …" * (
+            len(columns) > SHOWN_COLUMNS
+        )
         raise QkvError(f"`where` {asked!r}: {error} (columns: {names})") from None
 
 
