@@ -11,6 +11,7 @@ from qkvsearch.data.columns import ColumnFacts, Columns, check_column
 from qkvsearch.data.columns.choice import choose_catalog_columns
 from qkvsearch.data.columns.facts import TYPES, ColumnType
 from qkvsearch.data.columns.types import TypedColumn, typed
+from qkvsearch.data.columns.variants import with_product_cells
 from qkvsearch.data.ids import Ids, case_note, id_texts, one_case
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, suggest
@@ -93,6 +94,8 @@ def item_texts(
     names = list(frame.columns)
     chosen = choose_catalog_columns(frame, columns, report, log)
     id_column, title, text_columns = chosen.id, chosen.title, chosen.text
+    if id_column != title:
+        frame = with_product_cells(frame, title, report)
 
     ids = id_texts(frame[id_column])
     if columns.fold_ids:
