@@ -241,3 +241,32 @@ def test_without_interactions_a_handle_is_a_product():
         pd.DataFrame(VARIANTS, dtype=object), Columns(), ReadReport("products.csv", read=4)
     )
     assert catalog.ids.texts == ["lamp", "rope", "tent"]
+
+
+def test_a_last_row_that_sums_up_the_others_is_no_item():
+    report = ReadReport("items.csv", read=3)
+    made = catalog(
+        ("1", "Tent", "9"), ("2", "Rope", "5"), ("Total", None, "14"),
+        names="id title price", report=report,
+    )  # fmt: skip
+    assert made.ids.texts == ["1", "2"]
+    assert report.skipped == {"that is a total": 1}
+
+
+@pytest.mark.parametrize("rows", [[("Total", None), ("1", "Tent")], [("1", "T"), ("Sum", "Game")]])
+def test_a_total_in_the_middle_or_with_a_title_is_an_item(rows):
+    assert len(catalog(*rows)) == 2
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (("$5", "6 €", "£7"), ["column price: amounts in $, €, £ are compared as bare numbers"]),
+        (("5 €", "6 EUR", "eur 7"), []),
+    ],
+)
+def test_amounts_in_several_currencies_are_said(cells, said):
+    report = ReadReport("items.csv", read=3)
+    rows = [(str(place), f"Tent {place}", cell) for place, cell in enumerate(cells)]
+    catalog(*rows, names="id title price", report=report)
+    assert report.notes == said

@@ -130,6 +130,16 @@ def test_a_title_without_a_usual_name_is_found_by_its_words():
     assert "title = tuote (by what is in it)" in report.chosen
 
 
+def test_a_short_description_is_a_title_where_there_is_no_other():
+    found, _ = catalog_of(sku=["1", "2"], description=["Red rain jacket", "Blue tent"])
+    assert (found.title, found.text) == ("description", ["description"])
+
+
+def test_a_log_without_a_header_is_an_error_that_says_so():
+    with pytest.raises(DataError, match="The first row looks like data: add a row of names"):
+        log_of(**{"u1": ["a", "b"], "0007": ["1", "2"], "5": ["1", "2"]})
+
+
 @pytest.mark.parametrize(
     "cells", [["9 €", "8 €"], ["1 March 2024", "2 March 2024"], ["tent", "rope"], ["a", "b c"]]
 )

@@ -13,6 +13,7 @@ import pandas as pd
 from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
 from qkvsearch.data.columns.names import named, named_as_text
 from qkvsearch.data.columns.roles import (
+    A_NUMBER,
     Columns,
     check_column,
     find_text_columns,
@@ -33,7 +34,6 @@ EMAIL = r"[^@\s]+@[^@\s]+\.[^@\s.]+"
 LIKE_AN_ID = r"(?!\d+[.,]\d+$)\S{1,64}"
 # Several words, and no sentences of prose.
 LIKE_A_TITLE = r"(?=.{3,120}$)(?=.*[^\W\d_]{2})\S+(\s+\S+)+"
-A_NUMBER = r"[+-]?\d+([.,]\d+)*"
 TOLD, BY_NAME, BY_CELLS = "told", "by name", "by what is in it"
 BY_LOG = "by the items of the interactions"
 LOG_TYPES: dict[str, ColumnType] = {
@@ -188,7 +188,9 @@ def choose_catalog_columns(
     if "id" not in choice.found:
         require_column("id", None, choice.names, report.file)
     if columns.text is None:
-        choice.by_cells("title", partial(_are_titles, named_as_text(choice.names)))
+        prose = named_as_text(choice.names)
+        choice.by_cells("title", partial(_are_titles, prose))
+        choice.by_cells("title", partial(_are_titles, ()))
     choice.warn_of_no_header()
     id_ = choice.found["id"]
     title = choice.found.get("title", id_)
@@ -241,7 +243,7 @@ def _are_ids(frame: pd.DataFrame, cells: pd.Series) -> pd.Series:
 
 
 def _are_titles(prose: Sequence[str], cells: pd.Series) -> pd.Series:
-    """Where most cells differ, those of a few words; not in a column that is named as `prose`."""
+    """Where most cells differ, those of a few words; not in a column of `prose`."""
     if cells.name in prose or cells.nunique() <= ENOUGH * len(cells) or are_times(cells).any():
         return pd.Series(False, index=cells.index)
     return cells.str.strip().str.fullmatch(LIKE_A_TITLE).astype(bool)

@@ -18,7 +18,8 @@ COMMON_NAMES = {
         idproduktu kodproduktu indeks productnummer varenummer varenr artikul urunid urunkodu
         kod артикул код кодтовара idтовара номертовара 编号 商品id 商品编号 商品编码 产品编号
         货号 商品番号 商品コード 品番 상품번호 상품코드 상품id رقم الرقم رقمالمنتج رمزالمنتج
-        معرف מזהה מקט מספר item video movie game handle""",
+        معرف מזהה מקט מספר itemno itemnr productno
+        articleno partno item video movie game handle""",
     "title": """
         title itemtitle videotitle movietitle productname producttitle itemname moviename
         gamename name headline originaltitle label displayname titel bezeichnung produktname
@@ -126,7 +127,7 @@ BESIDE = {
     "item": NUMBERS
     | {"external", "unique", "parent", "ordered", "purchased", "title", "name", "line", "lineitem"}
     | {"variant"},
-    "title": {*THINGS, "original", "full", "display"},
+    "title": {*THINGS, "original", "full", "display", "line", "lineitem"},
     "rating": {*THINGS, *PEOPLE, "review", "star", "value", "overall"},
     "weight": DEEDS
     | {"total", "sum", "item", "product", "line", "lineitem", "of", "in", "forever", "count"},

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from qkvsearch.data.columns.names import named, named_as_text
 from qkvsearch.errors import DataError, suggest
+
+A_NUMBER = r"[+-]?\d+([.,]\d+)*"
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,8 @@ def listed_names(names: Sequence[str], most: int = 20) -> str:
 
 def _listing(names: Sequence[str]) -> str:
     listed = f"(columns: {listed_names(names)})"
+    if any(re.fullmatch(A_NUMBER, name) for name in names):
+        listed += ". The first row looks like data: add a row of names above it"
     if len(names) > 1:
         return listed
     return (

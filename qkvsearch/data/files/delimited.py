@@ -11,17 +11,13 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from qkvsearch.data.files.frames import check_width, distinct
+from qkvsearch.data.files.frames import check_width, distinct, note_above, rows_above
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
 DELIMITERS = ",\t;|"
 # How much of a file, in characters, tells its delimiter.
 SAMPLE = 100_000
-# What stands above a table, such as its name and date, takes so many lines at most; a table below
-# has so many columns at least, in so many of the rows.
-MOST_ABOVE, LEAST_COLUMNS, ALIKE = 20, 3, 0.9
-A_NUMBER = r"[+-]?[\d.,]+"
 NOTHING = "not a table: no line has anything in it"
 
 
@@ -72,7 +68,7 @@ def read_delimited(
     if names is None:
         names, frame = distinct(frame.iloc[0, :width]), frame.iloc[1:]
     report = ReadReport(name, read=len(frame) + len(too_long))
-    report.note(len(above), f"lines above the table, left out: {{n}} ({_start(above)!r})")
+    note_above(report, len(above), "".join(above))
     fits = frame[width].isna()
     report.skip("with too many columns", np.sort([*too_long + len(above), *frame.index[~fits]]))
     return frame[fits].drop(columns=width).set_axis(list(names), axis=1), report
@@ -115,10 +111,7 @@ def _header_width(label: str, text: io.TextIOBase, delimiter: str) -> int:
 
 
 def _lines_above(text: io.TextIOBase, delimiters: Sequence[str]) -> list[str]:
-    """The first lines where each has one cell at most, and a table with names of columns follows.
-
-    What is blank above a table, and nothing else, is left to the reader.
-    """
+    """The first lines, where they stand above a table and are none of its rows."""
     sample = text.read(SAMPLE)
     text.seek(0)
     lines = sample.splitlines(keepends=True)
@@ -129,25 +122,10 @@ def _lines_above(text: io.TextIOBase, delimiters: Sequence[str]) -> list[str]:
             rows = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
         except csv.Error:
             continue
-        filled = [sum(cell.strip() != "" for cell in row) for row in rows]
-        first = next((place for place, cells in enumerate(filled) if cells > 1), 0)
-        below = [row for row, cells in zip(rows[first:], filled[first:], strict=True) if cells > 1]
-        if (
-            any(filled[:first])
-            and first <= MOST_ABOVE
-            and filled[first] >= LEAST_COLUMNS
-            and len(below) > 1
-            and sum(len(row) == len(below[0]) for row in below) >= ALIKE * len(below)
-            and not any(re.fullmatch(A_NUMBER, cell.strip()) for cell in below[0])
-            and not any('"' in line for line in lines[:first])
-        ):
+        first = rows_above(rows)
+        if first and not any('"' in line for line in lines[:first]):  # a cell of several lines
             return lines[:first]
     return []
-
-
-def _start(lines: Sequence[str]) -> str:
-    """The first words of some lines, for a message."""
-    return " ".join("".join(lines).split())[:40].rstrip(f" {DELIMITERS}")
 
 
 def _guess_delimiter(text: io.TextIOBase) -> str:
