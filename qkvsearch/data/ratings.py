@@ -60,11 +60,6 @@ def infer_scale(ratings: np.ndarray) -> Inferred:
     return Inferred(scale, False, f"{known.min():g} to {known.max():g} occur")
 
 
-def rating_scale(ratings: np.ndarray) -> Scale:
-    """The lowest and the highest rating that can be given; None for counts, and without any."""
-    return infer_scale(ratings).scale
-
-
 def ends_of(ratings: np.ndarray) -> tuple[float, float]:
     """The lowest and the highest rating that occur, without input errors; some must be finite."""
     known = np.asarray(ratings, dtype=np.float64)

@@ -10,7 +10,8 @@ import pandas as pd
 
 from qkvsearch.data.catalog import Catalog, catalog_from_frame, catalog_of_ids
 from qkvsearch.data.columns import ColumnFacts, Columns, check_column, find_column
-from qkvsearch.data.files.tables import as_text, check_width, read_table
+from qkvsearch.data.files.frames import as_text, check_width
+from qkvsearch.data.files.tables import read_table
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.log import interactions_from_frame
 from qkvsearch.data.report import ReadReport

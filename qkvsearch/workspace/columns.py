@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from qkvsearch.errors import QkvError, suggest
+from qkvsearch.errors import QkvError, listed_names, suggest
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class CatalogColumns(Sequence[StoredColumn]):
         if found is None:
             raise QkvError(
                 f"`{parameter}`: no column {name!r}{suggest(name, self.names)} "
-                f"(columns: {', '.join(self.names)})"
+                f"(columns: {listed_names(self.names)})"
             )
         return found
 

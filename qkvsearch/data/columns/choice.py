@@ -15,12 +15,12 @@ from qkvsearch.data.columns.roles import (
     Columns,
     check_column,
     find_text_columns,
-    listed_names,
     require_column,
 )
 from qkvsearch.data.columns.times import are_times
 from qkvsearch.data.ids import Ids, id_texts
 from qkvsearch.data.report import ReadReport
+from qkvsearch.errors import listed_names
 
 # So many cells, spread over the column, tell what is in it.
 LOOKED_AT = 1_000

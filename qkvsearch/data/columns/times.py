@@ -13,8 +13,6 @@ from qkvsearch.errors import DataError
 # Numbers from here on can only be times: seconds of 2001 and later, or finer units.
 SECONDS_OF_NOW = 1e9
 
-__all__ = ["are_times", "parse_dates", "times_of"]
-
 
 def times_of(column: pd.Series, report: ReadReport, given: str | None) -> np.ndarray | None:
     """The column's times (int64, n): seconds since 1970, or numbers in an order of their own.

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from qkvsearch.data.report import ReadReport
-from qkvsearch.errors import DataError
+from qkvsearch.errors import DataError, listed_names, suggest
 
 # More characters than a book has. A longer cell is the rest of a file after a stray quote.
 MAX_CELL = 10_000_000
@@ -36,6 +36,28 @@ def table_of(
     check_width(len(frame.columns), label)
     texts = as_text(frame)
     return texts.set_axis(range(1, len(texts) + 1)), ReadReport(name, read=len(texts))
+
+
+def picked(part: str, names: Sequence[str], kind: str, label: str) -> str:
+    """The one of a file's parts that is called `part`, in upper or lower case, or the only one.
+    kind: what they are, such as "table". Raises `DataError` that lists them.
+    """
+    listed = f"({kind}s: {listed_names(names)})"
+    if part:
+        alike = [name for name in names if name.casefold() == part.casefold()]
+        if part not in names and not alike:
+            raise DataError(
+                f"{label}: no {kind} {part!r} in it{suggest(part, list(names))} {listed}"
+            )
+        return part if part in names else alike[0]
+    if not names:
+        raise DataError(f"{label}: there is no {kind} in it")
+    if len(names) > 1:
+        raise DataError(
+            f"{label}: {len(names):,} {kind}s are in it; say which, such as {label}#{names[0]} "
+            f"{listed}"
+        )
+    return names[0]
 
 
 def check_width(width: int, label: str) -> None:

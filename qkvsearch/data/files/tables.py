@@ -17,8 +17,6 @@ from qkvsearch.data.files.workbooks import read_workbook
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, need
 
-__all__ = ["MAX_CELL", "as_text", "check_width", "read_table"]
-
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 TAB_SUFFIXES = (".tsv", ".tab")
 BYTE_ORDER_MARKS = {
