@@ -108,12 +108,7 @@ def _with_numbers(frame: pd.DataFrame, roles: LogChoice, report: ReadReport) -> 
         if (frame[name].notna() & numbers.isna()).any():
             found = typed(frame[name], "number")
             numbers = found.cells.astype(float).mask(found.unfit, np.inf)
-            report.columns = [
-                replace(column, changed=column.changed | found.changed)
-                if column.name == name
-                else column
-                for column in report.columns
-            ]
+            report.changed(name, found.changed)
         frame = frame.assign(**{name: numbers})
     return frame
 

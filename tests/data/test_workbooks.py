@@ -49,7 +49,9 @@ def test_of_several_sheets_one_is_asked_for_in_any_case(book):
 
 
 def test_a_sheet_that_is_not_there_is_named_beside_those_that_are(book):
-    with pytest.raises(DataError, match=r"no sheet 'Item' in it; did you mean Items\? \(sheets: Items\)"):
+    with pytest.raises(
+        DataError, match=r"no sheet 'Item' in it; did you mean Items\? \(sheets: Items\)"
+    ):
         read_table(book(Items=ITEMS) + "#Item")
 
 

@@ -102,4 +102,4 @@ def _count_unreadable(bad: pd.Series, filled: int, report: ReadReport) -> None:
     if 2 * len(bad) >= filled:
         raise DataError(f"{report.file}: {where}; {len(bad):,} of {filled:,} cells are none")
     report.notes.append(f"{len(bad):,} of {filled:,} times could not be read; {where}")
-    report.changed(bad.name, "no time", len(bad))
+    report.changed(bad.name, {"no time": len(bad)})
