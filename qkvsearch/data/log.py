@@ -39,7 +39,7 @@ def interactions_from_frame(
     ratings, weights, scale = _feedback(frame, roles, columns, report)
     times = None
     if roles.time is not None:
-        times = times_of(frame[roles.time], report, given=roles.time)
+        times = times_of(frame[roles.time], report)
     _note_cases(frame, roles, columns, item_ids, report)
     return Interactions.from_columns(
         frame[roles.user],
