@@ -69,15 +69,15 @@ def check_width(width: int, label: str) -> None:
         )
 
 
-def without_giants(frame: pd.DataFrame, report: ReadReport) -> pd.DataFrame:
+def without_long_cells(frame: pd.DataFrame, report: ReadReport) -> pd.DataFrame:
     """Without rows that have a cell longer than any book."""
-    giant = pd.Series(False, index=frame.index)
+    too_long = pd.Series(False, index=frame.index)
     for name in frame:
-        giant |= frame[name].str.len() > MAX_CELL
-    if not giant.any():
+        too_long |= frame[name].str.len() > MAX_CELL
+    if not too_long.any():
         return frame
-    report.skip(f"with a cell of more than {MAX_CELL:,} characters", giant.index[giant])
-    return frame[~giant]
+    report.skip(f"with a cell of more than {MAX_CELL:,} characters", too_long.index[too_long])
+    return frame[~too_long]
 
 
 def distinct(names: Iterable[Any]) -> list[str]:
