@@ -10,6 +10,9 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+# Of a word as short as one or two letters too many others are made.
+SHORTEST_PART = 3
+
 
 class QkvError(Exception):
     """Base of every error that comes from input or circumstances rather than from a bug."""
@@ -48,15 +51,17 @@ def need(
 
 
 def suggest(word: str, known: list[str]) -> str:
-    """A clause that names near matches, or nothing.
+    """A clause that names near matches, or those that the word is part of, or nothing.
 
-    >>> suggest("genre", ["genres", "year", "title"])
-    '; did you mean genres?'
+    >>> suggest("genre", ["genres", "year", "title"]), suggest("price", ["Price (gross) in EUR"])
+    ('; did you mean genres?', '; did you mean Price (gross) in EUR?')
     """
     from difflib import get_close_matches
 
-    by_folded = {name.casefold(): name for name in known}
-    close = get_close_matches(word.casefold(), by_folded, n=3, cutoff=0.6)
+    word, by_folded = word.casefold(), {name.casefold(): name for name in known}
+    close = get_close_matches(word, by_folded, n=3, cutoff=0.6)
+    if not close and len(word) >= SHORTEST_PART:
+        close = [name for name in by_folded if word in name][:3]
     return f"; did you mean {', '.join(by_folded[name] for name in close)}?" if close else ""
 
 

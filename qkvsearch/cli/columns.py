@@ -16,6 +16,8 @@ IN_FULL = ("wrap", "left", "left", "right", "wrap", "wrap")
 MOST_SHOWN = 9
 CUT = "…"
 LONGEST_NAME, LONGEST_EXAMPLE = 18, 16
+# With less room than that for the last column, it and the examples are left to -v.
+LEAST_CHANGED = 12
 
 
 def columns_text(items: Sequence[Record], log: Sequence[Record], verbose: bool = False) -> str:
@@ -30,9 +32,9 @@ def _table(kind: str, columns: Sequence[Record], verbose: bool) -> str:
         return ""
     shown = columns if verbose else _most_important(columns)
     rows, headings = [_row(column) for column in shown], [kind, *HEADINGS]
-    if not verbose and _cut(rows, headings):
-        headings[-1] += " (-v in full)"
-    layout = IN_FULL if verbose else LAYOUT
+    if not verbose:
+        rows, headings = _cut(rows, headings)
+    layout = (IN_FULL if verbose else LAYOUT)[: len(headings)]
     table = to_table(list(zip(headings, layout, strict=True)), rows)
     return table + _summed_up([column for column in columns if column not in shown])
 
@@ -75,20 +77,37 @@ def _percent(share: float) -> str:
     return ">99%" if 0.99 < share < 1 else f"{share:.0%}"
 
 
-def _cut(rows: list[list[str]], headings: Sequence[str]) -> bool:
-    """Long cells to what fits in one line; whether there are any."""
+def _cut(rows: list[list[str]], headings: list[str]) -> tuple[list[list[str]], list[str]]:
+    """Long cells to what fits in one line, and in a narrow window without the last two columns;
+    the headings say where there is more.
+    """
+    from rich.cells import cell_len
+
+    whole = [*map(tuple, rows)]
     for row in rows:
         row[0], row[4] = _shortened(row[0], LONGEST_NAME), _shortened(row[4], LONGEST_EXAMPLE)
-    widths = [max(map(len, cells)) for cells in zip(headings, *rows, strict=True)]
-    room = terminal_width() - sum(widths[:-1]) - GAP * (len(widths) - 1)
+    widths = [max(map(cell_len, cells)) for cells in zip(headings, *rows, strict=True)]
+    room = terminal_width() - sum(widths[:5]) - GAP * 5
+    if room < min(widths[5], LEAST_CHANGED):
+        room = terminal_width() - sum(widths[1:4]) - GAP * 3
+        narrow = [[_shortened(row[0], max(room, 1)), *row[1:4]] for row in rows]
+        more = f"{headings[0]} (-v for more)"
+        return narrow, [more if len(more) <= room else headings[0], *headings[1:4]]
     for row in rows:
-        row[-1] = _shortened(row[-1], max(room, len(headings[-1])))
-    return any(cell.endswith(CUT) for row in rows for cell in row)
+        row[5] = _shortened(row[5], room)
+    if [*map(tuple, rows)] != whole:
+        headings[5] += " (-v in full)" if room >= len("changed (-v in full)") else " (-v)"
+    return rows, headings
 
 
 def _shortened(text: str, longest: int) -> str:
+    """In one line, of so many columns of the terminal."""
+    from rich.cells import cell_len, set_cell_size
+
     text = " ".join(text.split())
-    return text if len(text) <= longest else text[: longest - 1].rstrip(" ,") + CUT
+    if cell_len(text) <= longest:
+        return text
+    return set_cell_size(text, longest - 1).rstrip(" ,") + CUT
 
 
 def _summed_up(columns: Sequence[Record]) -> str:

@@ -11,12 +11,17 @@ from qkvsearch.data.columns import ColumnFacts, Columns, check_column
 from qkvsearch.data.columns.choice import choose_catalog_columns
 from qkvsearch.data.columns.facts import TYPES, ColumnType
 from qkvsearch.data.columns.types import TypedColumn, typed
+from qkvsearch.data.columns.variants import with_product_cells
 from qkvsearch.data.ids import Ids, case_note, id_texts, one_case
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, suggest
 
 # What spreadsheets write where a formula failed, such as an id that begins with "=" or "-".
 SPREADSHEET_ERROR = re.compile(r"#(NAME\?|REF!|VALUE!|N/A|DIV/0!|NULL!|NUM!)")
+# What the id of a last row is that sums up the others.
+TOTAL = re.compile(
+    r"(grand |sub)?totals?|total general|totale|summe|gesamt|sum|итого|合计|合計|总计", re.I
+)
 YEAR_IN_TITLE = r"\(([0-9]{4})(?:[-–][0-9]{0,4})?\)\s*$"
 
 
@@ -93,6 +98,8 @@ def item_texts(
     names = list(frame.columns)
     chosen = choose_catalog_columns(frame, columns, report, log)
     id_column, title, text_columns = chosen.id, chosen.title, chosen.text
+    if id_column != title:
+        frame = with_product_cells(frame, title, report)
 
     ids = id_texts(frame[id_column])
     if columns.fold_ids:
@@ -102,7 +109,9 @@ def item_texts(
     broken = ids.str.fullmatch(SPREADSHEET_ERROR).astype(bool)
     report.skip("without an id", frame.index[ids == ""])
     report.skip("with a spreadsheet error for an id", frame.index[broken])
-    frame = frame[(ids != "") & ~broken]
+    total = _is_total(frame, ids, title)
+    report.skip("that is a total", frame.index[total])
+    frame = frame[(ids != "") & ~broken & ~total]
     if frame.empty:
         raise DataError(f"{report.file}: no rows with an id in column {id_column!r}; {report}")
     merged = frame.groupby(ids[frame.index], sort=False).last()
@@ -119,6 +128,13 @@ def item_texts(
     kept = pd.DataFrame(texts)[list(dict.fromkeys(["id", "title", *texts]))]
     searched = tuple(renamed[name] for name in text_columns)
     return ItemTexts(order, kept, spelled, searched)
+
+
+def _is_total(frame: pd.DataFrame, ids: pd.Series, title: str) -> pd.Series:
+    """Whether a row is the last one and sums up the others: no item, for it has no title."""
+    is_last = pd.Series(frame.index == frame.index[-1], index=frame.index)
+    untitled = frame[title].isna() | (frame[title] == ids)
+    return is_last & untitled & ids.str.fullmatch(TOTAL).astype(bool)
 
 
 def catalog_of_ids(ids: Ids) -> Catalog:
@@ -176,6 +192,7 @@ def _typed(items: ItemTexts, name: str, told: ColumnType | None, report: ReadRep
             f"of its cells is: {column.named_unfit(texts, ids)}"
         )
     report.notes.extend(column.emptied(spelled, texts, ids))
+    report.notes.extend(column.mixed_currencies(spelled))
     return column
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 from qkvsearch.data.catalog import Catalog, catalog_from_frame, catalog_of_ids
 from qkvsearch.data.columns import ColumnFacts, Columns, check_column, find_column
 from qkvsearch.data.columns.choice import LOG_TYPES
+from qkvsearch.data.columns.names import named
 from qkvsearch.data.files.frames import as_text, check_width
 from qkvsearch.data.files.tables import read_table
 from qkvsearch.data.interactions import Interactions
@@ -20,6 +21,8 @@ from qkvsearch.errors import DataError
 
 Table: TypeAlias = tuple[pd.DataFrame, ReadReport]
 Source: TypeAlias = "str | Path | pd.DataFrame | Table"
+# So many rows of a log tell whether a column names its items.
+ENOUGH_ROWS = 100_000
 
 
 @dataclass
@@ -75,6 +78,8 @@ def _titles_in_log(frame: pd.DataFrame, columns: Columns, file: str) -> Catalog 
     names = list(frame.columns)
     title = find_column("title", columns.title, names, file)
     item = find_column("item", columns.item, [name for name in names if name != title], file)
+    if columns.title is None and item is not None:
+        title = next((name for name in named("title", names) if _names(frame, item, name)), None)
     if title is None or item is None:
         columns.refuse(("text",), "items")
         if columns.types:
@@ -84,6 +89,15 @@ def _titles_in_log(frame: pd.DataFrame, columns: Columns, file: str) -> Catalog 
     text = [check_column(name, names, file, "`text_columns`") for name in about.text or ()]
     kept = frame[list(dict.fromkeys([item, title, *text]))]
     return catalog_from_frame(kept[kept[item].notna()], about, ReadReport(file, read=len(frame)))
+
+
+def _names(frame: pd.DataFrame, item: str, title: str) -> bool:
+    """Whether items have one title each, as a buyer's name or an order's number would not be."""
+    if item == title:
+        return False
+    rows = frame[[item, title]].head(ENOUGH_ROWS).dropna()
+    titles = rows.drop_duplicates().groupby(item).size()
+    return len(titles) > 0 and bool((titles == 1).mean() > 0.5)
 
 
 def load(source: Source, name: str) -> Table:

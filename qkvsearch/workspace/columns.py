@@ -75,6 +75,15 @@ class CatalogColumns(Sequence[StoredColumn]):
         """As their owner calls them."""
         return [column.name for column in self]
 
+    @property
+    def sql_names(self) -> list[str]:
+        """The same as a condition has to spell them: in double quotes where they are no words."""
+        quoted = ['"' + name.replace('"', '""') + '"' for name in self.names]
+        return [
+            name if name.isidentifier() else in_quotes
+            for name, in_quotes in zip(self.names, quoted, strict=True)
+        ]
+
     def has(self, name: str) -> bool:
         return name.strip().casefold() in self._found
 

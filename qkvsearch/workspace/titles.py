@@ -40,7 +40,8 @@ def title_key(title: str) -> str:
 
 
 def near_titles(select: Callable[..., list[tuple[Any, ...]]], build: int, wanted: str) -> list[str]:
-    """Titles that contain `wanted`, then titles and ids that are spelled much like it.
+    """Ids that `wanted` is but for zeros before it, titles that contain it, then titles and ids
+    that are spelled much like it.
 
     select(sql, *values) gives the rows of a query.
     """
@@ -54,8 +55,10 @@ def near_titles(select: Callable[..., list[tuple[Any, ...]]], build: int, wanted
         *select(f"{titles} WHERE {sharing} LIMIT {MAX_COMPARED}", *words),
         *select(f"{titles} LIMIT {MAX_COMPARED}"),
     ]
-    ids = select(f"SELECT CAST(id AS TEXT) FROM items_{build} LIMIT {MAX_COMPARED}")
+    items = f"SELECT CAST(id AS TEXT) FROM items_{build}"
+    padded = select(f"{items} WHERE ltrim(id, '0') = ? LIMIT {MAX_SHOWN}", wanted.lstrip("0"))
+    ids = select(f"{items} LIMIT {MAX_COMPARED}")
     named = {name: name for (name,) in ids} | {key: str(title) for key, title in rows}
     close = [named[name] for name in get_close_matches(key, named, n=MAX_SHOWN, cutoff=0.6)]
-    first = [str(title) for _, title in containing if key]
+    first = [*(id_ for (id_,) in padded if wanted), *(str(title) for _, title in containing if key)]
     return list(dict.fromkeys([*first, *close]))[:MAX_SHOWN]

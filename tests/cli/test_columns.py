@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from rich.cells import cell_len
 
 from qkvsearch.cli.columns import MOST_SHOWN, columns_text
 
@@ -142,3 +143,18 @@ def test_losses_come_first_and_then_what_was_done_most_often(monkeypatch):
     changed = {"$ removed": 3, "HTML removed": 9, "emptied: no number": 1, "ambiguous: 1.234": 1}
     (_, line) = columns_text([record() | {"changed": changed}], []).splitlines()
     assert line.endswith("emptied: no number 1, ambiguous: 1.234 1, HTML removed 9, $ removed 3")
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80])
+def test_lines_of_columns_fit_a_narrow_window(monkeypatch, width):
+    monkeypatch.setenv("COLUMNS", str(width))
+    facts = [
+        record("Preis (brutto)", emptied=4, separators_removed=700, decimal_comma_read=90),
+        record("商品名称商品名称商品名称", "title", "text", example="红色杯子" * 9),
+    ]
+    lines = columns_text(facts, []).splitlines()
+    assert len(lines) == 3
+    assert all(cell_len(line) <= width for line in lines)
+    assert "number" in lines[1]
+    assert "title" in lines[2]
+    assert ("emptied 4" in lines[1]) == (width >= 80)

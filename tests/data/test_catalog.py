@@ -210,3 +210,63 @@ def test_a_year_found_in_titles_is_said():
     assert (year.name, year.type, year.empty, year.changed) == (
         "year", "number", 0.5, {"found in titles": 1},
     )  # fmt: skip
+
+
+VARIANTS = {
+    "Handle": ["tent", "tent", "rope", "lamp"],
+    "Title": ["Red tent", None, "Blue rope", None],
+    "Vendor": ["Acme", None, None, None],
+    "Variant SKU": ["001", "002", "003", "004"],
+    "Variant Price": ["9", None, "5", "7"],
+    "Variant Barcode": ["4001", None, None, None],
+    "Image": ["a.jpg", "b.jpg", None, None],
+}
+
+
+def test_variants_take_what_the_row_of_their_product_says():
+    report = ReadReport("products.csv", read=4)
+    frame = pd.DataFrame(VARIANTS, dtype=object)
+    catalog = catalog_from_frame(frame, Columns(id="variant sku"), report)
+    kept = catalog.frame.astype(object).where(catalog.frame.notna(), None)
+    assert list(kept["title"]) == ["Red tent", "Red tent", "Blue rope", "004"]
+    assert list(kept["Vendor"]) == ["Acme", "Acme", None, None]
+    assert list(kept["Variant Barcode"])[1] is None
+    assert list(kept["Image"])[:2] == ["a.jpg", "b.jpg"]
+    assert report.notes == ["1 rows took the cells of their product, by Handle"]
+    assert frame["Title"].isna().sum() == 2
+
+
+def test_without_interactions_a_handle_is_a_product():
+    catalog = catalog_from_frame(
+        pd.DataFrame(VARIANTS, dtype=object), Columns(), ReadReport("products.csv", read=4)
+    )
+    assert catalog.ids.texts == ["lamp", "rope", "tent"]
+
+
+def test_a_last_row_that_sums_up_the_others_is_no_item():
+    report = ReadReport("items.csv", read=3)
+    made = catalog(
+        ("1", "Tent", "9"), ("2", "Rope", "5"), ("Total", None, "14"),
+        names="id title price", report=report,
+    )  # fmt: skip
+    assert made.ids.texts == ["1", "2"]
+    assert report.skipped == {"that is a total": 1}
+
+
+@pytest.mark.parametrize("rows", [[("Total", None), ("1", "Tent")], [("1", "T"), ("Sum", "Game")]])
+def test_a_total_in_the_middle_or_with_a_title_is_an_item(rows):
+    assert len(catalog(*rows)) == 2
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        (("$5", "6 €", "£7"), ["column price: amounts in $, €, £ are compared as bare numbers"]),
+        (("5 €", "6 EUR", "eur 7"), []),
+    ],
+)
+def test_amounts_in_several_currencies_are_said(cells, said):
+    report = ReadReport("items.csv", read=3)
+    rows = [(str(place), f"Tent {place}", cell) for place, cell in enumerate(cells)]
+    catalog(*rows, names="id title price", report=report)
+    assert report.notes == said

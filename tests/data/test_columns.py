@@ -92,7 +92,8 @@ def test_a_misspelt_text_column_is_refused():
         ("weight", "playtime_forever"), ("weight", "order qty"),
         ("time", "ordered_at"), ("time", "Bestelldatum"), ("time", "purchase date"),
         ("time", "Fecha"), ("time", "Дата заказа"), ("time", "購入日"),
-        ("time", "date_of_purchase"),
+        ("time", "date_of_purchase"), ("id", "الرقم"), ("title", "الاسم"), ("title", "שם"),
+        ("weight", "Lineitem quantity"), ("item", "Lineitem sku"), ("user", "steamid"),
     ],
 )  # fmt: skip
 def test_usual_words_of_many_languages_are_found(role, name):
@@ -116,6 +117,48 @@ def log_of(columns=None, item_ids=None, **cells):
     report = ReadReport("log.csv")
     frame = pd.DataFrame(cells, dtype=object)
     return choose_log_columns(frame, columns or Columns(), report, item_ids), report
+
+
+def test_a_title_without_a_usual_name_is_found_by_its_words():
+    found, report = catalog_of(
+        nro=["1", "2", "3"],
+        laji=["soft goods", "soft goods", "soft goods"],
+        tuote=["Red rain jacket", "Blue tent", "Tent, heavy"],
+        description=["for the rain", "for two", "for all"],
+    )
+    assert (found.id, found.title, found.text) == ("nro", "tuote", ["tuote", "description"])
+    assert "title = tuote (by what is in it)" in report.chosen
+
+
+def test_a_short_description_is_a_title_where_there_is_no_other():
+    found, _ = catalog_of(sku=["1", "2"], description=["Red rain jacket", "Blue tent"])
+    assert (found.title, found.text) == ("description", ["description"])
+
+
+def test_a_log_without_a_header_is_an_error_that_says_so():
+    with pytest.raises(DataError, match="The first row looks like data: add a row of names"):
+        log_of(**{"u1": ["a", "b"], "0007": ["1", "2"], "5": ["1", "2"]})
+
+
+@pytest.mark.parametrize(
+    "cells", [["9 €", "8 €"], ["1 March 2024", "2 March 2024"], ["tent", "rope"], ["a", "b c"]]
+)
+def test_prices_dates_and_single_words_are_no_titles(cells):
+    assert catalog_of(nro=["1", "2"], x=cells)[0].title == "nro"
+
+
+def test_a_file_without_a_header_is_a_warning():
+    _, report = catalog_of(**{"0": ["1", "2"], "Red tent": ["Blue tent", "A rope"]})
+    assert "the first row looks like data, 0, Red tent, and is read as" in report.warnings[0]
+
+
+def test_a_year_beside_usual_names_is_a_column():
+    assert not catalog_of(**{"sku": ["1", "2"], "2019": ["7", "9"]})[1].warnings
+
+
+def test_a_log_whose_user_cannot_be_told_lists_all_its_columns():
+    with pytest.raises(DataError, match=r"is the user; .* \(columns: who, sku, quantity\)$"):
+        log_of(who=["a", "b"], sku=["1", "2"], quantity=["1", "2"])
 
 
 SHOP = {

@@ -174,6 +174,21 @@ def test_a_log_with_titles_names_its_items(write):
     assert report.read == report.kept == 3
 
 
+def test_an_orders_number_is_no_title_of_its_items(write):
+    log = (
+        "Name,Email,Lineitem name,Lineitem sku\n#1,a@x.org,Tent,001\n#1,a@x.org,Rope,002\n"
+        "#2,b@x.org,Tent,001\n#3,b@x.org,Rope,002\n"
+    )
+    dataset = read_source(write("orders.csv", log))
+    assert dataset.catalog.frame["title"].tolist() == ["Tent", "Rope"]
+
+
+def test_a_buyers_name_is_no_title_of_the_items(write):
+    log = "user,item,name\na,1,Ann\nb,1,Bob\na,2,Ann\nb,2,Bob\n"
+    dataset = read_source(write("log.csv", log))
+    assert dataset.catalog.frame["title"].tolist() == ["1", "2"]
+
+
 def test_a_catalog_with_authors_is_no_log(write):
     dataset = read_source(write("items.csv", "id,title,user\n1,Kettle,ann\n2,Anchor,ann\n"))
     assert dataset.interactions is None

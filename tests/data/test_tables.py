@@ -50,6 +50,35 @@ def test_lines_before_the_header_may_be_blank(read):
     assert read("\n \nid;title\n1;a\n\n2;b\n")[0] == [["id", "title"], ["1", "a"], ["2", "b"]]
 
 
+TABLE = "SKU;Name;Price\n1;Tent;2,50\n2;Rope;3\n"
+
+
+@pytest.mark.parametrize("above", ["Products of 1 March;;\n", "Products, of 1 March\n\nAll\n"])
+def test_a_title_above_the_table_is_left_out_and_said(tmp_path, above):
+    (tmp_path / "table.csv").write_text(above + TABLE)
+    frame, report = read_table(tmp_path / "table.csv")
+    assert cells(frame) == [["SKU", "Name", "Price"], ["1", "Tent", "2,50"], ["2", "Rope", "3"]]
+    lines = above.count("\n")
+    assert list(frame.index) == [lines + 2, lines + 3]
+    assert report.notes[0].startswith(f"lines above the table, left out: {lines} ('Products")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id;;\n1;a;b\n2;c;d\n",  # a column with a name, and two without
+        "title\nred, blue, green\nblack\n",  # prose with commas in it
+        "title\nTents, ropes, and more\nTents, ropes, lamps, and more\nRopes, tents, all\n",
+    ],
+)
+def test_a_first_line_of_one_name_is_no_title_above_a_table(read, text):
+    try:
+        _, report = read(text.encode())
+    except DataError:
+        return
+    assert not report.notes
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_every_line_ending_is_understood(read, end):
     rows, report = read(end.join(["id,title", "1,a", "2,b", ""]))

@@ -62,6 +62,13 @@ def test_rows_keep_their_numbers_and_blank_ones_are_none(book):
     assert "first row 5" in str(report)
 
 
+def test_a_title_above_the_table_of_a_sheet_is_left_out_and_said(book):
+    frame, report = read_table(book(Items=[["Stock in May"], [], *ITEMS]))
+    assert list(frame) == ["id", "title", "since"]
+    assert frame.index.tolist() == [4, 5]
+    assert report.notes == ["lines above the table, left out: 1 ('Stock in May')"]
+
+
 def test_a_workbook_of_nothing_says_so(book):
     with pytest.raises(DataError, match="no cell has anything in it"):
         read_table(book(Empty=[]))

@@ -53,6 +53,13 @@ def test_an_exact_title_that_two_items_have_lists_them(tmp_path, make_contents):
         Workspace(tmp_path).open().tables.item_position("Rope")
 
 
+def test_an_id_without_its_zeros_names_the_one_with_them(tmp_path, make_contents):
+    rows = [(i, f"Rope {i}", 2000, "x", 1.0) for i in ("0013", "0003")]
+    Workspace(tmp_path).publish(make_contents(rows))
+    with pytest.raises(UnknownIdError, match="no item '00003'; did you mean 0003"):
+        Workspace(tmp_path).open().tables.item_position("00003")
+
+
 @pytest.mark.parametrize("wanted", ["Ketle (1995)", "kettel (1995)", "the kettle (1996)x"])
 def test_an_unknown_title_names_near_ones(tables, wanted):
     with pytest.raises(UnknownIdError, match=r"no item .*did you mean Kettle \(1995\)"):

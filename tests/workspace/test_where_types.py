@@ -316,3 +316,16 @@ def test_values_that_do_not_fit_are_an_error(kept, where, said):
         kept(where)
     assert "`where`" in str(error.value)
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [
+        ("in_stock", r'no such column: in_stock; did you mean "in stock"\?'),
+        ("Name = Rain", r"no such column: Rain \(texts stand in single quotes\)"),
+        ("List price < 5", r'cannot be read .*\(columns: SKU, Name, Price, .*, "in stock", "List'),
+    ],
+)
+def test_names_of_several_words_are_shown_in_the_quotes_they_need(kept, where, said):
+    with pytest.raises(QkvError, match=said):
+        kept(where)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias
@@ -10,8 +11,9 @@ from typing import TypeAlias
 import pandas as pd
 
 from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
-from qkvsearch.data.columns.names import named
+from qkvsearch.data.columns.names import named, named_as_text
 from qkvsearch.data.columns.roles import (
+    A_NUMBER,
     Columns,
     check_column,
     find_text_columns,
@@ -30,6 +32,8 @@ Check: TypeAlias = Callable[[pd.Series], pd.Series]
 EMAIL = r"[^@\s]+@[^@\s]+\.[^@\s.]+"
 # Neither prose nor a price.
 LIKE_AN_ID = r"(?!\d+[.,]\d+$)\S{1,64}"
+# Several words, and no sentences of prose.
+LIKE_A_TITLE = r"(?=.{3,120}$)(?=.*[^\W\d_]{2})\S+(\s+\S+)+"
 TOLD, BY_NAME, BY_CELLS = "told", "by name", "by what is in it"
 BY_LOG = "by the items of the interactions"
 LOG_TYPES: dict[str, ColumnType] = {
@@ -103,6 +107,16 @@ class _Choice:
             if len(cells) and fits(cells).mean() > ENOUGH:
                 return self.take(role, name, BY_CELLS)
 
+    def warn_of_no_header(self) -> None:
+        """Where no column was told or found by its name, and one is named as a number is."""
+        numbers = [name for name in self.names if re.fullmatch(A_NUMBER, name)]
+        if numbers and not {TOLD, BY_NAME} & {*self.how.values()}:
+            first = listed_names(self.names, 3)
+            self.report.warnings.append(
+                f"{self.report.file}: the first row looks like data, {first}, and is read as the "
+                "names of the columns; add a row of names above it"
+            )
+
     def say(self, **more: str) -> None:
         """In the report, which columns were taken for what, and how."""
         by_way: dict[str, list[str]] = {}
@@ -140,7 +154,9 @@ def choose_log_columns(
         choice.by_cells("item", known)
     for role in ("user", "item"):
         if role not in choice.found:  # which raises, but for an item of no known id
-            choice.take(role, require_column(role, None, choice.free(), report.file), BY_NAME)
+            free = choice.free()
+            found = require_column(role, None, free, report.file, choice.names)
+            choice.take(role, found, BY_NAME)
     choice.by_cells("time", are_times)
     choice.say(unused=listed_names(choice.free()))
     report.columns.extend(
@@ -166,6 +182,11 @@ def choose_catalog_columns(
         choice.by_cells("id", partial(_are_ids, frame))
     if "id" not in choice.found:
         require_column("id", None, choice.names, report.file)
+    if columns.text is None:
+        prose = named_as_text(choice.names)
+        choice.by_cells("title", partial(_are_titles, prose))
+        choice.by_cells("title", partial(_are_titles, ()))
+    choice.warn_of_no_header()
     id_ = choice.found["id"]
     title = choice.found.get("title", id_)
     text = find_text_columns(columns.text, title, choice.names, report.file)
@@ -220,3 +241,10 @@ def _are_ids(frame: pd.DataFrame, cells: pd.Series) -> pd.Series:
     if len(column) < 2 or column.hasnans or not column.is_unique or are_times(cells).any():
         return pd.Series(False, index=cells.index)
     return cells.str.strip().str.fullmatch(LIKE_AN_ID).astype(bool)
+
+
+def _are_titles(prose: Sequence[str], cells: pd.Series) -> pd.Series:
+    """Where most cells differ, those of a few words; not in a column of `prose`."""
+    if cells.name in prose or cells.nunique() <= ENOUGH * len(cells) or are_times(cells).any():
+        return pd.Series(False, index=cells.index)
+    return cells.str.strip().str.fullmatch(LIKE_A_TITLE).astype(bool)

@@ -17,7 +17,9 @@ COMMON_NAMES = {
         idproducto referencia codigoproduto idproduto codice codiceprodotto idprodotto idprodukt
         idproduktu kodproduktu indeks productnummer varenummer varenr artikul urunid urunkodu
         kod артикул код кодтовара idтовара номертовара 编号 商品id 商品编号 商品编码 产品编号
-        货号 商品番号 商品コード 品番 상품번호 상품코드 상품id item video movie game""",
+        货号 商品番号 商品コード 品番 상품번호 상품코드 상품id رقم الرقم رقمالمنتج رمزالمنتج
+        معرف מזהה מקט מספר itemno itemnr productno
+        articleno partno item video movie game handle""",
     "title": """
         title itemtitle videotitle movietitle productname producttitle itemname moviename
         gamename name headline originaltitle label displayname titel bezeichnung produktname
@@ -25,7 +27,8 @@ COMMON_NAMES = {
         designation intitule titulo nombre nombreproducto nomeproduto nome titolo nomeprodotto
         tytul nazwa nazwaproduktu naam productnaam namn produktnamn navn produktnavn varenavn
         nazev nimi baslik isim urunadi название наименование заголовок имя 标题 名称 商品名称
-        产品名称 商品名 品名 タイトル 名前 製品名 제목 이름 상품명""",
+        产品名称 商品名 品名 タイトル 名前 製品名 제목 이름 상품명 اسم الاسم اسمالمنتج العنوان שם
+        שםהמוצר שםמוצר כותרת""",
     "user": """
         user userid username uid customer customerid reviewer reviewerid viewer member account
         visitor visitorid person email mail emailaddress customeremail useremail client clientid
@@ -36,7 +39,7 @@ COMMON_NAMES = {
         koper kund kundnummer anvandare bruker bruger kundenavn zakaznik uzivatel asiakas
         kayttaja musteri kullanici клиент покупатель пользователь 用户 用户id 用户编号 客户
         客户id 客户编号 会员 会员id 买家 邮箱 ユーザー ユーザーid 顧客 顧客id 会員 会員id 회원
-        회원id 고객 고객id 사용자""",
+        회원id 고객 고객id 사용자 steamid العميل المستخدم الزبون לקוח משתמש""",
     "item": """
         item itemid video videoid movie movieid film filmid product productid article articleid
         doc docid book bookid talk talkid asin isbn stockcode sku productsku itemsku ean gtin
@@ -49,7 +52,8 @@ COMMON_NAMES = {
         productnummer vare varenummer varenr tuote urun urunid товар артикул кодтовара idтовара
         продукт фильм 商品 商品id 商品编号 产品 产品id 货号 电影 商品番号 商品コード 品番 製品
         작품 상품 상품번호 상품코드 상품id id productname itemname producttitle itemtitle
-        movietitle moviename gamename produktname artikelname 商品名 商品名称 상품명""",
+        movietitle moviename gamename produktname artikelname 商品名 商品名称 상품명 المنتج
+        رقمالمنتج رمزالمنتج מוצר מקט""",
     "rating": """
         rating score stars rate overall grade starrating userrating reviewrating ratingvalue
         reviewscore userscore bewertung sterne wertung evaluation etoiles puntuacion
@@ -62,7 +66,8 @@ COMMON_NAMES = {
         stueckzahl stuckzahl stk minuten stunden spielzeit quantite qte duree minutesvues heures
         cantidad unidades minutos horas quantidade qtd qtde quantita qta minuti ore ilosc liczba
         sztuk minuty godziny hoeveelheid aantal minuter timmar antal mengde mnozstvi pocet maara
-        adet miktar количество колво минуты часы 数量 件数 次数 分钟 時間数 個数 回数 수량 횟수""",
+        adet miktar количество колво минуты часы 数量 件数 次数 分钟 時間数 個数 回数 수량 횟수
+        الكمية כמות""",
     "time": """
         timestamp time date datetime unixtime unixreviewtime watchedat viewedat createdat
         eventtime ts when orderdate purchasedate orderedat purchasedat datum zeit zeitpunkt
@@ -71,7 +76,7 @@ COMMON_NAMES = {
         dataordine dataacquisto ora dataora datazamowienia datazakupu czas tijd tijdstip
         besteldatum tid tidpunkt tidspunkt dato ordredato paivamaara aika tarih zaman
         siparistarihi дата время датазаказа датапокупки 日期 时间 下单时间 购买时间 订单日期
-        日付 日時 注文日 購入日 날짜 시간 주문일 구매일""",
+        日付 日時 注文日 購入日 날짜 시간 주문일 구매일 التاريخ תאריך""",
 }
 # What search reads beside the title, in order.
 TEXT_NAMES = """
@@ -119,10 +124,13 @@ DEEDS = set(
 THINGS, PEOPLE = TELLING["item"].split(), TELLING["user"].split()
 BESIDE = {
     "user": NUMBERS | {"email", "mail", "e", "address", "name", "login", "unique", "external"},
-    "item": NUMBERS | {"external", "unique", "parent", "ordered", "purchased", "title", "name"},
-    "title": {*THINGS, "original", "full", "display"},
+    "item": NUMBERS
+    | {"external", "unique", "parent", "ordered", "purchased", "title", "name", "line", "lineitem"}
+    | {"variant"},
+    "title": {*THINGS, "original", "full", "display", "line", "lineitem"},
     "rating": {*THINGS, *PEOPLE, "review", "star", "value", "overall"},
-    "weight": DEEDS | {"total", "sum", "item", "product", "of", "in", "forever", "count"},
+    "weight": DEEDS
+    | {"total", "sum", "item", "product", "line", "lineitem", "of", "in", "forever", "count"},
     "time": DEEDS
     | {"start", "end", "of", "in", "utc", "local", "unix", "epoch", "date", "time", "added", "and"},
 }

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from qkvsearch.data.columns.names import named, named_as_text
 from qkvsearch.errors import DataError, listed_names, suggest
+
+A_NUMBER = r"[+-]?\d+([.,]\d+)*"
 
 
 @dataclass(frozen=True)
@@ -50,13 +53,17 @@ def find_column(role: str, given: str | None, names: Sequence[str], file: str) -
     return next(iter(named(role, names)), None)
 
 
-def require_column(role: str, given: str | None, names: Sequence[str], file: str) -> str:
-    """As `find_column`, but a column that cannot be guessed is an error that lists the columns."""
+def require_column(
+    role: str, given: str | None, names: Sequence[str], file: str, listed: Sequence[str] = ()
+) -> str:
+    """As `find_column`, but a column that cannot be guessed is an error that lists the columns,
+    or those of `listed`.
+    """
     found = find_column(role, given, names, file)
     if found is None:
         raise DataError(
             f"{file}: cannot tell which column is the {role}; name it with `{role}_column` "
-            f"{_listing(names)}"
+            f"{_listing(listed or names)}"
         )
     return found
 
@@ -84,6 +91,8 @@ def check_column(given: str, names: Sequence[str], file: str, option: str) -> st
 
 def _listing(names: Sequence[str]) -> str:
     listed = f"(columns: {listed_names(names)})"
+    if any(re.fullmatch(A_NUMBER, name) for name in names):
+        listed += ". The first row looks like data: add a row of names above it"
     if len(names) > 1:
         return listed
     return (

@@ -26,6 +26,10 @@ SAMPLE = 1000
 # Of the cells that were emptied, so many are named.
 MOST_NAMED = 3
 
+# Signs of one currency each, and its code where that stands beside the sign in tables.
+CURRENCY_SIGNS = "$€£¥₹₽₩₺₪"
+CODE_SIGNS = {"USD": "$", "US$": "$", "EUR": "€", "GBP": "£", "JPY": "¥", "CNY": "¥", "INR": "₹"}
+
 
 @dataclass
 class TypedColumn:
@@ -66,6 +70,15 @@ class TypedColumn:
             f"column {name}: {count:,} of {len(texts):,} cells emptied, for they are no "
             f"{self.type}: {named}"
         ]
+
+    def mixed_currencies(self, name: str) -> list[str]:
+        """A note on amounts of several currencies in one column, if there are any."""
+        removed = [what.removesuffix(" removed") for what in self.changed]
+        signs = {CODE_SIGNS.get(sign.upper(), sign) for sign in removed} & set(CURRENCY_SIGNS)
+        listed = ", ".join(sorted(signs, key=CURRENCY_SIGNS.index))
+        return [f"column {name}: amounts in {listed} are compared as bare numbers"] * (
+            len(signs) > 1
+        )
 
     def named_unfit(self, texts: pd.Series, ids: pd.Series) -> str:
         """Some of the cells that did not fit, with the ids of their rows."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from qkvsearch.data.files.frames import check_width, distinct
+from qkvsearch.data.files.frames import check_width, distinct, note_above, rows_above
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
@@ -29,6 +29,9 @@ def read_delimited(
     names: Sequence[str] | None,
 ) -> tuple[pd.DataFrame, ReadReport]:
     """`label` and `name` are what errors and the report call the file. Raises `DataError`."""
+    above = [] if names else _lines_above(text, [delimiter] if delimiter else DELIMITERS)
+    if above:
+        text = io.StringIO(text.read()[sum(map(len, above)) :], newline="")
     if delimiter is None:
         delimiter = _guess_delimiter(text)
     quoted = names is None and not (delimiter == "\t" and _quotes_are_text(text))
@@ -58,15 +61,16 @@ def read_delimited(
             raise DataError(f"{label}: not a table: {_in_words(error)}".rstrip()) from None
     said = " ".join(str(warning.message) for warning in caught)
     too_long = np.array(re.findall(r"Skipping line (\d+)", said), dtype=np.int64)
-    every_row = np.arange(1, len(frame) + len(too_long) + 1)
+    every_row = np.arange(1, len(frame) + len(too_long) + 1) + len(above)
     frame = frame.set_axis(np.delete(every_row, too_long - 1)).dropna(how="all")
     if names is None and frame.empty:
         raise DataError(f"{label}: {NOTHING}")
     if names is None:
         names, frame = distinct(frame.iloc[0, :width]), frame.iloc[1:]
     report = ReadReport(name, read=len(frame) + len(too_long))
+    note_above(report, len(above), "".join(above))
     fits = frame[width].isna()
-    report.skip("with too many columns", np.sort([*too_long, *frame.index[~fits]]))
+    report.skip("with too many columns", np.sort([*too_long + len(above), *frame.index[~fits]]))
     return frame[fits].drop(columns=width).set_axis(list(names), axis=1), report
 
 
@@ -104,6 +108,24 @@ def _header_width(label: str, text: io.TextIOBase, delimiter: str) -> int:
         ) from None
     text.seek(0)
     return width
+
+
+def _lines_above(text: io.TextIOBase, delimiters: Sequence[str]) -> list[str]:
+    """The first lines, where they stand above a table and are none of its rows."""
+    sample = text.read(SAMPLE)
+    text.seek(0)
+    lines = sample.splitlines(keepends=True)
+    if len(sample) == SAMPLE:
+        del lines[-1]  # perhaps not whole
+    for delimiter in delimiters:
+        try:
+            rows = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
+        except csv.Error:
+            continue
+        first = rows_above(rows)
+        if first and not any('"' in line for line in lines[:first]):  # a cell of several lines
+            return lines[:first]
+    return []
 
 
 def _guess_delimiter(text: io.TextIOBase) -> str:

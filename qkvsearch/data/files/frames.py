@@ -16,6 +16,10 @@ from qkvsearch.errors import DataError, listed_names, suggest
 MAX_CELL = 10_000_000
 # A workspace keeps a table in SQLite, which has 2,000 columns at most; it adds some of its own.
 MAX_COLUMNS = 1_990
+# What stands above a table, such as its name and date, takes so many rows at most; a table below
+# has so many columns at least, and as many in so many of the rows.
+MOST_ABOVE, LEAST_COLUMNS, ALIKE = 20, 3, 0.9
+A_NUMBER = r"[+-]?[\d.,]+"
 # Ends of lines, tabs and the like: a name is written in one line, and in SQL.
 CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 
@@ -67,6 +71,35 @@ def check_width(width: int, label: str) -> None:
             f"{label}: {width:,} columns, and a workspace keeps {MAX_COLUMNS:,} at most; leave out "
             "those that are not needed"
         )
+
+
+def rows_above(rows: Sequence[Sequence[Any]]) -> int:
+    """How many of the first rows have one cell at most, where a table with names of columns follows
+    and they are not all blank; else 0.
+
+    >>> rows_above([["Stock, May"], [], ["sku", "name", "price"], ["1", "Tent", "9.50"]])
+    2
+    """
+    filled = [[str(cell).strip() for cell in row if cell is not None] for row in rows]
+    counts = [sum(cell != "" for cell in row) for row in filled]
+    first = next((place for place, count in enumerate(counts) if count > 1), 0)
+    table = [place for place, count in enumerate(counts) if place >= first and count > 1]
+    return (
+        first
+        if any(counts[:first])
+        and first <= MOST_ABOVE
+        and counts[first] >= LEAST_COLUMNS
+        and len(table) > 1
+        and sum(len(rows[place]) == len(rows[first]) for place in table) >= ALIKE * len(table)
+        and not any(re.fullmatch(A_NUMBER, cell) for cell in filled[first])
+        else 0
+    )
+
+
+def note_above(report: ReadReport, rows: int, text: str) -> None:
+    """That so many rows were left out, which begin with this text."""
+    start = " ".join(text.split())[:40].rstrip(" ,;|")
+    report.note(rows, f"lines above the table, left out: {{n}} ({start!r})")
 
 
 def without_long_cells(frame: pd.DataFrame, report: ReadReport) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from qkvsearch.data.files.frames import check_width, picked, table_of
+from qkvsearch.data.files.frames import check_width, note_above, picked, rows_above, table_of
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, need
 
@@ -33,6 +33,11 @@ def read_workbook(label: str, path: Path, sheet: str) -> tuple[pd.DataFrame, Rea
         raise DataError(f"{label}: no cell has anything in it")
     name = picked("", list(full), "sheet", label)
     rows = full[name]
+    above = rows_above([row for _, row in rows])
+    said, rows = (
+        " ".join(str(cell) for _, row in rows[:above] for cell in row if cell),
+        rows[above:],
+    )
     header = rows[0][1]
     width = max(place for place, cell in enumerate(header, 1) if cell is not None)
     check_width(width, label)
@@ -42,6 +47,7 @@ def read_workbook(label: str, path: Path, sheet: str) -> tuple[pd.DataFrame, Rea
     too_long = [number for number, row in rows[1:] if any(c is not None for c in row[width:])]
     frame = frame.set_axis([number for number, _ in rows[1:]])
     report.skip("with too many columns", too_long)
+    note_above(report, above, said)
     return frame.drop(index=too_long), report
 
 

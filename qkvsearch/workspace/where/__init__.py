@@ -80,7 +80,7 @@ def matching_positions(
         return positions(connection, table, used, plain, values, condition.seconds)
     except QkvError as error:
         asked = expression if len(expression) <= SHOWN else f"{expression[:SHOWN]}…"
-        names = listed_names(columns.names)
+        names = listed_names(columns.sql_names)
         raise QkvError(f"`where` {asked!r}: {error} (columns: {names})") from None
 
 

@@ -144,8 +144,8 @@ class _Types:
         try:
             column = self.columns.find(name)
         except QkvError:
-            hint = " (texts stand in single quotes)" if node.this.quoted else ""
-            near = suggest(name, self.columns.names)
+            near = suggest(name, self.columns.sql_names)
+            hint = "" if near and not node.this.quoted else " (texts stand in single quotes)"
             raise QkvError(f"no such column: {name}{hint}{near}") from None
         self.used[name] = column
         return Value(column.type, node, column)
