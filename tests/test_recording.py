@@ -240,6 +240,19 @@ def test_a_file_keeps_ratings_and_weights_where_the_log_has_both(tmp_path):
     assert of(engine, "a")["x"]["confidence"] == 0
 
 
+def test_a_recorded_file_that_the_next_log_has_as_well_counts_once(weighed):
+    """The orders of a day, and later the export of the whole year."""
+    day = pd.DataFrame({"user": "a", "item": ["x", "z"], "quantity": [2, 3], "time": "2024-05-01"})
+    assert "count nothing" not in weighed.record_many(day).notes[0]
+    assert [of(weighed, "a")[item]["weight"] for item in "xz"] == [7, 3]
+    log = RATED.rename(columns={"rating": "quantity"}).astype({"time": object})
+    engine = shop(weighed.workspace.path, pd.concat([log, day]), weight="quantity")
+    assert [of(engine, "a")[item]["weight"] for item in "xz"] == [7, 3]
+    assert "2 count nothing, for the log has the same" in engine.record_many(day).notes[0]
+    engine.record("a", "x", 1)
+    assert of(engine, "a")["x"]["weight"] == 8
+
+
 def test_refunds_in_a_file_are_no_likes_where_the_log_has_no_weights(rated):
     frame = pd.DataFrame({"user": "a", "item": ["z", "w"], "quantity": [-1, 2]})
     done = rated.record_many(frame)

@@ -31,6 +31,10 @@ def record_file(recording: Recording, source: Source, columns: Columns | None = 
         given = replace(given, rating_scale=models.rating_scale)
     found = rows_from_frame(frame, given, report, tables.ids("items"))
     rows = _rows(recording, found, report)
+    report.note(
+        _in_log(recording, rows),
+        "{n} count nothing, for the log has the same user and item at that time or later",
+    )
     recording.workspace.record(rows)
     return recording.listed(rows, [f"{report}."])
 
@@ -76,6 +80,19 @@ def _rows(recording: Recording, found: LogRows, report: ReadReport) -> list[Reco
         )
         if is_usable
     ]
+
+
+def _in_log(recording: Recording, rows: list[Recorded]) -> int:
+    """How many the log of the build has already, or something later in their place."""
+    models, tables = recording.histories.models, recording.histories.tables
+    users, items, found = tables.ids("users"), tables.ids("items"), 0
+    log = {user: models.history(user) for user in {users.find(row.user) for row in rows} - {-1}}
+    for row in rows:
+        history = log.get(users.find(row.user))
+        if history is not None and row.time is not None:
+            times = history.times[history.positions == items.find(row.item)]
+            found += int((row.time <= times).any())
+    return found
 
 
 def _column(name: str, found: LogRows, is_known: bool, report: ReadReport) -> np.ndarray | None:
