@@ -51,8 +51,9 @@ def infer_scale(ratings: np.ndarray) -> Inferred:
     known = known[np.isfinite(known)]
     if not len(known):
         return Inferred(None)
-    scale = _from_ends(*_without_outliers(known))
-    if _are_counts(known, scale):
+    lowest, highest = _without_outliers(known)
+    scale = _from_ends(lowest, highest)
+    if _are_counts(known[known >= lowest], scale):  # a few refunds make them no ratings
         why = f"whole numbers, {np.mean(known <= 1):.0%} of them 0 or 1"
         if known.min() == 1 and known.max() == 2:
             why = "1s and 2s alone, which could also be dislikes and likes"
@@ -70,14 +71,16 @@ def _without_outliers(known: np.ndarray) -> tuple[float, float]:
     """The lowest and the highest that are no input errors.
 
     An input error is one of the 0.5% lowest or highest, and beyond a usual end of a scale that the
-    others reach, or further from them than their scale is wide. A 35 among ratings from 1 to 5
-    would otherwise be the top, and all other ratings count as dislikes.
+    others reach, below 0 where they are not, or further from them than their scale is wide. A 35
+    among ratings from 1 to 5 would otherwise be the top, and all other ratings count as dislikes.
     """
     # Ratings that occur, not points between two: in a small log these are its ends.
     low, high = np.quantile(known, [OUTLIERS, 1 - OUTLIERS], method="inverted_cdf")
     bottom, top = _from_ends(low, high)
     width = top - bottom
     lowest = low if low in USUAL_BOTTOMS else low - width
+    if low >= 0:  # -1 stands for a missing rating in many files
+        lowest = max(lowest, 0.0)
     highest = high if high in USUAL_TOPS else high + width
     kept = known[(known >= lowest) & (known <= highest)]
     return float(kept.min()), float(kept.max())

@@ -161,11 +161,11 @@ class Records:
 def append(database: Path, rows: Iterable[Recorded]) -> None:
     """Interactions, all of them on disk when this returns, or none. Raises `WorkspaceError`.
 
-    The time of one without any is now, or the last time of the build's log where that is in the
+    The time of one without any is now, or after the last of the build's log where that is in the
     future. All of them are undone together.
     """
     with _writing(database, "record") as db:
-        moment = max([int(time.time()), *_last_times(db, database.parent)])
+        moment = max([int(time.time()), *(last + 1 for last in _last_times(db, database.parent))])
         (last,) = db.execute("SELECT coalesce(max(number), 0) FROM recorded").fetchone()
         db.executemany(
             "INSERT INTO recorded (user, item, rating, weight, time, batch) "

@@ -98,3 +98,16 @@ def test_without_any_rating_there_is_no_scale():
 def test_the_ends_of_what_is_known_to_be_ratings_occur():
     assert ends_of(np.array([4.0, 5.0, np.nan])) == (4, 5)
     assert ends_of(np.append(some(range(1, 6)), 35.0)) == (1, 5)
+
+
+def test_a_rare_minus_one_among_half_stars_does_not_move_the_scale():
+    """The scale was from -5 to 5, and ratings of 2 became likes."""
+    half_stars = np.tile(np.arange(0.5, 5.5, 0.5), 100)
+    assert infer_scale(np.append(half_stars, -1.0)).scale == (0.5, 5.0)
+    assert infer_scale(np.append(np.tile(np.arange(2.0, 11.0), 100), -1.0)).scale == (1.0, 10.0)
+
+
+def test_a_refund_among_quantities_makes_them_no_ratings():
+    """Whoever bought one of everything would like nothing."""
+    quantities = np.repeat([1.0, 2.0, -1.0], [970, 29, 1])
+    assert infer_scale(quantities).are_counts

@@ -20,6 +20,7 @@ from qkvsearch.data.columns.roles import (
     require_column,
 )
 from qkvsearch.data.columns.times import are_times
+from qkvsearch.data.columns.types import typed
 from qkvsearch.data.ids import Ids, id_texts
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import listed_names
@@ -143,7 +144,7 @@ def choose_log_columns(
     choice.by_name("user")
     choice.by_name("item", known, least=0)
     choice.by_name("rating")
-    choice.by_name("weight", _are_numbers)
+    choice.by_name("weight", _read_as_numbers)
     choice.by_name("time", lambda cells: are_times(cells) | _are_numbers(cells))
     comparable = True
     if "time" not in choice.found and "time_rank_in_user" in choice.free():
@@ -225,6 +226,11 @@ def has_users(frame: pd.DataFrame) -> bool:
 
 def _are_numbers(cells: pd.Series) -> pd.Series:
     return pd.to_numeric(cells, errors="coerce").notna()
+
+
+def _read_as_numbers(cells: pd.Series) -> pd.Series:
+    """True as well for 1.234,50 and for what says that there is nothing."""
+    return pd.Series(~typed(cells, "number").unfit, index=cells.index)
 
 
 def _are_emails(cells: pd.Series) -> pd.Series:
