@@ -215,6 +215,52 @@ def test_a_file_of_orders_is_recorded_with_its_quantities(weighed):
     assert of(weighed, "b")["w"]["weight"] == 3
 
 
+def test_a_file_with_a_refund_takes_back_what_the_log_has(weighed):
+    """Within the file alone there is nothing that it could take back."""
+    assert of(weighed, "a")["x"]["weight"] == 5
+    frame = pd.DataFrame({"user": "a", "item": ["x", "x", "z"], "quantity": [1, -6, 2]})
+    done = weighed.record_many(frame)
+    assert [row["weight"] for row in done] == [1, -6, 2]
+    assert "3 kept" in done.notes[0]
+    assert of(weighed, "a")["x"]["confidence"] == 0
+    ranking = weighed.recommend(user="a", seen=True, explain=True)
+    assert {reason["id"] for hit in ranking for reason in hit.because} == {"y", "z"}
+    weighed.undo_record()
+    assert of(weighed, "a")["x"]["weight"] == 5
+
+
+def test_a_file_keeps_ratings_and_weights_where_the_log_has_both(tmp_path):
+    engine = shop(tmp_path / "both", RATED.assign(quantity=1), weight="quantity")
+    frame = pd.DataFrame({"user": "a", "item": ["z", "x"], "rating": 5, "quantity": [3, -1]})
+    assert [(row["rating"], row["weight"]) for row in engine.record_many(frame)] == [
+        (5, 3),
+        (5, -1),
+    ]
+    assert of(engine, "a")["z"]["weight"] == 3
+    assert of(engine, "a")["x"]["confidence"] == 0
+
+
+def test_a_recorded_file_that_the_next_log_has_as_well_counts_once(weighed):
+    """The orders of a day, and later the export of the whole year."""
+    day = pd.DataFrame({"user": "a", "item": ["x", "z"], "quantity": [2, 3], "time": "2024-05-01"})
+    assert "count nothing" not in weighed.record_many(day).notes[0]
+    assert [of(weighed, "a")[item]["weight"] for item in "xz"] == [7, 3]
+    log = RATED.rename(columns={"rating": "quantity"}).astype({"time": object})
+    engine = shop(weighed.workspace.path, pd.concat([log, day]), weight="quantity")
+    assert [of(engine, "a")[item]["weight"] for item in "xz"] == [7, 3]
+    assert "2 count nothing, for the log has the same" in engine.record_many(day).notes[0]
+    engine.record("a", "x", 1)
+    assert of(engine, "a")["x"]["weight"] == 8
+
+
+def test_refunds_in_a_file_are_no_likes_where_the_log_has_no_weights(rated):
+    frame = pd.DataFrame({"user": "a", "item": ["z", "w"], "quantity": [-1, 2]})
+    done = rated.record_many(frame)
+    assert [row["id"] for row in done] == ["w"]
+    assert "1 skipped (1 with a weight of 0 or less)" in done.notes[0]
+    assert "weights left out" in done.notes[0]
+
+
 # --- where there is no log ---
 
 

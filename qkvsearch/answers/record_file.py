@@ -8,10 +8,9 @@ import numpy as np
 
 from qkvsearch.answers.columns import Listing
 from qkvsearch.answers.recording import Recording
-from qkvsearch.collaborative.history import UNKNOWN_TIME
 from qkvsearch.data.columns import Columns, find_column
-from qkvsearch.data.interactions import Interactions
-from qkvsearch.data.log import interactions_from_frame
+from qkvsearch.data.ids import factorize, id_texts
+from qkvsearch.data.log import LogRows, rows_from_frame
 from qkvsearch.data.readers import Source, load
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
@@ -30,14 +29,12 @@ def record_file(recording: Recording, source: Source, columns: Columns | None = 
     given = replace(given, fold_ids=bool(facts.get("fold_ids")))
     if find_column("rating", given.rating, names, report.file) is not None:
         given = replace(given, rating_scale=models.rating_scale)
-    log = interactions_from_frame(frame, given, report, tables.ids("items"))
-    log = _within_scale(log, models.rating_scale, report)
-    values = _values(recording, log, report)
-    times = [None] * len(log) if log.times is None else log.times.tolist()
-    rows = [
-        Recorded(log.user_ids.texts[user], log.item_ids.texts[item], **value, time=_known(time))
-        for user, item, value, time in zip(log.users, log.items, values, times, strict=True)
-    ]
+    found = rows_from_frame(frame, given, report, tables.ids("items"))
+    rows = _rows(recording, found, report)
+    report.note(
+        _in_log(recording, rows),
+        "{n} count nothing, for the log has the same user and item at that time or later",
+    )
     recording.workspace.record(rows)
     return recording.listed(rows, [f"{report}."])
 
@@ -51,33 +48,63 @@ def _with_known(columns: Columns, facts: object, names: list[str]) -> Columns:
     return columns
 
 
-def _within_scale(
-    log: Interactions, scale: tuple[float, float] | None, report: ReadReport
-) -> Interactions:
-    if scale is None or log.ratings is None:
-        return log
-    outside = (log.ratings < scale[0]) | (log.ratings > scale[1])
-    report.skip(f"with a rating outside {scale[0]:g} to {scale[1]:g}", int(outside.sum()))
-    if outside.all():
+def _rows(recording: Recording, found: LogRows, report: ReadReport) -> list[Recorded]:
+    """One by one, since a refund takes back what only the build's log has. Raises `DataError`
+    where none can be used.
+    """
+    ids = recording.histories.tables.ids("items")
+    codes, _ = factorize(found.items, ids)
+    ratings = _column("ratings", found, recording.rated, report)
+    weights = _column("weights", found, recording.has_weights, report)
+    usable = np.ones(len(codes), dtype=bool)
+    scale = recording.histories.models.rating_scale
+    if scale is not None and ratings is not None:
+        usable &= ~((ratings < scale[0]) | (ratings > scale[1]))
+        report.skip(f"with a rating outside {scale[0]:g} to {scale[1]:g}", int((~usable).sum()))
+    if found.weights is not None and weights is None:
+        refunds = usable & (found.weights <= 0)
+        report.skip("with a weight of 0 or less", int(refunds.sum()))
+        usable &= ~refunds
+    if not usable.any():
         raise DataError(f"{report.file}: no usable rows; {report}")
-    return log.take(~outside)
+    return [
+        Recorded(user, ids.texts[code], *values)
+        for user, code, *values, is_usable in zip(
+            id_texts(found.users),
+            codes,
+            _cells(ratings, len(codes)),
+            _cells(weights, len(codes)),
+            [None] * len(codes) if found.times is None else found.times.tolist(),
+            usable,
+            strict=True,
+        )
+        if is_usable
+    ]
 
 
-def _values(
-    recording: Recording, log: Interactions, report: ReadReport
-) -> list[dict[str, float | None]]:
-    """Each row's rating, or its weight where the build's log has weights."""
-    name = "weights" if recording.weighed else "ratings"
-    rated = recording.histories.models.rating_scale is not None or recording.weighed
-    found = getattr(log, name, None)
-    for other in {"weights", "ratings"} - ({name} if rated else set()):
-        if getattr(log, other, None) is not None:
-            report.notes.append(f"{other} left out, for the interactions here have none")
-    if found is None or not rated:
-        return [{}] * len(log)
-    numbers = [float(value) if np.isfinite(value) else None for value in found]
-    return [{name.removesuffix("s"): number} for number in numbers]
+def _in_log(recording: Recording, rows: list[Recorded]) -> int:
+    """How many the log of the build has already, or something later in their place."""
+    models, tables = recording.histories.models, recording.histories.tables
+    users, items, found = tables.ids("users"), tables.ids("items"), 0
+    log = {user: models.history(user) for user in {users.find(row.user) for row in rows} - {-1}}
+    for row in rows:
+        history = log.get(users.find(row.user))
+        if history is not None and row.time is not None:
+            times = history.times[history.positions == items.find(row.item)]
+            found += int((row.time <= times).any())
+    return found
 
 
-def _known(time: int | None) -> int | None:
-    return None if time in (None, UNKNOWN_TIME) else time
+def _column(name: str, found: LogRows, is_known: bool, report: ReadReport) -> np.ndarray | None:
+    """The ratings or weights of a file; None, and that is said, where the build's log has none."""
+    column: np.ndarray | None = getattr(found, name)
+    if column is None or is_known:
+        return column
+    report.notes.append(f"{name} left out, for the interactions here have none")
+    return None
+
+
+def _cells(column: np.ndarray | None, count: int) -> list[float | None]:
+    if column is None:
+        return [None] * count
+    return [float(value) if np.isfinite(value) else None for value in column]

@@ -53,8 +53,17 @@ class Recording:
     @property
     def weighed(self) -> bool:
         """Whether interactions come with weights instead of ratings."""
-        models = self.histories.models
-        return models.rating_scale is None and "interactions.weights" in models.snapshot
+        return self.has_weights and not self.rated
+
+    @property
+    def rated(self) -> bool:
+        """Whether interactions come with ratings."""
+        return self.histories.models.rating_scale is not None
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether interactions come with weights, be it beside ratings."""
+        return "interactions.weights" in self.histories.models.snapshot
 
     def check_value(self, value: float | None) -> None:
         """Raise `QkvError` for a rating where there are none, or one outside the log's scale."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -21,10 +21,44 @@ from qkvsearch.errors import DataError
 LARGEST = 1e12
 
 
+@dataclass(frozen=True)
+class LogRows:
+    """The usable rows of a log, in the order of the file: ids as text, ratings and weights with NaN
+    where there is none, times, and the scale of the ratings.
+    """
+
+    users: pd.Series
+    items: pd.Series
+    ratings: np.ndarray | None
+    weights: np.ndarray | None
+    times: np.ndarray | None
+    times_comparable: bool
+    scale: Scale
+
+
 def interactions_from_frame(
     frame: pd.DataFrame, columns: Columns, report: ReadReport, item_ids: Ids | None
 ) -> Interactions:
     """Rows of text to interactions; what cannot be used is skipped and counted in `report`."""
+    rows = rows_from_frame(frame, columns, report, item_ids)
+    return Interactions.from_columns(
+        rows.users,
+        rows.items,
+        ratings=rows.ratings,
+        times=rows.times,
+        weights=rows.weights,
+        item_ids=item_ids,
+        times_comparable=rows.times_comparable,
+        scale=rows.scale,
+        fold_ids=columns.fold_ids,
+        report=report,
+    )
+
+
+def rows_from_frame(
+    frame: pd.DataFrame, columns: Columns, report: ReadReport, item_ids: Ids | None
+) -> LogRows:
+    """The same, one by one: repeated pairs are apart, and nothing is taken back yet."""
     report.require_rows()
     roles = choose_log_columns(frame, columns, report, item_ids)
     if columns.rating_scale is not None:
@@ -39,20 +73,10 @@ def interactions_from_frame(
     ratings, weights, scale = _feedback(frame, roles, columns, report)
     times = None
     if roles.time is not None:
-        times = times_of(frame[roles.time], report, given=roles.time)
+        times = times_of(frame[roles.time], report)
     _note_cases(frame, roles, columns, item_ids, report)
-    return Interactions.from_columns(
-        frame[roles.user],
-        frame[roles.item],
-        ratings=ratings,
-        times=times,
-        weights=weights,
-        item_ids=item_ids,
-        times_comparable=roles.times_comparable,
-        scale=scale,
-        fold_ids=columns.fold_ids,
-        report=report,
-    )
+    users, items = frame[roles.user], frame[roles.item]
+    return LogRows(users, items, ratings, weights, times, roles.times_comparable, scale)
 
 
 def _feedback(
@@ -108,12 +132,7 @@ def _with_numbers(frame: pd.DataFrame, roles: LogChoice, report: ReadReport) -> 
         if (frame[name].notna() & numbers.isna()).any():
             found = typed(frame[name], "number")
             numbers = found.cells.astype(float).mask(found.unfit, np.inf)
-            report.columns = [
-                replace(column, changed=column.changed | found.changed)
-                if column.name == name
-                else column
-                for column in report.columns
-            ]
+            report.changed(name, found.changed)
         frame = frame.assign(**{name: numbers})
     return frame
 

@@ -10,8 +10,10 @@ import pandas as pd
 
 from qkvsearch.data.catalog import Catalog, catalog_from_frame, catalog_of_ids
 from qkvsearch.data.columns import ColumnFacts, Columns, check_column, find_column
+from qkvsearch.data.columns.choice import LOG_TYPES
 from qkvsearch.data.columns.names import named
-from qkvsearch.data.files.tables import as_text, check_width, read_table
+from qkvsearch.data.files.frames import as_text, check_width
+from qkvsearch.data.files.tables import read_table
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.log import interactions_from_frame
 from qkvsearch.data.report import ReadReport
@@ -21,7 +23,6 @@ Table: TypeAlias = tuple[pd.DataFrame, ReadReport]
 Source: TypeAlias = "str | Path | pd.DataFrame | Table"
 # So many rows of a log tell whether a column names its items.
 ENOUGH_ROWS = 100_000
-LOG_ROLES = ("user", "item", "rating", "weight", "time")
 
 
 @dataclass
@@ -38,7 +39,7 @@ class Dataset:
             column
             for report in self.reports
             for column in report.columns
-            if column.role in LOG_ROLES
+            if column.role in LOG_TYPES
         ]
 
 
@@ -50,7 +51,7 @@ def read_dataset(
     catalog, log = None, None
     reports: list[ReadReport] = []
     if interactions is None:
-        columns.refuse(LOG_ROLES, "interactions")
+        columns.refuse([*LOG_TYPES], "interactions")
     if items is None and interactions is None:
         raise DataError("nothing to build from: give a source, `items` or `interactions`")
     rows = None if interactions is None else load(interactions, "interactions")

@@ -71,6 +71,14 @@ def test_numbers_as_people_write_them_are_numbers_and_words_for_nothing_are_noth
     assert column.changed["N/A emptied"] == column.changed["- emptied"] == 1
 
 
+def test_a_guessed_weight_is_read_as_a_told_one():
+    """A column left out for its decimal commas would turn refunds into likes."""
+    rows = [("a", "x", "1,5"), ("a", "y", "2,0"), ("b", "x", "-1,5"), ("b", "z", "n/a")]
+    guessed, told = read(rows), read(rows, weight="quantity")
+    assert guessed[0].weights.tolist() == told[0].weights.tolist() == [1.5, 2, 0, 1.75]
+    assert str(guessed[2]) == str(told[2])
+
+
 def test_quantities_in_a_column_of_ratings_are_weights():
     rows = [("a", str(item), "1") for item in range(97)] + [("a", str(i), "2") for i in "xyz"]
     log, _, report = read(rows, ("user", "item", "rating"))

@@ -17,12 +17,13 @@ from qkvsearch.data.columns.roles import (
     Columns,
     check_column,
     find_text_columns,
-    listed_names,
     require_column,
 )
 from qkvsearch.data.columns.times import are_times
+from qkvsearch.data.columns.types import typed
 from qkvsearch.data.ids import Ids, id_texts
 from qkvsearch.data.report import ReadReport
+from qkvsearch.errors import listed_names
 
 # So many cells, spread over the column, tell what is in it.
 LOOKED_AT = 1_000
@@ -84,17 +85,12 @@ class _Choice:
     def free(self) -> list[str]:
         return [name for name in self.names if name not in self.found.values()]
 
-    def cells(self, column: str) -> pd.Series:
-        """Some of the column's cells that are not empty."""
-        cells = self.frame[column].dropna()
-        return cells.iloc[:: max(1, len(cells) // LOOKED_AT)]
-
     def by_name(self, role: str, fits: Check | None = None, least: float = ENOUGH) -> None:
         """The first column so named of whose cells more than the least share fit."""
         if role in self.found:
             return
         for name in named(role, self.free()):
-            cells = self.cells(name)
+            cells = _some_cells(self.frame, name)
             fitting = None if fits is None or cells.empty else fits(cells)
             if fitting is None or fitting.mean() > least:
                 return self.take(role, name, BY_NAME)
@@ -108,7 +104,7 @@ class _Choice:
         if role in self.found:
             return
         for name in self.free():
-            cells = self.cells(name)
+            cells = _some_cells(self.frame, name)
             if len(cells) and fits(cells).mean() > ENOUGH:
                 return self.take(role, name, BY_CELLS)
 
@@ -148,7 +144,7 @@ def choose_log_columns(
     choice.by_name("user")
     choice.by_name("item", known, least=0)
     choice.by_name("rating")
-    choice.by_name("weight", _are_numbers)
+    choice.by_name("weight", _read_as_numbers)
     choice.by_name("time", lambda cells: are_times(cells) | _are_numbers(cells))
     comparable = True
     if "time" not in choice.found and "time_rank_in_user" in choice.free():
@@ -205,13 +201,19 @@ def _id_in_log(choice: _Choice, log: pd.DataFrame) -> str | None:
     """
     told = choice.columns.item
     items = [told] if told in log else named("item", list(log))
-    cells = [_Choice(log, Columns(), choice.report).cells(str(name)) for name in items]
+    cells = [_some_cells(log, str(name)) for name in items]
     ids = named("id", choice.free())
     for name in [*ids, *(name for name in choice.free() if name not in ids)]:
         known = set(id_texts(choice.frame[name].dropna()).str.casefold())
         if any(len(some) and _are_known(known, some).mean() > ENOUGH for some in cells):
             return name
     return None
+
+
+def _some_cells(frame: pd.DataFrame, column: str) -> pd.Series:
+    """Some of a column's cells that are not empty."""
+    cells = frame[column].dropna()
+    return cells.iloc[:: max(1, len(cells) // LOOKED_AT)]
 
 
 def has_users(frame: pd.DataFrame) -> bool:
@@ -224,6 +226,11 @@ def has_users(frame: pd.DataFrame) -> bool:
 
 def _are_numbers(cells: pd.Series) -> pd.Series:
     return pd.to_numeric(cells, errors="coerce").notna()
+
+
+def _read_as_numbers(cells: pd.Series) -> pd.Series:
+    """True as well for 1.234,50 and for what says that there is nothing."""
+    return pd.Series(~typed(cells, "number").unfit, index=cells.index)
 
 
 def _are_emails(cells: pd.Series) -> pd.Series:
