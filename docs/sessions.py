@@ -17,6 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGES = (ROOT / "README.md", ROOT / "docs" / "guide.md")
 CONSOLE = re.compile(r"(?<=```console\n).*?(?=```)", re.DOTALL)
+HOME = tempfile.TemporaryDirectory()
 COMMAND = re.compile(r"^\$ (qkvsearch .*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 
 
@@ -38,7 +39,9 @@ def rewritten(text: str, run: Callable[[str], str]) -> str:
 def printed(command: str) -> str:
     """What a command line prints to stdout, in 80 columns, without fetched models."""
     with tempfile.TemporaryDirectory() as folder:
+        # Samples that were built before by other code are not seen either.
         surroundings = {"COLUMNS": "80", "QKVSEARCH_MODELS": folder, "PYTHONPATH": str(ROOT)}
+        surroundings |= {"XDG_CONFIG_HOME": HOME.name}
         call = [sys.executable, "-m", *shlex.split(command)]
         done = subprocess.run(
             call, env=os.environ | surroundings, check=True, stdout=subprocess.PIPE,

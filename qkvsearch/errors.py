@@ -6,6 +6,7 @@ spelling there, `--recent`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
@@ -57,3 +58,13 @@ def suggest(word: str, known: list[str]) -> str:
     by_folded = {name.casefold(): name for name in known}
     close = get_close_matches(word.casefold(), by_folded, n=3, cutoff=0.6)
     return f"; did you mean {', '.join(by_folded[name] for name in close)}?" if close else ""
+
+
+def listed_names(names: Sequence[str], most: int = 20) -> str:
+    """Names for a message: not too many, and none too long.
+
+    >>> listed_names(["a", "b" * 99, "c"], most=2)
+    'a, bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb… and 1 more'
+    """
+    shown = ", ".join(name if len(name) <= 40 else f"{name[:39]}…" for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"

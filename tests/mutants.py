@@ -85,9 +85,9 @@ EQUIVALENT = [
         "white space in a file that json reads",
     ),
     (
-        "data/tables.py",
-        "if path.stat().st_size > MAX_CELL:",
-        "if (path.stat().st_size >= MAX_CELL):",
+        "data/files/tables.py",
+        "if place.path.stat().st_size > MAX_CELL:",
+        "if (place.path.stat().st_size >= MAX_CELL):",
         "a file of just this size holds no longer cell, looked for or not",
     ),
     (

@@ -34,7 +34,7 @@ from benchmarks.support.script import main
 from benchmarks.support.tables import SHARE
 from qkvsearch.collaborative import als as als_module
 from qkvsearch.collaborative.confidences import rating_confidences
-from qkvsearch.data.ratings import rating_scale
+from qkvsearch.data.ratings import infer_scale
 from qkvsearch.data.samples import datasets_folder
 from qkvsearch.evaluation.metrics import rmse
 
@@ -67,7 +67,7 @@ def plain_and_weighted(ratings: csr_matrix) -> tuple[Split, Split]:
     """All ratings as ones; and as `build` weighs them, judged by those of four stars and more."""
     train, valid = split(ratings, seed=2)
     ones = train.sign(), valid.sign()
-    scale = rating_scale(ratings.data)
+    scale = infer_scale(ratings.data).scale
     for part in (train, valid):
         part.data = rating_confidences(part.data, part.nnz, scale)
     valid.data *= valid.data > 0.5

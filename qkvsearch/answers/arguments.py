@@ -144,11 +144,15 @@ def ranked(
     where: the condition that is in the mask; a note says so where it leaves nothing.
     """
     check(k=k, temperature=temperature)
-    last = k + offset if k else 0
-    ranking = rank(head, names, k=last, temperature=temperature, mask=mask)
+    ranking = rank(head, names, k=last_place(k, offset), temperature=temperature, mask=mask)
     if where is not None and not mask.any():
         return replace(ranking, notes=["No hits: `where` leaves no item to rank."])
     return ranking.page(offset, min_weight)
+
+
+def last_place(k: int, offset: int) -> int:
+    """How many have to be ranked so that k are left after `offset`."""
+    return k + offset if k else 0
 
 
 def positions_of(tables: Tables, items: Iterable[Any]) -> tuple[list[int], list[str]]:

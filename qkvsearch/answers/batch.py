@@ -90,7 +90,7 @@ class BatchRecommendations:
         options = [self.model, self.k, self.seen, self.recent, self.damping, own, self.raw]
         allowed = hashlib.sha256(np.packbits(self.mask).tobytes()).hexdigest()
         tables = self.recommender.tables
-        types = {**TYPES, **{own_key(one.name): tables.sql_type(one) for one in self.columns}}
+        types = {**TYPES, **{own_key(one.name): one.sql_type for one in self.columns}}
         types |= {"user": _id_type(users.ids), "id": _id_type(tables.ids("items"))}
         state = f"{state} {options} {blocks[:1]} {blocks[-1:]} {allowed}"
         export = Export(path, form, types, state, self.raw)

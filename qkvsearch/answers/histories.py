@@ -12,7 +12,6 @@ from qkvsearch.data.ids import Ids, are_integers
 from qkvsearch.errors import QkvError
 from qkvsearch.stored import StoredModels
 from qkvsearch.workspace import Tables
-from qkvsearch.workspace.records import Record
 
 # Histories and embeddings are held of at most 2,048 users at a time, but for the embeddings of
 # `similar_users`, and at most 200,000 rows of a table of what to recommend to them.
@@ -31,7 +30,7 @@ class Histories:
         return self.tables.ids("users")
 
     @cached_property
-    def _recorded(self) -> dict[str, list[Record]]:
+    def _recorded(self) -> dict[str, list[Interaction]]:
         return self.tables.records.by_user()
 
     @cached_property
@@ -88,7 +87,7 @@ class Histories:
         history = self._of_row(row, recorded).then(liked, self.models.feedback)
         return history if recent is None else history.recent(recent)
 
-    def _of_row(self, row: int | None, recorded: Sequence[Record]) -> History:
+    def _of_row(self, row: int | None, recorded: Sequence[Interaction]) -> History:
         """What the build knows of the user in this row, None for a new one, then `recorded`."""
         history = self.models.history(row)
         return history.then(history.recorded_later(recorded), self.models.feedback)

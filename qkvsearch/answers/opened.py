@@ -11,6 +11,7 @@ from qkvsearch.answers.arguments import (
     candidates,
     check,
     check_model,
+    last_place,
     positions_of,
     ranked,
 )
@@ -172,7 +173,7 @@ class OpenedBuild:
         known = () if seen else history.positions
         mask = candidates(self.tables, self.n_items, where, known, only)
         head = recommender.head(history, model, damping)
-        last = k + offset if k else 0
+        last = last_place(k, offset)
         pool = ranked(head, self.tables.names, pool_size(last, diversity), temperature, mask, where)
         ranking = diverse(pool, self.models, diversity, last).page(offset, min_weight)
         ranking = with_fields(ranking, self.tables, columns)
@@ -225,7 +226,7 @@ class OpenedBuild:
         items both interacted with, `because` what each of the user's own adds.
         """
         check(k=k, temperature=temperature, offset=offset, min_weight=min_weight)
-        last = k + offset if k else 0
+        last = last_place(k, offset)
         found = similar_users(self._recommender(), user, last, temperature, explain, progress)
         return found.page(offset, min_weight)
 

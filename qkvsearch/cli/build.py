@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from qkvsearch.data.readers import Dataset
 
 FILE = click.Path(path_type=str)  # a Path would damage the address of a database
-TYPES = ("number", "date", "yes/no", "list", "text")
 
 
 @click.command(short_help="Build a workspace from your files or a known data set.")
@@ -156,6 +155,8 @@ def _columns(
 
 def _typed(given: str) -> tuple[str, str]:
     """The name and the type of `NAME:TYPE`; a name may hold colons itself."""
+    from qkvsearch.data.columns.facts import TYPES
+
     name, colon, type_ = given.rpartition(":")
     if not colon or type_ not in TYPES:
         raise click.BadParameter(

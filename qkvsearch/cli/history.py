@@ -4,7 +4,7 @@ import click
 
 from qkvsearch.cli.context import settings
 from qkvsearch.cli.hits import offset_option
-from qkvsearch.cli.listing import counted, write_listing
+from qkvsearch.cli.listing import write_page
 from qkvsearch.cli.render import Output, output_options
 
 
@@ -25,6 +25,4 @@ def command(user: str, k: int | None, offset: int, output: Output) -> None:
     run = settings()
     listing = run.open().history(user, k=k, offset=offset)
     run.say_notes(listing.notes)
-    if not listing and k != 0:
-        run.say(counted(listing, "interactions"))
-    write_listing(listing, "interactions", output)
+    write_page(listing, k, "interactions", output)

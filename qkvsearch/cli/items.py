@@ -6,7 +6,7 @@ import click
 
 from qkvsearch.cli.context import settings
 from qkvsearch.cli.hits import fields_option, offset_option, where_option
-from qkvsearch.cli.listing import counted, write_listing
+from qkvsearch.cli.listing import write_page
 from qkvsearch.cli.render import Output, output_options
 
 
@@ -24,8 +24,5 @@ def command(k: int, offset: int, where: Any, fields: str, output: Output) -> Non
       qkvsearch -w shop items --where "price < 80" --fields price,url
       qkvsearch -w shop items -k 100000 --format csv -o items.csv
     """
-    run = settings()
-    listing = run.open().items.list(where=where, fields=fields, k=k, offset=offset)
-    if not listing and k:
-        run.say(counted(listing, "items"))
-    write_listing(listing, "items", output)
+    listing = settings().open().items.list(where=where, fields=fields, k=k, offset=offset)
+    write_page(listing, k, "items", output)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qkvsearch.cli.context import settings
 from qkvsearch.cli.render import GAP, Output, printable, terminal_width
 
 if TYPE_CHECKING:
@@ -15,6 +16,13 @@ if TYPE_CHECKING:
 SHOWN = 40
 # And at least so many, where there is no room.
 LEAST = 4
+
+
+def write_page(listing: Listing, k: int | None, kind: str, output: Output) -> None:
+    """`write_listing`; where none of the k rows asked for is there, that is said."""
+    if not listing and k != 0:
+        settings().say(counted(listing, kind))
+    write_listing(listing, kind, output)
 
 
 def write_listing(listing: Listing, kind: str, output: Output) -> None:

@@ -6,7 +6,7 @@ import click
 
 from qkvsearch.cli.context import settings
 from qkvsearch.cli.hits import offset_option, where_options
-from qkvsearch.cli.listing import counted, write_listing
+from qkvsearch.cli.listing import write_page
 from qkvsearch.cli.render import Output, output_options
 
 
@@ -24,8 +24,5 @@ def command(k: int, offset: int, where: Any, output: Output) -> None:
       qkvsearch -w shop users --where "interactions >= 5"
       qkvsearch -w shop users -k 100000 --format json
     """
-    run = settings()
-    listing = run.open().users.list(where=where, k=k, offset=offset)
-    if not listing and k:
-        run.say(counted(listing, "users"))
-    write_listing(listing, "users", output)
+    listing = settings().open().users.list(where=where, k=k, offset=offset)
+    write_page(listing, k, "users", output)

@@ -86,8 +86,8 @@ def weight_confidences(weights: np.ndarray, usual: np.ndarray) -> np.ndarray:
     Ten hours of a game that is over in two say more than ten of one that others play for months;
     and any use at all says the most. Chosen in `benchmarks/defaults/weights_and_scales.py`.
 
-    >>> weight_confidences(np.array([0, 1, 2, 2e4]), np.full(4, 2.)).round(2).tolist()
-    [0.0, 0.83, 1.0, 6.03]
+    >>> weight_confidences(np.array([0, 1, 2, 2e4]), np.full(4, 2.)).round(2)
+    array([0.  , 0.83, 1.  , 6.03], dtype=float32)
     """
     ratio = np.maximum(np.asarray(weights, dtype=np.float64), 0) / usual
     found = np.where(ratio > 0, (1 + np.log1p(ratio)) / (1 + np.log(2)), 0)

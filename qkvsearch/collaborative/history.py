@@ -61,12 +61,7 @@ class History:
             weights,
         )  # fmt: skip
 
-    def recorded_later(
-        self,
-        records: Iterable[
-            tuple[int, float | None, int] | tuple[int, float | None, int, float | None]
-        ],
-    ) -> list[Interaction]:
+    def recorded_later(self, records: Iterable[Interaction]) -> list[Interaction]:
         """The records, oldest first, that are new to this history: the last of each item.
 
         An item that the history has at that time or later is left out: a log that was built after
@@ -76,8 +71,8 @@ class History:
         the one before.
 
         >>> past = History(np.array([4]), np.ones(1), np.array([2.0]), np.array([10]))
-        >>> past.recorded_later([(4, 5.0, 9), (4, None, 20), (7, None, 20)])[1]
-        Interaction(position=7, rating=None, time=21, weight=None)
+        >>> past.recorded_later([Interaction(4, 5.0, 9), Interaction(7, None, 20)])
+        [Interaction(position=7, rating=None, time=20, weight=None)]
         """
         known = {position: row for row, position in enumerate(self.positions.tolist())}
         times = {position: int(self.times[row]) for position, row in known.items()}
@@ -93,7 +88,7 @@ class History:
         }
         latest: dict[int, Interaction] = {}
         before = UNKNOWN_TIME
-        for position, rating, time, weight in (Interaction(*record) for record in records):
+        for position, rating, time, weight in records:
             if position in times and time <= times[position] != UNKNOWN_TIME:
                 continue
             before = max(time, before + 1)

@@ -73,7 +73,7 @@ def rows_from_frame(
     ratings, weights, scale = _feedback(frame, roles, columns, report)
     times = None
     if roles.time is not None:
-        times = times_of(frame[roles.time], report, given=roles.time)
+        times = times_of(frame[roles.time], report)
     _note_cases(frame, roles, columns, item_ids, report)
     users, items = frame[roles.user], frame[roles.item]
     return LogRows(users, items, ratings, weights, times, roles.times_comparable, scale)
@@ -132,12 +132,7 @@ def _with_numbers(frame: pd.DataFrame, roles: LogChoice, report: ReadReport) -> 
         if (frame[name].notna() & numbers.isna()).any():
             found = typed(frame[name], "number")
             numbers = found.cells.astype(float).mask(found.unfit, np.inf)
-            report.columns = [
-                replace(column, changed=column.changed | found.changed)
-                if column.name == name
-                else column
-                for column in report.columns
-            ]
+            report.changed(name, found.changed)
         frame = frame.assign(**{name: numbers})
     return frame
 

@@ -12,7 +12,7 @@ from qkvsearch.data.files.tables import read_table
 from qkvsearch.data.log import interactions_from_frame
 from qkvsearch.data.readers import Dataset
 from qkvsearch.data.report import ReadReport
-from qkvsearch.errors import DataError
+from qkvsearch.errors import DataError, listed_names
 
 RATING_FILES = ("ratings.csv", "ratings.dat", "u.data")
 MOVIE_FILES = ("movies.csv", "movies.dat", "u.item")
@@ -81,7 +81,7 @@ def _with_tags(frame: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, ReadRepor
     item = require_column("item", None, names, report.file)
     film = require_column("id", None, list(frame.columns), report.file)
     if "tag" not in names:
-        raise DataError(f"{path}: no column 'tag' (columns: {', '.join(names)})")
+        raise DataError(f"{path}: no column 'tag' (columns: {listed_names(names)})")
     used = tags[tags[item].isin(frame[film]) & tags["tag"].notna()]
     report.skip("without a tag or of no film in the catalog", tags.index.difference(used.index))
     counted = used.assign(tag=used["tag"].str.casefold()).value_counts([item, "tag"])

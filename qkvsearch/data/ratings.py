@@ -9,7 +9,7 @@ import numpy as np
 Scale = tuple[float, float] | None
 
 # The share of the ratings, at either end, that may be input errors.
-SLIPS = 0.005
+OUTLIERS = 0.005
 # Where scales usually begin and end.
 USUAL_BOTTOMS = (0.0, 1.0)
 USUAL_TOPS = (1.0, 5.0, 10.0, 100.0)
@@ -37,7 +37,7 @@ def infer_scale(ratings: np.ndarray) -> Inferred:
     good as can be. The bottom may never occur. It is 1 where all are 1 or more, 0 where all are
     from 0 to 1, the lowest that occurs where that is from 0 to 1 and others are more (half stars),
     and otherwise as far below 0 as the top is above it, or further where one is. A rating far from
-    all others is no end of the scale (`_without_slips`).
+    all others is no end of the scale (`_without_outliers`).
 
     Whole numbers are counts where at least 40% are 0 or 1 and less than 20% are in the upper half
     of the scale, or where only 1 and 2 occur: nobody gives most things the lowest mark.
@@ -51,7 +51,7 @@ def infer_scale(ratings: np.ndarray) -> Inferred:
     known = known[np.isfinite(known)]
     if not len(known):
         return Inferred(None)
-    lowest, highest = _without_slips(known)
+    lowest, highest = _without_outliers(known)
     scale = _from_ends(lowest, highest)
     if _are_counts(known[known >= lowest], scale):  # a few refunds make them no ratings
         why = f"whole numbers, {np.mean(known <= 1):.0%} of them 0 or 1"
@@ -61,18 +61,13 @@ def infer_scale(ratings: np.ndarray) -> Inferred:
     return Inferred(scale, False, f"{known.min():g} to {known.max():g} occur")
 
 
-def rating_scale(ratings: np.ndarray) -> Scale:
-    """The lowest and the highest rating that can be given; None for counts, and without any."""
-    return infer_scale(ratings).scale
-
-
 def ends_of(ratings: np.ndarray) -> tuple[float, float]:
     """The lowest and the highest rating that occur, without input errors; some must be finite."""
     known = np.asarray(ratings, dtype=np.float64)
-    return _without_slips(known[np.isfinite(known)])
+    return _without_outliers(known[np.isfinite(known)])
 
 
-def _without_slips(known: np.ndarray) -> tuple[float, float]:
+def _without_outliers(known: np.ndarray) -> tuple[float, float]:
     """The lowest and the highest that are no input errors.
 
     An input error is one of the 0.5% lowest or highest, and beyond a usual end of a scale that the
@@ -80,7 +75,7 @@ def _without_slips(known: np.ndarray) -> tuple[float, float]:
     among ratings from 1 to 5 would otherwise be the top, and all other ratings count as dislikes.
     """
     # Ratings that occur, not points between two: in a small log these are its ends.
-    low, high = np.quantile(known, [SLIPS, 1 - SLIPS], method="inverted_cdf")
+    low, high = np.quantile(known, [OUTLIERS, 1 - OUTLIERS], method="inverted_cdf")
     bottom, top = _from_ends(low, high)
     width = top - bottom
     lowest = low if low in USUAL_BOTTOMS else low - width

@@ -10,7 +10,9 @@ import pandas as pd
 
 from qkvsearch.data.catalog import Catalog, catalog_from_frame, catalog_of_ids
 from qkvsearch.data.columns import ColumnFacts, Columns, check_column, find_column
-from qkvsearch.data.files.tables import as_text, check_width, read_table
+from qkvsearch.data.columns.choice import LOG_TYPES
+from qkvsearch.data.files.frames import as_text, check_width
+from qkvsearch.data.files.tables import read_table
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.log import interactions_from_frame
 from qkvsearch.data.report import ReadReport
@@ -18,7 +20,6 @@ from qkvsearch.errors import DataError
 
 Table: TypeAlias = tuple[pd.DataFrame, ReadReport]
 Source: TypeAlias = "str | Path | pd.DataFrame | Table"
-LOG_ROLES = ("user", "item", "rating", "weight", "time")
 
 
 @dataclass
@@ -35,7 +36,7 @@ class Dataset:
             column
             for report in self.reports
             for column in report.columns
-            if column.role in LOG_ROLES
+            if column.role in LOG_TYPES
         ]
 
 
@@ -47,7 +48,7 @@ def read_dataset(
     catalog, log = None, None
     reports: list[ReadReport] = []
     if interactions is None:
-        columns.refuse(LOG_ROLES, "interactions")
+        columns.refuse([*LOG_TYPES], "interactions")
     if items is None and interactions is None:
         raise DataError("nothing to build from: give a source, `items` or `interactions`")
     rows = None if interactions is None else load(interactions, "interactions")

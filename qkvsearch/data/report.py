@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sized
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -52,12 +52,10 @@ class ReadReport:
             if not isinstance(rows, int):
                 self.first_rows.setdefault(reason, next(iter(rows)))  # type: ignore[call-overload]
 
-    def changed(self, column: object, what: str, count: int) -> None:
-        """That so many cells of a column were changed, or could not be read."""
+    def changed(self, column: object, changes: Mapping[str, int]) -> None:
+        """What was done to how many cells of a column."""
         self.columns = [
-            replace(facts, changed={**facts.changed, what: count})
-            if facts.name == column
-            else facts
+            replace(facts, changed={**facts.changed, **changes}) if facts.name == column else facts
             for facts in self.columns
         ]
 

@@ -24,7 +24,7 @@ from qkvsearch.data.columns.types import typed
 from qkvsearch.data.ids import Ids, are_integers, id_texts
 from qkvsearch.data.readers import load
 from qkvsearch.data.report import ReadReport
-from qkvsearch.errors import DataError, QkvError
+from qkvsearch.errors import DataError, QkvError, listed_names
 from qkvsearch.stored import BuildReader, Change
 from qkvsearch.workspace import Snapshot
 
@@ -222,7 +222,7 @@ def _require_search_columns(
         raise DataError(
             f"{file}: no column {', '.join(lacking)}, and search reads {', '.join(searched)} here; "
             "name those columns in that order with `text_columns`, or add them to the file "
-            f"(columns: {', '.join(names)})"
+            f"(columns: {listed_names(names)})"
         )
 
 

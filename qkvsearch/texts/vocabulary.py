@@ -32,7 +32,7 @@ class Vocabulary:
 
     def rows(self, terms: Iterable[str]) -> np.ndarray:
         """Row numbers (int64), −1 for a term that is not here."""
-        wanted = np.array([term.encode() for term in terms], dtype=bytes)
+        wanted = np.array([term.encode(errors="surrogatepass") for term in terms], dtype=bytes)
         if not len(self):
             return np.full(len(wanted), -1, dtype=np.int64)
         rows = np.searchsorted(self.terms, wanted)

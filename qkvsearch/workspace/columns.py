@@ -6,17 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from qkvsearch.errors import QkvError, suggest
+from qkvsearch.errors import QkvError, listed_names, suggest
 
 
 @dataclass(frozen=True)
 class StoredColumn:
-    """name: in the owner's file. stored: in the table of items. role and type: as in
+    """name: in the owner's file. stored, sql_type: in the table of items. role and type: as in
     `data.columns.ColumnFacts`.
     """
 
     name: str
     stored: str
+    sql_type: str
     role: str
     type: str
 
@@ -25,7 +26,7 @@ class CatalogColumns(Sequence[StoredColumn]):
     """All of them, id and title first; found by either name, upper and lower case being equal.
 
     >>> columns = CatalogColumns.of([("id", "TEXT"), ("title", "TEXT"), ("Price", "REAL")], [
-    ...     {"name": "SKU", "role": "id", "type": "text"}])
+    ...     {"name": "SKU", "stored": "id", "role": "id", "type": "text"}])
     >>> columns.find("sku").stored, columns.find("price").type
     ('id', 'number')
     """
@@ -43,7 +44,7 @@ class CatalogColumns(Sequence[StoredColumn]):
         """stored: name and SQL type of each. facts: what the build knows of them; builds that were
         made before columns had types know nothing.
         """
-        known = {_stored_name(fact).casefold(): fact for fact in facts}
+        known = {str(fact.get("stored") or fact["name"]).casefold(): fact for fact in facts}
 
         def column(name: str, sql_type: str) -> StoredColumn:
             fact = known.get(name.casefold(), {})
@@ -52,6 +53,7 @@ class CatalogColumns(Sequence[StoredColumn]):
             return StoredColumn(
                 name=fact.get("name", name),
                 stored=name,
+                sql_type=sql_type,
                 role=fact.get("role", role),
                 # An id is text to its owner, and whole numbers are stored and compared as such.
                 type=kind if name == "id" else fact.get("type", kind),
@@ -82,12 +84,6 @@ class CatalogColumns(Sequence[StoredColumn]):
         if found is None:
             raise QkvError(
                 f"`{parameter}`: no column {name!r}{suggest(name, self.names)} "
-                f"(columns: {', '.join(self.names)})"
+                f"(columns: {listed_names(self.names)})"
             )
         return found
-
-
-def _stored_name(fact: Mapping[str, Any]) -> str:
-    return str(
-        fact.get("stored") or (fact["role"] if fact["role"] in ("id", "title") else fact["name"])
-    )

@@ -11,6 +11,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from qkvsearch.collaborative.history import Interaction
 from qkvsearch.data.ids import id_text
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.workspace.arrays import read_array
@@ -28,8 +29,6 @@ from qkvsearch.workspace.schema import (
 TIMES = "interactions.times"
 # The SQL function that makes texts equal that differ in case alone.
 CASEFOLD = "qkv_casefold"
-# An item's row number, the rating, when (Unix seconds), and the weight.
-Record = tuple[int, float | None, int, float | None]
 
 
 class Recorded(NamedTuple):
@@ -49,19 +48,20 @@ class Records:
     db: sqlite3.Connection
     build: int
 
-    def of(self, user: Any) -> list[Record]:
+    def of(self, user: Any) -> list[Interaction]:
         """What was recorded of a user, oldest first."""
-        return [row[1:] for row in self._select(f"WHERE {self._is_user}", self._key(user))]
+        rows = self._select(f"WHERE {self._is_user}", self._key(user))
+        return [Interaction(*row) for _, *row in rows]
 
-    def by_user(self) -> dict[str, list[Record]]:
+    def by_user(self) -> dict[str, list[Interaction]]:
         """`of` for every user with records, in the order of their first; each by the id of the
         build, or as it was recorded first.
         """
         names: dict[str, str] = {}
-        found: dict[str, list[Record]] = {}
-        for name, *record in self._select():
+        found: dict[str, list[Interaction]] = {}
+        for name, *row in self._select():
             spelled = names.setdefault(self._key(name), name)
-            found.setdefault(spelled, []).append(tuple(record))
+            found.setdefault(spelled, []).append(Interaction(*row))
         return found
 
     def count(self) -> int:

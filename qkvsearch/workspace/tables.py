@@ -15,9 +15,9 @@ import numpy as np
 
 from qkvsearch.data.ids import Id, Ids, are_integers, id_text
 from qkvsearch.errors import UnknownIdError, suggest
-from qkvsearch.workspace.columns import CatalogColumns, StoredColumn
+from qkvsearch.workspace.columns import CatalogColumns
 from qkvsearch.workspace.records import Records
-from qkvsearch.workspace.schema import are_whole, folds_ids, quoted, read_rows
+from qkvsearch.workspace.schema import are_whole, folds_ids, quoted, read_rows, table_columns
 from qkvsearch.workspace.titles import MAX_COMPARED, MAX_SHOWN, as_form, near_titles, title_key
 from qkvsearch.workspace.where import Where, matching_positions
 
@@ -38,21 +38,15 @@ class Tables:
 
     @property
     def columns(self) -> list[str]:
-        """The catalog's columns, id and title first."""
-        info = self._rows(f"PRAGMA table_info(items_{self.build})")
-        return [name for _, name, *_ in info if name != "_position"]
+        """The catalog's columns as they are stored, id and title first."""
+        return [column.stored for column in self.catalog_columns]
 
     @cached_property
     def catalog_columns(self) -> CatalogColumns:
         """The catalog's columns with their types, and their owner's names for them."""
-        info = self._rows(f"PRAGMA table_info(items_{self.build})")
-        stored = [(name, type_) for _, name, type_, *_ in info if name != "_position"]
-        return CatalogColumns.of(stored, self.column_facts)
-
-    def sql_type(self, column: StoredColumn) -> str:
-        """ "INTEGER", "REAL" or "TEXT"."""
-        info = self._rows(f"PRAGMA table_info(items_{self.build})")
-        return next(str(type_) for _, name, type_, *_ in info if name == column.stored)
+        stored = table_columns(self.db, f"items_{self.build}")
+        del stored["_position"]
+        return CatalogColumns.of(list(stored.items()), self.column_facts)
 
     def names(self, positions: Sequence[int] | np.ndarray) -> tuple[list[Id], list[str]]:
         """Ids and titles of items, in the order of `positions`."""

@@ -134,14 +134,14 @@ def test_what_is_left_out_is_said(qkv, shop_path, monkeypatch):
     assert "ease" not in json.loads(answer.stdout)["baselines"]
 
 
-def test_without_a_workspace_the_samples_are_judged(qkv, tmp_path):
-    answer = qkv("evaluate", "recommend", "--format", "json")
-    assert "bundled movies" in answer.stderr
+def test_the_samples_are_judged_where_they_are_named(qkv, tmp_path):
+    assert qkv("evaluate", "recommend").code == 1
+    answer = qkv("-w", "sample:movies", "evaluate", "recommend", "--format", "json")
     assert json.loads(answer.stdout)["items"] > 100
     (tmp_path / "q.tsv").write_text("q1\tattention\n", encoding="utf-8")
     (tmp_path / "r.tsv").write_text("q1\tv001\n", encoding="utf-8")
-    answer = qkv("evaluate", "search", "--queries", "q.tsv", "--qrels", "r.tsv")
-    assert (answer.code, "bundled videos" in answer.stderr) == (0, True)
+    given = ("evaluate", "search", "--queries", "q.tsv", "--qrels", "r.tsv")
+    assert qkv("-w", "sample:videos", *given).code == 0
 
 
 def test_the_protocols_offered_are_the_ones_there_are():

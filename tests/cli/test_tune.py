@@ -207,7 +207,7 @@ def test_evaluate_judges_the_settings_in_use(qkv, ws):
 
 
 def test_a_workspace_must_be_named_and_have_interactions(qkv, things_path):
-    assert qkv("tune").code == 2
+    assert qkv("tune").code == 1
     for extra in ((), ("--reset",)):
         answer = qkv("-w", things_path, "tune", *extra)
         assert (answer.code, answer.stdout) == (1, "")

@@ -14,7 +14,7 @@ from qkvsearch.collaborative.confidences import rating_confidences
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.solver import MOST_KEPT
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.data.ratings import rating_scale
+from qkvsearch.data.ratings import infer_scale
 from qkvsearch.errors import DataError, UnknownIdError
 
 
@@ -204,7 +204,7 @@ class TestImplicitALS:
         path = Path(__file__).parents[2] / "datasets" / "ratings.csv"
         table = np.genfromtxt(path, delimiter=",", names=True, dtype=None, encoding="utf-8")
         users, items = (np.unique(table[n], return_inverse=True)[1] for n in ("user", "movie"))
-        values = rating_confidences(table["rating"], len(table), rating_scale(table["rating"]))
+        values = rating_confidences(table["rating"], len(table), infer_scale(table["rating"]).scale)
         apart = np.random.default_rng(2).random(len(table)) < 0.2
         shape = users.max() + 1, items.max() + 1
         train, held_out = (

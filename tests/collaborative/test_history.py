@@ -21,7 +21,9 @@ def past(weights=(2.0, 0.0)):
 def after(*records):
     """Weight and confidence by item."""
     history = past()
-    found = history.then(history.recorded_later(records), FEEDBACK)
+    found = history.then(
+        history.recorded_later([Interaction(*record) for record in records]), FEEDBACK
+    )
     pairs = zip(found.weights.tolist(), found.confidences.tolist(), strict=True)
     return dict(zip(found.positions.tolist(), pairs, strict=True))
 
@@ -54,9 +56,9 @@ def test_an_item_that_nobody_met_is_compared_with_the_whole_log():
     assert after((2, None, 20, 2.0))[2] == (2, 1)
 
 
-def test_a_record_may_lack_the_weight():
-    history = past()
-    assert history.recorded_later([(0, None, 20)]) == [Interaction(0, None, 20, 2.0)]
+def test_records_of_the_same_second_stay_in_order():
+    records = [Interaction(0, None, 20), Interaction(1, None, 20)]
+    assert [one.time for one in past().recorded_later(records)] == [20, 21]
 
 
 def test_a_rating_and_a_weight_are_multiplied():

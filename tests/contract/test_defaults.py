@@ -108,7 +108,7 @@ CONSTANTS = [
     ("collaborative", "AUTO_REG", 0.2),
     ("collaborative", "HIGHEST_ALPHA0", 1.0),
     ("collaborative", "SHRINKAGE", 5.0),
-    ("data", "SLIPS", 0.005),
+    ("data", "OUTLIERS", 0.005),
     ("data", "LEAST_ONES", 0.4),
     ("data", "MOST_HIGH", 0.2),
     ("collaborative", "LEAST_ITEMS", 50),

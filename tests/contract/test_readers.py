@@ -225,7 +225,7 @@ def test_the_counts_of_any_messy_log_add_up(rows):
 
 
 def is_usable(user: str, item: str, rating: str) -> bool:
-    return bool(user.strip()) and item.strip() in ("1", "2") and rating in ("1", "5", "-2")
+    return bool(user.strip()) and item.strip() in ("1", "2") and rating in ("1", "5", "-2", "nan")
 
 
 def assert_accounted_for(report: ReadReport) -> None:

@@ -62,7 +62,7 @@ def test_the_only_table_needs_no_name(tmp_path):
 def test_of_several_tables_one_is_asked_for(shop):
     with pytest.raises(DataError, match=r"2 tables are in it; say which, such as .*#orders"):
         read_table(shop)
-    with pytest.raises(DataError, match=r"no table 'product'; did you mean products\?"):
+    with pytest.raises(DataError, match=r"no table 'product' in it; did you mean products\?"):
         read_table(f"{shop}#product")
 
 

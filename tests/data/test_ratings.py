@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.data.ratings import ends_of, infer_scale, rating_scale
+from qkvsearch.data.ratings import ends_of, infer_scale
 
 N = 10_000
 halves = st.integers(2, 10).map(lambda value: value / 2)
@@ -72,27 +72,27 @@ def test_counts_in_a_column_of_ratings_are(case):
 def test_one_slip_among_one_to_five_does_not_stretch_the_scale(slip):
     """Guards against one 35 among ratings from 1 to 5, which left all others at no confidence."""
     ratings = np.append(some(range(1, 6)), slip)
-    assert rating_scale(ratings.astype(np.float32)) == (1, 5)
+    assert infer_scale(ratings.astype(np.float32)).scale == (1, 5)
 
 
 def test_rare_ratings_within_reach_stay_on_the_scale():
     """Few people give the lowest ratings; that makes them no slips."""
-    assert rating_scale(np.array([3.0, 4.0, 5.0] * 1000 + [1.0])) == (1, 5)
-    assert rating_scale(np.array([1.0, 2.0, 3.0] * 1000 + [5.0])) == (1, 5)
-    assert rating_scale(np.array([2.0, 3.0, 4.0] * 1000 + [7.0])) == (1, 7)
-    assert rating_scale(np.array([2.0, 3.0, 4.0] * 1000 + [7.1])) == (1, 4)
+    assert infer_scale(np.array([3.0, 4.0, 5.0] * 1000 + [1.0])).scale == (1, 5)
+    assert infer_scale(np.array([1.0, 2.0, 3.0] * 1000 + [5.0])).scale == (1, 5)
+    assert infer_scale(np.array([2.0, 3.0, 4.0] * 1000 + [7.0])).scale == (1, 7)
+    assert infer_scale(np.array([2.0, 3.0, 4.0] * 1000 + [7.1])).scale == (1, 4)
 
 
 @given(st.lists(halves, min_size=1, max_size=199))
 def test_the_top_of_a_scale_of_stars_occurs(ratings):
-    scale = rating_scale(np.array(ratings))
+    scale = infer_scale(np.array(ratings)).scale
     if scale is not None and max(ratings) > 1:
         assert scale == (1, max(ratings))
 
 
 def test_without_any_rating_there_is_no_scale():
-    assert rating_scale(np.array([])) is None
-    assert rating_scale(np.array([np.nan, np.inf])) is None
+    assert infer_scale(np.array([])).scale is None
+    assert infer_scale(np.array([np.nan, np.inf])).scale is None
 
 
 def test_the_ends_of_what_is_known_to_be_ratings_occur():

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.data.files.delimited import _in_words
-from qkvsearch.data.files.tables import as_text, read_table
+from qkvsearch.data.files.frames import as_text
+from qkvsearch.data.files.tables import read_table
 from qkvsearch.errors import DataError
 
 

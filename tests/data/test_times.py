@@ -5,7 +5,8 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 
-from qkvsearch.data.columns.times import are_times, parse_dates, times_of
+from qkvsearch.data.columns.date_cells import parse_dates
+from qkvsearch.data.columns.times import are_times, times_of
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
@@ -17,9 +18,9 @@ def days(*cells):
     return [None if pd.isna(date) else f"{date:%Y-%m-%d}" for date in dates], notes
 
 
-def seconds(*cells, given="when"):
+def seconds(*cells):
     report = ReadReport("log.csv", read=len(cells))
-    times = times_of(pd.Series(cells, dtype=object, name="when"), report, given)
+    times = times_of(pd.Series(cells, dtype=object, name="when"), report)
     return (None if times is None else times.tolist()), "; ".join(report.notes)
 
 
@@ -108,15 +109,9 @@ def test_unreadable_cells_are_counted_with_a_row_and_do_not_stop_the_build():
     assert "1 of 3 times could not be read; column 'when': row 1: 'soon' is not a time" in notes
 
 
-def test_a_told_column_of_no_times_is_an_error_with_row_and_cell():
+def test_a_column_of_no_times_is_an_error_with_row_and_cell():
     with pytest.raises(DataError, match=r"log\.csv: column 'when': row 0: 'soon' is not a time"):
         seconds("soon", "later", "2024-03-02")
-
-
-def test_a_guessed_column_of_no_times_is_left_out_and_said():
-    times, notes = seconds("soon", "later", given=None)
-    assert times is None
-    assert "column when left out" in notes
 
 
 def test_a_column_without_any_time_has_none():

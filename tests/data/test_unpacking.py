@@ -117,7 +117,7 @@ def test_a_part_that_is_not_there_is_named_beside_those_that_are(archive):
 
 
 def test_an_archive_of_nothing_says_so(archive):
-    with pytest.raises(DataError, match="the archive is empty"):
+    with pytest.raises(DataError, match="there is no file in it"):
         read_table(archive())
 
 

@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from qkvsearch.data.files.tables import MAX_CELL, read_table
+from qkvsearch.data.files.frames import MAX_CELL
+from qkvsearch.data.files.tables import read_table
 from qkvsearch.data.readers import read_dataset
 from qkvsearch.data.sources import read_source
 from qkvsearch.errors import DataError

@@ -15,13 +15,13 @@ from qkvsearch.data.columns.roles import (
     Columns,
     check_column,
     find_text_columns,
-    listed_names,
     require_column,
 )
 from qkvsearch.data.columns.times import are_times
 from qkvsearch.data.columns.types import typed
 from qkvsearch.data.ids import Ids, id_texts
 from qkvsearch.data.report import ReadReport
+from qkvsearch.errors import listed_names
 
 # So many cells, spread over the column, tell what is in it.
 LOOKED_AT = 1_000
@@ -81,17 +81,12 @@ class _Choice:
     def free(self) -> list[str]:
         return [name for name in self.names if name not in self.found.values()]
 
-    def cells(self, column: str) -> pd.Series:
-        """Some of the column's cells that are not empty."""
-        cells = self.frame[column].dropna()
-        return cells.iloc[:: max(1, len(cells) // LOOKED_AT)]
-
     def by_name(self, role: str, fits: Check | None = None, least: float = ENOUGH) -> None:
         """The first column so named of whose cells more than the least share fit."""
         if role in self.found:
             return
         for name in named(role, self.free()):
-            cells = self.cells(name)
+            cells = _some_cells(self.frame, name)
             fitting = None if fits is None or cells.empty else fits(cells)
             if fitting is None or fitting.mean() > least:
                 return self.take(role, name, BY_NAME)
@@ -105,7 +100,7 @@ class _Choice:
         if role in self.found:
             return
         for name in self.free():
-            cells = self.cells(name)
+            cells = _some_cells(self.frame, name)
             if len(cells) and fits(cells).mean() > ENOUGH:
                 return self.take(role, name, BY_CELLS)
 
@@ -185,13 +180,19 @@ def _id_in_log(choice: _Choice, log: pd.DataFrame) -> str | None:
     """
     told = choice.columns.item
     items = [told] if told in log else named("item", list(log))
-    cells = [_Choice(log, Columns(), choice.report).cells(str(name)) for name in items]
+    cells = [_some_cells(log, str(name)) for name in items]
     ids = named("id", choice.free())
     for name in [*ids, *(name for name in choice.free() if name not in ids)]:
         known = set(id_texts(choice.frame[name].dropna()).str.casefold())
         if any(len(some) and _are_known(known, some).mean() > ENOUGH for some in cells):
             return name
     return None
+
+
+def _some_cells(frame: pd.DataFrame, column: str) -> pd.Series:
+    """Some of a column's cells that are not empty."""
+    cells = frame[column].dropna()
+    return cells.iloc[:: max(1, len(cells) // LOOKED_AT)]
 
 
 def has_users(frame: pd.DataFrame) -> bool:

@@ -175,9 +175,13 @@ def stored_numbers(cells: pd.Series) -> pd.Series:
 
     >>> stored_numbers(pd.Series([1.0, None, 3], dtype=object)).tolist()
     [1, <NA>, 3]
+    >>> stored_numbers(pd.Series([0.5, pd.NA], dtype=object)).tolist()
+    [0.5, nan]
     """
-    if cells.dtype == object and all(isinstance(cell, int) for cell in cells.dropna()):
-        return cells.where(cells.notna(), None).astype("Int64")
+    if cells.dtype == object:
+        cells = cells.where(cells.notna(), None)  # pd.NA is no float
+        if all(isinstance(cell, int) for cell in cells.dropna()):
+            return cells.astype("Int64")
     floats = cells.astype(float)
     is_whole = (floats.dropna() % 1 == 0).all() and floats.abs().max() < 2**53
     return floats.astype("Int64") if is_whole else floats

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from qkvsearch.data.columns.names import named, named_as_text
-from qkvsearch.errors import DataError, suggest
+from qkvsearch.errors import DataError, listed_names, suggest
 
 
 @dataclass(frozen=True)
@@ -80,16 +80,6 @@ def check_column(given: str, names: Sequence[str], file: str, option: str) -> st
     raise DataError(
         f"{file}: no column {given!r} ({option}){suggest(given, list(names))} {_listing(names)}"
     )
-
-
-def listed_names(names: Sequence[str], most: int = 20) -> str:
-    """Names for a message: not too many, and none too long.
-
-    >>> listed_names(["a", "b" * 99, "c"], most=2)
-    'a, bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb… and 1 more'
-    """
-    shown = ", ".join(name if len(name) <= 40 else f"{name[:39]}…" for name in names[:most])
-    return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"
 
 
 def _listing(names: Sequence[str]) -> str:

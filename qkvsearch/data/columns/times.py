@@ -13,23 +13,14 @@ from qkvsearch.errors import DataError
 # Numbers from here on can only be times: seconds of 2001 and later, or finer units.
 SECONDS_OF_NOW = 1e9
 
-__all__ = ["are_times", "parse_dates", "times_of"]
 
-
-def times_of(column: pd.Series, report: ReadReport, given: str | None) -> np.ndarray | None:
+def times_of(column: pd.Series, report: ReadReport) -> np.ndarray | None:
     """The column's times (int64, n): seconds since 1970, or numbers in an order of their own.
 
-    A row without a time comes before all others. None where no row has one, or where the column
-    was guessed and turns out to hold none. Raises `DataError` where at least half of the
-    cells of a column that was given are no times.
+    A row without a time comes before all others. None where no row has one. Raises `DataError`
+    where at least half of the cells are no times.
     """
-    try:
-        seconds = _seconds(column, report)
-    except DataError as error:
-        if given is not None:
-            raise
-        report.notes.append(f"column {column.name} left out: {error}")
-        return None
+    seconds = _seconds(column, report)
     missing = seconds.isna()
     if missing.all():
         return None
@@ -104,4 +95,4 @@ def _count_unreadable(bad: pd.Series, filled: int, report: ReadReport) -> None:
     if 2 * len(bad) >= filled:
         raise DataError(f"{report.file}: {where}; {len(bad):,} of {filled:,} cells are none")
     report.notes.append(f"{len(bad):,} of {filled:,} times could not be read; {where}")
-    report.changed(bad.name, "no time", len(bad))
+    report.changed(bad.name, {"no time": len(bad)})

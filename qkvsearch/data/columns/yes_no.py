@@ -15,7 +15,7 @@ NO = frozenset(
 
 
 def read_yes_no(texts: pd.Series) -> Reading:
-    """The distinct cells `texts`, of which there are `counts`, as 1 and 0.
+    """The distinct cells `texts` as 1 and 0.
 
     A single letter or digit, or one answer throughout, may be anything: that is doubted.
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-from qkvsearch.data.files.frames import table_of
+from qkvsearch.data.files.frames import picked, table_of
 from qkvsearch.data.report import ReadReport
-from qkvsearch.errors import DataError, need, suggest
+from qkvsearch.errors import DataError, need
 
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+._-]*://")
 WEB = ("http", "https", "ftp", "s3", "gs", "file")
@@ -48,9 +47,8 @@ def read_sqlite(label: str, path: Path, part: str) -> tuple[pd.DataFrame, ReadRe
             ]
             query = part
             if not QUERY.match(part):
-                query = (
-                    f'SELECT * FROM "{_table(part, tables, label).replace(chr(34), chr(34) * 2)}"'
-                )
+                table = picked(part, tables, "table", label).replace('"', '""')
+                query = f'SELECT * FROM "{table}"'
             cursor = database.execute(query)
             names = [column[0] for column in cursor.description]
             name = Path(label.partition("#")[0]).name
@@ -109,28 +107,9 @@ def _select(sqlalchemy: Any, connection: Any, part: str, label: str) -> Any:
     schema, _, name = part.rpartition(".")
     if not (part and inspector.has_table(name, schema or None)):
         tables = [*inspector.get_table_names(), *inspector.get_view_names()]
-        schema, name = "", _table(part, tables, label)
+        schema, name = "", picked(part, tables, "table", label)
     table = sqlalchemy.table(name, schema=schema or None)
     return connection.execute(sqlalchemy.select(sqlalchemy.text("*")).select_from(table))
-
-
-def _table(part: str, tables: Sequence[str], label: str) -> str:
-    """The table that was asked for, or the only one."""
-    listed = f"(tables: {', '.join(tables[:20])}{', …' if len(tables) > 20 else ''})"
-    if part:
-        same: Callable[[str], bool] = lambda name: name.casefold() == part.casefold()  # noqa: E731
-        found = part if part in tables else next(filter(same, tables), None)
-        if found is None:
-            raise DataError(f"{label}: no table {part!r}{suggest(part, list(tables))} {listed}")
-        return found
-    if not tables:
-        raise DataError(f"{label}: there is no table in it")
-    if len(tables) > 1:
-        raise DataError(
-            f"{label}: {len(tables)} tables are in it; say which, such as {label}#{tables[0]} "
-            f"{listed}"
-        )
-    return tables[0]
 
 
 def _without_secrets(error: Exception, url: Any) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from qkvsearch.data.report import ReadReport
-from qkvsearch.errors import DataError
+from qkvsearch.errors import DataError, listed_names, suggest
 
 # More characters than a book has. A longer cell is the rest of a file after a stray quote.
 MAX_CELL = 10_000_000
@@ -38,6 +38,28 @@ def table_of(
     return texts.set_axis(range(1, len(texts) + 1)), ReadReport(name, read=len(texts))
 
 
+def picked(part: str, names: Sequence[str], kind: str, label: str) -> str:
+    """The one of a file's parts that is called `part`, in upper or lower case, or the only one.
+    kind: what they are, such as "table". Raises `DataError` that lists them.
+    """
+    listed = f"({kind}s: {listed_names(names)})"
+    if part:
+        alike = [name for name in names if name.casefold() == part.casefold()]
+        if part not in names and not alike:
+            raise DataError(
+                f"{label}: no {kind} {part!r} in it{suggest(part, list(names))} {listed}"
+            )
+        return part if part in names else alike[0]
+    if not names:
+        raise DataError(f"{label}: there is no {kind} in it")
+    if len(names) > 1:
+        raise DataError(
+            f"{label}: {len(names):,} {kind}s are in it; say which, such as {label}#{names[0]} "
+            f"{listed}"
+        )
+    return names[0]
+
+
 def check_width(width: int, label: str) -> None:
     """Raises `DataError` where a table has more columns than a workspace can keep."""
     if width > MAX_COLUMNS:
@@ -47,15 +69,15 @@ def check_width(width: int, label: str) -> None:
         )
 
 
-def without_giants(frame: pd.DataFrame, report: ReadReport) -> pd.DataFrame:
+def without_long_cells(frame: pd.DataFrame, report: ReadReport) -> pd.DataFrame:
     """Without rows that have a cell longer than any book."""
-    giant = pd.Series(False, index=frame.index)
+    too_long = pd.Series(False, index=frame.index)
     for name in frame:
-        giant |= frame[name].str.len() > MAX_CELL
-    if not giant.any():
+        too_long |= frame[name].str.len() > MAX_CELL
+    if not too_long.any():
         return frame
-    report.skip(f"with a cell of more than {MAX_CELL:,} characters", giant.index[giant])
-    return frame[~giant]
+    report.skip(f"with a cell of more than {MAX_CELL:,} characters", too_long.index[too_long])
+    return frame[~too_long]
 
 
 def distinct(names: Iterable[Any]) -> list[str]:

@@ -10,14 +10,12 @@ import pandas as pd
 
 from qkvsearch.data.files.databases import SQLITE, is_url, read_sqlite, read_url
 from qkvsearch.data.files.delimited import read_delimited
-from qkvsearch.data.files.frames import MAX_CELL, as_text, check_width, without_giants
+from qkvsearch.data.files.frames import MAX_CELL, as_text, check_width, without_long_cells
 from qkvsearch.data.files.json_rows import looks_like_json, read_json_rows
 from qkvsearch.data.files.unpacking import ZIP, Place, unpacked
 from qkvsearch.data.files.workbooks import read_workbook
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, need
-
-__all__ = ["MAX_CELL", "as_text", "check_width", "read_table"]
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 TAB_SUFFIXES = (".tsv", ".tab")
@@ -55,14 +53,14 @@ def read_table(
     """
     if is_url(str(source)):
         frame, report = read_url(str(source))
-        return without_giants(frame, report), report
+        return without_long_cells(frame, report), report
     with unpacked(source) as place:
         start = place.start()
         frame, report = _read_by_kind(place, start) or _read_text(
             place, start, delimiter, names, encoding
         )
         if place.path.stat().st_size > MAX_CELL:
-            frame = without_giants(frame, report)
+            frame = without_long_cells(frame, report)
     return frame, report
 
 

@@ -15,7 +15,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, BinaryIO
 
-from qkvsearch.errors import DataError, need, suggest
+from qkvsearch.data.files.frames import picked
+from qkvsearch.errors import DataError, need
 
 STDIN = "-"
 # What is unpacked may be this long, or so many times as long as what is packed, whichever is more:
@@ -132,30 +133,13 @@ def _from_archive(place: Place, stack: ExitStack) -> Place | None:
                 if not (name.endswith("/") or name.startswith("__MACOSX/"))
                 and not Path(name).name.startswith(".")
             ]
-            name = _picked(place, names)
+            bare = [name for name in names if Path(name).name == place.part]
+            name = bare[0] if len(bare) == 1 else picked(place.part, names, "file", place.label)
             with archive.open(name) as member:
                 inside = _copy(_chunks(member), place, stack)
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError, OSError) as error:
         raise DataError(f"{place.label}: cannot be unpacked: {error}") from None
     return replace(place, name=Path(name).name, path=inside, part="")
-
-
-def _picked(place: Place, names: list[str]) -> str:
-    listed = f"(files: {', '.join(names[:20])}{', …' if len(names) > 20 else ''})"
-    if place.part:
-        found = [name for name in names if place.part in (name, Path(name).name)]
-        if len(found) != 1:
-            hint = suggest(place.part, names)
-            raise DataError(f"{place.label}: no file {place.part!r} in it{hint} {listed}")
-        return found[0]
-    if not names:
-        raise DataError(f"{place.label}: the archive is empty")
-    if len(names) > 1:
-        raise DataError(
-            f"{place.label}: {len(names)} files are in it; say which, such as "
-            f"{place.label}#{names[0]} {listed}"
-        )
-    return names[0]
 
 
 def _copy(chunks: Iterable[bytes], place: Place, stack: ExitStack) -> Path:

@@ -10,9 +10,9 @@ from typing import Any
 
 import pandas as pd
 
-from qkvsearch.data.files.frames import check_width, table_of
+from qkvsearch.data.files.frames import check_width, picked, table_of
 from qkvsearch.data.report import ReadReport
-from qkvsearch.errors import DataError, need, suggest
+from qkvsearch.errors import DataError, need
 
 
 def read_workbook(label: str, path: Path, sheet: str) -> tuple[pd.DataFrame, ReadReport]:
@@ -29,14 +29,10 @@ def read_workbook(label: str, path: Path, sheet: str) -> tuple[pd.DataFrame, Rea
     except Exception as error:  # a damaged file fails wherever the library first notices
         raise DataError(f"{label}: not a spreadsheet, or damaged: {error}") from None
     full = {name: rows for name, rows in sheets.items() if rows}
-    if len(full) > 1:
-        raise DataError(
-            f"{label}: {len(full)} sheets have rows: {', '.join(full)}; say which, such as "
-            f"{label}#{next(iter(full))}"
-        )
     if not full:
         raise DataError(f"{label}: no cell has anything in it")
-    ((name, rows),) = full.items()
+    name = picked("", list(full), "sheet", label)
+    rows = full[name]
     header = rows[0][1]
     width = max(place for place, cell in enumerate(header, 1) if cell is not None)
     check_width(width, label)
@@ -52,13 +48,8 @@ def read_workbook(label: str, path: Path, sheet: str) -> tuple[pd.DataFrame, Rea
 def _wanted(book: Any, sheet: str, label: str) -> list[Any]:
     if not sheet:
         return list(book.worksheets)
-    by_name = {each.title.casefold(): each for each in book.worksheets}
-    if sheet.casefold() not in by_name:
-        names = [each.title for each in book.worksheets]
-        raise DataError(
-            f"{label}: no sheet {sheet!r}{suggest(sheet, names)} (sheets: {', '.join(names)})"
-        )
-    return [by_name[sheet.casefold()]]
+    wanted = picked(sheet, [each.title for each in book.worksheets], "sheet", label)
+    return [each for each in book.worksheets if each.title == wanted]
 
 
 def _rows(sheet: Any) -> list[tuple[int, list[Any]]]:

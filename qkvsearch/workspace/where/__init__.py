@@ -8,7 +8,7 @@ from contextlib import closing
 from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import QkvError, listed_names
 from qkvsearch.workspace.columns import CatalogColumns, StoredColumn
 from qkvsearch.workspace.schema import quoted
 from qkvsearch.workspace.where.guarded import SECONDS, positions
@@ -16,8 +16,8 @@ from qkvsearch.workspace.where.parameters import Parameters, bound
 
 __all__ = ["Condition", "Where", "matching_positions", "matching_rows"]
 
-# How much an error repeats: characters of the expression, and columns.
-SHOWN, SHOWN_COLUMNS = 200, 20
+# Characters of the expression that an error repeats.
+SHOWN = 200
 
 
 class Condition(NamedTuple):
@@ -80,7 +80,7 @@ def matching_positions(
         return positions(connection, table, used, plain, values, condition.seconds)
     except QkvError as error:
         asked = expression if len(expression) <= SHOWN else f"{expression[:SHOWN]}…"
-        names = ", ".join(columns.names[:SHOWN_COLUMNS]) + ", …" * (len(columns) > SHOWN_COLUMNS)
+        names = listed_names(columns.names)
         raise QkvError(f"`where` {asked!r}: {error} (columns: {names})") from None
 
 

@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.workspace.columns import CatalogColumns, StoredColumn
+from qkvsearch.workspace.where.functions import LIST_SEPARATOR
 from qkvsearch.workspace.where.guarded import PURE_FUNCTIONS
 from qkvsearch.workspace.where.mismatch import (
     Cells,
@@ -251,7 +252,7 @@ class _Types:
                 f"`types` {name}:list where one sign parts the entries"
             )
         self._fits(entry, ("text",), node)
-        if isinstance(entry.literal, str) and "|" in entry.literal:
+        if isinstance(entry.literal, str) and LIST_SEPARATOR in entry.literal:
             raise QkvError("has() takes one entry: join several by OR or AND")
         return Value("yes/no", node)
 
