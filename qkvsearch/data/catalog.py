@@ -10,6 +10,7 @@ import pandas as pd
 from qkvsearch.data.columns import ColumnFacts, Columns, check_column
 from qkvsearch.data.columns.choice import choose_catalog_columns
 from qkvsearch.data.columns.facts import TYPES, ColumnType
+from qkvsearch.data.columns.lists import JOINED_BY
 from qkvsearch.data.columns.types import TypedColumn, typed
 from qkvsearch.data.columns.variants import with_product_cells
 from qkvsearch.data.ids import Ids, case_note, id_texts, one_case
@@ -46,9 +47,16 @@ class Catalog:
         return ["\n".join(fields) for fields in zip(*self.fields(), strict=True)]
 
     def fields(self) -> list[list[str]]:
-        """The text columns, each with one text an item."""
+        """The text columns, each with one text an item; a blank between the entries of a list.
+
+        Pretrained encoders have a vector for the sign "|" as well, and it means nothing here.
+        """
         parts = self.frame[list(self.text_columns)].astype(object).fillna("").astype(str)
-        return [parts[name].tolist() for name in self.text_columns]
+        lists = {column.stored or column.name for column in self.columns if column.type == "list"}
+        return [
+            (parts[name].str.replace(JOINED_BY, " ") if name in lists else parts[name]).tolist()
+            for name in self.text_columns
+        ]
 
 
 @dataclass(frozen=True)

@@ -121,9 +121,12 @@ def _unread(cells: pd.DataFrame, catalog: Catalog, origin: np.ndarray) -> np.nda
     """True for new items, and where a text is not the one that the former build read."""
     unread = origin < 0
     kept = np.flatnonzero(~unread)
-    for name, texts in zip(catalog.text_columns, catalog.fields(), strict=True):
-        before = cells[name].map(lambda cell: "" if cell is None else str(cell)).to_numpy(object)
-        unread[kept] |= before[origin[kept]] != np.array(texts, dtype=object)[kept]
+    for name in catalog.text_columns:
+        before, now = (
+            frame[name].astype(object).fillna("").astype(str).to_numpy(object)
+            for frame in (cells, catalog.frame)
+        )
+        unread[kept] |= before[origin[kept]] != now[kept]
     return unread
 
 

@@ -270,3 +270,10 @@ def test_amounts_in_several_currencies_are_said(cells, said):
     rows = [(str(place), f"Tent {place}", cell) for place, cell in enumerate(cells)]
     catalog(*rows, names="id title price", report=report)
     assert report.notes == said
+
+
+def test_the_sign_between_the_entries_of_a_list_is_not_read():
+    items = pd.DataFrame({"id": [1, 2], "title": ["a|b", "c"], "tags": ["Rain|Snow", "Snow|Ice"]})
+    catalog = read_dataset(items, None).catalog
+    assert catalog.frame["tags"].tolist() == ["Rain|Snow", "Snow|Ice"]
+    assert catalog.fields() == [["a|b", "c"], ["Rain Snow", "Snow Ice"]]
