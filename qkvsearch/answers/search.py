@@ -9,6 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from qkvsearch.answers.codes import QueryCodes
+from qkvsearch.data.columns.facts import text_read
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval import Head, Ranking, fuse, fuse_ranks
@@ -161,8 +162,8 @@ class TextSearch:
 
     def texts(self, position: int) -> list[str]:
         """What is searched of an item, column by column."""
-        row = self.tables.row(position)
-        return ["" if row[name] is None else str(row[name]) for name in self.columns]
+        row, columns = self.tables.row(position), self.tables.catalog_columns
+        return [text_read(row[name], columns.find(name).type) for name in self.columns]
 
     def with_matches(self, ranking: Ranking, query: str) -> Ranking:
         """Each hit with `matches`: by column, the words that the lexical head finds."""

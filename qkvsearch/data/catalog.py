@@ -9,8 +9,7 @@ import pandas as pd
 
 from qkvsearch.data.columns import ColumnFacts, Columns, check_column
 from qkvsearch.data.columns.choice import choose_catalog_columns
-from qkvsearch.data.columns.facts import TYPES, ColumnType
-from qkvsearch.data.columns.lists import JOINED_BY
+from qkvsearch.data.columns.facts import TYPES, ColumnType, text_read
 from qkvsearch.data.columns.types import TypedColumn, typed
 from qkvsearch.data.columns.variants import with_product_cells
 from qkvsearch.data.ids import Ids, case_note, id_texts, one_case
@@ -47,15 +46,11 @@ class Catalog:
         return ["\n".join(fields) for fields in zip(*self.fields(), strict=True)]
 
     def fields(self) -> list[list[str]]:
-        """The text columns, each with one text an item; a blank between the entries of a list.
-
-        Pretrained encoders have a vector for the sign "|" as well, and it means nothing here.
-        """
-        parts = self.frame[list(self.text_columns)].astype(object).fillna("").astype(str)
-        lists = {column.stored or column.name for column in self.columns if column.type == "list"}
+        """The text columns, each with one text an item, as search reads them."""
+        types = {column.stored or column.name: column.type for column in self.columns}
         return [
-            (parts[name].str.replace(JOINED_BY, " ") if name in lists else parts[name]).tolist()
-            for name in self.text_columns
+            [text_read(None if pd.isna(cell) else cell, types.get(name, "text")) for cell in cells]
+            for name, cells in self.frame[list(self.text_columns)].astype(object).items()
         ]
 
 

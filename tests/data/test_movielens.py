@@ -67,7 +67,7 @@ def test_tags_join_the_text_the_most_used_first_without_case(tmp_path):
     catalog = read_movielens(folder(tmp_path, "ratings.csv", "movies.csv", "tags.csv")).catalog
     assert catalog.text_columns == ("title", "tags", "genres")
     assert catalog.texts() == [
-        "Teapot, The (1995)\nsteam|cosy\nAnimation|Comedy",
+        "Teapot, The (1995)\nsteam cosy\nAnimation Comedy",
         "Été (1980)\n\nWar",
     ]
 

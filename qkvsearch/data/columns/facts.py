@@ -11,6 +11,21 @@ TYPES: tuple[ColumnType, ...] = get_args(ColumnType)
 LONGEST_EXAMPLE = 80
 
 
+# Between the entries of a list, as it is kept.
+LIST_SEPARATOR = "|"
+
+
+def text_read(cell: Any, column_type: str) -> str:
+    """What search reads of a cell: all of it, with blanks between the entries of a list. Pretrained
+    encoders have a vector for the separator as well, and it means nothing here.
+
+    >>> text_read("Rain|Snow", "list"), text_read("a|b", "text"), text_read(None, "text")
+    ('Rain Snow', 'a|b', '')
+    """
+    text = "" if cell is None else str(cell)
+    return text.replace(LIST_SEPARATOR, " ") if column_type == "list" else text
+
+
 @dataclass(frozen=True)
 class ColumnFacts:
     """name: as the file spells it. role: "id", "title", "text", "user", "item", "rating", "weight",

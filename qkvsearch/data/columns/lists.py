@@ -12,10 +12,10 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 
+from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.data.columns.reading import Reading
 
 QUOTED = re.compile(r"^(['\"])(.*)\1$")
-JOINED_BY = "|"
 SEPARATORS = "|;,"
 # Of the entries, at most this share is longer than that.
 LONGEST_ENTRY, MOST_LONG = 60, 0.01
@@ -61,13 +61,13 @@ def read_told_lists(texts: pd.Series, counts: np.ndarray, convention: str = "") 
     if entries is not None:
         return _reading(texts, entries, "array to list")
     usual = max(SEPARATORS, key=lambda sign: counts[_has(texts, sign)].sum())
-    separator = JOINED_BY if _has(texts, JOINED_BY).any() else convention or usual
+    separator = LIST_SEPARATOR if _has(texts, LIST_SEPARATOR).any() else convention or usual
     return _by(separator, texts, _split(texts, separator))
 
 
 def _by(separator: str, texts: pd.Series, entries: pd.Series) -> Reading:
-    is_stored = separator == JOINED_BY
-    what = "entries trimmed" if is_stored else f"separator {separator} to {JOINED_BY}"
+    is_stored = separator == LIST_SEPARATOR
+    what = "entries trimmed" if is_stored else f"separator {separator} to {LIST_SEPARATOR}"
     reading = _reading(texts, entries, what)
     reading.convention = separator
     return reading
@@ -119,10 +119,10 @@ def _are_lists(entries: pd.Series, counts: np.ndarray, separator: str) -> bool:
         return False
     if _share_long(entries) > MOST_LONG:
         return False
-    if separator == JOINED_BY:
+    if separator == LIST_SEPARATOR:
         return True
     each = entries.explode().dropna()
-    if each.str.contains(JOINED_BY, regex=False).any() or len(set(numbers)) < 2:
+    if each.str.contains(LIST_SEPARATOR, regex=False).any() or len(set(numbers)) < 2:
         return False
     recur = len(each) >= LEAST_REPEATED[separator] * each.nunique()
     return recur or _share_nested(entries) >= LEAST_NESTED
@@ -148,7 +148,9 @@ def _share_long(entries: pd.Series) -> float:
 
 def _reading(texts: pd.Series, entries: pd.Series, what: str) -> Reading:
     found = entries.dropna()
-    joined = found.map(lambda cell: JOINED_BY.join(part.replace(JOINED_BY, "/") for part in cell))
+    joined = found.map(
+        lambda cell: LIST_SEPARATOR.join(part.replace(LIST_SEPARATOR, "/") for part in cell)
+    )
     values = joined.where(joined != "").reindex(texts.index)
     reading = Reading("list", values)
     reading.change(what, (values != texts).to_numpy(bool))
