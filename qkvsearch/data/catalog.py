@@ -135,7 +135,7 @@ def item_texts(
 
 def _is_total(frame: pd.DataFrame, ids: pd.Series, title: str) -> pd.Series:
     """Whether a row is the last one and sums up the others: no item, for it has no title."""
-    is_last = pd.Series(frame.index == frame.index[-1], index=frame.index)
+    is_last = pd.Series(frame.index.isin(frame.index[-1:]), index=frame.index)
     untitled = frame[title].isna() | (frame[title] == ids)
     return is_last & untitled & ids.str.fullmatch(TOTAL).astype(bool)
 
