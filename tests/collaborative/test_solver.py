@@ -51,6 +51,7 @@ from qkvsearch.embeddings import BiasedMF, ImplicitALS
 """
 
 
+@pytest.mark.slow
 def test_a_read_only_install_compiles_without_keeping_the_code_and_computes_the_same():
     """Guards against `RuntimeError: cannot cache function`, as in a container without a home."""
     code = FIT_WITHOUT_A_PLACE + IMPORTS + COMPUTED + "print(json.dumps(found))"
@@ -79,6 +80,7 @@ print(hashlib.sha256(model.user_embeddings_.tobytes()).hexdigest())
 """
 
 
+@pytest.mark.slow
 def test_a_fit_is_the_same_whether_its_code_was_compiled_just_now_or_before(tmp_path):
     found = []
     for _ in range(2):
