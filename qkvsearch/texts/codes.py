@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,20 +42,18 @@ def code_terms(catalog: Catalog, columns: Sequence[str]) -> tuple[np.ndarray, np
 
     They are all ids, and what is a code of the cells of these columns.
     """
-    rows, terms = [np.arange(len(catalog))], [list(catalog.ids.texts)]
-    for name in columns:
-        cells = _texts(catalog.frame[name])
-        cells = cells[_are_codes(cells)]
-        rows.append(cells.index.to_numpy(np.int64))
-        terms.append(cells.tolist())
-    pairs = {
-        (term.encode(), row)
-        for row, term in zip(np.concatenate(rows).tolist(), _folded(terms), strict=True)
-        if 0 < len(term) <= LONGEST
-    }
+    pairs = _folded(catalog.ids.texts, range(len(catalog)))
+    pairs = pairs.union(*(cell_codes(catalog.frame[name]) for name in columns))
     ordered = sorted(pairs)
     found = np.array([term for term, _ in ordered], dtype=bytes)
     return found, np.array([row for _, row in ordered], dtype=np.int64)
+
+
+def cell_codes(column: pd.Series) -> set[tuple[bytes, int]]:
+    """What is a code of the cells of a column: its term, UTF-8, and its row."""
+    cells = _texts(column)
+    cells = cells[_are_codes(cells)]
+    return _folded(cells.tolist(), cells.index.tolist())
 
 
 def codes_in(text: str, is_known: Callable[[str], bool]) -> list[Token]:
@@ -121,5 +119,9 @@ def _are_codes(cells: pd.Series) -> pd.Series:
     return found.astype(bool)
 
 
-def _folded(terms: list[list[str]]) -> list[str]:
-    return [fold(" ".join(term.split())) for column in terms for term in column]
+def _folded(texts: Iterable[str], rows: Iterable[int]) -> set[tuple[bytes, int]]:
+    terms = (fold(" ".join(text.split())) for text in texts)
+    return {
+        (term.encode(), row) for term, row in zip(terms, rows, strict=True)
+        if 0 < len(term) <= LONGEST
+    }  # fmt: skip
