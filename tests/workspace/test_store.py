@@ -69,7 +69,7 @@ def test_a_segment_adds_its_items_and_rows_in_the_order_of_ids(workspace, make_c
     snapshot = workspace.open()
     assert snapshot.tables.names(range(6))[0] == [4, 5, 6, 8, 30, 100]
     assert snapshot.text_rows("numbers").tolist() == [0, 70, 70, 2, 3, 4]
-    assert snapshot.item_rows("numbers").tolist() == [70, 0, 0, 0, 0, 0]
+    assert snapshot.item_rows("numbers").tolist() == [0, 0, 0, 2, 3, 4]
     assert snapshot.base.n_rows == 5
     assert [s.n_rows for s in snapshot.segments] == [5, 2, 1]
     assert snapshot.damaged() == []
