@@ -104,7 +104,10 @@ def feedback_of(facts: Mapping[str, Any], usual_weights: np.ndarray | None) -> F
 
 @dataclass(frozen=True)
 class LogPart(LearnedPart[StoredLog]):
-    """Where anybody's interactions were given."""
+    """Where anybody's interactions were given. They stay as they are where items leave, and are read
+    without those of the items that left. What the numbers are worth stays as it was when everything
+    was learned.
+    """
 
     group: str = "interactions"
     arrays: ClassVar = {
@@ -154,18 +157,6 @@ class LogPart(LearnedPart[StoredLog]):
         if usual in self.names_in(snapshot):
             arrays |= self.read(snapshot, usual)
         return StoredLog(snapshot, arrays)
-
-    def withdraw(self, contents: BuildContents, build: BuildReader, leaving: np.ndarray) -> None:
-        """The log stays as it is, and is read without the items that left. What its numbers are
-        worth stays as it was when everything was learned.
-        """
-        snapshot = build.snapshot
-        items = self.piece(snapshot.base, "indptr", "items")["items"]
-        is_leaving = np.zeros(build.n_items + 1, dtype=bool)  # the last for those that left before
-        is_leaving[leaving] = True
-        contents.facts["n_interactions"] -= int(
-            is_leaving[snapshot.rows.place_of_base[items]].sum()
-        )
 
     def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:
         super().merge(contents, build, progress)
