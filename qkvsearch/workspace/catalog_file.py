@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from qkvsearch.data.ids import Ids
 from qkvsearch.files import sync
-from qkvsearch.workspace.schema import quoted
+from qkvsearch.workspace.columns import quoted
 from qkvsearch.workspace.titles import title_key
 
 if TYPE_CHECKING:
     from qkvsearch.data.catalog import Catalog
+    from qkvsearch.workspace.tables import Tables
 
-CATALOG_FILE = "items.db"
+CATALOG = "items.db"
 # Nobody reads the file before it is whole, and a crash leaves a folder that belongs to no build.
 WRITTEN_ONCE = ("journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE")
 # The page size of a file of few rows: a table or an index has at least one page.
@@ -34,29 +35,28 @@ class CatalogRows:
     rows: Iterable[Sequence[Any]]
     fold: bool = False
 
-    @property
-    def whole_ids(self) -> bool:
-        """Whether ids are whole numbers; they are stored as such, so that `id < 100` compares
-        numbers.
-        """
-        return self.columns[0][1] == "INTEGER"
+    @classmethod
+    def of_catalog(cls, catalog: Catalog) -> CatalogRows:
+        """Of a base, whose columns have the types that the catalog gives them."""
+        frame, id_type = catalog.frame, "INTEGER" if catalog.ids.integer else "TEXT"
+        types = [(name, _sql_type(frame[name])) for name in frame.columns[1:]]
+        return cls([("id", id_type), *types], _cells(catalog), catalog.ids.fold)
 
     @classmethod
-    def of(cls, catalog: Catalog, columns: Sequence[tuple[str, str]] | None = None) -> CatalogRows:
-        """columns: those of the base that the items join, whose types they take; a base of its own
-        has the catalog's. Raises `LookupError` where the two have not the same columns.
+    def of_segment(cls, catalog: Catalog, tables: Tables) -> CatalogRows:
+        """Of items that join those of `tables`, in columns of the same types; but ids may be text
+        where they were whole numbers. Raises `LookupError` where the columns are others.
         """
-        frame = catalog.frame
-        if columns is None:
-            id_type = "INTEGER" if catalog.ids.integer else "TEXT"
-            columns = [("id", id_type)]
-            columns += [(name, _sql_type(frame[name])) for name in frame.columns[1:]]
-        if {name for name, _ in columns} != set(frame.columns):
-            raise LookupError(f"columns {list(frame.columns)}, not {columns}")
-        cells = [
-            frame[name].astype(object).where(frame[name].notna(), None) for name, _ in columns[1:]
-        ]
-        return cls(columns, zip(catalog.ids, *cells, strict=True), catalog.ids.fold)
+        if list(catalog.frame.columns) != tables.columns:
+            raise LookupError(f"columns {list(catalog.frame.columns)}, not {tables.columns}")
+        (name, id_type), *others = tables.sql_types.items()
+        id_type = id_type if catalog.ids.integer else "TEXT"
+        return cls([(name, id_type), *others], _cells(catalog), tables.folds)
+
+    @classmethod
+    def of_tables(cls, tables: Tables) -> CatalogRows:
+        """All items of a build, for one base; cell by cell as they are stored."""
+        return cls(list(tables.sql_types.items()), tables.each_cells(), tables.folds)
 
 
 def write_catalog(path: Path, contents: CatalogRows, users: Ids | None = None) -> None:
@@ -120,6 +120,14 @@ def _fold_ids(db: sqlite3.Connection, kind: str) -> None:
         f"INSERT INTO folded SELECT '{kind}', qkv_casefold(CAST(id AS TEXT)), _position "
         f"FROM {kind} ORDER BY 2"
     )
+
+
+def _cells(catalog: Catalog) -> Iterable[tuple[Any, ...]]:
+    frame = catalog.frame
+    others = [
+        frame[name].astype(object).where(frame[name].notna(), None) for name in frame.columns[1:]
+    ]
+    return zip(catalog.ids, *others, strict=True)
 
 
 def _sql_type(column: Any) -> str:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from qkvsearch.data.ids import Id
 from qkvsearch.workspace.rows import Rows
 from qkvsearch.workspace.segment_catalog import CatalogInMemory, SegmentCatalog
 
@@ -46,7 +47,10 @@ class Part(NamedTuple):
         if self.place is None:
             return iter(found)
         at = self.place.item
-        return ((item, *row[1:]) for row in found if (item := at(row[0])) >= 0)
+        items = ((item, *row[1:]) for row in found if (item := at(row[0])) >= 0)
+        # Rows are by id, as items are, but where text ids have joined whole numbers.
+        is_ascending = bool(np.all(np.diff(self.place[self.place >= 0]) > 0))
+        return items if is_ascending else iter(sorted(items, key=itemgetter(0)))
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,26 @@ class ComposedCatalog:
     """Look-ups as in `SegmentCatalog`, by item row."""
 
     catalogs: Sequence[SegmentCatalog]
-    starts: Sequence[int]
     rows: Rows
+
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        """The SQL types of the columns, by their names: those of the base, but for ids, which are
+        text where those of any segment are.
+        """
+        columns = self.catalogs[0].columns
+        return columns if self.whole_ids else {**columns, "id": "TEXT"}
+
+    @cached_property
+    def whole_ids(self) -> bool:
+        """Whether ids are whole numbers."""
+        return all(catalog.whole_ids for catalog in self.catalogs)
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """The stored row of each segment's first."""
+        sizes = [catalog.n_rows for catalog in self.catalogs[1:]]
+        return np.cumsum([0, self.rows.n_base, *sizes])[:-1]
 
     @cached_property
     def parts(self) -> list[Part]:
@@ -66,14 +88,14 @@ class ComposedCatalog:
         number = self._part_of_segment
         n_parts = 1 + int(number.max())
         return [
-            _one_of([segments[place] for place in np.flatnonzero(number == part)], self.catalogs[0])
+            self._one_of([segments[place] for place in np.flatnonzero(number == part)])
             for part in range(n_parts)
         ]
 
     @cached_property
     def _part_of_segment(self) -> np.ndarray:
         """The base and large segments are parts of their own, and all small ones are the last."""
-        sizes = np.diff([*self.starts, len(self.rows.place)])
+        sizes = np.diff([*self.starts, self.rows.n_stored])
         is_own = sizes > SMALL
         is_own[0] = True
         return np.where(is_own, np.cumsum(is_own) - 1, is_own.sum())
@@ -111,20 +133,20 @@ class ComposedCatalog:
         """Item row, key and title of the items for which `where` (SQL) holds, in order."""
         return self._merged(lambda catalog: catalog.keyed_titles(where, *values))
 
-    def ids(self) -> list[str]:
-        """The texts of all ids, in order."""
+    def ids(self) -> list[Id]:
+        """All ids, in order."""
         if self.rows.is_plain:
-            return self.catalogs[0].ids("items")
-        return [str(id_) for _, id_ in self.all_cells(["id"])]
+            return self.catalogs[0].ids()
+        return [id_ for _, id_ in self.all_cells(["id"])]
 
     def filled(self) -> dict[str, int]:
         """How many items have a cell that is not blank, by column."""
-        total = np.zeros(len(self.catalogs[0].columns), dtype=np.int64)
+        total = np.zeros(len(self.columns), dtype=np.int64)
         for part in self.parts:
             total += part.catalog.filled()
             if departed := part.departed():
                 total -= part.catalog.filled(departed)
-        return dict(zip(self.catalogs[0].columns, total.tolist(), strict=True))
+        return dict(zip(self.columns, total.tolist(), strict=True))
 
     def _located(self, positions: Sequence[int]) -> Iterator[tuple[Part, list[int]]]:
         """Each part with its rows of those items."""
@@ -133,15 +155,21 @@ class ComposedCatalog:
             return
         wanted = np.array(positions, dtype=np.int64)
         stored = self.rows.stored[wanted]
-        segment = np.searchsorted(self._starts, stored, side="right") - 1
-        number, own_rows = self._part_of_segment[segment], stored - self._starts[segment]
+        segment = np.searchsorted(self.starts, stored, side="right") - 1
+        number, own_rows = self._part_of_segment[segment], stored - self.starts[segment]
         for place in np.unique(number).tolist():
             part, here = self.parts[place], number == place
             yield part, (wanted if part.place is None else own_rows)[here].tolist()
 
-    @cached_property
-    def _starts(self) -> np.ndarray:
-        return np.array(self.starts, dtype=np.int64)
+    def _one_of(self, parts: Sequence[Part]) -> Part:
+        """Several segments as one, with the items that are there under their item rows."""
+        if len(parts) == 1:
+            return parts[0]
+        numbered = _in_order(parts, lambda catalog: catalog.all_cells(list(self.columns)))
+        joined = CatalogInMemory(self.columns, numbered, self.catalogs[0].folds)
+        for part in parts:
+            part.catalog.close()
+        return Part(joined, None)
 
     def _merged(
         self, read: Callable[[SegmentCatalog], Iterator[tuple[Any, ...]]]
@@ -155,14 +183,3 @@ def _in_order(
     """What is read of each part, by item row. read: gives the row number first, ascending."""
     streams = [part.placed(read(part.catalog)) for part in parts]
     return streams[0] if len(streams) == 1 else merge(*streams, key=itemgetter(0))
-
-
-def _one_of(parts: Sequence[Part], base: SegmentCatalog) -> Part:
-    """Several segments as one, with the items that are there under their item rows."""
-    if len(parts) == 1:
-        return parts[0]
-    numbered = _in_order(parts, lambda catalog: catalog.all_cells(list(base.columns)))
-    joined = CatalogInMemory(base.columns, numbered, base.folds)
-    for part in parts:
-        part.catalog.close()
-    return Part(joined, None)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
-from qkvsearch.errors import WorkspaceError
+import numpy as np
+
+from qkvsearch.data.ids import Id, Ids
+from qkvsearch.errors import DamagedError
 from qkvsearch.workspace.catalog_file import fill_items
-from qkvsearch.workspace.schema import quoted
+from qkvsearch.workspace.columns import quoted
 
 Kind = Literal["items", "users"]
 IMMUTABLE = "mode=ro&immutable=1"
@@ -20,19 +24,12 @@ IMMUTABLE = "mode=ro&immutable=1"
 class SegmentCatalog:
     """The tables of items, titles and, in a base, users of one SQLite file, read only.
 
-    suffix: of the tables' names. mode: how SQLite opens the file, as in its URI. check: called
-    before the file is read first; raises where it is not as it was written.
+    suffix: of the tables' names. mode: how SQLite opens the file, as in its URI. Every method
+    raises `DamagedError` where SQLite cannot read the file.
     """
 
-    def __init__(
-        self,
-        path: Path,
-        suffix: str = "",
-        mode: str = IMMUTABLE,
-        check: Callable[[], object] | None = None,
-    ) -> None:
-        self.path, self.check = path, check
-        self.uri = f"{path.absolute().as_uri()}?{mode}"
+    def __init__(self, path: Path, suffix: str = "", mode: str = IMMUTABLE) -> None:
+        self.path, self.uri = path, f"{path.absolute().as_uri()}?{mode}"
         self.items, self.titles = f"items{suffix}", f"titles{suffix}"
         self.users, self.folded = f"users{suffix}", f"folded{suffix}"
         self._db: sqlite3.Connection | None = None
@@ -48,9 +45,7 @@ class SegmentCatalog:
         return self._db
 
     def connect(self) -> sqlite3.Connection:
-        """Another connection. Raises `WorkspaceError`."""
-        if self.check is not None:
-            self.check()
+        """Another connection."""
         try:
             return sqlite3.connect(self.uri, uri=True, check_same_thread=False)
         except sqlite3.Error as error:
@@ -67,10 +62,15 @@ class SegmentCatalog:
         """The SQL types of the items' columns, by their names; id and title first."""
         return self._columns_of(self.items)
 
-    def are_whole(self, kind: Kind) -> bool:
-        """Whether ids are whole numbers."""
-        columns = self.columns if kind == "items" else self._user_columns
-        return columns.get("id") == "INTEGER"
+    @property
+    def whole_ids(self) -> bool:
+        """Whether the items' ids are whole numbers."""
+        return self.columns["id"] == "INTEGER"
+
+    @property
+    def whole_users(self) -> bool:
+        """Whether the users' ids are whole numbers."""
+        return self._user_columns.get("id") == "INTEGER"
 
     @cached_property
     def folds(self) -> bool:
@@ -104,14 +104,29 @@ class SegmentCatalog:
         some = "WHERE _position IN (SELECT value FROM json_each(?))"
         return list(self.select(f"{sql} {some}", json.dumps(list(rows)))[0])
 
-    def ids(self, kind: Kind, most: int | None = None) -> list[str]:
-        """The texts of the first `most` ids, all where it is None, in the order of their rows."""
+    def ids(self, kind: Kind = "items", most: int | None = None) -> list[Id]:
+        """The first `most` ids, all where it is None, in the order of their rows."""
         if kind == "users" and not self._user_columns:
             return []
         table = self.items if kind == "items" else self.users
         limit = -1 if most is None else most
         found = self.select(f"SELECT id FROM {table} ORDER BY _position LIMIT ?", limit)
-        return [str(id_) for (id_,) in found]
+        return [id_ for (id_,) in found]
+
+    @property
+    def n_rows(self) -> int:
+        """How many items it has."""
+        sql = f"SELECT coalesce(max(_position) + 1, 0) FROM {self.items}"
+        return int(self.select(sql)[0][0])
+
+    def rows_before(self, ids: Ids) -> np.ndarray:
+        """How many items have a smaller id than each of `ids`, int64 (n,): by number where the ids
+        of both are whole numbers, otherwise by text.
+        """
+        here = self.ids()
+        by_number = self.whole_ids and ids.integer
+        keys, known = (ids, here) if by_number else (ids.texts, list(map(str, here)))
+        return np.array([bisect_left(known, key) for key in keys], dtype=np.int64)
 
     def user_text(self, row: int) -> str:
         """The id of the user in a row."""
@@ -139,7 +154,7 @@ class SegmentCatalog:
         return {text: found[key] for text, key in keys.items() if key in found}
 
     def select(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows of a query. Raises `WorkspaceError` where the file is damaged."""
+        """The rows of a query."""
         try:
             return self.db.execute(sql, values).fetchall()
         except UnicodeEncodeError:  # no file holds half a character
@@ -168,8 +183,8 @@ class SegmentCatalog:
     def _picked(self, columns: Sequence[str]) -> str:
         return f"SELECT {', '.join(['_position', *map(quoted, columns)])} FROM {self.items}"
 
-    def _unread(self, error: sqlite3.Error) -> WorkspaceError:
-        return WorkspaceError(f"{self.path}: {error}; build the workspace again")
+    def _unread(self, error: sqlite3.Error) -> DamagedError:
+        return DamagedError(self.path, str(error))
 
 
 class CatalogInMemory(SegmentCatalog):

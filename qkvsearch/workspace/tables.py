@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ import numpy as np
 
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import UnknownIdError, suggest
-from qkvsearch.workspace.catalog_file import CatalogRows
 from qkvsearch.workspace.columns import CatalogColumns, StoredColumn
 from qkvsearch.workspace.composed import ComposedCatalog
 from qkvsearch.workspace.records import Records
@@ -31,15 +29,14 @@ class Tables:
     """The catalogs of a build's segments, base first, as the one catalog of the items that are
     there: what others call a position is a row of this one, in the order of the ids.
 
-    starts: the stored row of each segment's first item. column_facts: what the build's manifest
-    says of the catalog's columns.
+    rows: which of the stored rows are items. facts: of the build's manifest. workspace: the folder,
+    in which things are recorded.
     """
 
-    workspace: Path
     catalogs: Sequence[SegmentCatalog]
-    starts: Sequence[int]
     rows: Rows
-    column_facts: Sequence[Mapping[str, Any]] = ()
+    facts: Mapping[str, Any]
+    workspace: Path
 
     def close(self) -> None:
         """Close the files."""
@@ -47,17 +44,22 @@ class Tables:
 
     @cached_property
     def _items(self) -> ComposedCatalog:
-        return ComposedCatalog(self.catalogs, self.starts, self.rows)
+        return ComposedCatalog(self.catalogs, self.rows)
+
+    @property
+    def sql_types(self) -> dict[str, str]:
+        """Of the catalog's columns, by their names as they are stored, id and title first."""
+        return self._items.columns
 
     @property
     def columns(self) -> list[str]:
         """The catalog's columns as they are stored, id and title first."""
-        return list(self._base.columns)
+        return list(self.sql_types)
 
     @cached_property
     def catalog_columns(self) -> CatalogColumns:
         """The catalog's columns with their types, and their owner's names for them."""
-        return CatalogColumns.of(list(self._base.columns.items()), self.column_facts)
+        return CatalogColumns.of(list(self.sql_types.items()), self.facts.get("columns", ()))
 
     @property
     def folds(self) -> bool:
@@ -66,7 +68,7 @@ class Tables:
 
     def are_whole(self, kind: Kind) -> bool:
         """Whether the ids of the items or of the users are whole numbers."""
-        return self._base.are_whole(kind)
+        return self._base.whole_users if kind == "users" else self._items.whole_ids
 
     def names(self, positions: Sequence[int] | np.ndarray) -> tuple[list[Id], list[str]]:
         """Ids and titles of items, in the order of `positions`."""
@@ -83,14 +85,14 @@ class Tables:
         """The row number of each item by the text of its id; of those that are not there none."""
         return self._items.find(list(ids))
 
-    def find_users(self, ids: Iterable[str]) -> dict[str, int]:
+    def users_known(self, ids: Iterable[str]) -> dict[str, int]:
         """The row number of each user by the text of the id; of those that are not there none."""
         return self._base.find("users", ids)
 
     def ids(self, kind: Kind) -> Ids:
         """All ids, in the order of their row numbers."""
-        texts = self._base.ids("users") if kind == "users" else self._items.ids()
-        return Ids(texts, self.folds, self.are_whole(kind))
+        found = self._base.ids("users") if kind == "users" else self._items.ids()
+        return Ids(map(str, found), self.folds, self.are_whole(kind))
 
     def cells(self) -> list[tuple[Any, ...]]:
         """The whole catalog, one tuple an item, in the order of `columns`; None where blank."""
@@ -99,10 +101,6 @@ class Tables:
     def each_cells(self) -> Iterator[tuple[Any, ...]]:
         """The same, each item when it is asked for."""
         return (found[1:] for found in self._items.all_cells(self.columns))
-
-    def catalog_rows(self) -> CatalogRows:
-        """All of it, to be written as the catalog of one base."""
-        return CatalogRows(list(self._base.columns.items()), self.each_cells(), self.folds)
 
     def cells_of(
         self, positions: Sequence[int] | np.ndarray, columns: Sequence[str]
@@ -150,7 +148,7 @@ class Tables:
     def user_position(self, user: Any) -> int | None:
         """The row number of a user, or None."""
         text = id_text(user, self.are_whole("users"))
-        return self.find_users([text]).get(text)
+        return self.users_known([text]).get(text)
 
     def user_text(self, user: Any) -> str:
         """A user's id as it is spelled here; one that is not here yet as it is given."""
@@ -164,7 +162,8 @@ class Tables:
 
     def unknown_user(self, user: Any) -> UnknownIdError:
         """The error for a user who is neither in the build nor recorded since."""
-        known = [*self._base.ids("users", MAX_COMPARED), *self.records.users()][:MAX_COMPARED]
+        built = map(str, self._base.ids("users", MAX_COMPARED))
+        known = [*built, *self.records.users()][:MAX_COMPARED]
         nobody = "; nobody's interactions are here yet: record some, or build with `interactions`"
         near = suggest(id_text(user), known) or (f"; such as {known[0]}" if known else nobody)
         return UnknownIdError(f"no user {id_text(user)!r}{near}")

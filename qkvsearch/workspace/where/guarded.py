@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from qkvsearch.errors import QkvError
-from qkvsearch.workspace.columns import StoredColumn
-from qkvsearch.workspace.schema import quoted
+from qkvsearch.workspace.columns import StoredColumn, quoted
 from qkvsearch.workspace.where.functions import COLLATIONS, DATES, FUNCTIONS
 from qkvsearch.workspace.where.parameters import for_sqlite
 
