@@ -36,7 +36,7 @@ class CatalogRows:
     fold: bool = False
 
     @classmethod
-    def of_catalog(cls, catalog: Catalog) -> CatalogRows:
+    def of(cls, catalog: Catalog) -> CatalogRows:
         """Of a base, whose columns have the types that the catalog gives them."""
         frame, id_type = catalog.frame, "INTEGER" if catalog.ids.integer else "TEXT"
         types = [(name, _sql_type(frame[name])) for name in frame.columns[1:]]
@@ -51,12 +51,12 @@ class CatalogRows:
             raise LookupError(f"columns {list(catalog.frame.columns)}, not {tables.columns}")
         (name, id_type), *others = tables.sql_types.items()
         id_type = id_type if catalog.ids.integer else "TEXT"
-        return cls([(name, id_type), *others], _cells(catalog), tables.folds)
+        return cls([(name, id_type), *others], _cells(catalog), tables.fold_ids)
 
     @classmethod
     def of_tables(cls, tables: Tables) -> CatalogRows:
         """All items of a build, for one base; cell by cell as they are stored."""
-        return cls(list(tables.sql_types.items()), tables.each_cells(), tables.folds)
+        return cls(list(tables.sql_types.items()), tables.each_cells(), tables.fold_ids)
 
 
 def write_catalog(path: Path, contents: CatalogRows, users: Ids | None = None) -> None:

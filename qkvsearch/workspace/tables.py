@@ -62,7 +62,7 @@ class Tables:
         return CatalogColumns.of(list(self.sql_types.items()), self.facts.get("columns", ()))
 
     @property
-    def folds(self) -> bool:
+    def fold_ids(self) -> bool:
         """Whether ids that differ in case alone are one."""
         return self._base.folds
 
@@ -92,7 +92,7 @@ class Tables:
     def ids(self, kind: Kind) -> Ids:
         """All ids, in the order of their row numbers."""
         found = self._base.ids("users") if kind == "users" else self._items.ids()
-        return Ids(map(str, found), self.folds, self.are_whole(kind))
+        return Ids(map(str, found), self.fold_ids, self.are_whole(kind))
 
     def cells(self) -> list[tuple[Any, ...]]:
         """The whole catalog, one tuple an item, in the order of `columns`; None where blank."""
@@ -163,7 +163,7 @@ class Tables:
     def unknown_user(self, user: Any) -> UnknownIdError:
         """The error for a user who is neither in the build nor recorded since."""
         built = map(str, self._base.ids("users", MAX_COMPARED))
-        known = [*built, *self.records.users()][:MAX_COMPARED]
+        known = [*built, *self.records.user_names(MAX_COMPARED)][:MAX_COMPARED]
         nobody = "; nobody's interactions are here yet: record some, or build with `interactions`"
         near = suggest(id_text(user), known) or (f"; such as {known[0]}" if known else nobody)
         return UnknownIdError(f"no user {id_text(user)!r}{near}")
