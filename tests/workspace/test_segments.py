@@ -162,7 +162,9 @@ def answers(tables, kind):
 @pytest.mark.parametrize("kind", list(IDS))
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("small", [0, 2, 1000])
-def test_segments_answer_as_the_one_catalog_that_they_make(tmp_path, monkeypatch, kind, seed, small):
+def test_segments_answer_as_the_one_catalog_that_they_make(
+    tmp_path, monkeypatch, kind, seed, small
+):
     monkeypatch.setattr(composed, "SMALL", small)
     history = History(tmp_path, kind, seed, n_segments=seed % 6)
     tables, merged = opened(history.catalogs, history.rows), history.merged()
