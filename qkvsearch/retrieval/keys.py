@@ -119,8 +119,8 @@ class CountedKeys(TermKeys):
         if len(items) and items.min() < 0:
             items, counts = items[items >= 0], counts[items >= 0]
         more, more_counts = self.added.of(term)
-        if len(more):
-            items, counts = np.concatenate([items, more]), np.concatenate([counts, more_counts])
+        items, counts = np.concatenate([items, more]), np.concatenate([counts, more_counts])
+        if (items[1:] < items[:-1]).any():
             order = np.argsort(items, kind="stable")
             items, counts = items[order], counts[order]
         idf = inverse_frequency(np.array([len(items)]), self.n_items)

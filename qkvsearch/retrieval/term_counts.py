@@ -53,6 +53,8 @@ class TermCounts:
         """Of pieces that count in other items each. Items below 0 are left out, and then terms that
         none has.
         """
+        if not pieces:
+            return cls.of_texts([])
         spellings = np.concatenate([piece.vocabulary.terms for piece in pieces])
         terms, numbers = np.unique(spellings, return_inverse=True)
         own = np.split(numbers, np.cumsum([len(piece.vocabulary) for piece in pieces])[:-1])
