@@ -30,6 +30,14 @@ class WorkspaceError(QkvError):
     """A workspace is missing, damaged, from a newer version, or lacks what was asked of it."""
 
 
+class DamagedError(WorkspaceError):
+    """A file of a workspace is not as it was written; `file` says which."""
+
+    def __init__(self, message: str, file: str) -> None:
+        super().__init__(message)
+        self.file = file
+
+
 def need(
     library: str,
     extra: str,

@@ -21,12 +21,11 @@ import numpy as np
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.workspace import records
 from qkvsearch.workspace.arrays import write_build
-from qkvsearch.workspace.records import Recorded
+from qkvsearch.workspace.records import Record, Recorded, RecordsDatabase
 from qkvsearch.workspace.schema import (
     BUILDS,
     CURRENT_BUILD,
     DATABASE,
-    RECORDED,
     drop_tables,
     write_tables,
 )
@@ -128,13 +127,26 @@ class Workspace:
                 build.close()
         raise error
 
-    def record(self, rows: Iterable[Recorded]) -> None:
-        """Interactions, all or none; open builds see them at once. Raises `WorkspaceError`."""
-        records.append(self.path / DATABASE, rows)
+    @property
+    def records(self) -> RecordsDatabase:
+        """What was recorded, whatever is built."""
+        return RecordsDatabase.of(self.path)
 
-    def undo_record(self) -> list[Recorded]:
-        """Take back what was recorded together last. Raises `WorkspaceError`."""
-        return records.undo(self.path / DATABASE)
+    def record(self, rows: Iterable[Recorded], after: int | None = None) -> list[Record]:
+        """Interactions, all or none, those without a time now or just after the time `after`; open
+        builds see them at once. Raises `WorkspaceError`.
+        """
+        return records.append(self.records, rows, after)
+
+    def undo_record(self, learned: int = 0) -> list[Record]:
+        """Take back what was recorded together last, unless it is one of the first `learned`
+        records, which the build's log contains. Raises `QkvError`.
+        """
+        return records.undo(self.records, learned)
+
+    def forget_records(self, user: str, *, fold: bool) -> int:
+        """Delete a user's records by the id, and every trace of them. Raises `WorkspaceError`."""
+        return records.forget(self.records, user, fold=fold)
 
     def is_current(self, snapshot: Snapshot) -> bool:
         """False where another build was published since. Raises `WorkspaceError`."""
@@ -150,7 +162,6 @@ def make_current(workspace: Path, name: str, contents: BuildContents) -> None:
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("BEGIN IMMEDIATE")
         db.execute(BUILDS)
-        db.execute(RECORDED)
         if contents.base is not None:
             # An update of a build that is no longer current would undo what came between.
             current = db.execute(CURRENT_BUILD).fetchone()

@@ -12,6 +12,7 @@ import numpy as np
 
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.workspace.arrays import StoredFile, checksum, read_array, read_manifest
+from qkvsearch.workspace.records import RecordsDatabase
 from qkvsearch.workspace.schema import CURRENT_BUILD, DATABASE, HAS_TABLE
 from qkvsearch.workspace.tables import Tables
 
@@ -32,7 +33,8 @@ class Snapshot:
         folder = workspace / "builds" / name
         try:
             facts = read_manifest(folder)
-            tables = replace(tables, column_facts=facts.get("columns", ()))
+            learned = facts.get("learned_records", 0)
+            tables = replace(tables, column_facts=facts.get("columns", ()), learned=learned)
             return cls(folder, created, facts, tables)
         except WorkspaceError:
             tables.close()
@@ -102,4 +104,4 @@ def _read_with(workspace: Path, uri: str) -> tuple[Tables, str, str]:
         db.close()
         raise
     build, name, created = row
-    return Tables(db, build, uri), name, created
+    return Tables(db, build, uri, RecordsDatabase.of(workspace)), name, created
