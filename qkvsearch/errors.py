@@ -31,11 +31,12 @@ class WorkspaceError(QkvError):
 
 
 class DamagedError(WorkspaceError):
-    """A file of a workspace is not as it was written; `file` says which."""
+    """A file of a workspace is not as it was written. `file`: its path. `what`: what is wrong."""
 
-    def __init__(self, message: str, file: str) -> None:
-        super().__init__(message)
-        self.file = file
+    def __init__(self, file: Any, what: str, advice: str = "") -> None:
+        self.file, self.what = file, what
+        advice = advice or "see what is damaged with info --verify, mend it with repair"
+        super().__init__(f"{file}: damaged: {what}; {advice}")
 
 
 def need(

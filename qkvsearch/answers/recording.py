@@ -121,7 +121,7 @@ def record_rows(tables: Tables, user: Any, k: int | None, offset: int) -> Listin
     records, total = tables.records.page(user, k, offset)
     if user is not None and not total and tables.user_position(user) is None:
         raise tables.unknown_user(user)
-    found = tables.find_all("items", {record.item for record in records})
+    found = tables.find_items({record.item for record in records})
     titles = dict(zip(found, tables.names(list(found.values()))[1], strict=True))
     rows = [
         {

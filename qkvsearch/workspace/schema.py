@@ -21,6 +21,18 @@ CREATE TABLE IF NOT EXISTS builds (
     is_current INTEGER NOT NULL
 )
 """
+# Belongs to no build: what is recorded stays, whatever is built next.
+RECORDED = """
+CREATE TABLE IF NOT EXISTS recorded (
+    number INTEGER PRIMARY KEY AUTOINCREMENT,
+    user TEXT NOT NULL,
+    item TEXT NOT NULL,
+    rating REAL,
+    time INTEGER NOT NULL
+)
+"""
+# Which a table made by an older version has not yet. batch: the same of what was recorded together.
+RECORDED_LATER = {"weight": "REAL", "batch": "INTEGER"}
 HAS_TABLE = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
 CURRENT_BUILD = "SELECT id, folder, created FROM builds WHERE is_current"
 

@@ -16,7 +16,7 @@ import numpy as np
 from qkvsearch.data.ids import Id, Ids, are_integers, id_text
 from qkvsearch.errors import UnknownIdError, suggest
 from qkvsearch.workspace.columns import CatalogColumns
-from qkvsearch.workspace.records import Records, RecordsDatabase
+from qkvsearch.workspace.records import Records
 from qkvsearch.workspace.schema import are_whole, folds_ids, quoted, read_rows, table_columns
 from qkvsearch.workspace.titles import MAX_COMPARED, MAX_SHOWN, as_form, near_titles, title_key
 from qkvsearch.workspace.where import Where, matching_positions
@@ -31,9 +31,7 @@ class Tables:
     db: sqlite3.Connection
     build: int
     uri: str
-    recorded: RecordsDatabase
     column_facts: Sequence[Mapping[str, Any]] = ()
-    learned: int = 0
 
     def close(self) -> None:
         self.db.close()
@@ -64,31 +62,10 @@ class Tables:
         )
         return {str(id_): (id_, str(title)) for id_, title in rows}
 
-    def find_all(self, kind: Literal["items", "users"], texts: Iterable[str]) -> dict[str, int]:
-        """Of these texts, those that are ids, each with its row number."""
-        texts = list(texts)
-        if self.fold_ids:
-            keys = {text: text.casefold() for text in texts}
-            sql = f"SELECT key, position FROM folded_{self.build} WHERE kind = ? AND key IN "
-            sql += "(SELECT value FROM json_each(?))"
-            found = dict(self._rows(sql, kind, json.dumps(list(set(keys.values())))))
-            return {text: found[key] for text, key in keys.items() if key in found}
-        sql = f"SELECT CAST(id AS TEXT), _position FROM {kind}_{self.build} WHERE id IN "
-        if self.are_whole(kind):
-            texts = [text for text in texts if are_integers([text])]
-            sql += "(SELECT CAST(value AS INTEGER) FROM json_each(?))"
-        else:
-            sql += "(SELECT value FROM json_each(?))"
-        return dict(self._rows(sql, json.dumps(texts)))
-
-    def are_whole(self, kind: Literal["items", "users"]) -> bool:
-        """Whether the ids are whole numbers."""
-        return are_whole(self.db, kind, self.build)
-
     def ids(self, kind: Literal["items", "users"]) -> Ids:
         """All ids, in the order of their row numbers."""
         rows = self._rows(f"SELECT id FROM {kind}_{self.build} ORDER BY _position")
-        return Ids((str(id_) for (id_,) in rows), self.fold_ids)
+        return Ids((str(id_) for (id_,) in rows), self._folds)
 
     def cells(self) -> list[tuple[Any, ...]]:
         """The whole catalog, one tuple an item, in the order of `columns`; None where blank."""
@@ -140,13 +117,14 @@ class Tables:
     @cached_property
     def records(self) -> Records:
         """What was recorded since builds began, for the items of this one."""
-        return Records(self.recorded, self, self.learned)
+        return Records(self.db, self.build)
 
     def unknown_user(self, user: Any) -> UnknownIdError:
         """The error for a user who is neither in the build nor recorded since."""
         users = f"SELECT CAST(id AS TEXT) FROM users_{self.build}"
+        if self.records.exist:
+            users += " UNION SELECT user FROM recorded"
         known = [name for (name,) in self._rows(f"{users} LIMIT {MAX_COMPARED}")]
-        known += self.records.user_names(MAX_COMPARED)
         nobody = "; nobody's interactions are here yet: record some, or build with `interactions`"
         near = suggest(id_text(user), known) or (f"; such as {known[0]}" if known else nobody)
         return UnknownIdError(f"no user {id_text(user)!r}{near}")
@@ -220,7 +198,7 @@ class Tables:
         """By id. Integer ids are checked first, since SQLite would read 007 and 1e0 as 7 and 1."""
         whole = are_whole(self.db, kind, self.build)
         text = id_text(value, whole)
-        if self.fold_ids:
+        if self._folds:
             sql = f"SELECT position FROM folded_{self.build} WHERE kind = ? AND key = ?"
             rows = self._rows(sql, kind, text.casefold())
         elif whole and not are_integers([text]):
@@ -230,8 +208,7 @@ class Tables:
         return rows[0][0] if rows else None
 
     @cached_property
-    def fold_ids(self) -> bool:
-        """Whether ids that differ in case alone are one."""
+    def _folds(self) -> bool:
         return folds_ids(self.db, self.build)
 
     def _label(self, position: int) -> str:

@@ -19,13 +19,18 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
+import portalocker
+
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.workspace.checksums import checksum
+from qkvsearch.workspace.locks import exclusive
 from qkvsearch.workspace.records.rows import PAGE_SIZE, create, is_empty, require_whole
 from qkvsearch.workspace.signed import read_signed, write_signed
 
 NAME = "records.db"
 CASEFOLD = "casefold"
+# Windows has no lock that readers share without another library.
+SHARED = portalocker.LOCK_EX if os.name == "nt" else portalocker.LOCK_SH
 READ_ONLY = "mode=ro&immutable=1"
 NOTHING = {"bytes": 0, "xxh3": ""}
 # Without a lock, as in a folder of which a part is out of reach, a writer may be at work meanwhile.
@@ -213,12 +218,8 @@ class RecordsDatabase:
 
     def damaged(self, reason: str, file: Path | None = None) -> DamagedError:
         """The error that names the file, what is wrong, and what to do."""
-        file = file or self.path
-        return DamagedError(
-            f"{file}: {reason}; what does not ask for users still works, and qkvsearch repair "
-            "keeps every record that is whole",
-            str(file),
-        )
+        advice = "what is not about users still works; repair keeps every record that is whole"
+        return DamagedError(file or self.path, reason, advice)
 
     def _size(self) -> int:
         try:
@@ -263,16 +264,16 @@ class RecordsDatabase:
 
     @contextmanager
     def _locked(self, alone: bool) -> Iterator[None]:
+        if alone:
+            with exclusive(self._lock_file):
+                yield
+            return
         try:
-            file = self._lock_file.open("ab" if alone else "rb")
+            file = self._lock_file.open("rb")
         except OSError:
-            if alone:
-                raise
             yield  # nobody has ever written here, or nobody can
             return
-        import portalocker  # costs 50 ms, and only where there are records
-
-        flags = portalocker.LockFlags.SHARED if os.name != "nt" else portalocker.LockFlags.EXCLUSIVE
         with file:
-            portalocker.lock(file, portalocker.LockFlags.EXCLUSIVE if alone else flags)
+            with suppress(portalocker.LockException, OSError):  # a file system without locks
+                portalocker.lock(file, SHARED)
             yield

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qkvsearch.collaborative.history import Interaction
@@ -18,15 +18,23 @@ if TYPE_CHECKING:
 Row = tuple[str, str, float | None, int, float | None]
 
 
-@dataclass(frozen=True)
 class Records:
-    """What was recorded, as far as the items are in the catalog of a build. learned: the number of
-    the last record that its log contains.
-    """
+    """What was recorded in a workspace, as far as the items are in the catalog of a build."""
 
-    database: RecordsDatabase
-    tables: Tables
-    learned: int = 0
+    def __init__(
+        self, workspace: Path, tables: Tables, database: RecordsDatabase | None = None
+    ) -> None:
+        self.tables, self.database = tables, database or RecordsDatabase.of(workspace)
+
+    @property
+    def learned(self) -> int:
+        """The number of the last record that the log of the build contains."""
+        return int(self.tables.facts.get("learned_records", 0))
+
+    def unlearned(self) -> tuple[int, int]:
+        """How many records the log of the build does not contain, and the last number given."""
+        last = [last for (last,) in self.database.rows("SELECT last FROM totals")]
+        return self.count(), max([self.learned, *last])
 
     def of(self, user: Any) -> list[Interaction]:
         """What was recorded of a user since, oldest first."""
@@ -80,7 +88,7 @@ class Records:
     def strays(self, user: Any) -> list[str]:
         """Ids of the items recorded of a user since that are not in the catalog."""
         items = dict.fromkeys(item for _, item, *_ in self._rows_of(user))
-        known = self.tables.find_all("items", items)
+        known = self.tables.find_items(items)
         return [item for item in items if item not in known]
 
     def page(self, user: Any, k: int | None, offset: int) -> tuple[list[Record], int]:
@@ -120,7 +128,7 @@ class Records:
     def _interactions(self, rows: Iterable[Row]) -> list[tuple[str, Interaction]]:
         """With the users; without items that are not in the catalog."""
         rows = list(rows)
-        positions = self.tables.find_all("items", {item for _, item, *_ in rows})
+        positions = self.tables.find_items({item for _, item, *_ in rows})
         return [
             (user, Interaction(positions[item], rating, time, weight))
             for user, item, rating, time, weight in rows
