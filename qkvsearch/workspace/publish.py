@@ -281,4 +281,3 @@ def _below(base: Snapshot | None) -> list[tuple[str, str]]:
     needs_own = len(base.segments) == 1 or any(name != f"{DEPARTED}.npy" for name in own.files)
     there = base.segments if needs_own else base.segments[:-1]
     return [(segment.name, segment.checksum) for segment in there]
-

@@ -156,7 +156,9 @@ class Snapshot:
         for segment in reversed(self.segments):
             if segment.has(name):
                 return segment
-        raise WorkspaceError(f"{self.workspace}: its build has no {name}; build the workspace again")
+        raise WorkspaceError(
+            f"{self.workspace}: its build has no {name}; build the workspace again"
+        )
 
     def damaged(self) -> list[DamagedError]:
         """Every file is read, and compared with its checksum."""
