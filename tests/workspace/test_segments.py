@@ -248,7 +248,7 @@ def write_format_4(path, suffix, base, folds):
 
 
 def test_cells_stay_what_they_are_in_a_column_of_the_base(tmp_path, make_catalog):
-    base = make_catalog([(1, "One", 1999, "War", 5.0), (2, "Two", None, None, None)])
+    base = make_catalog([(1, "One", 1999, "War", 5.5), (2, "Two", None, None, None)])
     write_catalog(tmp_path / "0", CatalogRows.of(base), Ids([]))
     tables = opened([SegmentCatalog(tmp_path / "0")], Rows.plain(2))
     catalog = make_catalog([(3, "Three", 1999.5, "1", 5.0), (4, "Four", 2000, None, 5.0)])
