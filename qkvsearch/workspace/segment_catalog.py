@@ -122,9 +122,9 @@ class SegmentCatalog:
         """How many items have a smaller id than each of `ids`, int64 (n,). Text is behind all whole
         numbers.
         """
-        n_rows, keys = self.n_rows, ids if self.whole_ids else ids.texts
+        n_rows = self.n_rows
         first = f"SELECT _position FROM {self.items} WHERE id >= ? ORDER BY id LIMIT 1"
-        found = (self.select(first, key) for key in keys)
+        found = (self.select(first, text) for text in ids.texts)
         return np.array([rows[0][0] if rows else n_rows for rows in found], dtype=np.int64)
 
     def user_text(self, row: int) -> str:
@@ -154,18 +154,13 @@ class SegmentCatalog:
 
     def select(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """The rows of a query."""
-        try:
-            return self.db.execute(sql, values).fetchall()
-        except UnicodeEncodeError:  # no file holds half a character
-            return []
-        except sqlite3.DatabaseError as error:
-            raise self._unread(error) from None
+        return list(self.stream(sql, *values))
 
     def stream(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         """The same, each row when it is asked for."""
         try:
             yield from self.db.execute(sql, values)
-        except UnicodeEncodeError:
+        except UnicodeEncodeError:  # no file holds half a character
             return
         except sqlite3.DatabaseError as error:
             raise self._unread(error) from None
