@@ -84,7 +84,7 @@ def repair(workspace: Workspace, progress: Progress | None = None) -> Repaired:
         sound = [name for name in _sound(workspace) if name != entry.name or not damaged]
         n_dropped = workspace.drop_builds(but=sound)
         if n_dropped:
-            done.notes.append(f"{n_dropped} damaged former builds were removed")
+            done.notes.append(f"removed, for they are damaged: {n_dropped} of the builds")
     return done
 
 
