@@ -94,10 +94,13 @@ class Workspace:
         """The current build. Raises `WorkspaceError` where there is none or it is damaged."""
         found = open_current(self.path, trust=self.trust)
         if found is None:
-            raise WorkspaceError(
-                f"{self.path}: no workspace here; make one with qkvsearch -w {self.path} build …"
-            )
+            raise self._missing
         return found
+
+    @property
+    def _missing(self) -> WorkspaceError:
+        make = f"make one with qkvsearch -w {self.path} build …"
+        return WorkspaceError(f"{self.path}: no workspace here; {make}")
 
     def state(self) -> tuple[int, ...] | None:
         """Another one after each change of which build is current; it takes microseconds."""
@@ -105,8 +108,11 @@ class Workspace:
 
     def writing(self, command: str) -> AbstractContextManager[None]:
         """The right to change the workspace, as long as the context lasts. Raises `WorkspaceError`
-        where others have it for longer than the `wait` of the workspace.
+        where others have it for longer than the `wait` of the workspace, and where there is no
+        workspace, unless the command is to make one.
         """
+        if command != "build" and not self.path.is_dir():
+            raise self._missing
         return writer_lock(self.path, command, self.wait, self.say)
 
     def publish(self, contents: BuildContents, command: str, *, instead_of: str = "") -> BuildEntry:
