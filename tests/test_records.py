@@ -106,6 +106,15 @@ def test_what_a_build_has_learned_from_counts_once_and_comes_back_with_a_rollbac
     assert [row["id"] for row in engine.undo_record()] == ["x"]
 
 
+def test_what_is_recorded_counts_even_where_all_records_before_were_lost(engine):
+    engine.record("ann", "z", 4)
+    engine.learn()
+    for path in engine.workspace.path.glob("records.*"):
+        path.unlink()
+    engine.record("ann", "w", 4)
+    assert marks(engine, "ann") == {"x": False, "y": False, "z": False, "w": True}
+
+
 def test_weights_that_were_learned_are_not_added_twice(tmp_path):
     log = LOG.rename(columns={"rating": "quantity"})
     with shop(tmp_path / "weighed", log, weight="quantity") as engine:
