@@ -142,6 +142,7 @@ class Engine:
     similar_users = _asked(OpenedBuild.similar_users)
     show = _asked(OpenedBuild.show)
     history = _asked(OpenedBuild.history)
+    records = _asked(OpenedBuild.records)
     attend = _asked(OpenedBuild.attend)
     _facts = _asked(OpenedBuild.info)
 

@@ -190,11 +190,14 @@ class Workspace:
         """What was recorded, whatever is built."""
         return RecordsDatabase.of(self.path)
 
-    def record(self, rows: Iterable[Recorded], after: int | None = None) -> list[Record]:
+    def record(
+        self, rows: Iterable[Recorded], after: int | None = None, learned: int = 0
+    ) -> list[Record]:
         """Interactions, all or none, those without a time now or just after the time `after`; open
-        builds see them at once, and no other writer is waited for. Raises `WorkspaceError`.
+        builds see them at once, and no other writer is waited for. learned: as many records are in
+        the log of a build. Raises `WorkspaceError`.
         """
-        return records.append(self.records, rows, after)
+        return records.append(self.records, rows, after, learned)
 
     def undo_record(self, learned: int = 0) -> list[Record]:
         """Take back what was recorded together last, unless it is one of the first `learned`
