@@ -3,6 +3,7 @@
 import click
 
 from qkvsearch.cli.context import settings
+from qkvsearch.cli.writing import wait_option
 
 
 @click.command(short_help="Add items to a workspace without a rebuild.")
@@ -14,6 +15,7 @@ from qkvsearch.cli.context import settings
     metavar="NAMES",
     help="What search reads, in the order of the build, where FILE has other names for it.",
 )
+@wait_option
 def command(
     file: str, id_column: str | None, title_column: str | None, text_columns: str | None
 ) -> None:

@@ -32,11 +32,14 @@ class Forgotten:
     notes: list[str]
 
 
-def forget_user(workspace: Workspace, user: Id, progress: Progress | None = None) -> Forgotten:
+def forget_user(
+    workspace: Workspace, user: Id, *, dry_run: bool = False, progress: Progress | None = None
+) -> Forgotten:
     """Delete a person: their part of the log, what was recorded of them, and every former build.
 
     Afterwards no file of the workspace holds the id. Item embeddings that were learned with their
-    interactions stay until `learn` fits them again. Raises `UnknownIdError`.
+    interactions stay until `learn` fits them again. With `dry_run` nothing changes. Raises
+    `UnknownIdError`.
     """
     progress = progress or silent
     with workspace.writing("forget"):
@@ -45,6 +48,10 @@ def forget_user(workspace: Workspace, user: Id, progress: Progress | None = None
             if row is None and not build.tables.records.has(user):
                 raise build.tables.unknown_user(user)
             text, n_interactions = build.tables.user_text(user), 0
+            if dry_run:
+                n_records = len(build.tables.records.of(user))
+                n_former = len(workspace.builds()) - (row is None)
+                return Forgotten(len(models.history(row)), n_records, n_former, [])
             if row is not None:
                 contents, n_interactions = _without(models, row, text, progress)
                 workspace.publish(contents, "forget")
