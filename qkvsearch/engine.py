@@ -143,6 +143,7 @@ class Engine:
     similar_users = _asked(OpenedBuild.similar_users)
     show = _asked(OpenedBuild.show)
     history = _asked(OpenedBuild.history)
+    records = _asked(OpenedBuild.records)
     attend = _asked(OpenedBuild.attend)
     _facts = _asked(OpenedBuild.info)
 
@@ -184,9 +185,16 @@ class Engine:
 
         return record_file(self._recording(), source, columns)
 
+    def add_interactions(self, log: Source, columns: Columns | None = None) -> Listing:
+        """The interactions of a log join the workspace without a rebuild: `record_many` by another
+        name, beside `add` for items. `learn` makes them a part of the build.
+        """
+        return self.record_many(log, columns)
+
     def undo_record(self) -> Listing:
         """Take back what the last `record` or `record_many` wrote; that comes back. Again, it takes
-        back what was recorded before. Raises `QkvError` where nothing is left.
+        back what was recorded before. Raises `QkvError` where nothing is left, or where the build
+        has learned from it.
         """
         return self._recording().undo()
 

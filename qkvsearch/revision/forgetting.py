@@ -49,7 +49,7 @@ def forget_user(
                 raise build.tables.unknown_user(user)
             text, n_interactions = build.tables.user_text(user), 0
             if dry_run:
-                n_records = len(build.tables.records.of(user))
+                n_records = build.tables.records.page(user, 0, 0)[1]
                 n_former = len(workspace.builds()) - (row is None)
                 return Forgotten(len(models.history(row)), n_records, n_former, [])
             if row is not None:

@@ -115,6 +115,12 @@ class StoredModels(BuildReader):
         log = self.find(LogPart())
         return Feedback() if log is None else log.feedback
 
+    @property
+    def last_time(self) -> int | None:
+        """When the latest interaction of the log was; None where nobody knows."""
+        log = self.find(LogPart())
+        return None if log is None else log.last_time
+
     def history(self, user: int | None) -> History:
         """The interactions of the user in this row of the build; nothing for None."""
         log = self.find(LogPart())

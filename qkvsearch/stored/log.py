@@ -58,6 +58,12 @@ class StoredLog:
         """What ratings and weights are worth here."""
         return feedback_of(self._build.facts, self._arrays.get("usual_weights"))
 
+    @cached_property
+    def last_time(self) -> int | None:
+        """When the latest interaction was; None without times."""
+        times = self._arrays.get("times", ())
+        return int(np.max(times)) if len(times) else None
+
     def history(self, user: int | None) -> History:
         """That of the user in this row of the build; an empty one for None."""
         arrays = self._arrays
