@@ -13,7 +13,7 @@ import sqlite3
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -48,6 +48,9 @@ class RecordsDatabase:
         self.journal = self.path.with_name(f"{NAME}-journal")
         self._lock_file = self.path.with_suffix(".lock")
         self._mutex = threading.RLock()
+        # As in `writer_lock`, for whoever writes.
+        self.wait: float | None = None
+        self.say: Callable[[str], None] | None = None
         self._trusted: object = None
         self._db: sqlite3.Connection | None = None
 
@@ -265,7 +268,7 @@ class RecordsDatabase:
     @contextmanager
     def _locked(self, alone: bool) -> Iterator[None]:
         if alone:
-            with exclusive(self._lock_file):
+            with exclusive(self._lock_file, self.wait, self.say):
                 yield
             return
         try:
