@@ -273,7 +273,7 @@ def test_a_newer_format_says_so(workspace, monkeypatch):
     monkeypatch.setattr(root, "FORMAT_VERSION", 99)
     root.write_root(workspace.path, found)
     monkeypatch.undo()
-    with pytest.raises(WorkspaceError, match="format 99.*upgrade with pip"):
+    with pytest.raises(WorkspaceError, match=r"format 99.*upgrade with pip"):
         workspace.open()
 
 
