@@ -82,9 +82,7 @@ def _as_signed(database: RecordsDatabase) -> RecordsRepair:
 
 def _salvaged(database: RecordsDatabase) -> RecordsRepair:
     """The rows that are whole, in a new file in the place of the damaged one."""
-    found = [row for row in rows_in(_restored_bytes(database)) if is_whole(row)]
-    records = {row[0]: Record(*row[:2], *row[3:-1]) for row in found if len(row) == 9}
-    counted = [Totals(*row[:-1]) for row in found if len(row) == 4]
+    records, counted = _whole_rows(_restored_bytes(database))
     number, name = tempfile.mkstemp(prefix=f".{NAME}-", dir=database.path.parent)
     os.close(number)
     try:
@@ -103,6 +101,21 @@ def _salvaged(database: RecordsDatabase) -> RecordsRepair:
     database.sign()
     lost = counted[0].n - len(records) if len(counted) == 1 else None
     return RecordsRepair(len(records), lost)
+
+
+def _whole_rows(data: bytes) -> tuple[dict[int, Record], list[Totals]]:
+    """What the pages of a database hold of both tables, as far as checksums are right."""
+    records, counted = {}, []
+    for row in rows_in(data):
+        if len(row) == 9:
+            # SQLite keeps a column of real numbers as whole ones where they are.
+            reals = (float(cell) if isinstance(cell, int) else cell for cell in row[4:6])
+            row = (*row[:4], *reals, *row[6:])
+            if is_whole(row):
+                records[row[0]] = Record(*row[:2], *row[3:-1])
+        elif len(row) == 4 and is_whole(row):
+            counted.append(Totals(*row[:-1]))
+    return records, counted
 
 
 def _restored_bytes(database: RecordsDatabase) -> bytes:
