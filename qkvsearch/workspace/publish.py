@@ -188,7 +188,9 @@ class Workspace:
     @property
     def records(self) -> RecordsDatabase:
         """What was recorded, whatever is built."""
-        return RecordsDatabase.of(self.path)
+        found = RecordsDatabase.of(self.path)
+        found.wait, found.say = self.wait, self.say
+        return found
 
     def record(
         self, rows: Iterable[Recorded], after: int | None = None, learned: int = 0

@@ -14,7 +14,7 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -50,6 +50,9 @@ class RecordsDatabase:
         self.journal = self.path.with_name(f"{NAME}-journal")
         self._lock_file = self.path.with_suffix(".lock")
         self._mutex = threading.RLock()
+        # As in `writer_lock`, for whoever writes.
+        self.wait: float | None = None
+        self.say: Callable[[str], None] | None = None
         self._trusted: object = None
         self._db: sqlite3.Connection | None = None
 
@@ -288,7 +291,7 @@ class RecordsDatabase:
     @contextmanager
     def _locked(self, alone: bool) -> Iterator[None]:
         if alone:
-            with exclusive(self._lock_file):
+            with exclusive(self._lock_file, self.wait, self.say):
                 yield
             return
         try:
