@@ -1,0 +1,1 @@
+"""Workspaces of older formats: read as they are, and brought up to date by the first writer."""
