@@ -1,0 +1,161 @@
+"""What the first writer takes over from an older workspace, and what it removes then."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from qkvsearch.errors import DamagedError, WorkspaceError
+from qkvsearch.workspace.former.database import (
+    AGAIN,
+    DATABASE,
+    connect,
+    damaged,
+    in_use,
+    read_current,
+)
+from qkvsearch.workspace.former.format4 import FORMAT, any_manifest, open_former
+from qkvsearch.workspace.former.records import fill, read_records
+from qkvsearch.workspace.records import RecordsDatabase
+from qkvsearch.workspace.root import ROOT
+from qkvsearch.workspace.segments import BUILDS_FOLDER
+from qkvsearch.workspace.snapshot import Snapshot
+
+# How the database of an older version is called from now on where nobody could read it.
+UNREAD = f"{DATABASE}.unread"
+# What SQLite keeps beside a database.
+BESIDE = ("", "-wal", "-shm")
+# A program of an older version that is still running finds nothing to write to.
+CLOSED = "ALTER TABLE builds RENAME TO builds_of_an_older_format"
+# In seconds, for writers of older versions, who know of no other lock.
+WAIT = 60
+
+
+def is_former(workspace: Path) -> bool:
+    """Whether an older version wrote the workspace, and none of today's since."""
+    return (workspace / DATABASE).is_file() and not (workspace / ROOT).exists()
+
+
+@contextmanager
+def upgrading(workspace: Path) -> Iterator[Snapshot | None]:
+    """The current build of a workspace of format 4, whose records are copied already, while no
+    older version can write there: who publishes it meanwhile makes the workspace one of today.
+
+    None for the formats before. Raises `WorkspaceError`, `DamagedError` where a file is not as it
+    was written; then nothing has changed.
+    """
+    with _locked(workspace) as db:
+        build = read_current(db, workspace)
+        if any_manifest(workspace / BUILDS_FOLDER / build.name)[1] < FORMAT:
+            yield None
+            return
+        _check(db, workspace / DATABASE)
+        opened = open_former(workspace)
+        assert opened is not None
+        with closing(opened):
+            _copy_records(db, workspace)
+            yield opened
+        _close(db, workspace)
+
+
+@contextmanager
+def replacing(workspace: Path) -> Iterator[list[str]]:
+    """While a build is published over an older workspace that cannot be upgraded, whose records are
+    copied already; where they cannot be read, the database stays, under another name. What is to be
+    said about it. Raises `WorkspaceError` where another program writes there.
+    """
+    database, unread = workspace / DATABASE, workspace / UNREAD
+    try:
+        with _locked(workspace) as db:
+            _copy_records(db, workspace)
+            yield []
+            _close(db, workspace)
+        return
+    except DamagedError as error:
+        if error.file != database:
+            raise
+        what = error.what
+    for end in BESIDE:
+        with suppress(FileNotFoundError):
+            os.replace(f"{database}{end}", f"{unread}{end}")
+    try:
+        yield [f"what was recorded in {DATABASE} cannot be read ({what}); it is {UNREAD} now"]
+    except BaseException:
+        for end in BESIDE:
+            with suppress(FileNotFoundError):
+                os.replace(f"{unread}{end}", f"{database}{end}")
+        raise
+
+
+def read_facts(workspace: Path) -> dict[str, Any]:
+    """What the current build of an older workspace, whatever its format, knew of itself. Raises
+    `WorkspaceError`.
+    """
+    with closing(connect(workspace / DATABASE)) as db:
+        build = read_current(db, workspace)
+    return any_manifest(workspace / BUILDS_FOLDER / build.name)[0]
+
+
+def remove_database(workspace: Path) -> None:
+    """Where a build of today is the current one, and nobody reads that of an older version."""
+    for end in BESIDE:
+        Path(f"{workspace / DATABASE}{end}").unlink(missing_ok=True)
+
+
+@contextmanager
+def _locked(workspace: Path) -> Iterator[sqlite3.Connection]:
+    """In a transaction, so that no older version can write. Raises `WorkspaceError`."""
+    path = workspace / DATABASE
+    uri = f"{path.absolute().as_uri()}?mode=rw"
+    try:
+        db = sqlite3.connect(uri, uri=True, timeout=WAIT, isolation_level=None)
+    except sqlite3.Error as error:
+        raise WorkspaceError(f"{path}: {error}") from None
+    with closing(db):
+        try:
+            db.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                raise in_use(path) from None
+            raise WorkspaceError(f"{path}: cannot upgrade: {error}") from None
+        except sqlite3.DatabaseError as error:
+            raise damaged(path, error) from None
+        yield db
+
+
+def _check(db: sqlite3.Connection, path: Path) -> None:
+    """As far as a database without checksums can be. Raises `DamagedError`."""
+    try:
+        (said,) = db.execute("PRAGMA integrity_check(1)").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise damaged(path, error) from None
+    if said != "ok":
+        raise DamagedError(path, " ".join(said.split()), AGAIN)
+
+
+def _copy_records(db: sqlite3.Connection, workspace: Path) -> None:
+    """All of them, in the place of what an upgrade that was interrupted may have copied. Raises
+    `DamagedError`, `WorkspaceError`.
+    """
+    try:
+        records, last = read_records(db)
+    except (sqlite3.DatabaseError, TypeError) as error:
+        raise damaged(workspace / DATABASE, error) from None
+    copied = RecordsDatabase.of(workspace)
+    copied.close()
+    for path in (copied.signature, copied.path, copied.journal):
+        path.unlink(missing_ok=True)
+    if last:
+        with copied.writing("upgrade") as to:
+            fill(to, records, last)
+
+
+def _close(db: sqlite3.Connection, workspace: Path) -> None:
+    """Where a build of today is the current one, what is left of the database is of no use."""
+    if (workspace / ROOT).exists():
+        db.execute(CLOSED)
+        db.execute("COMMIT")
