@@ -61,9 +61,16 @@ class Engine(OpenedBuild):
 
         return record_file(self._recording(), source, columns)
 
+    def add_interactions(self, log: Source, columns: Columns | None = None) -> Listing:
+        """The interactions of a log join the workspace without a rebuild: `record_many` by another
+        name, beside `add` for items. `learn` makes them a part of the build.
+        """
+        return self.record_many(log, columns)
+
     def undo_record(self) -> Listing:
         """Take back what the last `record` or `record_many` wrote; that comes back. Again, it takes
-        back what was recorded before. Raises `QkvError` where nothing is left.
+        back what was recorded before. Raises `QkvError` where nothing is left, or where the build
+        has learned from it.
         """
         return self._recording().undo()
 

@@ -21,7 +21,7 @@ from qkvsearch.answers.diversity import diverse, pool_size
 from qkvsearch.answers.facts import build_facts, verified
 from qkvsearch.answers.histories import Histories
 from qkvsearch.answers.recommend import BY_TEXT, Recommender, with_facts, with_reasons
-from qkvsearch.answers.recording import history_rows
+from qkvsearch.answers.recording import history_rows, record_rows
 from qkvsearch.answers.rows import ItemRows, UserRows, item_card
 from qkvsearch.answers.search import TextSearch
 from qkvsearch.answers.similar import Neighbours, similar_users
@@ -77,6 +77,15 @@ class OpenedBuild:
         """
         check(k=0 if k is None else k, offset=offset)
         return history_rows(Histories(self.models, self.tables), user).page(k, offset)
+
+    def records(self, user: Any = None, *, k: int | None = None, offset: int = 0) -> Listing:
+        """What was recorded, the last first, of all or of one user: with its `number`, the `batch`
+        that one `undo_record` takes back, and whether the build has `learned` from it, so that its
+        log contains it. `k` rows, all by default, from the one in place `offset` on. Raises
+        `UnknownIdError`.
+        """
+        check(k=0 if k is None else k, offset=offset)
+        return record_rows(self.tables, user, k, offset)
 
     def show(self, item: Any) -> dict[str, Any]:
         """One item by id or title: all its columns, by the names that its owner has for them, and

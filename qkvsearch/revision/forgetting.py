@@ -61,14 +61,13 @@ def _without(
     models: StoredModels, row: int, text: str, progress: Progress
 ) -> tuple[BuildContents, int]:
     """A base without the user in this row, and how many interactions they had."""
-    contents = merged_contents(models, progress, but=[LogPart()])
+    contents = merged_contents(models, progress)
     log = models.log("forget from")
     stays = log.users != row
     users = Ids([name for i, name in enumerate(log.user_ids.texts) if i != row], log.user_ids.fold)
     kept = log.take(stays)
     rows = (kept.users - (kept.users > row)).astype(np.int32)
     kept = replace(kept, users=rows, user_ids=users)
-    LogPart().merge(contents, models, progress)
     LogPart().store(contents, kept)
     counts = np.bincount(kept.items, minlength=len(kept.item_ids)).astype(np.int32)
     PreferencesPart().put(contents, item_counts=counts)

@@ -132,7 +132,7 @@ class Snapshot:
         """What was learned from the interactions of each item, (n_items, …); zeros for an item that
         joined since.
         """
-        return self.rows.by_origin(self.array(name))
+        return self.rows.by_origin(self.base.array(name))
 
     def file(self, name: str) -> StoredFile:
         """The file of an array, in the newest segment that has it."""
@@ -156,7 +156,9 @@ class Snapshot:
         for segment in reversed(self.segments):
             if segment.has(name):
                 return segment
-        raise WorkspaceError(f"{self.workspace}: its build has no {name}; build the workspace again")
+        raise WorkspaceError(
+            f"{self.workspace}: its build has no {name}; build the workspace again"
+        )
 
     def damaged(self) -> list[DamagedError]:
         """Every file is read, and compared with its checksum."""
