@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from qkvsearch.workspace.former.database import (
     in_use,
     read_current,
 )
-from qkvsearch.workspace.former.format4 import FORMAT, any_manifest, open_former
+from qkvsearch.workspace.former.format4 import any_manifest, open_former
 from qkvsearch.workspace.former.records import fill, read_records
 from qkvsearch.workspace.records import RecordsDatabase
 from qkvsearch.workspace.root import ROOT
@@ -41,24 +41,20 @@ def is_former(workspace: Path) -> bool:
 
 
 @contextmanager
-def upgrading(workspace: Path) -> Iterator[Snapshot | None]:
+def upgrading(workspace: Path) -> Iterator[Snapshot]:
     """The current build of a workspace of format 4, whose records are copied already, while no
     older version can write there: who publishes it meanwhile makes the workspace one of today.
 
-    None for the formats before. Raises `WorkspaceError`, `DamagedError` where a file is not as it
-    was written; then nothing has changed.
+    Raises `WorkspaceError`, also for the formats before, and `DamagedError` where a file is not as
+    it was written; then nothing has changed.
     """
     with _locked(workspace) as db:
-        build = read_current(db, workspace)
-        if any_manifest(workspace / BUILDS_FOLDER / build.name)[1] < FORMAT:
-            yield None
-            return
-        _check(db, workspace / DATABASE)
-        opened = open_former(workspace)
-        assert opened is not None
-        with closing(opened):
+        build = open_former(workspace)
+        assert build is not None
+        with closing(build):
+            _check(db, workspace / DATABASE)
             _copy_records(db, workspace)
-            yield opened
+            yield build
         _close(db, workspace)
 
 
@@ -68,27 +64,20 @@ def replacing(workspace: Path) -> Iterator[list[str]]:
     copied already; where they cannot be read, the database stays, under another name. What is to be
     said about it. Raises `WorkspaceError` where another program writes there.
     """
-    database, unread = workspace / DATABASE, workspace / UNREAD
-    try:
-        with _locked(workspace) as db:
+    database = workspace / DATABASE
+    with ExitStack() as stack:
+        try:
+            db = stack.enter_context(_locked(workspace))
             _copy_records(db, workspace)
+        except DamagedError as error:
+            if error.file != database:
+                raise
+            stack.close()
+            with _set_aside(database):
+                yield [f"{database}: {error.what}: what was recorded is lost; it is {UNREAD} now"]
+        else:
             yield []
             _close(db, workspace)
-        return
-    except DamagedError as error:
-        if error.file != database:
-            raise
-        what = error.what
-    for end in BESIDE:
-        with suppress(FileNotFoundError):
-            os.replace(f"{database}{end}", f"{unread}{end}")
-    try:
-        yield [f"what was recorded in {DATABASE} cannot be read ({what}); it is {UNREAD} now"]
-    except BaseException:
-        for end in BESIDE:
-            with suppress(FileNotFoundError):
-                os.replace(f"{unread}{end}", f"{database}{end}")
-        raise
 
 
 def read_facts(workspace: Path) -> dict[str, Any]:
@@ -127,6 +116,23 @@ def _locked(workspace: Path) -> Iterator[sqlite3.Connection]:
         yield db
 
 
+@contextmanager
+def _set_aside(database: Path) -> Iterator[None]:
+    """Under another name, unless what is done meanwhile fails."""
+    _rename(database, database.with_name(UNREAD))
+    try:
+        yield
+    except BaseException:
+        _rename(database.with_name(UNREAD), database)
+        raise
+
+
+def _rename(database: Path, to: Path) -> None:
+    for end in BESIDE:
+        with suppress(FileNotFoundError):
+            os.replace(f"{database}{end}", f"{to}{end}")
+
+
 def _check(db: sqlite3.Connection, path: Path) -> None:
     """As far as a database without checksums can be. Raises `DamagedError`."""
     try:
@@ -142,6 +148,8 @@ def _copy_records(db: sqlite3.Connection, workspace: Path) -> None:
     `DamagedError`, `WorkspaceError`.
     """
     try:
+        if not db.execute("SELECT 1 FROM sqlite_master WHERE name = 'builds'").fetchone():
+            return  # no build was ever finished, or the database is what an upgrade left
         records, last = read_records(db)
     except (sqlite3.DatabaseError, TypeError) as error:
         raise damaged(workspace / DATABASE, error) from None
