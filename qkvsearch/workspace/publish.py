@@ -23,7 +23,7 @@ from qkvsearch.workspace.arrays import StoredFile, file_entry, share_file, write
 from qkvsearch.workspace.catalog_file import CATALOG, CatalogRows, write_catalog
 from qkvsearch.workspace.locks import is_held, writer_lock
 from qkvsearch.workspace.records import Record, Recorded, RecordsDatabase
-from qkvsearch.workspace.root import ROOT, BuildEntry, Root, read_root, write_root
+from qkvsearch.workspace.root import ROOT, BuildEntry, Root, read_root, root_state, write_root
 from qkvsearch.workspace.segments import (
     AFTER,
     BUILDS_FOLDER,
@@ -99,15 +99,17 @@ class Workspace:
             )
         return found
 
+    def state(self) -> tuple[int, ...] | None:
+        """Another one after each change of which build is current; it takes microseconds."""
+        return root_state(self.path)
+
     def writing(self, command: str) -> AbstractContextManager[None]:
         """The right to change the workspace, as long as the context lasts. Raises `WorkspaceError`
         where others have it for longer than the `wait` of the workspace.
         """
         return writer_lock(self.path, command, self.wait, self.say)
 
-    def publish(
-        self, contents: BuildContents, command: str, *, instead_of: str = ""
-    ) -> BuildEntry:
+    def publish(self, contents: BuildContents, command: str, *, instead_of: str = "") -> BuildEntry:
         """Write a build to a folder of its own, then make it the current one, in the place of the
         build `instead_of`, or behind all.
 

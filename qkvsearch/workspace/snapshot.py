@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -43,6 +44,8 @@ class Snapshot:
     ) -> None:
         self.workspace, self.created, self.segments = workspace, created, list(segments)
         self._held = held
+        if held is not None:  # who lets go of it without closing lets go of the files as well
+            weakref.finalize(self, held.close)
         self.facts: Mapping[str, Any] = segments[-1].facts
 
     @classmethod
