@@ -29,8 +29,9 @@ def writer_lock(
     command: str,
     wait: float | None = None,
     say: Callable[[str], None] | None = None,
-) -> Iterator[None]:
-    """The right to change a workspace; a thread that has it may ask for it again.
+) -> Iterator[bool]:
+    """The right to change a workspace; a thread that has it may ask for it again, and is told that
+    it is not the first time.
 
     The system lets go of it when a process ends, however that ends, so that no lock is left behind
     and no clock decides. wait: seconds, None for as long as it takes. `say` is told whom it waits
@@ -38,14 +39,14 @@ def writer_lock(
     """
     key = (str(workspace.resolve()), threading.get_ident())
     if key in _held:
-        yield
+        yield False
         return
     workspace.mkdir(parents=True, exist_ok=True)
     with exclusive(workspace / WRITER, wait, say) as file:
         _held[key] = 1
         try:
             _sign(file, command)
-            yield
+            yield True
         finally:
             del _held[key]
             _sign(file, "")

@@ -2,13 +2,16 @@
 
 from qkvsearch.workspace.former.format4 import open_former
 from qkvsearch.workspace.former.upgrade import (
+    LOST_FACTS,
     is_former,
-    read_facts,
+    known_facts,
+    older_builds,
     remove_database,
     replacing,
     upgrading,
 )
 
 __all__ = [
-    "is_former", "open_former", "read_facts", "remove_database", "replacing", "upgrading",
+    "LOST_FACTS", "is_former", "known_facts", "older_builds", "open_former", "remove_database",
+    "replacing", "upgrading",
 ]  # fmt: skip

@@ -34,9 +34,11 @@ def read_current(db: sqlite3.Connection, workspace: Path) -> FormerBuild:
         sql = "SELECT id, folder, created FROM builds WHERE is_current"
         build = FormerBuild(*db.execute(sql).fetchone())
     except (sqlite3.DatabaseError, TypeError) as error:
-        nothing = isinstance(error, TypeError) or "no such table" in str(error)
-        said = "no build was finished here" if nothing else str(error)
-        raise WorkspaceError(f"{workspace / DATABASE}: {said}; {AGAIN}") from None
+        if isinstance(error, TypeError) or "no such table" in str(error):
+            raise WorkspaceError(
+                f"{workspace}: no build was finished here; build it again"
+            ) from None
+        raise damaged(workspace / DATABASE, error) from None
     if not OWN_NAME.fullmatch(build.name):
         raise DamagedError(workspace / DATABASE, f"{build.name!r} is no build", AGAIN)
     return build

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from qkvsearch.workspace.former.database import (
     read_current,
 )
 from qkvsearch.workspace.former.format4 import any_manifest, open_former
-from qkvsearch.workspace.former.records import fill, read_records
+from qkvsearch.workspace.former.records import fill, in_memory, read_records
 from qkvsearch.workspace.records import RecordsDatabase
 from qkvsearch.workspace.root import ROOT
 from qkvsearch.workspace.segments import BUILDS_FOLDER
@@ -27,6 +27,8 @@ from qkvsearch.workspace.snapshot import Snapshot
 
 # How the database of an older version is called from now on where nobody could read it.
 UNREAD = f"{DATABASE}.unread"
+LOST_RECORDS = f"what was recorded cannot be read, and stays in {UNREAD}"
+LOST_FACTS = "settings that tune found, if it did, cannot be read"
 # What SQLite keeps beside a database.
 BESIDE = ("", "-wal", "-shm")
 # A program of an older version that is still running finds nothing to write to.
@@ -59,34 +61,55 @@ def upgrading(workspace: Path) -> Iterator[Snapshot]:
 
 
 @contextmanager
-def replacing(workspace: Path) -> Iterator[list[str]]:
+def replacing(workspace: Path) -> Iterator[None]:
     """While a build is published over an older workspace that cannot be upgraded, whose records are
-    copied already; where they cannot be read, the database stays, under another name. What is to be
-    said about it. Raises `WorkspaceError` where another program writes there.
+    copied already; where they cannot be read, the database stays under another name. Raises
+    `WorkspaceError` where another program writes there.
     """
-    database = workspace / DATABASE
     with ExitStack() as stack:
         try:
             db = stack.enter_context(_locked(workspace))
             _copy_records(db, workspace)
         except DamagedError as error:
-            if error.file != database:
+            if error.file != workspace / DATABASE:
                 raise
             stack.close()
-            with _set_aside(database):
-                yield [f"{database}: {error.what}: what was recorded is lost; it is {UNREAD} now"]
+            stack.enter_context(_set_aside(workspace))
+            yield
         else:
-            yield []
+            yield
             _close(db, workspace)
 
 
-def read_facts(workspace: Path) -> dict[str, Any]:
-    """What the current build of an older workspace, whatever its format, knew of itself. Raises
-    `WorkspaceError`.
+def known_facts(workspace: Path) -> tuple[dict[str, Any], list[str]]:
+    """What the current build of an older workspace, whatever its format, knew of itself; and what
+    a build in its place cannot take over.
     """
-    with closing(connect(workspace / DATABASE)) as db:
-        build = read_current(db, workspace)
-    return any_manifest(workspace / BUILDS_FOLDER / build.name)[0]
+    facts: dict[str, Any] = {}
+    lost = []
+    try:
+        in_memory(workspace / DATABASE).close()
+    except DamagedError as error:
+        lost.append(f"{LOST_RECORDS} ({error.file}: {error.what})")
+    try:
+        with closing(connect(workspace / DATABASE)) as db:
+            build = read_current(db, workspace)
+        facts, _ = any_manifest(workspace / BUILDS_FOLDER / build.name)
+    except DamagedError as error:
+        lost.append(f"{LOST_FACTS} ({error.file}: {error.what})")
+    except WorkspaceError:
+        pass  # nothing was ever built here
+    return facts, lost
+
+
+def older_builds(builds: Path, names: Iterable[str]) -> set[str]:
+    """Those of the builds, by the names of their folders, that older versions wrote."""
+    found = set()
+    for name in names:
+        with suppress(DamagedError):
+            any_manifest(builds / name)
+            found.add(name)
+    return found
 
 
 def remove_database(workspace: Path) -> None:
@@ -117,13 +140,13 @@ def _locked(workspace: Path) -> Iterator[sqlite3.Connection]:
 
 
 @contextmanager
-def _set_aside(database: Path) -> Iterator[None]:
-    """Under another name, unless what is done meanwhile fails."""
-    _rename(database, database.with_name(UNREAD))
+def _set_aside(workspace: Path) -> Iterator[None]:
+    """The database under another name, unless what is done meanwhile fails."""
+    _rename(workspace / DATABASE, workspace / UNREAD)
     try:
         yield
     except BaseException:
-        _rename(database.with_name(UNREAD), database)
+        _rename(workspace / UNREAD, workspace / DATABASE)
         raise
 
 
@@ -165,5 +188,6 @@ def _copy_records(db: sqlite3.Connection, workspace: Path) -> None:
 def _close(db: sqlite3.Connection, workspace: Path) -> None:
     """Where a build of today is the current one, what is left of the database is of no use."""
     if (workspace / ROOT).exists():
-        db.execute(CLOSED)
-        db.execute("COMMIT")
+        with suppress(sqlite3.Error):
+            db.execute(CLOSED)
+            db.execute("COMMIT")
