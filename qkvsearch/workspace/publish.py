@@ -323,7 +323,7 @@ class Workspace:
         held = (name for name in ours - listed if is_held(folders / name / MANIFEST))
         kept = set() if though_held else set(held)
         if not kept:
-            former.remove_database(self.path)
+            former.clear(self.path)
         needed = listed | kept
         for name in needed - former.older_builds(folders, kept):
             needed |= {below for below, _ in Segment(folders / name).manifest["below"]}

@@ -44,6 +44,16 @@ def read_current(db: sqlite3.Connection, workspace: Path) -> FormerBuild:
     return build
 
 
+def check(db: sqlite3.Connection, path: Path) -> None:
+    """As far as a database without checksums can be. Raises `DamagedError`."""
+    try:
+        (said,) = db.execute("PRAGMA integrity_check(1)").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise damaged(path, error) from None
+    if said != "ok":
+        raise DamagedError(path, " ".join(said.split()), AGAIN)
+
+
 def connect(database: Path) -> sqlite3.Connection:
     """Read only, also where nothing can be written beside the database. Raises `WorkspaceError`."""
     try:

@@ -17,6 +17,7 @@ from qkvsearch.workspace.former.database import (
     AGAIN,
     DATABASE,
     FormerBuild,
+    check,
     connect,
     read_current,
 )
@@ -47,7 +48,7 @@ class FormerTables(Tables):
     @cached_property
     def records(self) -> Records:
         """What was recorded since builds began."""
-        return Records(FormerRecords(self.workspace), self)
+        return Records(self.workspace, self, FormerRecords(self.workspace))
 
 
 class FormerSegment(Segment):
@@ -99,6 +100,22 @@ def open_former(workspace: Path, *, trust: bool = False) -> Snapshot | None:
     segment = FormerSegment(workspace, build, trust=trust)
     held = hold_build(segment.folder / MANIFEST)
     return FormerSnapshot(workspace, build.created, [segment], held)
+
+
+def damaged_files(workspace: Path) -> list[DamagedError]:
+    """What is not as it was written, as far as format 4 can tell. Raises `WorkspaceError` for the
+    formats before.
+    """
+    try:
+        with closing(connect(workspace / DATABASE)) as db:
+            check(db, workspace / DATABASE)
+        build = open_former(workspace)
+    except DamagedError as error:
+        return [error]
+    if build is None:
+        return []
+    with closing(build):
+        return build.damaged()
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:

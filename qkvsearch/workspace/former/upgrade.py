@@ -11,8 +11,8 @@ from typing import Any
 
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.workspace.former.database import (
-    AGAIN,
     DATABASE,
+    check,
     connect,
     damaged,
     in_use,
@@ -54,7 +54,7 @@ def upgrading(workspace: Path) -> Iterator[Snapshot]:
         build = open_former(workspace)
         assert build is not None
         with closing(build):
-            _check(db, workspace / DATABASE)
+            check(db, workspace / DATABASE)
             _copy_records(db, workspace)
             yield build
         _close(db, workspace)
@@ -63,8 +63,7 @@ def upgrading(workspace: Path) -> Iterator[Snapshot]:
 @contextmanager
 def replacing(workspace: Path) -> Iterator[None]:
     """While a build is published over an older workspace that cannot be upgraded, whose records are
-    copied already; where they cannot be read, the database stays under another name. Raises
-    `WorkspaceError` where another program writes there.
+    copied already, if they can be read. Raises `WorkspaceError` where another program writes there.
     """
     with ExitStack() as stack:
         try:
@@ -74,7 +73,6 @@ def replacing(workspace: Path) -> Iterator[None]:
             if error.file != workspace / DATABASE:
                 raise
             stack.close()
-            stack.enter_context(_set_aside(workspace))
             yield
         else:
             yield
@@ -112,10 +110,22 @@ def older_builds(builds: Path, names: Iterable[str]) -> set[str]:
     return found
 
 
-def remove_database(workspace: Path) -> None:
-    """Where a build of today is the current one, and nobody reads that of an older version."""
-    for end in BESIDE:
-        Path(f"{workspace / DATABASE}{end}").unlink(missing_ok=True)
+def clear(workspace: Path) -> None:
+    """Remove the database, where a build of today is the current one and nobody reads that of an
+    older version; with records that cannot be read, it stays under another name.
+    """
+    database = workspace / DATABASE
+    if not database.exists():
+        return
+    try:
+        in_memory(database).close()
+    except DamagedError:
+        for end in BESIDE:
+            with suppress(FileNotFoundError):
+                os.replace(f"{database}{end}", f"{workspace / UNREAD}{end}")
+    else:
+        for end in BESIDE:
+            Path(f"{database}{end}").unlink(missing_ok=True)
 
 
 @contextmanager
@@ -137,33 +147,6 @@ def _locked(workspace: Path) -> Iterator[sqlite3.Connection]:
         except sqlite3.DatabaseError as error:
             raise damaged(path, error) from None
         yield db
-
-
-@contextmanager
-def _set_aside(workspace: Path) -> Iterator[None]:
-    """The database under another name, unless what is done meanwhile fails."""
-    _rename(workspace / DATABASE, workspace / UNREAD)
-    try:
-        yield
-    except BaseException:
-        _rename(workspace / UNREAD, workspace / DATABASE)
-        raise
-
-
-def _rename(database: Path, to: Path) -> None:
-    for end in BESIDE:
-        with suppress(FileNotFoundError):
-            os.replace(f"{database}{end}", f"{to}{end}")
-
-
-def _check(db: sqlite3.Connection, path: Path) -> None:
-    """As far as a database without checksums can be. Raises `DamagedError`."""
-    try:
-        (said,) = db.execute("PRAGMA integrity_check(1)").fetchone()
-    except sqlite3.DatabaseError as error:
-        raise damaged(path, error) from None
-    if said != "ok":
-        raise DamagedError(path, " ".join(said.split()), AGAIN)
 
 
 def _copy_records(db: sqlite3.Connection, workspace: Path) -> None:
