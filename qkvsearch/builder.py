@@ -47,7 +47,7 @@ from qkvsearch.texts.text_encoder import encode_items
 from qkvsearch.texts.vocabulary import count_terms
 from qkvsearch.workspace import BuildContents, CatalogRows, Workspace
 
-# Among the facts of a build that cannot be read: why.
+# Among the facts of a former build: what one in its place has to do without, and why.
 NOT_TAKEN_OVER = "not taken over"
 
 

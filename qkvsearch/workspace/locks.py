@@ -120,8 +120,7 @@ def _sign(file: IO[Any], command: str) -> None:
         file.truncate(0)
         since = time.strftime("%H:%M:%S")
         owner = {"pid": os.getpid(), "command": command, "since": since} if command else {}
-        file.write(json.dumps(owner))
-        file.flush()
+        os.write(file.fileno(), json.dumps(owner).encode())  # with nothing left to be written later
 
 
 def _owner(path: Path) -> str:

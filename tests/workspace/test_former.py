@@ -109,3 +109,173 @@ def test_format_4_answers_as_it_did_and_the_same_to_the_bit_when_it_is_upgraded(
         assert engine.info(verify=True)["format"] == FORMAT_VERSION
     assert not list(path.glob("workspace.db*"))
     assert len(list((path / "builds").iterdir())) == 1
+
+
+FIRST_WRITERS = {
+    "record": lambda engine: engine.record("ada", "f05", 3),
+    "undo": lambda engine: engine.undo_record(),
+    "add": lambda engine: engine.add(pd.DataFrame({"id": ["f20"], "title": ["Kettle"], "year": [2020],
+                                                   "genres": ["War"], "plot": ["a kettle"]})),
+    "remove": lambda engine: engine.remove(["f02"]),
+    "learn": lambda engine: engine.learn(),
+    "compact": lambda engine: engine.compact(),
+    "forget": lambda engine: engine.forget("ben"),
+    "reset_tuning": lambda engine: engine.reset_tuning(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("command", FIRST_WRITERS)
+def test_every_writer_upgrades_first_and_takes_all_over(unpacked, command):
+    path = unpacked("format4-text")
+    with qkvsearch.Engine(path) as engine:
+        before = engine.info()
+        FIRST_WRITERS[command](engine)
+        recorded = {"record": 6, "undo": 4, "learn": 0}.get(command, 5)
+        assert engine.info()["recorded"] == recorded
+        if command == "record":
+            assert engine.history("ada")[0]["id"] == "f05"
+    with qkvsearch.Engine(path) as engine:
+        after = engine.info()
+        assert (after["format"], after["recorded"]) == (FORMAT_VERSION, recorded)
+        assert after["tuned"] == (None if command == "reset_tuning" else before["tuned"])
+        assert after["columns"] == before["columns"]
+        assert [build["command"] for build in engine.builds()][-1:] in (["upgrade"], ["compact"])
+        engine.remove(["f11"])  # which no longer waits for those who read format 4
+    assert not list(path.glob("workspace.db*"))
+
+
+def test_a_reader_that_opened_format_4_answers_on_beside_the_upgrade(make, unpacked):
+    path = unpacked("format4-whole")
+    with qkvsearch.Engine(path) as reader:
+        reader.search("tea")  # opens some arrays, and by far not all
+        upgrade(path)
+        before = reader.recommend(user="7", where="year > 1960", explain=True).to_records()
+        with qkvsearch.Engine(path) as engine:
+            assert (
+                engine.recommend(user="7", where="year > 1960", explain=True).to_records() == before
+            )
+            engine.record("7", "9")
+        assert [hit["id"] for hit in before if hit["id"] == 9] == [9]
+        assert 9 not in [hit.id for hit in reader.recommend(user="7")]
+        assert list(path.glob("workspace.db"))
+    with qkvsearch.Engine(path) as engine:
+        engine.remove([9])
+    assert not list(path.glob("workspace.db*"))
+
+
+@posix
+@pytest.mark.parametrize("name", ["format4-text", "format4-things"])
+def test_a_read_only_copy_answers_be_there_a_log_of_sqlite_or_not(
+    make, unpacked, without_privileges, name
+):
+    with TemporaryDirectory() as folder:  # not tmp_path, whose parents are its owner's alone
+        path = unpacked(name, Path(folder))
+        assert (path / "workspace.db-wal").exists() == (name == "format4-text")
+        expected = make.answers(path, name)
+        for extra in ("-shm", "-wal"):
+            if name != "format4-text" or extra == "-shm":
+                Path(f"{path / 'workspace.db'}{extra}").unlink(missing_ok=True)
+        everything = [Path(folder), *Path(folder).rglob("*")]
+        for file in everything:
+            file.chmod(0o555 if file.is_dir() else 0o444)
+        try:
+            with without_privileges():
+                assert make.answers(path, name) == expected
+                with pytest.raises(WorkspaceError, match="cannot write"):
+                    upgrade(path)
+        finally:
+            for file in everything:
+                file.chmod(0o755)
+
+
+FULL = """
+import resource, sys
+import qkvsearch.engine
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
+with qkvsearch.engine.Engine(sys.argv[1]) as engine:
+    print([hit.id for hit in engine.search("tea in space")], len(engine.history("new one")))
+    try:
+        engine.record("ada", "f05")
+    except qkvsearch.QkvError as error:
+        print(type(error).__name__, error)
+"""
+
+
+@posix
+def test_a_full_disk_keeps_nobody_from_searching_and_leaves_format_4(unpacked, qkv_process):
+    path = unpacked("format4-text")
+    before = contents_of(path)
+    answer = qkv_process(path, code=FULL)
+    assert answer.code == 0, answer.stderr
+    found, refused = answer.stdout.splitlines()
+    assert found.startswith("['f06', ") and found.endswith(" 3")
+    assert refused.startswith(f"WorkspaceError {path}")
+    assert contents_of(path) == before
+
+
+# --- interruptions ---
+
+
+def answers_of(path: Path) -> list[object]:
+    with qkvsearch.Engine(path) as engine:
+        history = engine.history("new one").to_records()
+        hits = engine.search("tea in space", user="ada").to_records()
+        return [history, hits, engine.info()["recorded"]]
+
+
+def killed_upgrade(path: Path, step: int) -> bool:
+    """In a process that dies as it makes a file, links, syncs or renames for the `step`-th time;
+    False where it comes to its end before.
+    """
+    child = os.fork()
+    if child:
+        return os.waitpid(child, 0)[1] != 0
+    done = 0
+
+    def dying(function):
+        def counted(*args, **kwargs):
+            nonlocal done
+            done += 1
+            if done == step:
+                os._exit(9)
+            return function(*args, **kwargs)
+
+        return counted
+
+    try:
+        for name in ("mkdir", "link", "fsync", "replace", "rename", "unlink", "rmdir"):
+            setattr(os, name, dying(getattr(os, name)))
+        upgrade(path)
+        os._exit(0)
+    finally:
+        os._exit(1)
+
+
+needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
+
+
+@needs_fork
+@pytest.mark.parametrize("every", [12, pytest.param(1, marks=pytest.mark.slow)])
+def test_an_upgrade_that_is_killed_anywhere_leaves_a_workspace_that_answers(unpacked, every):
+    path = unpacked("format4-text")
+    kept = path.with_name("kept")
+    shutil.copytree(path, kept)
+    answers, original = answers_of(path), contents_of(kept)
+    step, upgraded = 1, 0
+    while killed_upgrade(path, step):
+        is_upgraded = (path / "root.json").exists()
+        upgraded += is_upgraded
+        assert is_upgraded or contents_of(path).items() >= original.items()
+        assert answers_of(path) == answers
+        upgrade(path)
+        with qkvsearch.Engine(path) as engine:
+            engine.remove(["f11"])
+            assert engine.info(verify=True)["recorded"] == answers[-1]
+        assert not list(path.glob("workspace.db*"))
+        assert len(list((path / "builds").iterdir())) == 2
+        shutil.rmtree(path)
+        shutil.copytree(kept, path)
+        step += every
+    assert step > 100
+    assert upgraded
+    assert answers_of(path) == answers

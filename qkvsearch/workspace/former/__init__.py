@@ -12,6 +12,6 @@ from qkvsearch.workspace.former.upgrade import (
 )
 
 __all__ = [
-    "LOST_FACTS", "clear", "damaged_files", "is_former", "known_facts", "older_builds", "open_former", "replacing",
-    "upgrading",
+    "LOST_FACTS", "clear", "damaged_files", "is_former", "known_facts", "older_builds",
+    "open_former", "replacing", "upgrading",
 ]  # fmt: skip

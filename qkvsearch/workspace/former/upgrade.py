@@ -55,8 +55,13 @@ def upgrading(workspace: Path) -> Iterator[Snapshot]:
         assert build is not None
         with closing(build):
             check(db, workspace / DATABASE)
-            _copy_records(db, workspace)
-            yield build
+            try:
+                _copy_records(db, workspace)
+                yield build
+            except BaseException:
+                if is_former(workspace):
+                    _remove_copies(workspace)
+                raise
         _close(db, workspace)
 
 
@@ -159,13 +164,17 @@ def _copy_records(db: sqlite3.Connection, workspace: Path) -> None:
         records, last = read_records(db)
     except (sqlite3.DatabaseError, TypeError) as error:
         raise damaged(workspace / DATABASE, error) from None
+    _remove_copies(workspace)
+    if last:
+        with RecordsDatabase.of(workspace).writing("upgrade") as copied:
+            fill(copied, records, last)
+
+
+def _remove_copies(workspace: Path) -> None:
     copied = RecordsDatabase.of(workspace)
     copied.close()
     for path in (copied.signature, copied.path, copied.journal):
         path.unlink(missing_ok=True)
-    if last:
-        with copied.writing("upgrade") as to:
-            fill(to, records, last)
 
 
 def _close(db: sqlite3.Connection, workspace: Path) -> None:
