@@ -1,9 +1,8 @@
-"""Workspaces of former formats: answered from as they are, brought up to date by the first writer."""
+"""Workspaces of former formats: read as they are, brought up to date by the first writer."""
 
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import shutil
 import sqlite3
@@ -12,6 +11,7 @@ from contextlib import closing
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Timer
 
 import pandas as pd
 import pytest
@@ -111,17 +111,17 @@ def test_format_4_answers_as_it_did_and_the_same_to_the_bit_when_it_is_upgraded(
     assert len(list((path / "builds").iterdir())) == 1
 
 
+KETTLE = {"id": "f20", "title": "Kettle", "year": 2020, "genres": "War", "plot": "a kettle"}
 FIRST_WRITERS = {
     "record": lambda engine: engine.record("ada", "f05", 3),
     "undo": lambda engine: engine.undo_record(),
-    "add": lambda engine: engine.add(pd.DataFrame({"id": ["f20"], "title": ["Kettle"], "year": [2020],
-                                                   "genres": ["War"], "plot": ["a kettle"]})),
+    "add": lambda engine: engine.add(pd.DataFrame([KETTLE])),
     "remove": lambda engine: engine.remove(["f02"]),
     "learn": lambda engine: engine.learn(),
     "compact": lambda engine: engine.compact(),
     "forget": lambda engine: engine.forget("ben"),
     "reset_tuning": lambda engine: engine.reset_tuning(),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("command", FIRST_WRITERS)
@@ -208,7 +208,8 @@ def test_a_full_disk_keeps_nobody_from_searching_and_leaves_format_4(unpacked, q
     answer = qkv_process(path, code=FULL)
     assert answer.code == 0, answer.stderr
     found, refused = answer.stdout.splitlines()
-    assert found.startswith("['f06', ") and found.endswith(" 3")
+    assert found.startswith("['f06', ")
+    assert found.endswith(" 3")
     assert refused.startswith(f"WorkspaceError {path}")
     assert contents_of(path) == before
 
@@ -279,3 +280,180 @@ def test_an_upgrade_that_is_killed_anywhere_leaves_a_workspace_that_answers(unpa
     assert step > 100
     assert upgraded
     assert answers_of(path) == answers
+
+
+@needs_fork
+def test_several_first_writers_at_once_wait_for_the_one_that_upgrades(unpacked):
+    path = unpacked("format4-text")
+    children = []
+    for _ in range(4):
+        children.append(os.fork())
+        if not children[-1]:
+            try:
+                with qkvsearch.Engine(path) as engine:
+                    engine.record("ada", "f05", 3)
+                os._exit(0)
+            finally:
+                os._exit(1)
+    assert [os.waitpid(child, 0)[1] for child in children] == [0] * 4
+    with qkvsearch.Engine(path) as engine:
+        assert engine.info(verify=True)["recorded"] == 9
+        assert [build["command"] for build in engine.builds()] == ["upgrade"]
+
+
+def test_a_writer_of_an_older_version_is_waited_for_and_then_finds_nothing_to_write_to(unpacked):
+    path = unpacked("format4-text")
+    row = "INSERT INTO recorded (user, item, time, batch) VALUES ('ada', 'f05', 7, 9)"
+    older = sqlite3.connect(path / "workspace.db", isolation_level=None, check_same_thread=False)
+    with closing(older), qkvsearch.Engine(path) as reader:
+        older.execute("BEGIN IMMEDIATE")
+        older.execute(row)
+        later = Timer(0.3, older.execute, ["COMMIT"])
+        later.start()
+        upgrade(path)
+        later.join()
+        assert reader.info()["recorded"] == 6
+        # What such a version does first, with every record and every build.
+        with pytest.raises(sqlite3.OperationalError, match="no such table: builds"):
+            older.execute("SELECT id, folder, created FROM builds WHERE is_current")
+
+
+# --- damage ---
+
+
+def flip(path: Path, place: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+def test_format_4_with_a_damaged_file_is_not_upgraded_and_names_it(unpacked):
+    path = unpacked("format4-things")
+    with closing(Workspace(path).open()) as build:
+        files = [path for path, _ in build.files]
+    assert len(files) > 10
+    for file in files:
+        content = file.read_bytes()
+        flip(file, len(content) - 1)
+        before = contents_of(path)
+        with pytest.raises(DamagedError, match="its checksum is not") as caught:
+            upgrade(path)
+        assert caught.value.file == file
+        assert contents_of(path) == before
+        with qkvsearch.Engine(path) as engine, pytest.raises(DamagedError, match="1 file is"):
+            engine.info(verify=True)
+        file.write_bytes(content)
+    upgrade(path)
+
+
+@pytest.mark.parametrize("page", range(1, 12))
+def test_a_damaged_database_of_format_4_gives_no_traceback_and_is_not_upgraded(qkv, unpacked, page):
+    path = unpacked("format4-whole")
+    database = path / "workspace.db"
+    content = bytearray(database.read_bytes())
+    content[4096 * page : 4096 * page + 4096] = bytes(i * 37 % 251 for i in range(4096))
+    database.write_bytes(content)
+    before = contents_of(path)
+    with pytest.raises(WorkspaceError, match=r"workspace\.db"):
+        upgrade(path)
+    assert contents_of(path) == before
+    for args in (["search", "tea"], ["recommend", "--user", "7"], ["info"], ["history", "7"]):
+        answer = qkv("-w", path, *args)
+        assert answer.code == 0 or r"workspace.db" in answer.stderr
+        assert "Traceback" not in answer.stderr
+
+
+# --- formats 1 to 3, and a build over any ---
+
+
+COMMANDS = [
+    ["search", "tea"],
+    ["recommend", "--user", "ada"],
+    ["recommend", "--all-users", "-o", "all.csv"],
+    ["similar", "f03"],
+    ["items"],
+    ["users"],
+    ["show", "f03"],
+    ["history", "ada"],
+    ["attend", "tea in space"],
+    ["info"],
+    ["info", "--verify"],
+    ["record", "ada", "f05"],
+    ["record", "--undo"],
+    ["add", "films.csv"],
+    ["remove", "f03"],
+    ["evaluate", "recommend"],
+    ["tune", "--trials", "1"],
+    ["tune", "--reset"],
+    ["builds"],
+    ["rollback"],
+    ["compact"],
+    ["learn"],
+    ["records"],
+    ["forget", "ada", "--yes"],
+    ["repair"],
+]
+
+
+@pytest.mark.parametrize("name", OLDER)
+def test_older_formats_are_refused_by_every_command_and_stay_as_they_are(qkv, unpacked, make, name):
+    path = unpacked(name)
+    make.films(make.text_ids()).to_csv("films.csv", index=False)
+    before = contents_of(path)
+    for args in COMMANDS:
+        answer = qkv("-w", path, *args)
+        assert (answer.code, answer.stdout) == (1, ""), (args, answer)
+        assert f"written in format {name[-1]}, this version reads 4 and 5" in answer.stderr, args
+        assert "build the workspace again" in answer.stderr
+        assert "Traceback" not in answer.stderr
+        assert contents_of(path) == before, args
+
+
+@pytest.fixture
+def build_over(make):
+    """A build of the films that the older workspaces are of, in the place of one."""
+
+    def build(path: Path) -> qkvsearch.Engine:
+        ids = make.text_ids()
+        films, log = make.films(ids), make.log(ids)
+        return qkvsearch.build(path, items=films, interactions=log, encoder="corpus")
+
+    return build
+
+
+@pytest.mark.parametrize("name", ["format1", "format3", "format4-first", "format4-text"])
+def test_a_build_over_any_format_keeps_what_was_recorded_and_what_tune_found(
+    unpacked, make, build_over, name
+):
+    path = unpacked(name)
+    with build_over(path) as engine:
+        info = engine.info(verify=True)
+        assert info["recorded"] == (5 if name == "format4-text" else 2)
+        assert info["tuned"] == (None if name == "format1" else make.TUNED)
+        assert not any("not taken over" in line for line in info["rows"])
+        commands = [build["command"] for build in engine.builds()]
+        assert commands == ["build", "upgrade"][: 2 if name.startswith("format4") else 1]
+        if name != "format4-text":
+            assert {row["id"] for row in engine.history("ada") if row["recorded"]} == {"f11"}
+    assert not list(path.glob("workspace.db*"))
+
+
+@pytest.mark.parametrize("damaged", ["array", "manifest", "database"])
+def test_a_build_over_a_damaged_format_4_says_what_it_cannot_take_over(
+    unpacked, make, build_over, damaged
+):
+    path = unpacked("format4-first")
+    with closing(Workspace(path).open()) as build:
+        folder = build.base.folder
+    file = {"array": folder / "lexical.weights.npy", "manifest": folder / "manifest.json",
+            "database": path / "workspace.db"}[damaged]  # fmt: skip
+    file.write_bytes(file.read_bytes()[:-1] if damaged == "array" else b"damaged" * 999)
+    with build_over(path) as engine:
+        info = engine.info(verify=True)
+    said = "\n".join(line for line in info["rows"] if "not taken over" in line)
+    assert ("settings that tune found" in said) == (damaged != "array")
+    assert ("what was recorded cannot be read" in said) == (damaged == "database")
+    assert (path / "workspace.db.unread").exists() == (damaged == "database")
+    assert not (path / "workspace.db").exists()
+    assert info["recorded"] == (0 if damaged == "database" else 2)
+    assert info["tuned"] == (make.TUNED if damaged == "array" else None)
