@@ -202,8 +202,11 @@ def _counted(dataset: Dataset) -> str:
 
 def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[str, Any]) -> None:
     """What the models of a build were made with, and what the former build had and it has not."""
+    from qkvsearch.builder import NOT_TAKEN_OVER
     from qkvsearch.stored import TUNED
 
+    for reason in former.get(NOT_TAKEN_OVER, ()):
+        run.say(f"Not taken over: {reason}.")
     run.say(f"Encoder: {facts['encoder']} ({facts['encoder_chosen']}).")
     if "texts_cut" in facts:
         run.say(f"Cut: {facts['texts_cut']}.")
