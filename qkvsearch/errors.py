@@ -37,6 +37,15 @@ class WorkspaceError(QkvError):
     """A workspace is missing, damaged, from a newer version, or lacks what was asked of it."""
 
 
+class DamagedError(WorkspaceError):
+    """A file of a workspace is not as it was written. `file`: its path. `what`: what is wrong."""
+
+    def __init__(self, file: Any, what: str, advice: str = "") -> None:
+        self.file, self.what = file, what
+        advice = advice or "see what is damaged with info --verify, mend it with repair"
+        super().__init__(f"{file}: damaged: {what}; {advice}")
+
+
 def need(
     library: str,
     extra: str,

@@ -110,3 +110,28 @@ def replace_synced(file: Path, target: Path) -> None:
     with file.open("rb+") as written:
         sync(written)
     file.replace(target)
+
+
+def write_synced(target: Path, data: bytes) -> None:
+    """A file with these bytes in place of `target`, whole on the disk when this returns."""
+    beside = target.with_name(f".{target.name}-{os.getpid()}")
+    try:
+        with beside.open("wb") as file:
+            file.write(data)
+            sync(file)
+        beside.replace(target)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
+    sync_directory(target.parent)
+
+
+def sync_directory(path: Path) -> None:
+    """Return when the disk has the names of all files in a folder."""
+    if os.name == "nt":  # Windows cannot open a directory, and orders directory entries itself
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -29,6 +29,7 @@ COMMANDS = (
     "users",
     "history",
     "record",
+    "records",
     "attend",
     "teach",
     "evaluate",

@@ -1,10 +1,7 @@
-"""One build's folder: `.npy` files and a manifest with their sizes and checksums."""
+"""Arrays in files: `.npy`, written through to the disk, read checked and memory-mapped."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,116 +9,60 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch.errors import WorkspaceError
+from qkvsearch.errors import DamagedError
 from qkvsearch.files import sync
-
-# 2: several dense heads, each with its encoder, and weights learned for all.
-# 3: term counts, so that items can be added and removed.
-# 4: settings of the ratings, interactions per item, and a fingerprint of each pretrained model.
-FORMAT_VERSION = 4
-MANIFEST = "manifest.json"
+from qkvsearch.workspace.checksums import check_file, checksum, compare
 
 
 class StoredFile(NamedTuple):
-    """An array's file in a build's folder, and its entry in the manifest."""
+    """A file in a build's folder, and its entry in the manifest."""
 
     path: Path
     entry: Mapping[str, Any]
 
 
-def write_build(
-    folder: Path,
-    arrays: Mapping[str, np.ndarray],
-    facts: Mapping[str, Any],
-    shared: Mapping[str, StoredFile] | None = None,
-) -> None:
-    """Write the arrays, then the manifest, both flushed to the disk before this returns.
-
-    `shared`: files of another build that this one has in common with it.
-    """
-    folder.mkdir(parents=True)
-    files: dict[str, Any] = {}
-    for name, source in (shared or {}).items():
-        _link(source.path, folder / f"{name}.npy")
-        files[name] = source.entry
-    for name, array in arrays.items():
-        path = folder / f"{name}.npy"
-        with path.open("wb") as file:
-            np.save(file, np.ascontiguousarray(array), allow_pickle=False)
-            sync(file)
-        files[name] = {"bytes": path.stat().st_size, "sha256": checksum(path)}
-    manifest = {"format": FORMAT_VERSION, **facts, "files": files}
-    with (folder / MANIFEST).open("w", encoding="utf-8") as text:
-        json.dump(manifest, text, indent=1, ensure_ascii=False)
-        sync(text)
-    for directory in (folder, folder.parent):
-        _sync_directory(directory)
+def write_array(path: Path, array: np.ndarray) -> dict[str, Any]:
+    """Its entry in the manifest. The disk has all of it when this returns."""
+    array = np.ascontiguousarray(array)
+    with path.open("wb") as file:
+        np.save(file, array, allow_pickle=False)
+        sync(file)
+    return {**file_entry(path), "dtype": array.dtype.str, "shape": list(array.shape)}
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """Raises `WorkspaceError` where the manifest or a file is missing, cut short, or too new."""
-    try:
-        manifest: dict[str, Any] = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        newer = manifest["format"] > FORMAT_VERSION
-        sizes = {} if newer else {name: file["bytes"] for name, file in manifest["files"].items()}
-    except (OSError, ValueError) as error:
-        raise WorkspaceError(f"{folder / MANIFEST}: {error}; build the workspace again") from None
-    except (AttributeError, LookupError, TypeError):
-        raise WorkspaceError(
-            f"{folder / MANIFEST}: not a manifest; build the workspace again"
-        ) from None
-    if newer:
-        raise WorkspaceError(
-            f"{folder}: written in format {manifest['format']}, this version reads up to "
-            f"{FORMAT_VERSION}; upgrade with pip install -U qkvsearch"
-        )
-    if manifest["format"] < FORMAT_VERSION:
-        raise WorkspaceError(
-            f"{folder}: written in format {manifest['format']}, this version reads "
-            f"{FORMAT_VERSION}; build the workspace again"
-        )
-    for name, expected in sizes.items():
-        path = folder / f"{name}.npy"
-        size = path.stat().st_size if path.is_file() else None
-        if size != expected:
-            found = "missing" if size is None else f"{size:,} bytes instead of {expected:,}"
-            raise WorkspaceError(f"{path}: {found}; build the workspace again")
-    return manifest
+def file_entry(path: Path) -> dict[str, Any]:
+    """What a manifest says of any file."""
+    return {"bytes": path.stat().st_size, "xxh3": checksum(path)}
 
 
-def read_array(folder: Path, name: str) -> np.ndarray:
-    """Memory-mapped and read-only: pages are loaded as they are touched. Nothing is unpickled."""
-    path = folder / f"{name}.npy"
+def read_array(file: StoredFile, *, trust: bool = False) -> np.ndarray:
+    """Read-only and memory-mapped. Nothing is unpickled. Raises `DamagedError`."""
+    path, entry = file
+    check_file(path, entry, trust=trust)
     try:
         array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError) as error:
-        raise WorkspaceError(f"{path}: {error}; build the workspace again") from None
+        shape, dtype = tuple(entry.get("shape", array.shape)), entry.get("dtype", array.dtype.str)
+    except (OSError, ValueError, TypeError, EOFError) as error:
+        raise DamagedError(path, f"cannot be read as an array: {error}") from None
+    if array.shape != shape or array.dtype.str != dtype:
+        raise DamagedError(
+            path, f"{array.dtype.str} {array.shape} instead of {dtype} {shape}, as was written"
+        )
     # A plain view: each slice of the memmap type costs microseconds, and a query takes many.
     return array.view(np.ndarray)
 
 
-def checksum(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _link(source: Path, target: Path) -> None:
-    """A second name for a file; a copy where the file system has no hard links."""
+def share_file(source: StoredFile, target: Path) -> Mapping[str, Any]:
+    """A second name for a file that was compared with its checksum just now; a copy where the file
+    system has no hard links. Its entry comes back. Raises `DamagedError`.
+    """
+    compare(*source)
     try:
-        target.hardlink_to(source)
+        target.hardlink_to(source.path)
     except FileNotFoundError:
         raise
     except OSError:
-        shutil.copyfile(source, target)
+        shutil.copyfile(source.path, target)
         with target.open("rb+") as file:
             sync(file)
-
-
-def _sync_directory(path: Path) -> None:
-    if os.name == "nt":  # Windows cannot open a directory, and orders directory entries itself
-        return
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    return source.entry if "xxh3" in source.entry else {**file_entry(target)}

@@ -1,206 +1,285 @@
-"""Where a build becomes current: its files are written, then one transaction switches to it."""
+"""Where a build becomes current: its files are written and synced, then the root names it."""
 
 from __future__ import annotations
 
 import errno
-import re
 import shutil
 import sqlite3
-import time
 import uuid
 from collections.abc import Callable, Iterable
-from contextlib import suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
-from itertools import pairwise
+from contextlib import AbstractContextManager, suppress
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qkvsearch.errors import WorkspaceError
+from qkvsearch.data.ids import id_text
+from qkvsearch.errors import QkvError, WorkspaceError, listed_names
+from qkvsearch.files import sync_directory
 from qkvsearch.workspace import records
-from qkvsearch.workspace.arrays import write_build
-from qkvsearch.workspace.records import Recorded
-from qkvsearch.workspace.schema import (
-    BUILDS,
-    CURRENT_BUILD,
-    DATABASE,
-    RECORDED,
-    drop_tables,
-    write_tables,
+from qkvsearch.workspace.arrays import StoredFile, file_entry, share_file, write_array
+from qkvsearch.workspace.catalog_file import CATALOG, CatalogRows, write_catalog
+from qkvsearch.workspace.locks import is_held, writer_lock
+from qkvsearch.workspace.records import Record, Recorded, RecordsDatabase
+from qkvsearch.workspace.root import ROOT, BuildEntry, Root, read_root, root_state, write_root
+from qkvsearch.workspace.segments import (
+    AFTER,
+    BUILDS_FOLDER,
+    DEPARTED,
+    FORMAT_VERSION,
+    MANIFEST,
+    OWN_NAME,
+    Segment,
 )
-from qkvsearch.workspace.snapshot import Snapshot, read_current
+from qkvsearch.workspace.signed import write_signed
+from qkvsearch.workspace.snapshot import Snapshot, open_current
 
 if TYPE_CHECKING:
-    from qkvsearch.data.catalog import Catalog
     from qkvsearch.data.ids import Ids
+    from qkvsearch.workspace.tables import Tables
 
-Answer = TypeVar("Answer")
-
-# An update starts again where another build was published meanwhile, at most this many times.
-ATTEMPTS = 5
-# Readers may still use the build before the current one, and any that was replaced less than this
-# many seconds ago: several incremental updates may follow one another quickly.
-KEPT_BUILDS, KEPT_SECONDS = 2, 300
-ORPHAN_SECONDS = 24 * 3600
+# What a rollback can return to: builds of the current base and of so many others, at most so many.
+KEPT_BASES, KEPT_BUILDS = 2, 50
 # NumPy raises an OSError without a number where it could not write all of an array.
 NO_SPACE = (None, errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
-# A workspace may share its folder with other things, such as other folders in `builds/`.
-OWN_NAME = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
 
 
 @dataclass
 class BuildContents:
     """What a build publishes: catalog, users, arrays by name, facts for the manifest.
 
-    One that is derived from another build names it as `base`, and in `shared` the arrays that both
-    have in common.
+    base: the build that it is a segment behind, None where it is whole. A segment's catalog and
+    arrays are of its own items alone, with `departed`, the stored rows (int32, ascending) that are
+    no items from now on, whatever segment they are in. shared: files of other builds, by name, that
+    this one has in common with them.
     """
 
-    catalog: Catalog
+    catalog: CatalogRows | None = None
     users: Ids | None = None
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
     base: Snapshot | None = None
-    shared: set[str] = field(default_factory=set)
+    departed: np.ndarray | None = None
+    shared: dict[str, StoredFile] = field(default_factory=dict)
+
+    @property
+    def n_rows(self) -> int:
+        if self.base is None:
+            return int(self.facts["n_items"])
+        return len(self.arrays[AFTER]) if AFTER in self.arrays else 0
 
 
 class Workspace:
-    """A folder with `workspace.db` and `builds/<id>/`."""
+    """A folder with `root.json` and `builds/<name>/`. trust: files are read without comparing them
+    with their checksums. wait, say: as in `writer_lock`.
+    """
 
-    def __init__(self, path: str | Path) -> None:
-        self.path = Path(path)
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        trust: bool = False,
+        wait: float | None = None,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        self.path, self.trust, self.wait, self.say = Path(path), trust, wait, say
 
     @property
     def exists(self) -> bool:
-        return (self.path / DATABASE).is_file()
+        return (self.path / ROOT).is_file()
 
     def open(self) -> Snapshot:
         """The current build. Raises `WorkspaceError` where there is none or it is damaged."""
-        if not self.exists:
+        found = open_current(self.path, trust=self.trust)
+        if found is None:
             raise WorkspaceError(
                 f"{self.path}: no workspace here; make one with qkvsearch -w {self.path} build …"
             )
-        return Snapshot.current(self.path)
+        return found
 
-    def publish(self, contents: BuildContents) -> None:
-        """Write a build to a folder of its own, then make it current in one transaction.
+    def state(self) -> tuple[int, ...] | None:
+        """Another one after each change of which build is current; it takes microseconds."""
+        return root_state(self.path)
 
-        A crash at any point leaves the former build current. Raises `WorkspaceError` where the
-        folder cannot be written, or where the build's base is no longer the current one.
+    def writing(self, command: str) -> AbstractContextManager[None]:
+        """The right to change the workspace, as long as the context lasts. Raises `WorkspaceError`
+        where others have it for longer than the `wait` of the workspace.
+        """
+        return writer_lock(self.path, command, self.wait, self.say)
+
+    def publish(self, contents: BuildContents, command: str, *, instead_of: str = "") -> BuildEntry:
+        """Write a build to a folder of its own, then make it the current one, in the place of the
+        build `instead_of`, or behind all.
+
+        A crash at any point leaves the former build current. Whoever derives `contents` from a
+        build holds `writing` since before it read that one. Raises `WorkspaceError` where the
+        folder cannot be written.
         """
         name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
-        base = contents.base
-        shared = {name: base.file(name) for name in sorted(contents.shared)} if base else {}
-        try:
-            write_build(self.path / "builds" / name, contents.arrays, contents.facts, shared)
-            make_current(self.path, name, contents)
-        except (OSError, sqlite3.Error) as error:
-            _discard(self.path, name)
-            no_space = isinstance(error, OSError) and error.errno in NO_SPACE
-            advice = "; is the disk full? The former build stays" if no_space else ""
-            message = f"{self.path}: cannot write the build: {error}{advice}"
-            raise WorkspaceError(message) from error
-        except BaseException:
-            _discard(self.path, name)
-            raise
-        # The build is current, whatever fails from here on; the next publish removes what is left.
-        with suppress(OSError, sqlite3.Error):
-            _prune(self.path)
-
-    def revise(self, derive: Callable[[Snapshot], Answer]) -> Answer:
-        """The answer of `derive`, which makes a build from the current one and publishes it.
-
-        `derive` is called again where another build was published meanwhile, so that of two
-        simultaneous updates neither is lost. Raises what `derive` raises, and `WorkspaceError`
-        where every attempt comes too late.
-        """
-        for _ in range(ATTEMPTS):
-            build = self.open()
+        with self.writing(command):
+            root = read_root(self.path) or Root([], "")
+            instead = root.find(instead_of)
+            entry = BuildEntry(
+                name=name,
+                number=root.next_number,
+                created=datetime.now(UTC).isoformat(timespec="seconds"),
+                command=command,
+                items=int(contents.facts["n_items"]),
+                base=name if contents.base is None else contents.base.base.name,
+                parent=instead.parent if instead else root.current,
+                manifest="",
+            )
             try:
-                return derive(build)
-            except WorkspaceError as caught:
-                if self.is_current(build):
-                    raise
-                error = caught
-            finally:
-                build.close()
-        raise error
+                entry = self._written(entry, contents)
+                builds = [build for build in root.builds if build is not instead]
+                write_root(self.path, _kept(Root([*builds, entry], name)))
+            except (OSError, sqlite3.Error) as error:
+                self._discard(name)
+                no_space = isinstance(error, OSError) and error.errno in NO_SPACE
+                full = no_space or "disk is full" in str(error)
+                advice = "; is the disk full? The former build stays" if full else ""
+                message = f"{self.path}: cannot write the build: {error}{advice}"
+                raise WorkspaceError(message) from error
+            except BaseException:
+                self._discard(name)
+                raise
+            # It is current, whatever fails from here on; the next writer removes what is left.
+            with suppress(OSError, QkvError):
+                self._remove_leftovers()
+        return entry
 
-    def record(self, rows: Iterable[Recorded]) -> None:
-        """Interactions, all or none; open builds see them at once. Raises `WorkspaceError`."""
-        records.append(self.path / DATABASE, rows)
+    def _written(self, entry: BuildEntry, contents: BuildContents) -> BuildEntry:
+        """All files of a build, then the manifest, whose checksum the entry comes back with."""
+        folder = self.path / BUILDS_FOLDER / entry.name
+        folder.mkdir(parents=True)
+        files: dict[str, Any] = {}
+        for name, source in contents.shared.items():
+            files[name] = share_file(source, folder / name)
+        arrays = dict(contents.arrays)
+        if contents.departed is not None and len(contents.departed):
+            arrays[DEPARTED] = contents.departed.astype(np.int32)
+        for name, array in arrays.items():
+            files[f"{name}.npy"] = write_array(folder / f"{name}.npy", array)
+        if contents.catalog is not None:
+            write_catalog(folder / CATALOG, contents.catalog, contents.users)
+            files[CATALOG] = file_entry(folder / CATALOG)
+        manifest = {
+            "format": FORMAT_VERSION,
+            "build": asdict(entry),
+            "n_rows": contents.n_rows,
+            "below": _below(contents.base),
+            "facts": contents.facts,
+            "files": files,
+        }
+        checksum = write_signed(folder / MANIFEST, manifest)
+        sync_directory(folder.parent)
+        return replace(entry, manifest=checksum)
 
-    def undo_record(self) -> list[Recorded]:
-        """Take back what was recorded together last. Raises `WorkspaceError`."""
-        return records.undo(self.path / DATABASE)
+    # --- records ---
 
-    def is_current(self, snapshot: Snapshot) -> bool:
-        """False where another build was published since. Raises `WorkspaceError`."""
-        tables, name, _ = read_current(self.path)
-        tables.close()
-        return name == snapshot.folder.name
+    @property
+    def records(self) -> RecordsDatabase:
+        """What was recorded, whatever is built."""
+        return RecordsDatabase.of(self.path)
+
+    def record(self, rows: Iterable[Recorded], after: int | None = None) -> list[Record]:
+        """Interactions, all or none, those without a time now or just after the time `after`; open
+        builds see them at once, and no other writer is waited for. Raises `WorkspaceError`.
+        """
+        return records.append(self.records, rows, after)
+
+    def undo_record(self, learned: int = 0) -> list[Record]:
+        """Take back what was recorded together last, unless it is one of the first `learned`
+        records, which the build's log contains. Raises `QkvError`.
+        """
+        return records.undo(self.records, learned)
+
+    def forget_records(self, tables: Tables, user: Any) -> int:
+        """Delete the records of a user, in every spelling that a build takes for one, and every
+        trace of them: how many there were. Raises `WorkspaceError`.
+        """
+        text = id_text(user, tables.are_whole("users"))
+        return records.forget(self.records, text, fold=tables.fold_ids)
+
+    # --- former builds ---
+
+    def builds(self) -> list[BuildEntry]:
+        """Those that a rollback can return to, the oldest first. Raises `WorkspaceError`."""
+        root = read_root(self.path)
+        return [] if root is None else list(root.builds)
+
+    def rollback(self, name: str | None = None) -> BuildEntry:
+        """Make a former build the current one, by default the one before; those after it stay
+        listed. Raises `WorkspaceError` where there is none, `DamagedError` where it is damaged.
+        """
+        with self.writing("rollback"):
+            root = read_root(self.path) or Root([], "")
+            entry = root.find(root.current_build.parent if name is None else name)
+            if entry is None:
+                others = [build.name for build in root.builds if build.name != root.current]
+                there = f"; there are {listed_names(others)}" if others else "; there is no other"
+                what = "no build before the current one" if name is None else f"no build {name!r}"
+                raise WorkspaceError(f"{self.path}: {what}{there}")
+            former = Snapshot.of(self.path, entry)
+            damaged = former.damaged()
+            former.close()
+            if damaged:
+                raise damaged[0]
+            write_root(self.path, replace(root, current=entry.name))
+        return entry
+
+    def drop_builds(self, *, though_held: bool = False) -> int:
+        """Remove every build but the current one, those that readers have open only if
+        `though_held`: how many there were.
+        """
+        with self.writing("compact"):
+            root = read_root(self.path)
+            assert root is not None
+            write_root(self.path, Root([root.current_build], root.current))
+            self._remove_leftovers(though_held)
+            return len(root.builds) - 1
+
+    def _discard(self, name: str) -> None:
+        """Remove a build's folder, unless it became current just before the interruption."""
+        with suppress(QkvError):
+            root = read_root(self.path)
+            if root is None or root.find(name) is None:
+                shutil.rmtree(self.path / BUILDS_FOLDER / name, ignore_errors=True)
+
+    def _remove_leftovers(self, though_held: bool = False) -> None:
+        """Folders of builds that are no longer listed and that no reader has open, unless
+        `though_held`, and what an interrupted writer left. Only for whoever holds the lock.
+        """
+        root = read_root(self.path)
+        assert root is not None
+        folders = self.path / BUILDS_FOLDER
+        ours = {path.name for path in folders.iterdir() if OWN_NAME.fullmatch(path.name)}
+        listed = {build.name for build in root.builds}
+        held = (name for name in ours - listed if is_held(folders / name / MANIFEST))
+        needed = listed | (set() if though_held else set(held))
+        for name in list(needed):
+            needed |= {below for below, _ in Segment(folders / name).manifest["below"]}
+        for name in ours - needed:
+            shutil.rmtree(folders / name, ignore_errors=True)
+        for path in [*self.path.glob(".root.json-*"), *folders.glob("*/.manifest.json-*")]:
+            path.unlink(missing_ok=True)
 
 
-def make_current(workspace: Path, name: str, contents: BuildContents) -> None:
-    """The transaction: write the build's tables and mark its folder `name` as the current one."""
-    db = sqlite3.connect(workspace / DATABASE, timeout=60, isolation_level=None)
-    try:
-        db.execute("PRAGMA journal_mode=WAL")
-        db.execute("BEGIN IMMEDIATE")
-        db.execute(BUILDS)
-        db.execute(RECORDED)
-        if contents.base is not None:
-            # An update of a build that is no longer current would undo what came between.
-            current = db.execute(CURRENT_BUILD).fetchone()
-            if current is None or current[1] != contents.base.folder.name:
-                raise WorkspaceError(
-                    f"{workspace}: another build was published meanwhile, and is the current one; "
-                    "try again"
-                )
-        db.execute("UPDATE builds SET is_current = 0")
-        created = datetime.now(UTC).isoformat(timespec="seconds")
-        cursor = db.execute(
-            "INSERT INTO builds (folder, created, is_current) VALUES (?, ?, 1)", (name, created)
-        )
-        assert cursor.lastrowid is not None
-        write_tables(db, cursor.lastrowid, contents.catalog, contents.users)
-        db.execute("COMMIT")
-    finally:
-        db.close()
+def _kept(root: Root) -> Root:
+    """Without the builds that a rollback cannot return to any more."""
+    bases = list(dict.fromkeys([root.current_build.base, *(b.base for b in reversed(root.builds))]))
+    kept = [build for build in root.builds if build.base in bases[:KEPT_BASES]]
+    listed = {build.name for build in kept[-KEPT_BUILDS:]} | {root.current}
+    return Root([build for build in kept if build.name in listed], root.current)
 
 
-def _discard(workspace: Path, name: str) -> None:
-    """Remove a build's folder, unless it became current just before the interruption."""
-    with suppress(WorkspaceError):
-        tables, current, _ = read_current(workspace)
-        tables.close()
-        if current == name:
-            return
-    shutil.rmtree(workspace / "builds" / name, ignore_errors=True)
-
-
-def _prune(workspace: Path) -> None:
-    """Remove builds that no reader can still use, and the folders of builds that crashed."""
-    db = sqlite3.connect(workspace / DATABASE, timeout=60, isolation_level=None)
-    try:
-        rows = "SELECT id, folder, created FROM builds ORDER BY id DESC"
-        builds = db.execute(rows).fetchall()
-        just_now = datetime.now(UTC) - timedelta(seconds=KEPT_SECONDS)
-        for (_, _, replaced), (build, name, _) in pairwise(builds[KEPT_BUILDS - 1 :]):
-            if datetime.fromisoformat(replaced) > just_now:
-                continue
-            db.execute("BEGIN IMMEDIATE")
-            drop_tables(db, build)
-            db.execute("DELETE FROM builds WHERE id = ?", (build,))
-            db.execute("COMMIT")
-            shutil.rmtree(workspace / "builds" / name, ignore_errors=True)
-    finally:
-        db.close()
-    listed = {name for _, name, _ in builds}
-    for folder in (workspace / "builds").iterdir():
-        age = time.time() - folder.stat().st_mtime
-        ours = OWN_NAME.fullmatch(folder.name) and folder.name not in listed
-        if ours and age > ORPHAN_SECONDS:
-            shutil.rmtree(folder, ignore_errors=True)
+def _below(base: Snapshot | None) -> list[tuple[str, str]]:
+    """Names of the segments that a new one stands on, with the checksums of their manifests."""
+    if base is None:
+        return []
+    own = base.segments[-1]
+    needs_own = len(base.segments) == 1 or any(name != f"{DEPARTED}.npy" for name in own.files)
+    there = base.segments if needs_own else base.segments[:-1]
+    return [(segment.name, segment.checksum) for segment in there]

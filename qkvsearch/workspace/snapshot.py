@@ -2,104 +2,205 @@
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
-from qkvsearch.errors import WorkspaceError
-from qkvsearch.workspace.arrays import StoredFile, checksum, read_array, read_manifest
-from qkvsearch.workspace.schema import CURRENT_BUILD, DATABASE, HAS_TABLE
+from qkvsearch.errors import DamagedError, WorkspaceError
+from qkvsearch.workspace.arrays import StoredFile
+from qkvsearch.workspace.checksums import compare
+from qkvsearch.workspace.locks import hold_build
+from qkvsearch.workspace.root import BuildEntry, read_root
+from qkvsearch.workspace.rows import Rows
+from qkvsearch.workspace.segments import (
+    AFTER,
+    BUILDS_FOLDER,
+    DEPARTED,
+    MANIFEST,
+    ORIGIN,
+    Segment,
+)
 from qkvsearch.workspace.tables import Tables
 
+# A build may be removed between reading which one is current and opening it.
+ATTEMPTS = 5
 
-@dataclass(frozen=True)
+
 class Snapshot:
-    """One build, as it was when it was opened."""
+    """segments: the folders that hold its arrays and items, the base first; the last one is the
+    build's own, with the facts. `held` keeps its files from being removed.
+    """
 
-    folder: Path
-    created: str
-    facts: Mapping[str, Any]
-    tables: Tables
+    def __init__(
+        self,
+        workspace: Path,
+        created: str,
+        segments: Sequence[Segment],
+        held: IO[Any] | None = None,
+    ) -> None:
+        self.workspace, self.created, self.segments = workspace, created, list(segments)
+        self._held = held
+        if held is not None:  # who lets go of it without closing lets go of the files as well
+            weakref.finalize(self, held.close)
+        self.facts: Mapping[str, Any] = segments[-1].facts
 
     @classmethod
-    def current(cls, workspace: Path) -> Snapshot:
-        """The current build. Raises `WorkspaceError` where there is none or it is damaged."""
-        tables, name, created = read_current(workspace)
-        folder = workspace / "builds" / name
+    def of(cls, workspace: Path, entry: BuildEntry, *, trust: bool = False) -> Snapshot:
+        """A build that there is. Raises `DamagedError`."""
+        builds = workspace / BUILDS_FOLDER
+        held = _held(builds / entry.name / MANIFEST)
         try:
-            facts = read_manifest(folder)
-            tables = replace(tables, column_facts=facts.get("columns", ()))
-            return cls(folder, created, facts, tables)
-        except WorkspaceError:
-            tables.close()
+            own = Segment(builds / entry.name, entry.manifest, trust=trust)
+            below = [
+                Segment(builds / name, checksum, trust=trust)
+                for name, checksum in own.manifest["below"]
+            ]
+        except (ValueError, TypeError, LookupError):
+            raise DamagedError(builds / entry.name / MANIFEST, "it is no manifest") from None
+        except BaseException:
+            held.close()
             raise
+        return cls(workspace, entry.created, [*below, own], held)
 
     @property
-    def workspace(self) -> Path:
-        """The folder of the workspace that it is a build of."""
-        return self.folder.parent.parent
+    def name(self) -> str:
+        """Of the build, and of its folder."""
+        return self.segments[-1].name
+
+    @property
+    def base(self) -> Segment:
+        """The build that all others of the segments were added to."""
+        return self.segments[0]
+
+    @cached_property
+    def _with_items(self) -> list[Segment]:
+        """The segments that have rows."""
+        return [segment for segment in self.segments if segment.n_rows]
+
+    @cached_property
+    def departed(self) -> np.ndarray:
+        """Stored rows, ascending, int32 (n,), that are no items of this build."""
+        own = self.segments[-1]
+        return own.array(DEPARTED) if own.has(DEPARTED) else np.zeros(0, np.int32)
+
+    @cached_property
+    def rows(self) -> Rows:
+        """Which stored rows are the items. Raises `DamagedError`."""
+        base, *others = self._with_items
+        if not others and not len(self.departed):
+            return Rows.plain(base.n_rows)
+        after, origin = (
+            np.concatenate([np.zeros(0, np.int64), *(segment.array(name) for segment in others)])
+            for name in (AFTER, ORIGIN)
+        )
+        ids = [id_ for segment in others for id_ in segment.catalog.ids()]
+        if len({segment.catalog.whole_ids for segment in self._with_items}) == 1:
+            return Rows.joined(base.n_rows, self.departed, after, origin, ids)
+        # Text has joined whole numbers, which from now on are sorted as text.
+        texts = list(map(str, [*base.catalog.ids(), *ids]))
+        rows = Rows.joined(base.n_rows, self.departed, after, origin, texts[base.n_rows :])
+        return rows.sorted_by([texts[row] for row in rows.stored])
+
+    @cached_property
+    def tables(self) -> Tables:
+        """Look-ups in the catalog, and of users. Raises `DamagedError`."""
+        return Tables(
+            [segment.catalog for segment in self._with_items],
+            self.rows,
+            self.facts,
+            self.workspace,
+        )
 
     def array(self, name: str) -> np.ndarray:
-        """A stored array, memory-mapped."""
-        return read_array(self.folder, name)
+        """An array of the whole build: of the newest segment that has it. Raises `DamagedError`."""
+        return self._newest(name).array(name)
+
+    def pieces(self, name: str) -> list[np.ndarray]:
+        """Arrays of the segments that have items, the base first: each of its own rows. Raises
+        `DamagedError`.
+        """
+        return [segment.array(name) for segment in self._with_items]
+
+    def text_rows(self, name: str) -> np.ndarray:
+        """What was made of the texts of each item, (n_items, …): the base's own memory map where
+        there is nothing else, otherwise a copy.
+        """
+        return self.rows.take(self.pieces(name))
+
+    def item_rows(self, name: str) -> np.ndarray:
+        """What was learned from the interactions of each item, (n_items, …); zeros for an item that
+        joined since.
+        """
+        return self.rows.by_origin(self.base.array(name))
 
     def file(self, name: str) -> StoredFile:
-        """An array's file, with its size and checksum."""
-        return StoredFile(self.folder / f"{name}.npy", self.facts["files"][name])
+        """The file of an array, in the newest segment that has it."""
+        return self._newest(name).file(f"{name}.npy")
+
+    @property
+    def files(self) -> Iterator[StoredFile]:
+        """All files but the manifests."""
+        return (segment.file(name) for segment in self.segments for name in segment.files)
+
+    @cached_property
+    def array_names(self) -> set[str]:
+        """All arrays but those that say which rows are items."""
+        found = {name for segment in self.segments for name in segment.array_names}
+        return found - {AFTER, ORIGIN, DEPARTED}
 
     def __contains__(self, name: str) -> bool:
-        return name in self.facts["files"]
+        return name in self.array_names
+
+    def _newest(self, name: str) -> Segment:
+        for segment in reversed(self.segments):
+            if segment.has(name):
+                return segment
+        raise WorkspaceError(
+            f"{self.workspace}: its build has no {name}; build the workspace again"
+        )
+
+    def damaged(self) -> list[DamagedError]:
+        """Every file is read, and compared with its checksum."""
+        found = []
+        for file in self.files:
+            try:
+                compare(*file)
+            except DamagedError as error:
+                found.append(error)
+        return found
 
     def close(self) -> None:
-        """Close the database."""
-        self.tables.close()
-
-    def damaged_files(self) -> list[str]:
-        """Names of the arrays whose checksum is not the one in the manifest."""
-        files = self.facts["files"].items()
-        return [
-            name for name, file in files if checksum(self.folder / f"{name}.npy") != file["sha256"]
-        ]
+        """Close the catalog, and let go of the files."""
+        for segment in self.segments:
+            segment.close()
+        if "tables" in self.__dict__:
+            self.tables.close()
+        if self._held is not None:
+            self._held.close()
 
 
-def read_current(workspace: Path) -> tuple[Tables, str, str]:
-    """The current build's tables, its folder's name and when it was built."""
-    database = workspace / DATABASE
-    # A read-only folder has no room for the WAL index, but nobody can be writing there either.
-    error: sqlite3.Error | None = None
-    for mode in ("mode=ro", "mode=ro&immutable=1"):
+def open_current(workspace: Path, *, trust: bool = False) -> Snapshot | None:
+    """The current build; None where there is no root. Raises `DamagedError`, `WorkspaceError`."""
+    for attempt in range(ATTEMPTS):
+        root = read_root(workspace)
+        if root is None:
+            return None
         try:
-            return _read_with(workspace, f"{database.absolute().as_uri()}?{mode}")
-        except sqlite3.Error as caught:
-            error = caught
-            if not _is_read_only(database, caught):
-                break
-    if error is not None and "locked" in str(error):
-        raise WorkspaceError(f"{database}: in use by another program; try again")
-    raise WorkspaceError(f"{database}: {error}; build the workspace again")
+            return Snapshot.of(workspace, root.current_build, trust=trust)
+        except DamagedError:
+            # A writer may have removed it, if another one is the current one now.
+            again = read_root(workspace)
+            if attempt == ATTEMPTS - 1 or again is None or again.current == root.current:
+                raise
+    raise AssertionError
 
 
-def _is_read_only(database: Path, error: sqlite3.Error) -> bool:
-    """True where SQLite only lacks a place for the WAL index, and no change waits in a WAL."""
-    kind = getattr(error, "sqlite_errorcode", 0) & 0xFF
-    log = database.with_name(f"{DATABASE}-wal")
-    waiting = log.exists() and log.stat().st_size > 0
-    return kind in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY) and not waiting
-
-
-def _read_with(workspace: Path, uri: str) -> tuple[Tables, str, str]:
-    db = sqlite3.connect(uri, uri=True, check_same_thread=False)
+def _held(manifest: Path) -> IO[Any]:
     try:
-        has_builds = db.execute(HAS_TABLE, ("builds",)).fetchone()
-        row = db.execute(CURRENT_BUILD).fetchone() if has_builds else None
-        if row is None:
-            raise WorkspaceError(f"{workspace}: no build was finished here; build it again")
-    except BaseException:
-        db.close()
-        raise
-    build, name, created = row
-    return Tables(db, build, uri), name, created
+        return hold_build(manifest)
+    except OSError as error:
+        raise DamagedError(manifest, error.strerror or str(error)) from None

@@ -1,0 +1,131 @@
+"""Locks: one writer at a time, whom others wait for; and builds that readers hold open."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO, Any
+
+import portalocker
+
+from qkvsearch.errors import WorkspaceError
+
+WRITER = "writer.lock"
+# How often a lock is asked for, in seconds, where waiting for it has an end.
+PAUSE = 0.05
+_BUSY = (portalocker.LockException, OSError)
+# What this process holds: by workspace and thread, how many times over.
+_held: dict[tuple[str, int], int] = {}
+
+
+@contextmanager
+def writer_lock(
+    workspace: Path,
+    command: str,
+    wait: float | None = None,
+    say: Callable[[str], None] | None = None,
+) -> Iterator[None]:
+    """The right to change a workspace; a thread that has it may ask for it again.
+
+    The system lets go of it when a process ends, however that ends, so that no lock is left behind
+    and no clock decides. wait: seconds, None for as long as it takes. `say` is told whom it waits
+    for. Raises `WorkspaceError`, which names the owner, where `wait` is over.
+    """
+    key = (str(workspace.resolve()), threading.get_ident())
+    if key in _held:
+        yield
+        return
+    workspace.mkdir(parents=True, exist_ok=True)
+    with exclusive(workspace / WRITER, wait, say) as file:
+        _held[key] = 1
+        try:
+            _sign(file, command)
+            yield
+        finally:
+            del _held[key]
+            _sign(file, "")
+
+
+@contextmanager
+def exclusive(
+    path: Path, wait: float | None = None, say: Callable[[str], None] | None = None
+) -> Iterator[IO[Any]]:
+    """A file that nobody else has locked, made if it is not there. Raises `WorkspaceError`."""
+    try:
+        file = path.open("a+", encoding="utf-8")
+    except OSError as error:
+        raise WorkspaceError(f"{path}: cannot write: {error.strerror}") from None
+    with file:
+        _wait_for(file, path, wait, say)
+        try:
+            yield file
+        finally:
+            portalocker.unlock(file)
+
+
+def _wait_for(
+    file: IO[Any], path: Path, wait: float | None, say: Callable[[str], None] | None
+) -> None:
+    try:
+        portalocker.lock(file, portalocker.LOCK_EX | portalocker.LOCK_NB)
+        return
+    except _BUSY:
+        if say is not None:
+            say(f"waiting for {_owner(path)}")
+    if wait is None:
+        portalocker.lock(file, portalocker.LOCK_EX)  # the system's queue: nobody starves
+        return
+    end = time.monotonic() + wait
+    while time.monotonic() < end:
+        with suppress(*_BUSY):
+            portalocker.lock(file, portalocker.LOCK_EX | portalocker.LOCK_NB)
+            return
+        time.sleep(PAUSE)
+    raise WorkspaceError(
+        f"{path.parent}: {_owner(path)} is writing here, and did not end within {wait:g} seconds "
+        "(`wait`); try again later"
+    )
+
+
+def hold_build(manifest: Path) -> IO[Any]:
+    """An open file: as long as it is open, nobody removes the build whose manifest it is."""
+    file = manifest.open("rb")
+    with suppress(*_BUSY):  # a file system without locks, such as one that is read-only
+        portalocker.lock(file, portalocker.LOCK_SH | portalocker.LOCK_NB)
+    return file
+
+
+def is_held(manifest: Path) -> bool:
+    """Whether some reader has the build of this manifest open."""
+    try:
+        with manifest.open("rb") as file:
+            portalocker.lock(file, portalocker.LOCK_EX | portalocker.LOCK_NB)
+            portalocker.unlock(file)
+    except FileNotFoundError:
+        return False
+    except _BUSY:
+        return True
+    return False
+
+
+def _sign(file: IO[Any], command: str) -> None:
+    """Say who has the lock, for those who wait; nobody goes by it."""
+    with suppress(OSError):
+        file.truncate(0)
+        since = time.strftime("%H:%M:%S")
+        owner = {"pid": os.getpid(), "command": command, "since": since} if command else {}
+        file.write(json.dumps(owner))
+        file.flush()
+
+
+def _owner(path: Path) -> str:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+        return f"{found['command']} (process {found['pid']}, since {found['since']})"
+    except (OSError, ValueError, LookupError, TypeError):
+        return "another writer"

@@ -1,0 +1,119 @@
+"""Which stored rows are the items of a build, in the order of their ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A stored row is a row of all segments, the base first; an item row is one of the items that
+    are there, by id.
+
+    stored: int64 (n_items,), each item's stored row. origin: int64 (n_items,), the base's row whose
+    interactions the item has, −1 for none. n_base, n_stored: rows of the base, and of all segments.
+
+    >>> rows = Rows(np.array([0, 3, 2]), np.array([0, -1, 1]), n_base=3, n_stored=4)
+    >>> rows.place.tolist(), rows.place_of_base.tolist()
+    ([0, -1, 2, 1], [0, 2, -1])
+    """
+
+    stored: np.ndarray
+    origin: np.ndarray
+    n_base: int
+    n_stored: int
+
+    @classmethod
+    def plain(cls, n_base: int) -> Rows:
+        """Of a base alone, from which nothing departed."""
+        every = np.arange(n_base, dtype=np.int64)
+        return cls(every, every, n_base, n_base)
+
+    @classmethod
+    def joined(
+        cls,
+        n_base: int,
+        departed: np.ndarray,
+        after: np.ndarray,
+        origin: np.ndarray,
+        keys: Sequence[int] | Sequence[str],
+    ) -> Rows:
+        """Of a base and the rows of segments behind it.
+
+        departed: stored rows that are no items. after: int64 (n_new,), behind how many of the
+        base's rows each new one comes, and `keys` its id, by which those of one place are sorted.
+        origin: as above, of the new rows.
+        """
+        n_stored = n_base + len(after)
+        is_there = np.ones(n_stored, dtype=bool)
+        is_there[departed] = False
+        kept = np.flatnonzero(is_there[:n_base])
+        new = [i for i in range(len(after)) if is_there[n_base + i]]
+        new.sort(key=lambda i: (after[i], keys[i]))
+        joining = np.array(new, dtype=np.int64)
+        where = np.searchsorted(kept, after[joining]) if new else joining
+        stored = np.insert(kept, where, joining + n_base)
+        origins = np.concatenate([np.arange(n_base, dtype=np.int64), origin])
+        return cls(stored, origins[stored], n_base, n_stored)
+
+    def sorted_by(self, ids: Sequence[int] | Sequence[str]) -> Rows:
+        """The same items in another order: ids (n_items,), of each item row."""
+        order = np.array(sorted(range(len(ids)), key=ids.__getitem__), dtype=np.int64)
+        return Rows(self.stored[order], self.origin[order], self.n_base, self.n_stored)
+
+    def __len__(self) -> int:
+        return len(self.stored)
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether each item row is the base's own."""
+        as_many = self.n_stored == self.n_base == len(self)
+        return as_many and bool((self.stored == np.arange(self.n_base)).all())
+
+    @cached_property
+    def place(self) -> np.ndarray:
+        """int64 (n_stored,), the item row of each stored row, −1 for one that departed."""
+        return _inverse(self.stored, self.n_stored)
+
+    @cached_property
+    def place_of_base(self) -> np.ndarray:
+        """int64 (n_base,), the item row that has the interactions of each of the base's rows, −1
+        where they are gone.
+        """
+        return _inverse(self.origin, self.n_base)
+
+    def take(self, pieces: Sequence[np.ndarray]) -> np.ndarray:
+        """Rows (n_items, …) of what each segment has of its own rows; without a copy where
+        `is_plain`.
+        """
+        if self.is_plain:
+            return pieces[0]
+        first = pieces[0]
+        found = np.empty((len(self), *first.shape[1:]), first.dtype)
+        start = 0
+        for piece in pieces:
+            places = self.place[start : start + len(piece)]
+            is_there = places >= 0
+            found[places[is_there]] = piece[is_there]
+            start += len(piece)
+        return found
+
+    def by_origin(self, array: np.ndarray) -> np.ndarray:
+        """Rows (n_items, …) of what the base has of its rows; zeros where an item has no origin."""
+        if self.is_plain:
+            return array
+        found = np.zeros((len(self), *array.shape[1:]), array.dtype)
+        has_one = self.origin >= 0
+        found[has_one] = array[self.origin[has_one]]
+        return found
+
+
+def _inverse(rows: np.ndarray, n: int) -> np.ndarray:
+    places = np.full(n, -1, dtype=np.int64)
+    has_one = np.flatnonzero(rows >= 0)
+    places[rows[has_one]] = has_one
+    return places

@@ -1,0 +1,103 @@
+"""A segment: the folder of one published build, its manifest, arrays and part of the catalog."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from qkvsearch.errors import DamagedError, WorkspaceError
+from qkvsearch.workspace.arrays import StoredFile, read_array
+from qkvsearch.workspace.catalog_file import CATALOG
+from qkvsearch.workspace.checksums import check_file, check_size
+from qkvsearch.workspace.segment_catalog import SegmentCatalog
+from qkvsearch.workspace.signed import checksum_of, read_signed
+
+# 2: several dense heads, each with its encoder, and weights learned for all.
+# 3: term counts, so that items can be added and removed.
+# 4: settings of the ratings, interactions per item, and a fingerprint of each pretrained model.
+# 5: segments; every file with a checksum, the catalog as a file of each segment.
+FORMAT_VERSION = 5
+MANIFEST = "manifest.json"
+BUILDS_FOLDER = "builds"
+# A workspace may share its folder with other things, such as other folders in `builds/`.
+OWN_NAME = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
+# The two arrays by which a segment's rows find their places among those of the base.
+AFTER, ORIGIN, DEPARTED = "rows.after", "rows.origin", "departed"
+
+
+class Segment:
+    """The folder of a build, opened: nothing is read but the manifest, and the sizes of files.
+
+    checksum: that of the manifest, None where any will do. trust: read files without comparing
+    them with their checksums. Raises `DamagedError`, and `WorkspaceError` for a newer format.
+    """
+
+    def __init__(self, folder: Path, checksum: str | None = None, *, trust: bool = False) -> None:
+        self.folder, self.trust = folder, trust
+        path = folder / MANIFEST
+        try:
+            manifest = read_signed(path, checksum)
+            self.checksum = checksum or checksum_of(manifest)
+        except FileNotFoundError:
+            raise DamagedError(path, "it is not there") from None
+        try:
+            newer = manifest["format"] > FORMAT_VERSION
+            self.manifest: Mapping[str, Any] = manifest
+            self.files: Mapping[str, Mapping[str, Any]] = {} if newer else dict(manifest["files"])
+            self.n_rows: int = manifest["n_rows"]
+            for name, entry in self.files.items():
+                if "/" in name or "\\" in name or name.startswith("."):
+                    raise TypeError(name)
+                check_size(folder / name, entry)
+        except (AttributeError, LookupError, TypeError):
+            raise DamagedError(path, "it is no manifest") from None
+        if newer:
+            raise WorkspaceError(
+                f"{folder}: written in format {manifest['format']}, this version reads up to "
+                f"{FORMAT_VERSION}; upgrade with pip install -U qkvsearch"
+            )
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What the build knew of itself when this segment was its newest."""
+        facts: Mapping[str, Any] = self.manifest["facts"]
+        return facts
+
+    @property
+    def array_names(self) -> Iterator[str]:
+        return (name.removesuffix(".npy") for name in self.files if name.endswith(".npy"))
+
+    def has(self, array: str) -> bool:
+        return f"{array}.npy" in self.files
+
+    def file(self, name: str) -> StoredFile:
+        return StoredFile(self.folder / name, self.files[name])
+
+    def array(self, name: str) -> np.ndarray:
+        """Checked the first time that this process reads it. Raises `DamagedError`."""
+        return read_array(self.file(f"{name}.npy"), trust=self.trust)
+
+    @cached_property
+    def catalog(self) -> SegmentCatalog:
+        """Checked like an array. Raises `DamagedError`."""
+        file = self.file(CATALOG)
+        check_file(*file, trust=self.trust)
+        return SegmentCatalog(file.path)
+
+    @property
+    def is_read(self) -> bool:
+        """Whether its catalog is open."""
+        return "catalog" in self.__dict__
+
+    def close(self) -> None:
+        if self.is_read:
+            self.catalog.close()

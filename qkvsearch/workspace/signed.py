@@ -1,0 +1,60 @@
+"""Small JSON files in which every byte answers for itself: the text, and the checksum of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import xxhash
+
+from qkvsearch.errors import DamagedError
+from qkvsearch.files import write_synced
+
+# Far above what the manifest of any build needs.
+MOST_BYTES = 256 * 1024**2
+
+
+def write_signed(path: Path, content: Any) -> str:
+    """Write `content` beside its place, on the disk, then rename it; its checksum comes back."""
+    text, found = _signed(content)
+    write_synced(path, text.encode())
+    return found
+
+
+def read_signed(path: Path, checksum: str | None = None) -> Any:
+    """What was written, if every byte is as it was, and the checksum the one that is expected.
+
+    Raises `DamagedError`, and `FileNotFoundError` where there is no such file.
+    """
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise DamagedError(path, "it is longer than any that is written")
+        text = path.read_text(encoding="utf-8")
+        content = json.loads(text)["content"]
+        expected, found = _signed(content)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        raise DamagedError(path, f"cannot be read: {error.strerror or error}") from None
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise DamagedError(path, "it is not what was written") from None
+    if text != expected:
+        raise DamagedError(path, "its checksum is not the one that was written")
+    if checksum is not None and found != checksum:
+        raise DamagedError(path, "it is not the file that belongs here")
+    return content
+
+
+def checksum_of(content: Any) -> str:
+    """The checksum by which a content is signed."""
+    return _signed(content)[1]
+
+
+def _signed(content: Any) -> tuple[str, str]:
+    """The one text that a content has, and its checksum. Letters beyond ASCII are escaped, so that
+    anything that Python holds as text can be written.
+    """
+    body = json.dumps(content, indent=1)
+    found = xxhash.xxh3_64_hexdigest(body.encode())
+    return f'{{"checksum": "{found}", "content": {body}}}\n', found
