@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
+import qkvsearch
+
+ROOT = Path(qkvsearch.__file__).resolve().parents[1]
 # A command that does not end is killed by the kernel's clock of this many seconds.
 LONGEST = 120
 # What a build does with files; after any of them it may be interrupted.

@@ -128,8 +128,3 @@ def warm_up() -> None:
                 main(["-q", "-w", str(path), *arguments])
     with qkvsearch.open(path) as engine:
         engine.info()
-
-
-def prepare() -> None:
-    """Every effect is known before processes are forked."""
-    cases()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.faults import operations, world
+from tests.faults.damage import damage
 from tests.faults.kills import kill
 from tests.faults.runner import Part
 
@@ -11,10 +12,13 @@ def prepared() -> None:
     """What processes share is made before they are forked."""
     for name in world.WORLDS:
         world.made(name)
-    operations.warm_up()
+    operations.cases()
 
 
 PARTS = {
     part.name: part
-    for part in (Part("kills", kill, 1200, operations.prepare),)
+    for part in (
+        Part("kills", kill, 1200),
+        Part("damage", damage, 2000),
+    )
 }

@@ -50,7 +50,6 @@ class Part:
     name: str
     trial: Callable[[Trial], None]
     trials: int
-    prepare: Callable[[], None] = lambda: None
     workers: int = 2
 
 
