@@ -8,7 +8,7 @@ import sqlite3
 import uuid
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -101,8 +101,11 @@ class Workspace:
         """
         return writer_lock(self.path, command, self.wait, self.say)
 
-    def publish(self, contents: BuildContents, command: str) -> BuildEntry:
-        """Write a build to a folder of its own, then make it the current one.
+    def publish(
+        self, contents: BuildContents, command: str, *, instead_of: str = ""
+    ) -> BuildEntry:
+        """Write a build to a folder of its own, then make it the current one, in the place of the
+        build `instead_of`, or behind all.
 
         A crash at any point leaves the former build current. Whoever derives `contents` from a
         build holds `writing` since before it read that one. Raises `WorkspaceError` where the
@@ -111,18 +114,21 @@ class Workspace:
         name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
         with self.writing(command):
             root = read_root(self.path) or Root([], "")
+            instead = root.find(instead_of)
+            entry = BuildEntry(
+                name=name,
+                number=root.next_number,
+                created=datetime.now(UTC).isoformat(timespec="seconds"),
+                command=command,
+                items=int(contents.facts["n_items"]),
+                base=name if contents.base is None else contents.base.base.name,
+                parent=instead.parent if instead else root.current,
+                manifest="",
+            )
             try:
-                manifest = self._write(self.path / BUILDS_FOLDER / name, contents)
-                entry = BuildEntry(
-                    name=name,
-                    created=datetime.now(UTC).isoformat(timespec="seconds"),
-                    command=command,
-                    items=int(contents.facts["n_items"]),
-                    base=name if contents.base is None else contents.base.base.name,
-                    parent=root.current,
-                    manifest=manifest,
-                )
-                write_root(self.path, _kept(Root([*root.builds, entry], name)))
+                entry = self._written(entry, contents)
+                builds = [build for build in root.builds if build is not instead]
+                write_root(self.path, _kept(Root([*builds, entry], name)))
             except (OSError, sqlite3.Error) as error:
                 self._discard(name)
                 no_space = isinstance(error, OSError) and error.errno in NO_SPACE
@@ -138,8 +144,9 @@ class Workspace:
                 self._remove_leftovers()
         return entry
 
-    def _write(self, folder: Path, contents: BuildContents) -> str:
-        """All files of a build, then the manifest, on the disk when its checksum comes back."""
+    def _written(self, entry: BuildEntry, contents: BuildContents) -> BuildEntry:
+        """All files of a build, then the manifest, whose checksum the entry comes back with."""
+        folder = self.path / BUILDS_FOLDER / entry.name
         folder.mkdir(parents=True)
         files: dict[str, Any] = {}
         for name, source in contents.shared.items():
@@ -154,6 +161,7 @@ class Workspace:
             files[CATALOG] = file_entry(folder / CATALOG)
         manifest = {
             "format": FORMAT_VERSION,
+            "build": asdict(entry),
             "n_rows": contents.n_rows,
             "below": _below(contents.base),
             "facts": contents.facts,
@@ -161,7 +169,7 @@ class Workspace:
         }
         checksum = write_signed(folder / MANIFEST, manifest)
         sync_directory(folder.parent)
-        return checksum
+        return replace(entry, manifest=checksum)
 
     # --- former builds ---
 
@@ -190,13 +198,15 @@ class Workspace:
             write_root(self.path, replace(root, current=entry.name))
         return entry
 
-    def drop_builds(self) -> int:
-        """Remove every build but the current one: how many there were."""
+    def drop_builds(self, *, though_held: bool = False) -> int:
+        """Remove every build but the current one, those that readers have open only if
+        `though_held`: how many there were.
+        """
         with self.writing("compact"):
             root = read_root(self.path)
             assert root is not None
             write_root(self.path, Root([root.current_build], root.current))
-            self._remove_leftovers()
+            self._remove_leftovers(though_held)
             return len(root.builds) - 1
 
     def _discard(self, name: str) -> None:
@@ -206,16 +216,17 @@ class Workspace:
             if root is None or root.find(name) is None:
                 shutil.rmtree(self.path / BUILDS_FOLDER / name, ignore_errors=True)
 
-    def _remove_leftovers(self) -> None:
-        """Folders of builds that are no longer listed and that no reader has open, and what an
-        interrupted writer left. Only for whoever holds the lock.
+    def _remove_leftovers(self, though_held: bool = False) -> None:
+        """Folders of builds that are no longer listed and that no reader has open, unless
+        `though_held`, and what an interrupted writer left. Only for whoever holds the lock.
         """
         root = read_root(self.path)
         assert root is not None
         folders = self.path / BUILDS_FOLDER
         ours = {path.name for path in folders.iterdir() if OWN_NAME.fullmatch(path.name)}
         listed = {build.name for build in root.builds}
-        needed = listed | {name for name in ours - listed if is_held(folders / name / MANIFEST)}
+        held = (name for name in ours - listed if is_held(folders / name / MANIFEST))
+        needed = listed | (set() if though_held else set(held))
         for name in list(needed):
             needed |= {below for below, _ in Segment(folders / name).manifest["below"]}
         for name in ours - needed:

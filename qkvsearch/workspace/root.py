@@ -18,12 +18,13 @@ ROOT = "root.json"
 class BuildEntry:
     """A build that there is.
 
-    name: its folder. command: what made it. base: the build whose arrays it begins with, itself
+    name: its folder. number: each build has a greater one. command: what made it. base: the build whose arrays it begins with, itself
     where it is whole. parent: the build that was current before, "" for none. manifest: the
     checksum of its manifest.
     """
 
     name: str
+    number: int
     created: str
     command: str
     items: int
@@ -38,6 +39,10 @@ class Root:
 
     builds: Sequence[BuildEntry]
     current: str
+
+    @property
+    def next_number(self) -> int:
+        return max((build.number for build in self.builds), default=0) + 1
 
     def find(self, name: str) -> BuildEntry | None:
         return next((build for build in self.builds if build.name == name), None)

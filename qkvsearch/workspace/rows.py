@@ -71,7 +71,8 @@ class Rows:
     @cached_property
     def is_plain(self) -> bool:
         """Whether each item row is the base's own."""
-        return self.n_stored == self.n_base == len(self)
+        as_many = self.n_stored == self.n_base == len(self)
+        return as_many and bool((self.stored == np.arange(self.n_base)).all())
 
     @cached_property
     def place(self) -> np.ndarray:

@@ -132,7 +132,7 @@ class Snapshot:
         """What was learned from the interactions of each item, (n_items, …); zeros for an item that
         joined since.
         """
-        return self.rows.by_origin(self.array(name))
+        return self.rows.by_origin(self.base.array(name))
 
     def file(self, name: str) -> StoredFile:
         """The file of an array, in the newest segment that has it."""

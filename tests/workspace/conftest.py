@@ -8,7 +8,7 @@ import pytest
 
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.readers import read_dataset
-from qkvsearch.workspace import BuildContents, Workspace
+from qkvsearch.workspace import BuildContents, CatalogRows, Workspace
 
 FILMS = [
     (30, "Kettle (1995)", 1995, "Drama|War", 4.5),
@@ -20,14 +20,25 @@ FILMS = [
 
 
 @pytest.fixture(scope="session")
-def make_contents():
-    """Build contents: films by (id, title, year, genres, score), or those above."""
+def make_catalog():
+    """Films by (id, title, year, genres, score)."""
+
+    def make(films):
+        frame = pd.DataFrame(films, columns=["id", "title", "year", "genres", "score"])
+        return read_dataset(frame, None).catalog
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def make_contents(make_catalog):
+    """Contents of a base: films, or those above."""
 
     def make(films=FILMS, users=("5", "12"), **arrays):
-        frame = pd.DataFrame(films, columns=["id", "title", "year", "genres", "score"])
-        catalog = read_dataset(frame, None).catalog
+        catalog = make_catalog(films)
         arrays = arrays or {"numbers": np.arange(5.0), "words": np.array(["a", "żó"])}
-        return BuildContents(catalog, Ids(users), arrays, {"n_items": len(catalog)})
+        facts = {"n_items": len(catalog)}
+        return BuildContents(CatalogRows.of(catalog), Ids(users), arrays, facts)
 
     return make
 
@@ -35,7 +46,7 @@ def make_contents():
 @pytest.fixture
 def workspace(tmp_path, make_contents):
     workspace = Workspace(tmp_path / "ws")
-    workspace.publish(make_contents())
+    workspace.publish(make_contents(), "build")
     return workspace
 
 
@@ -43,5 +54,5 @@ def workspace(tmp_path, make_contents):
 def tables(tmp_path_factory, make_contents):
     """Look-ups in the films above; in the order of the ids: 4, 7, 8, 30, 100."""
     workspace = Workspace(tmp_path_factory.mktemp("films"))
-    workspace.publish(make_contents())
+    workspace.publish(make_contents(), "build")
     return workspace.open().tables

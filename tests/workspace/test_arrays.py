@@ -1,36 +1,34 @@
-"""A build's files: what is written is read back, and no damage goes unnamed or runs code."""
+"""Arrays in files: what is written is read back, and no damage goes unnamed or runs code."""
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import pickle
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis.extra import numpy as npst
 
-from qkvsearch.errors import WorkspaceError
-from qkvsearch.workspace import arrays
-from qkvsearch.workspace.arrays import FORMAT_VERSION, read_array, read_manifest, write_build
+from qkvsearch.errors import DamagedError
+from qkvsearch.workspace import checksums
+from qkvsearch.workspace.arrays import SMALL, StoredFile, read_array, share_file, write_array
+from qkvsearch.workspace.checksums import check_file, checksum
 
 
 @pytest.fixture
-def folder(tmp_path):
-    write_build(tmp_path / "b", {"a": np.arange(100), "e": np.zeros((0, 3))}, {"n_items": 7})
-    return tmp_path / "b"
+def stored(tmp_path):
+    path = tmp_path / "a.npy"
+    return StoredFile(path, write_array(path, np.arange(SMALL)))
 
 
-def test_facts_and_sizes_are_in_the_manifest(folder):
-    manifest = read_manifest(folder)
-    assert (manifest["format"], manifest["n_items"]) == (FORMAT_VERSION, 7)
-    assert manifest["files"]["a"]["bytes"] == (folder / "a.npy").stat().st_size
-
-
-def test_arrays_are_mapped_and_cannot_be_written_to(folder):
-    array = read_array(folder, "a")
-    assert isinstance(array.base, np.memmap)
-    with pytest.raises(ValueError, match="read-only"):
-        array[0] = 1
+def flip(path, place):
+    """Change a byte; the file keeps its size, and gets another time."""
+    data = bytearray(path.read_bytes())
+    data[place] ^= 0x55
+    path.write_bytes(data)
 
 
 dtypes = (
@@ -44,75 +42,132 @@ dtypes = (
 @settings(max_examples=40)  # each waits for the disk
 @given(npst.arrays(dtypes, npst.array_shapes(min_dims=1, max_dims=2, min_side=0)))
 def test_any_array_comes_back_as_it_was(tmp_path_factory, array):
-    folder = tmp_path_factory.mktemp("any")
-    write_build(folder / "b", {"x": np.asfortranarray(array)}, {})
-    read_manifest(folder / "b")
-    back = read_array(folder / "b", "x")
+    path = tmp_path_factory.mktemp("any") / "x.npy"
+    entry = json.loads(json.dumps(write_array(path, np.asfortranarray(array))))
+    back = read_array(StoredFile(path, entry))
     assert back.dtype == array.dtype
     np.testing.assert_array_equal(back, array)
 
 
-def test_objects_are_not_saved(tmp_path):
-    with pytest.raises(ValueError, match=r"[Oo]bject arrays"):
-        write_build(tmp_path / "b", {"x": np.array([{}, None])}, {})
+@pytest.mark.parametrize("n", [3, SMALL])
+def test_arrays_cannot_be_written_to(tmp_path, n):
+    path = tmp_path / "x.npy"
+    array = read_array(StoredFile(path, write_array(path, np.arange(n))))
+    with pytest.raises(ValueError, match="read-only"):
+        array[0] = 1
+
+
+def test_a_large_array_is_mapped(stored):
+    assert isinstance(read_array(stored).base, np.memmap)
+
+
+@pytest.mark.parametrize("place", [3, 40, 200, -1])
+def test_a_flipped_byte_is_found_and_the_file_named(stored, place):
+    read_array(stored)
+    flip(stored.path, place)
+    with pytest.raises(DamagedError, match=r"a\.npy: damaged: its checksum") as caught:
+        read_array(stored)
+    assert caught.value.file == stored.path
+
+
+def test_a_file_is_compared_once_a_process_unless_it_changes(stored, monkeypatch):
+    read = []
+    compare = checksums.compare
+    monkeypatch.setattr(checksums, "compare", lambda *a: (read.append(a), compare(*a)))
+    for _ in range(3):
+        read_array(stored)
+    assert len(read) == 1
+    os.utime(stored.path, ns=(1, 1))
+    read_array(stored)
+    assert len(read) == 2
+
+
+@pytest.mark.parametrize("how", ["parameter", "environment"])
+def test_who_trusts_reads_without_comparing(stored, monkeypatch, how):
+    flip(stored.path, -1)
+    if how == "environment":
+        monkeypatch.setenv("QKVSEARCH_TRUST", "1")
+    assert len(read_array(stored, trust=how == "parameter")) == SMALL
+
+
+@pytest.mark.parametrize("what", ["missing", "short", "link", "folder"])
+def test_a_file_that_is_none_is_found_even_by_the_trusting(stored, what):
+    path = stored.path
+    data = path.read_bytes()
+    path.unlink()
+    if what == "short":
+        path.write_bytes(data[:-1])
+    elif what == "link":
+        (path.parent / "elsewhere").write_bytes(data)
+        path.symlink_to(path.parent / "elsewhere")
+    elif what == "folder":
+        path.mkdir()
+    with pytest.raises(DamagedError, match="a.npy"):
+        read_array(stored, trust=True)
+
+
+def test_nothing_is_shared_that_is_damaged_though_it_was_sound_when_it_was_read(stored, tmp_path):
+    read_array(stored)
+    before = stored.path.stat()
+    flip(stored.path, -1)
+    os.utime(stored.path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    with pytest.raises(DamagedError):
+        share_file(stored, tmp_path / "b.npy")
+    assert not (tmp_path / "b.npy").exists()
+
+
+def test_a_shared_file_is_the_same_one_with_the_same_entry(stored, tmp_path):
+    entry = share_file(stored, tmp_path / "b.npy")
+    assert (tmp_path / "b.npy").samefile(stored.path)
+    assert entry == stored.entry
+    check_file(tmp_path / "b.npy", entry)
+
+
+def test_without_hard_links_a_file_is_copied(stored, tmp_path, monkeypatch):
+    def refuse(*_):
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr("pathlib.Path.hardlink_to", refuse)
+    share_file(stored, tmp_path / "b.npy")
+    assert not (tmp_path / "b.npy").samefile(stored.path)
+    assert checksum(tmp_path / "b.npy") == stored.entry["xxh3"]
 
 
 class Trap:
-    """Unpickling one leaves a mark."""
-
-    sprung = False
+    """Runs code when it is unpickled."""
 
     def __reduce__(self):
-        return (setattr, (Trap, "sprung", True))
+        return (os.system, ("echo unpickled > trapped",))
 
 
-def test_a_file_of_objects_is_refused_without_unpickling(folder):
-    np.save(folder / "a.npy", np.array([Trap()], dtype=object), allow_pickle=True)
-    with pytest.raises(WorkspaceError, match=r"a\.npy: .*build the workspace again"):
-        read_array(folder, "a")
-    assert not Trap.sprung
+def test_nothing_is_unpickled_though_it_is_signed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "x.npy"
+    np.save(path, np.array([Trap()], dtype=object), allow_pickle=True)
+    for data in (path.read_bytes(), pickle.dumps(Trap())):
+        path.write_bytes(data)
+        entry = {"bytes": len(data), "xxh3": checksum(path)}
+        with pytest.raises(DamagedError):
+            read_array(StoredFile(path, entry))
+    assert not (tmp_path / "trapped").exists()
+    with pytest.raises(ValueError, match=r"[Oo]bject arrays"):
+        write_array(path, np.array([{}, None]))
 
 
-@pytest.mark.parametrize(
-    "content", ["", "{", "[]", "{}", '{"format": "x"}', '{"format": 1, "files": {"a": {}}}', "ÿ"]
-)
-def test_a_broken_manifest_is_named(folder, content):
-    (folder / arrays.MANIFEST).write_bytes(content.encode("latin-1"))
-    with pytest.raises(WorkspaceError, match=r"manifest\.json: .*build the workspace again"):
-        read_manifest(folder)
+@pytest.mark.parametrize("claimed", [{"shape": [4]}, {"dtype": "<f8"}, {"shape": "x"}])
+def test_a_signed_array_of_another_shape_or_type_is_refused(tmp_path, claimed):
+    path = tmp_path / "x.npy"
+    entry = {**write_array(path, np.arange(3)), **claimed}
+    with pytest.raises(DamagedError, match="x.npy"):
+        read_array(StoredFile(path, entry))
 
 
-def test_a_missing_manifest_is_named(folder):
-    (folder / arrays.MANIFEST).unlink()
-    with pytest.raises(WorkspaceError, match=r"manifest\.json"):
-        read_manifest(folder)
-
-
-def test_an_older_format_asks_for_a_new_build(folder):
-    older = {"format": FORMAT_VERSION - 1, "files": {}}
-    (folder / arrays.MANIFEST).write_text(json.dumps(older))
-    with pytest.raises(WorkspaceError, match=rf"format {FORMAT_VERSION - 1}.*build .* again"):
-        read_manifest(folder)
-
-
-def test_a_newer_format_asks_for_an_upgrade_whatever_else_it_holds(folder):
-    newer = {"format": FORMAT_VERSION + 1, "files": "elsewhere"}
-    (folder / arrays.MANIFEST).write_text(json.dumps(newer))
-    with pytest.raises(WorkspaceError, match=rf"format {FORMAT_VERSION + 1}.*upgrade"):
-        read_manifest(folder)
-
-
-def test_a_file_cut_short_is_named_with_both_sizes(folder):
-    path = folder / "a.npy"
-    size = path.stat().st_size
-    path.write_bytes(path.read_bytes()[:-8])
-    with pytest.raises(WorkspaceError, match=rf"a\.npy: {size - 8} bytes instead of {size}"):
-        read_manifest(folder)
-
-
-def test_a_missing_file_is_named(folder):
-    (folder / "e.npy").unlink()
-    with pytest.raises(WorkspaceError, match=r"e\.npy: missing"):
-        read_manifest(folder)
-    with pytest.raises(WorkspaceError, match=r"e\.npy"):
-        read_array(folder, "e")
+def test_a_header_that_claims_more_than_there_is_is_refused(tmp_path):
+    path, written = tmp_path / "x.npy", io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        written, {"descr": "<f8", "fortran_order": False, "shape": (10**12,)}
+    )
+    path.write_bytes(written.getvalue())
+    entry = {"bytes": path.stat().st_size, "xxh3": checksum(path)}
+    with pytest.raises(DamagedError):
+        read_array(StoredFile(path, entry))

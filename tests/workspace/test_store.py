@@ -2,29 +2,51 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 import sqlite3
-import sys
 import threading
-import time
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from qkvsearch.errors import WorkspaceError
-from qkvsearch.workspace import Workspace, arrays, publish
-from qkvsearch.workspace.records import Recorded
+from qkvsearch.errors import DamagedError, WorkspaceError
+from qkvsearch.workspace import CatalogRows, Workspace, publish, root
+from qkvsearch.workspace.root import read_root
+from qkvsearch.workspace.segments import AFTER, ORIGIN
 
 NEW = [(1, "New (2020)", 2020, "War", 5.0)]
+
+
+def folders(workspace):
+    return sorted(path.name for path in (workspace.path / "builds").iterdir())
 
 
 def state(workspace):
     """What a new reader sees: titles, an array, and which builds lie on the disk."""
     snapshot = workspace.open()
-    n_items = snapshot.facts["n_items"]
-    folders = sorted(path.name for path in (workspace.path / "builds").iterdir())
-    return snapshot.tables.names(range(n_items)), snapshot.array("numbers").tolist(), folders
+    found = snapshot.tables.names(range(snapshot.facts["n_items"])), snapshot.array("numbers")
+    snapshot.close()
+    return found[0], found[1].tolist(), folders(workspace)
+
+
+def segment(workspace, films, make_catalog, departed=()):
+    """Publish a segment with these films behind the current build."""
+    base = workspace.open()
+    catalog = make_catalog(films)
+    contents = publish.BuildContents(
+        CatalogRows.of_segment(catalog, base.tables),
+        facts={**base.facts, "n_items": base.facts["n_items"] + len(films) - len(departed)},
+        base=base,
+        arrays={
+            AFTER: base.base.catalog.rows_before(catalog.ids),
+            ORIGIN: np.full(len(films), -1),
+            "numbers": np.full(len(films), 70.0),
+        },
+        departed=np.union1d(base.departed, departed),
+    )
+    return workspace.publish(contents, "add")
 
 
 def test_what_was_published_is_opened(workspace):
@@ -38,12 +60,24 @@ def test_what_was_published_is_opened(workspace):
     assert snapshot.array("words").tolist() == ["a", "żó"]
     assert "words" in snapshot
     assert "other" not in snapshot
-    assert snapshot.damaged_files() == []
+    assert snapshot.damaged() == []
+
+
+def test_a_segment_adds_its_items_and_rows_in_the_order_of_ids(workspace, make_catalog):
+    segment(workspace, [(5, "Five", 1999, "War", 1.0), (200, "Last", None, None, 2.0)], make_catalog)
+    segment(workspace, [(6, "Six", 2000, None, 1.0)], make_catalog, departed=[1, 6])
+    snapshot = workspace.open()
+    assert snapshot.tables.names(range(6))[0] == [4, 5, 6, 8, 30, 100]
+    assert snapshot.text_rows("numbers").tolist() == [0, 70, 70, 2, 3, 4]
+    assert snapshot.item_rows("numbers").tolist() == [0, 0, 0, 2, 3, 4]
+    assert snapshot.base.n_rows == 5
+    assert [s.n_rows for s in snapshot.segments] == [5, 2, 1]
+    assert snapshot.damaged() == []
 
 
 def test_a_reader_keeps_its_build_when_a_new_one_is_published(workspace, make_contents):
     old = workspace.open()
-    workspace.publish(make_contents(NEW, ("99",), numbers=np.zeros(2)))
+    workspace.publish(make_contents(NEW, ("99",), numbers=np.zeros(1)), "build")
     assert old.tables.names([0])[0] == [4]
     assert old.tables.user_position(12) == 1
     assert old.tables.mask("year < 1960", 5).tolist() == [False, True, False, False, False]
@@ -51,296 +85,192 @@ def test_a_reader_keeps_its_build_when_a_new_one_is_published(workspace, make_co
     new = workspace.open()
     assert new.tables.names([0]) == ([1], ["New (2020)"])
     assert new.tables.user_position(12) is None
-    assert new.array("numbers").tolist() == [0, 0]
 
 
-def test_only_the_last_two_builds_stay(workspace, make_contents, monkeypatch):
-    monkeypatch.setattr(publish, "KEPT_SECONDS", -1)
-    for year in (2001, 2002, 2003):
-        workspace.publish(make_contents([(1, "x", year, "War", 1.0)]))
-    with sqlite3.connect(workspace.path / "workspace.db") as db:
-        names = {
-            name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type='table'")
-        }
-        folders = {name for (name,) in db.execute("SELECT folder FROM builds")}
-    db.close()
-    kinds = ("items", "titles", "users")
-    assert names - {"builds", "recorded", "sqlite_sequence"} == {
-        f"{kind}_{n}" for kind in kinds for n in (3, 4)
-    }
-    assert folders == {path.name for path in (workspace.path / "builds").iterdir()}
-    assert len(folders) == 2
+def test_the_builds_of_two_bases_stay_and_those_that_readers_hold(workspace, make_contents):
+    names = [workspace.builds()[0].name]
+    held = workspace.open()
+    for _ in range(3):
+        names.append(workspace.publish(make_contents(NEW, numbers=np.zeros(1)), "build").name)
+    assert [build.name for build in workspace.builds()] == names[2:]
+    assert folders(workspace) == sorted([names[0], *names[2:]])
+    assert held.array("numbers").tolist() == [0, 1, 2, 3, 4]
+    held.close()
+    names.append(workspace.publish(make_contents(NEW, numbers=np.zeros(1)), "build").name)
+    assert folders(workspace) == sorted(names[3:])
 
 
-def test_what_a_crash_left_behind_goes_after_a_day_but_not_before(workspace, make_contents):
+def test_at_most_so_many_builds_stay(workspace, make_catalog, monkeypatch):
+    monkeypatch.setattr(publish, "KEPT_BUILDS", 3)
+    base = workspace.builds()[0].name
+    for id_ in range(200, 206):
+        segment(workspace, [(id_, "x", None, None, None)], make_catalog)
+    assert len(workspace.builds()) == 3
+    assert base in folders(workspace), "the base of those that stay"
+    assert len(folders(workspace)) == 7, "each stands on those before it"
+    assert workspace.open().tables.names([5, 10])[0] == [200, 205]
+
+
+def test_what_an_interrupted_writer_left_goes_and_what_is_not_ours_stays(workspace, make_contents):
     builds = workspace.path / "builds"
-    day = publish.ORPHAN_SECONDS
-    ours = "20200101-000000-abcdef", "20200101-000000-fedcba"
-    for name, age in ((ours[0], day + 60), (ours[1], 60), ("release-1.0", day + 60)):
-        (builds / name).mkdir()
-        made = (builds / name).stat().st_mtime - age
-        os.utime(builds / name, (made, made))
-    workspace.publish(make_contents())
-    left = {path.name for path in builds.iterdir()}
-    assert ours[0] not in left
-    assert ours[1] in left
-    assert "release-1.0" in left, "a folder that is not ours was removed"
+    (builds / "20200101-000000-abcdef").mkdir()
+    (builds / "release-1.0").mkdir()
+    (workspace.path / ".root.json-123").write_text("half")
+    workspace.publish(make_contents(), "build")
+    assert not (builds / "20200101-000000-abcdef").exists()
+    assert (builds / "release-1.0").exists()
+    assert not (workspace.path / ".root.json-123").exists()
 
 
-def make_old(workspace):
-    """All builds as if they were published years ago."""
-    with sqlite3.connect(workspace.path / "workspace.db") as db:
-        db.execute("UPDATE builds SET created = '2020-01-01T00:00:00+00:00'")
-    db.close()
+def test_rollback_goes_back_a_build_at_a_time_and_forward_by_name(workspace, make_catalog):
+    first = state(workspace)[:2]
+    segment(workspace, [(5, "Five", 1999, "War", 1.0)], make_catalog)
+    segment(workspace, [(6, "Six", 1999, "War", 1.0)], make_catalog)
+    names = [build.name for build in workspace.builds()]
+    assert workspace.rollback().name == names[1]
+    assert workspace.rollback().name == names[0]
+    assert state(workspace)[:2] == first
+    with pytest.raises(WorkspaceError, match=f"no build before the current.*{names[1]}"):
+        workspace.rollback()
+    with pytest.raises(WorkspaceError, match="no build 'x'"):
+        workspace.rollback("x")
+    workspace.rollback(names[2])
+    assert workspace.open().facts["n_items"] == 7
+    assert [build.name for build in workspace.builds()] == names
 
 
-@pytest.mark.parametrize("statement", ["DELETE", "DROP", "BEGIN"])
-def test_a_build_that_is_current_stays_so_whatever_becomes_of_tidying_up(
-    workspace, make_contents, monkeypatch, statement
-):
-    """What cannot be removed now is removed after the next build."""
-    workspace.publish(make_contents(NEW))
-    make_old(workspace)
-    failed = []
-
-    class Failing(sqlite3.Connection):
-        begun = 0
-
-        def execute(self, sql, *values):
-            Failing.begun += sql.startswith("BEGIN")
-            # The first transaction is the build's own.
-            if sql.startswith(statement) and Failing.begun > 1:
-                failed.append(sql)
-                raise sqlite3.OperationalError("disk I/O error")
-            return super().execute(sql, *values)
-
-    connect = sqlite3.connect
-    with monkeypatch.context() as patch:
-        patch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **{**k, "factory": Failing}))
-        workspace.publish(make_contents(NEW, numbers=np.ones(1)))
-    assert failed
-    names, numbers, folders = state(workspace)
-    assert (names, numbers) == (([1], ["New (2020)"]), [1.0])
-    assert len(folders) == 3
-    make_old(workspace)
-    workspace.publish(make_contents(NEW))
-    assert len(state(workspace)[2]) == 2
+def test_a_rollback_to_a_damaged_build_is_refused(workspace, make_contents):
+    former = workspace.open().base.folder
+    workspace.publish(make_contents(NEW, numbers=np.zeros(1)), "build")
+    now = state(workspace)
+    data = bytearray((former / "numbers.npy").read_bytes())
+    data[-1] ^= 1
+    (former / "numbers.npy").write_bytes(data)
+    with pytest.raises(DamagedError, match=r"numbers\.npy"):
+        workspace.rollback()
+    assert state(workspace) == now
 
 
-def test_a_folder_that_cannot_be_listed_is_no_failed_build(workspace, make_contents, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "iterdir", raising(PermissionError("not yours")))
-        workspace.publish(make_contents(NEW, numbers=np.ones(1)))
-    assert state(workspace)[:2] == (([1], ["New (2020)"]), [1.0])
-
-
-@pytest.mark.parametrize("what", ["publish", "record"])
-def test_who_finds_the_database_locked_waits_for_it(workspace, make_contents, what):
-    """Another program is writing for a moment, which is no failure."""
-    locked, waited = threading.Event(), []
-
-    def hold():
-        db = sqlite3.connect(workspace.path / "workspace.db", isolation_level=None)
-        db.execute("BEGIN IMMEDIATE")
-        locked.set()
-        time.sleep(0.3)
-        waited.append(True)
-        db.execute("ROLLBACK")
-        db.close()
-
-    thread = threading.Thread(target=hold)
-    thread.start()
-    assert locked.wait(10)
-    if what == "publish":
-        workspace.publish(make_contents(NEW, numbers=np.ones(1)))
-    else:
-        workspace.record([Recorded("5", "4", 2.0)])
-    assert waited
-    thread.join()
-    if what == "publish":
-        assert state(workspace)[:2] == (([1], ["New (2020)"]), [1.0])
-    else:
-        rows = "SELECT user, item, rating FROM recorded"
-        assert workspace.open().tables.db.execute(rows).fetchall() == [("5", "4", 2.0)]
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows tells files by other numbers")
-def test_the_disk_confirms_every_file_of_a_build_whole_before_it_is_current(
-    tmp_path, make_contents, monkeypatch
-):
-    confirmed, fsync, connect, current = {}, os.fsync, sqlite3.connect, []
-
-    def spy(descriptor):
-        fsync(descriptor)
-        status = os.fstat(descriptor)
-        confirmed[status.st_ino] = status.st_size
-
-    class Watched(sqlite3.Connection):
-        def execute(self, sql, *values):
-            if sql.startswith("INSERT INTO builds"):
-                current.append(dict(confirmed))
-            return super().execute(sql, *values)
-
-    monkeypatch.setattr(os, "fsync", spy)
-    workspace = Workspace(tmp_path / "ws")
-    with monkeypatch.context() as patch:
-        patch.setattr(sqlite3, "connect", lambda *a, **k: connect(*a, **{**k, "factory": Watched}))
-        workspace.publish(make_contents())
-    (before,) = current
-    folder = workspace.open().folder
-    files = sorted(path.name for path in folder.iterdir())
-    assert files == ["manifest.json", "numbers.npy", "words.npy"]
-    for path in folder.iterdir():
-        assert before.get(path.stat().st_ino) == path.stat().st_size, path.name
-    for path in (folder, folder.parent):  # that the names are there
-        assert path.stat().st_ino in before, path.name
-
-
-def test_an_empty_database_has_no_finished_build(workspace):
-    (workspace.path / "workspace.db").write_bytes(b"")
-    with pytest.raises(WorkspaceError, match="no build was finished here; build it again"):
+@pytest.mark.parametrize("place", ["root.json", "manifest.json"])
+def test_a_flipped_byte_of_root_or_manifest_is_named(workspace, place):
+    path = next(workspace.path.rglob(place))
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(DamagedError, match=place):
         workspace.open()
 
 
-def raising(error):
-    def fail(*args, **kwargs):
-        raise error
-
-    return fail
-
-
-class FailingConnection(sqlite3.Connection):
-    """Fails where the transaction would end."""
-
-    error: BaseException = sqlite3.OperationalError("disk I/O error")
-
-    def execute(self, sql, *values):
-        if sql == "COMMIT":
-            raise self.error
-        return super().execute(sql, *values)
+def test_a_manifest_of_another_build_is_found(workspace, make_contents):
+    first = workspace.open().base.folder / "manifest.json"
+    workspace.publish(make_contents(NEW, numbers=np.zeros(1)), "build")
+    shutil.copy(first, workspace.open().base.folder / "manifest.json")
+    with pytest.raises(DamagedError, match="belongs here"):
+        workspace.open()
 
 
-def break_at(monkeypatch, point, error):
-    if point == "COMMIT":
-        connect = sqlite3.connect
-        monkeypatch.setattr(FailingConnection, "error", error)
-        monkeypatch.setattr(
-            publish.sqlite3, "connect", lambda *a, **k: connect(*a, factory=FailingConnection, **k)
-        )
-    elif point == "after write_tables":
-        write = publish.write_tables
+def test_names_that_lead_out_of_the_workspace_are_refused_though_they_are_signed(workspace):
+    from qkvsearch.workspace.signed import read_signed, write_signed
 
-        def fail(*args):
-            write(*args)
-            raise error
-
-        monkeypatch.setattr(publish, "write_tables", fail)
-    elif point == "fsync":
-        monkeypatch.setattr(arrays.os, "fsync", raising(error))
-    else:
-        monkeypatch.setattr(publish, point, raising(error))
-
-
-POINTS = ["write_build", "fsync", "write_tables", "after write_tables", "COMMIT"]
-ERRORS = [
-    OSError("disk full"),
-    sqlite3.OperationalError("locked"),
-    KeyboardInterrupt(),
-    ValueError(),
-]
+    found = read_root(workspace.path)
+    for name in ("../../etc", "/etc", "20200101-000000-abcdef/../.."):
+        bad = root.BuildEntry(**{**found.builds[0].__dict__, "name": name})
+        root.write_root(workspace.path, root.Root([bad], name))
+        with pytest.raises(DamagedError, match=r"root\.json"):
+            workspace.open()
+    root.write_root(workspace.path, found)
+    manifest = workspace.open().base.folder / "manifest.json"
+    content = read_signed(manifest)
+    content["files"]["../../../secret.npy"] = {"bytes": 1, "xxh3": "0"}
+    checksum = write_signed(manifest, content)
+    bad = root.BuildEntry(**{**found.builds[0].__dict__, "manifest": checksum})
+    root.write_root(workspace.path, root.Root([bad], bad.name))
+    with pytest.raises(DamagedError, match="no manifest"):
+        workspace.open()
 
 
-@pytest.mark.parametrize("error", ERRORS, ids=lambda error: type(error).__name__)
-@pytest.mark.parametrize("point", POINTS)
-def test_a_crash_leaves_the_old_build_current_and_no_stray(
-    workspace, make_contents, monkeypatch, point, error
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EFBIG, None])
+def test_a_full_disk_keeps_the_former_build(workspace, make_contents, monkeypatch, error):
+    before = state(workspace)
+
+    def full(*_, **__):
+        raise OSError(error, "No space left on device") if error else OSError("10 requested, 5 written")
+
+    monkeypatch.setattr(np, "save", full)
+    with pytest.raises(WorkspaceError, match="is the disk full"):
+        workspace.publish(make_contents(NEW), "build")
+    monkeypatch.undo()
+    assert state(workspace) == before
+
+
+@pytest.mark.parametrize("function", ["write_signed", "write_catalog", "write_root"])
+@pytest.mark.parametrize("error", [KeyboardInterrupt, sqlite3.OperationalError, OSError])
+def test_an_interruption_at_any_file_keeps_the_former_build(
+    workspace, make_contents, monkeypatch, function, error
 ):
     before = state(workspace)
-    reported = WorkspaceError if isinstance(error, OSError | sqlite3.Error) else type(error)
-    with monkeypatch.context() as patch:
-        break_at(patch, point, error)
-        with pytest.raises(reported):
-            workspace.publish(make_contents(NEW))
+
+    def fail(*_, **__):
+        raise error
+
+    monkeypatch.setattr(publish, function, fail)
+    with pytest.raises(KeyboardInterrupt if error is KeyboardInterrupt else WorkspaceError):
+        workspace.publish(make_contents(NEW), "build")
+    monkeypatch.undo()
     assert state(workspace) == before
-    workspace.publish(make_contents(NEW, numbers=np.ones(1)))
-    assert state(workspace)[:2] == (([1], ["New (2020)"]), [1.0])
 
 
-def test_an_interruption_just_after_the_commit_keeps_the_new_build(
+def test_a_build_that_became_current_stays_whatever_fails_after(
     workspace, make_contents, monkeypatch
 ):
-    make_current = publish.make_current
-
     def interrupted(*args):
-        make_current(*args)
+        root.write_root(*args)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(publish, "make_current", interrupted)
+    monkeypatch.setattr(publish, "write_root", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        workspace.publish(make_contents(NEW, numbers=np.ones(1)))
-    assert state(workspace)[:2] == (([1], ["New (2020)"]), [1.0])
+        workspace.publish(make_contents(NEW, numbers=np.zeros(1)), "build")
+    monkeypatch.undo()
+    assert state(workspace)[0] == ([1], ["New (2020)"])
 
 
-@pytest.mark.parametrize("point", POINTS)
-def test_a_crash_of_the_first_build_leaves_nothing_to_open(
-    tmp_path, make_contents, monkeypatch, point
-):
-    workspace = Workspace(tmp_path / "ws")
-    with monkeypatch.context() as patch:
-        break_at(patch, point, OSError("disk full"))
-        with pytest.raises(WorkspaceError, match=r"ws: cannot write the build: disk full"):
-            workspace.publish(make_contents())
-    with pytest.raises(WorkspaceError, match="build"):
+def test_two_writers_take_turns_and_none_is_lost(workspace, make_catalog):
+    """Each reads the current build under the lock and adds to it."""
+
+    def add(first):
+        for id_ in range(first, first + 4):
+            with Workspace(workspace.path).writing("add"):
+                segment(workspace, [(id_, f"t{id_}", None, None, None)], make_catalog)
+
+    threads = [threading.Thread(target=add, args=(first,)) for first in (200, 300)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    ids = workspace.open().tables.names(range(5, 13))[0]
+    assert ids == [*range(200, 204), *range(300, 304)]
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root writes anywhere")
+def test_a_folder_that_cannot_be_written_to_is_named(workspace, make_contents):
+    workspace.path.chmod(0o500)
+    try:
+        with pytest.raises(WorkspaceError, match=str(workspace.path)):
+            workspace.publish(make_contents(NEW), "build")
+        assert workspace.open().facts["n_items"] == 5
+    finally:
+        workspace.path.chmod(0o700)
+
+
+def test_a_newer_format_says_so(workspace, monkeypatch):
+    found = read_root(workspace.path)
+    monkeypatch.setattr(root, "FORMAT_VERSION", 99)
+    root.write_root(workspace.path, found)
+    monkeypatch.undo()
+    with pytest.raises(WorkspaceError, match="format 99.*upgrade with pip"):
         workspace.open()
-    assert not list((tmp_path / "ws").glob("builds/*"))
 
 
-def test_no_workspace_says_how_to_make_one(tmp_path):
-    with pytest.raises(WorkspaceError, match=r"no workspace here; make one with qkvsearch -w"):
+def test_a_folder_without_a_workspace_says_how_to_make_one(tmp_path):
+    with pytest.raises(WorkspaceError, match="no workspace here; make one with"):
         Workspace(tmp_path).open()
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_file_in_the_place_of_a_workspace_is_not_overwritten(tmp_path, make_contents):
-    path = tmp_path / "ws"
-    path.write_text("mine")
-    with pytest.raises(WorkspaceError, match=r"ws: cannot write the build"):
-        Workspace(path).publish(make_contents())
-    assert path.read_text() == "mine"
-
-
-@pytest.mark.parametrize("content", [b"not a database at all, but long enough" * 40])
-def test_a_corrupt_database_is_named(workspace, content):
-    (workspace.path / "workspace.db").write_bytes(content)
-    with pytest.raises(WorkspaceError, match=r"workspace\.db: .*build the workspace again"):
-        workspace.open()
-
-
-def test_a_table_that_is_gone_is_an_error_of_the_workspace(workspace):
-    with sqlite3.connect(workspace.path / "workspace.db") as db:
-        db.execute("DROP TABLE items_1")
-    db.close()
-    with pytest.raises(WorkspaceError, match=r"workspace\.db: no such table"):
-        workspace.open().tables.names([0])
-
-
-def test_damage_that_keeps_the_size_is_found_by_checksum(workspace):
-    snapshot = workspace.open()
-    path = snapshot.folder / "numbers.npy"
-    content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(content)
-    assert workspace.open().damaged_files() == ["numbers"]
-
-
-def test_a_reader_cannot_write(workspace):
-    with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        workspace.open().tables.db.execute("DELETE FROM builds")
-
-
-def test_a_snapshot_that_is_closed_lets_go_of_the_database(workspace):
-    snapshot = workspace.open()
-    assert snapshot.tables.names([0])[0] == [4]
-    snapshot.close()
-    with pytest.raises((sqlite3.ProgrammingError, WorkspaceError), match="closed database"):
-        snapshot.tables.names([0])

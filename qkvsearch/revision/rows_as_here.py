@@ -1,11 +1,11 @@
-"""Who is in the catalog from now on, and which row of the former build each one had."""
+"""The items of a file, read as the catalog of a build has its own: same columns, same types."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 import pandas as pd
@@ -21,58 +21,56 @@ from qkvsearch.data.columns import (
 from qkvsearch.data.columns.facts import ColumnType
 from qkvsearch.data.columns.numbers import stored_numbers
 from qkvsearch.data.columns.types import typed
-from qkvsearch.data.ids import Ids, are_integers, id_texts
-from qkvsearch.data.readers import load
+from qkvsearch.data.ids import Ids
 from qkvsearch.data.report import ReadReport
-from qkvsearch.errors import DataError, QkvError, listed_names
-from qkvsearch.stored import BuildReader, Change
+from qkvsearch.errors import DataError, listed_names
+from qkvsearch.stored import Addition, BuildReader
 from qkvsearch.workspace import Snapshot
 
-if TYPE_CHECKING:
-    from qkvsearch.data.readers import Source
 
-
-def with_items(build: Snapshot, source: Source, columns: Columns) -> Change:
-    """The catalog with the items of a file or frame, each in the place of one with its id.
+def addition(
+    build: Snapshot, frame: pd.DataFrame, columns: Columns, report: ReadReport
+) -> Addition:
+    """The items of `frame`, text as a file has it, beside those of the build that they replace.
 
     Raises `DataError` for a file without an id column, or without those that search reads.
     """
-    frame, report = load(source, "items")
-    former = _cells(build)
-    texts = _rows_as_here(frame, columns, report, former, build)
+    texts = _rows_as_here(frame, columns, report, build)
     rows, facts = _as_types_here(texts, build, report)
-    known = build.tables.ids("items")
-    rows = rows.assign(id=[known.texts[known.find(i)] if i in known else i for i in rows["id"]])
-    stays = ~former["id"].isin(rows["id"])
-    by_id = pd.Series(former.index, index=former["id"])
-    origin = np.concatenate(
-        [np.flatnonzero(stays), by_id.reindex(rows["id"]).fillna(-1).to_numpy(np.int64)]
-    )
-    everyone = pd.concat([former[stays], rows], ignore_index=True)
-    replaced = len(former) - int(stays.sum())
-    return _change(build, former, everyone, origin, facts, replaced, [str(report)])
+    known = build.tables.find_items(rows["id"])
+    rows["id"] = _spelled_as_here(build, rows["id"], known)
+    ids = Ids.sorted(rows["id"], build.facts.get("fold_ids", False))
+    place = pd.Series(range(len(rows)), index=rows["id"])[ids.texts].to_numpy()
+    positions = np.array([known.get(i, -1) for i in texts["id"]], dtype=np.int64)[place]
+    rows = rows.iloc[place].reset_index(drop=True)
+    for name in rows:
+        if name != "id" and facts[name].type in ("number", "yes/no"):
+            rows[name] = stored_numbers(rows[name])
+    catalog = Catalog(ids, rows, tuple(build.facts["text_columns"]), tuple(facts.values()))
+    unread = _unread(build, catalog, positions)
+    return Addition(BuildReader(build), catalog, positions, unread)
 
 
-def without_items(build: Snapshot, leaving: np.ndarray) -> Change:
-    """Without the items for which `leaving` (bool, n_items) is True. Raises `QkvError` if all."""
-    require_some_left(build, leaving)
-    former = _cells(build)
-    kept = np.flatnonzero(~leaving)
-    return _change(build, former, former.iloc[kept], kept, _facts(build))
+def _spelled_as_here(
+    build: Snapshot, texts: Sequence[str], known: dict[str, int]
+) -> list[str]:
+    """Ids that are there are those of the build, whose case may be another."""
+    there = list(known)
+    ids, _ = build.tables.names([known[text] for text in there])
+    spelled = dict(zip(there, map(str, ids), strict=True))
+    return [spelled.get(text, text) for text in texts]
 
 
-def require_some_left(build: Snapshot, leaving: np.ndarray) -> None:
-    if leaving.all():
-        raise QkvError(
-            f"{build.workspace}: that is every item, and a workspace has at least one; "
-            "build it again from other items, or delete the folder"
-        )
-
-
-def _cells(build: Snapshot) -> pd.DataFrame:
-    """The former catalog as it is stored, with ids as text."""
-    cells = pd.DataFrame(build.tables.cells(), columns=build.tables.columns, dtype=object)
-    return cells.assign(id=id_texts(cells["id"]))
+def _unread(build: Snapshot, catalog: Catalog, positions: np.ndarray) -> np.ndarray:
+    """True for new items, and where a text is not the one that the build read."""
+    unread = positions < 0
+    kept = np.flatnonzero(~unread)
+    names = list(catalog.text_columns)
+    before = build.tables.cells_of(positions[kept], names)
+    now = catalog.frame[names].astype(object).fillna("").astype(str).to_numpy(object)
+    for row, cells in zip(kept, before, strict=True):
+        unread[row] = ["" if cell is None else str(cell) for cell in cells] != list(now[row])
+    return unread
 
 
 def _facts(build: Snapshot) -> dict[str, ColumnFacts]:
@@ -83,6 +81,8 @@ def _facts(build: Snapshot) -> dict[str, ColumnFacts]:
             column.name,
             column.role,
             "text" if column.stored == "id" else cast(ColumnType, column.type),
+            empty=records.get(column.stored, {}).get("empty", 0.0),
+            example=records.get(column.stored, {}).get("example", ""),
             changed=records.get(column.stored, {}).get("changed", {}),
             stored="" if column.stored == column.name else column.stored,
             convention=records.get(column.stored, {}).get("convention", ""),
@@ -91,53 +91,13 @@ def _facts(build: Snapshot) -> dict[str, ColumnFacts]:
     }
 
 
-def _change(
-    build: Snapshot,
-    former: pd.DataFrame,
-    rows: pd.DataFrame,
-    origin: np.ndarray,
-    facts: Mapping[str, ColumnFacts],
-    replaced: int = 0,
-    notes: Sequence[str] = (),
-) -> Change:
-    """`rows` as a catalog: sorted by id, each column of the type that it had, and ids as whole
-    numbers where every one is.
-    """
-    ids = Ids.sorted(rows["id"], build.facts.get("fold_ids", False))
-    place = pd.Series(range(len(rows)), index=rows["id"])[ids.texts].to_numpy()
-    rows = rows.iloc[place].reset_index(drop=True)
-    for name in rows:
-        if name != "id" and facts[name].type in ("number", "yes/no"):
-            rows[name] = stored_numbers(rows[name])
-    described = tuple(fact.of_cells(rows[name]) for name, fact in facts.items())
-    catalog = Catalog(ids, rows, tuple(build.facts["text_columns"]), described)
-    if ids.integer != are_integers(former["id"]):
-        notes = [*notes, f"All ids are {'whole numbers' if ids.integer else 'text'} from now on."]
-    unread = _unread(former, catalog, origin[place])
-    return Change(BuildReader(build), catalog, origin[place], unread, replaced, list(notes))
-
-
-def _unread(cells: pd.DataFrame, catalog: Catalog, origin: np.ndarray) -> np.ndarray:
-    """True for new items, and where a text is not the one that the former build read."""
-    unread = origin < 0
-    kept = np.flatnonzero(~unread)
-    for name in catalog.text_columns:
-        before, now = (
-            frame[name].astype(object).fillna("").astype(str).to_numpy(object)
-            for frame in (cells, catalog.frame)
-        )
-        unread[kept] |= before[origin[kept]] != now[kept]
-    return unread
-
-
 def _rows_as_here(
     frame: pd.DataFrame,
     columns: Columns,
     report: ReadReport,
-    former: pd.DataFrame,
     build: Snapshot,
 ) -> pd.DataFrame:
-    """The items of `frame` as text, one a row, with the columns of `former` and no others.
+    """The items of `frame` as text, one a row, with the columns of the build and no others.
 
     Rows are read as in a build, and columns found by either name. What the file lacks is left
     empty, but for a column that search reads: that raises `DataError`.
@@ -158,16 +118,16 @@ def _rows_as_here(
     items = item_texts(frame, about, report)
     rows = items.frame if title != id_column else items.frame.drop(columns="title")
     here = {column.name.casefold(): column.stored for column in build.tables.catalog_columns}
-    here |= {name.casefold(): name for name in former}
+    here |= {name.casefold(): name for name in build.tables.columns}
     rows = rows.rename(columns={name: here.get(name.casefold(), name) for name in rows})
     year = here.get("year")
     if year and year not in rows and "title" in rows:
         years = years_in(rows["title"])
         if years.notna().any():
             rows[year] = years
-    _require_search_columns(rows, former, searched, report.file, names)
-    _note_differences(rows, former, report)
-    return rows.reindex(columns=former.columns)
+    _require_search_columns(rows, build, report.file, names)
+    _note_differences(rows, build.tables.columns, report)
+    return rows.reindex(columns=build.tables.columns)
 
 
 def _among(names: Sequence[str], usual: str) -> str | None:
@@ -211,15 +171,13 @@ def _with_search_columns(
 
 
 def _require_search_columns(
-    rows: pd.DataFrame,
-    former: pd.DataFrame,
-    searched: Sequence[str],
-    file: str,
-    names: Sequence[str],
+    rows: pd.DataFrame, build: Snapshot, file: str, names: Sequence[str]
 ) -> None:
-    titled_by_id = bool((former["title"] == former["id"]).all())
+    searched = build.facts["text_columns"]
     lacking = [
-        name for name in searched if name not in rows and not (name == "title" and titled_by_id)
+        name
+        for name in searched
+        if name not in rows and not (name == "title" and build.tables.is_titled_by_id())
     ]
     if lacking:
         raise DataError(
@@ -229,7 +187,7 @@ def _require_search_columns(
         )
 
 
-def _note_differences(rows: pd.DataFrame, former: pd.DataFrame, report: ReadReport) -> None:
+def _note_differences(rows: pd.DataFrame, former: Sequence[str], report: ReadReport) -> None:
     extra = [name for name in rows if name not in former]
     # A title may be the id, and a year come from titles that have one.
     known = {*rows, "title", "year"}

@@ -1,0 +1,98 @@
+"""Segments merged into one base, which answers as they did together."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qkvsearch.progress import Progress, silent
+from qkvsearch.stored import BuildReader, StoredPart, parts_of
+from qkvsearch.workspace import BuildContents, CatalogRows, Snapshot, Workspace
+from qkvsearch.workspace.catalog_file import CATALOG
+
+# Above so many segments, or so large a share of the base's rows that joined or departed, an update
+# merges. Each segment costs a query a little, and each departed row some room on disk.
+MOST_SEGMENTS, LARGEST_SHARE = 32, 0.2
+
+
+@dataclass(frozen=True)
+class Merged:
+    """segments: how many were merged, 1 where there was nothing to do. n_items: in the base now.
+    dropped: former builds that were removed.
+    """
+
+    segments: int
+    n_items: int
+    dropped: int = 0
+
+
+def merge_segments(
+    workspace: Workspace, *, drop_builds: bool = False, progress: Progress | None = None
+) -> Merged:
+    """Merge the segments of the current build into one base, and publish; answers stay as they are
+    to the last bit. drop_builds: remove all former builds, so that no rollback is possible. Raises
+    `WorkspaceError`.
+    """
+    progress = progress or silent
+    with workspace.writing("compact"):
+        with closing(workspace.open()) as build:
+            n_segments, n_items = len(build.segments), build.facts["n_items"]
+            if not build.rows.is_plain or n_segments > 1:
+                contents = merged_contents(BuildReader(build), progress)
+                workspace.publish(contents, "compact")
+        dropped = workspace.drop_builds() if drop_builds else 0
+    return Merged(n_segments, n_items, dropped)
+
+
+def merge_if_many(workspace: Workspace, command: str, progress: Progress) -> list[str]:
+    """Merge what an update made too many or too large; what is to be said of it. The merged build
+    takes the place of the update's own, so that a rollback returns to what was before.
+    """
+    with closing(workspace.open()) as build:
+        if not _is_due(build):
+            return []
+        n_segments = len(build.segments)
+        contents = merged_contents(BuildReader(build), progress)
+        workspace.publish(contents, command, instead_of=build.name)
+    return [f"{n_segments} segments were merged into one."]
+
+
+def merged_contents(
+    build: BuildReader, progress: Progress, but: Container[StoredPart[Any]] = ()
+) -> BuildContents:
+    """A base with all parts but these. Raises `LookupError` for an array that no part owns: what
+    becomes of it is unknown.
+    """
+    snapshot = build.snapshot
+    contents = BuildContents(facts=dict(snapshot.facts))
+    parts = [part for part in parts_of(build) if part.is_in(snapshot)]
+    for name in snapshot.array_names:
+        if not any(part.owns(name) for part in parts):
+            raise LookupError(name)
+    if snapshot.rows.is_plain:
+        contents.shared[CATALOG] = snapshot.base.file(CATALOG)
+    else:
+        contents.catalog = CatalogRows.of_tables(snapshot.tables)
+        contents.users = snapshot.tables.ids("users")
+    for step, part in enumerate(parts):
+        progress("merging", step, len(parts))
+        if part not in but:
+            part.merge(contents, build, progress)
+    progress("merging", len(parts), len(parts))
+    return contents
+
+
+def _is_due(build: Snapshot) -> bool:
+    rows = build.rows
+    n_departed = int(np.count_nonzero(build.departed < rows.n_base))
+    changed = rows.n_stored - rows.n_base + n_departed
+    kinds = {segment.catalog.whole_ids for segment in build.segments if segment.n_rows}
+    return (
+        len(build.segments) > MOST_SEGMENTS
+        or changed > LARGEST_SHARE * rows.n_base
+        or len(kinds) > 1
+    )

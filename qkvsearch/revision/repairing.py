@@ -1,0 +1,1 @@
+"""What is damaged is derived again, where it can be."""
