@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
-import resource
 import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ import qkvsearch
 ROOT = Path(qkvsearch.__file__).resolve().parents[1]
 # A command that does not end is killed by the kernel's clock of this many seconds.
 LONGEST = 120
+# Bytes that a child may say before it is read.
+PIPE = 1 << 20
 # What a build does with files; after any of them it may be interrupted.
 EVENTS = ("open", "os.", "shutil.", "sqlite3.", "fcntl.", "mmap.")
 
@@ -43,7 +46,6 @@ def command(
     kill_after: float | None = None,
     kill_at_event: int | None = None,
     set_up: Callable[[], None] | None = None,
-    folder: Path | None = None,
 ) -> Ran:
     """A command of the command line in a forked child; killed after some seconds, or where it does
     something with a file for the n-th time. `set_up` runs in the child before.
@@ -54,47 +56,63 @@ def command(
 
         main(["-q", "-w", str(workspace), *map(str, args)])
 
-    return forked(run, folder or workspace.parent, kill_after, kill_at_event, set_up)
+    return forked(run, kill_after, kill_at_event, set_up)
 
 
 def forked(
     run: Callable[[], None],
-    folder: Path,
     kill_after: float | None = None,
     kill_at_event: int | None = None,
     set_up: Callable[[], None] | None = None,
 ) -> Ran:
-    """`run` in a forked child whose output goes to files in `folder`."""
-    streams = [folder / f".{name}-{os.getpid()}" for name in ("stdout", "stderr", "events")]
+    """`run` in a forked child. What it says comes through pipes, which are no files: they are not
+    limited where files are.
+    """
+    pipes = [_pipe() for _ in ("stdout", "stderr", "events")]
     sys.stdout.flush()
     sys.stderr.flush()
     began = time.monotonic()
     pid = os.fork()
     if pid == 0:
-        _child(run, streams, kill_at_event, set_up)
+        _child(run, [writing for _, writing in pipes], kill_at_event, set_up)
+    for _, writing in pipes:
+        os.close(writing)
     if kill_after is not None:
         time.sleep(kill_after)
         os.kill(pid, signal.SIGKILL)
     _, status = os.waitpid(pid, 0)
     seconds = time.monotonic() - began
-    out, err, events = (path.read_text("utf-8", "replace") if path.exists() else "" for path in streams)
-    for path in streams:
-        path.unlink(missing_ok=True)
+    out, err, events = (_all_of(reading) for reading, _ in pipes)
     return Ran(os.waitstatus_to_exitcode(status), err, seconds, int(events or 0), out)
+
+
+def _pipe() -> tuple[int, int]:
+    reading, writing = os.pipe()
+    fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, PIPE)
+    return reading, writing
+
+
+def _all_of(pipe: int) -> str:
+    with open(pipe, "rb") as file:
+        return file.read().decode("utf-8", "replace")
 
 
 def _child(
     run: Callable[[], None],
-    streams: list[Path],
+    pipes: list[int],
     kill_at_event: int | None,
     set_up: Callable[[], None] | None,
 ) -> None:
     """Never returns."""
     code = 70
+    count = lambda: 0  # noqa: E731
     try:
-        for number, path in zip((1, 2), streams, strict=False):
-            os.dup2(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC), number)
+        for number, pipe in zip((1, 2), pipes, strict=False):
+            os.dup2(pipe, number)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+        sys.stdin, sys.stdout, sys.stderr = (
+            open(number, mode, encoding="utf-8", closefd=False) for number, mode in enumerate("rww")
+        )
         signal.alarm(LONGEST)
         count = _count_events(kill_at_event)
         if set_up:
@@ -104,15 +122,11 @@ def _child(
     except SystemExit as ended:
         code = ended.code if isinstance(ended.code, int) else 0
     except BaseException:
-        import traceback
-
         traceback.print_exc()
     finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, resource.getrlimit(resource.RLIMIT_FSIZE)[1:] * 2)
         sys.stdout.flush()
         sys.stderr.flush()
-        number = count()
-        streams[2].write_text(str(number))
+        os.write(pipes[2], str(count()).encode())
         os._exit(code)
 
 

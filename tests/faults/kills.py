@@ -116,7 +116,7 @@ def stream(trial: Trial, world_name: str) -> None:
                 os.write(writing, b".")
 
     after = trial.chance.uniform(0, 0.15)
-    ran = children.forked(record, trial.folder, kill_after=after)
+    ran = children.forked(record, kill_after=after)
     os.close(writing)
     told = len(os.read(reading, 1000))
     os.close(reading)

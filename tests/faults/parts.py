@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from tests.faults import operations, world
+from tests.faults.at_once import at_once
+from tests.faults.clock import jump
 from tests.faults.damage import damage
+from tests.faults.full_disk import full_disk
+from tests.faults.fuzz_calls import fuzz_commands, fuzz_methods, fuzz_writes
+from tests.faults.fuzz_models import fuzz_models
+from tests.faults.fuzz_tables import fuzz_tables
+from tests.faults.fuzz_where import fuzz_where
 from tests.faults.kills import kill
 from tests.faults.runner import Part
 
@@ -20,5 +27,14 @@ PARTS = {
     for part in (
         Part("kills", kill, 1200),
         Part("damage", damage, 2000),
+        Part("full-disk", full_disk, 300),
+        Part("clock", jump, 60),
+        Part("at-once", at_once, 1, workers=1),
+        Part("fuzz-where", fuzz_where, 350),
+        Part("fuzz-tables", fuzz_tables, 300),
+        Part("fuzz-models", fuzz_models, 60),
+        Part("fuzz-methods", fuzz_methods, 200),
+        Part("fuzz-writes", fuzz_writes, 100),
+        Part("fuzz-commands", fuzz_commands, 200),
     )
 }

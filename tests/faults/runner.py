@@ -173,4 +173,4 @@ def run_trial(part: Part, number: int, seed: int, note: Callable[[int, int], Non
     skipped = [name for name in counts if name.startswith("skipped: ")]
     for name in skipped:
         del counts[name]
-    return {"number": number, "counts": counts, "fault": fault[:1500], "skipped": skipped}
+    return {"number": number, "counts": counts, "fault": fault[:2500], "skipped": skipped}
