@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing, suppress
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch import __version__
+from qkvsearch.data.catalog import Catalog
 from qkvsearch.data.judgements import Judgements, Queries
 from qkvsearch.data.readers import Dataset
 from qkvsearch.errors import WorkspaceError
@@ -46,22 +47,25 @@ from qkvsearch.texts.encoders import (
 )
 from qkvsearch.texts.text_encoder import encode_items
 from qkvsearch.texts.vocabulary import count_terms
-from qkvsearch.workspace import BuildContents, Workspace
+from qkvsearch.workspace import BuildContents, CatalogRows, Workspace
+
+# Among the facts of a build that cannot be read: why.
+UNREAD = "unread"
 
 
 def build_workspace(
-    path: str | Path,
+    workspace: Workspace,
     dataset: Dataset,
     *,
     encoder: str = AUTO,
     judged: tuple[Queries, Judgements] | None = None,
     next_item: bool = False,
     progress: Progress | None = None,
-) -> Workspace:
-    """Learn everything from `dataset` and publish it at `path`, as `engine.build` says.
+) -> None:
+    """Learn everything from `dataset` and publish it, as `engine.build` says.
 
-    Preferences are learned with the settings that `tune` found for the workspace, if it did.
-    judged: queries and which items answer them. Raises `QkvError`.
+    Nobody else changes the workspace meanwhile: preferences are learned with the settings that
+    `tune` found for it, if it did. judged: queries and which items answer them. Raises `QkvError`.
     """
     fields = dataset.catalog.fields()
     chosen = choose(fields) if encoder == AUTO else Choice(encoder, "")
@@ -79,25 +83,34 @@ def build_workspace(
     if encoder not in CHOICES:  # a folder, to be found from anywhere
         encoder = str(Path(encoder).resolve())
     progress = progress or silent
-    contents = _contents(dataset, encoder, chosen.why)
-    _add_text(contents, fields, pretrained, weights, questions, progress)
-    workspace = Workspace(path)
-    if dataset.interactions is not None:
-        former = current_facts(workspace)
-        contents.facts |= {name: former[name] for name in former.keys() & {TUNED}}
-        for part in (*FROM_INTERACTIONS, *[NextItemPart()] * next_item):
-            part.learn(contents, dataset.interactions, progress)
-    progress("saving", 0, 1)
-    workspace.publish(contents)
-    progress("saving", 1, 1)
-    return workspace
+    with workspace.writing("build"):
+        contents = _contents(dataset, encoder, chosen.why)
+        _add_text(contents, dataset.catalog, pretrained, weights, questions, progress)
+        if dataset.interactions is not None:
+            _take_over(contents, current_facts(workspace))
+            for part in (*FROM_INTERACTIONS, *[NextItemPart()] * next_item):
+                part.learn(contents, dataset.interactions, progress)
+        progress("saving", 0, 1)
+        workspace.publish(contents, "build")
+        progress("saving", 1, 1)
 
 
 def current_facts(workspace: Workspace) -> dict[str, Any]:
-    """What the current build knows of itself; nothing where there is none."""
-    with suppress(WorkspaceError), closing(workspace.open()) as build:
-        return dict(build.facts)
-    return {}
+    """What the current build knows of itself; why, as `UNREAD`, where it cannot be read."""
+    if not workspace.exists:
+        return {}
+    try:
+        with closing(workspace.open()) as build:
+            return dict(build.facts)
+    except WorkspaceError as error:
+        return {UNREAD: str(error)}
+
+
+def _take_over(contents: BuildContents, former: Mapping[str, Any]) -> None:
+    """The settings that `tune` found for the workspace; that they are lost, where they may be."""
+    contents.facts |= {name: former[name] for name in former.keys() & {TUNED}}
+    if UNREAD in former:
+        contents.facts["rows"].append(f"not taken over: settings of tune, for {former[UNREAD]}")
 
 
 def _contents(dataset: Dataset, encoder: str, why: str) -> BuildContents:
@@ -114,24 +127,25 @@ def _contents(dataset: Dataset, encoder: str, why: str) -> BuildContents:
     }
     if dataset.catalog.ids.fold:
         facts["fold_ids"] = True
-    return BuildContents(dataset.catalog, facts=facts)
+    return BuildContents(CatalogRows.of(dataset.catalog), facts=facts)
 
 
 def _add_text(
     contents: BuildContents,
-    fields: list[list[str]],
+    catalog: Catalog,
     pretrained: Mapping[str, TextEncoder],
     prior: dict[str, float],
     questions: JudgedQueries | None,
     progress: Progress,
 ) -> None:
     """The lexical keys, each dense head's encoder and keys, and how much every head counts."""
+    fields = catalog.fields()
     texts = ["\n".join(column) for column in zip(*fields, strict=True)]
     learned = [name for name in prior if name in LEARNED]
     progress("reading texts", 0, len(learned) + 1)
     counted = count_terms(texts, Analyzer().key_terms)
     LexicalPart().store(contents, *counted)
-    CodesPart().store(contents, contents.catalog)
+    CodesPart().store(contents, catalog)
     encoders: dict[str, TextEncoder] = {}
     epochs: dict[str, int | None] = {}
     keys: dict[str, np.ndarray] = {}

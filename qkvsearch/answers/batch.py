@@ -28,7 +28,6 @@ from qkvsearch.retrieval.ranking import own_key
 from qkvsearch.retrieval.topk import Score, search_blocks
 from qkvsearch.threads import one_blas_thread
 from qkvsearch.workspace.columns import StoredColumn
-from qkvsearch.workspace.records import TIMES
 
 # Columns by name, all of one length.
 Table = Mapping[str, Sequence[Any]]
@@ -73,7 +72,7 @@ class BatchRecommendations:
     def __post_init__(self) -> None:
         check(k=self.k, damping=self.damping)
         check_model(self.model, self.recent)
-        if self.recent is not None and TIMES not in self.recommender.models.snapshot:
+        if self.recent is not None and "interactions.times" not in self.recommender.models.snapshot:
             raise QkvError(NO_TIMES)
         _ = self._items  # raises where there is no such model
 

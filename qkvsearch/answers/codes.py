@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from qkvsearch.retrieval import Head, LexicalKeys, Part
+from qkvsearch.retrieval import Head, Part, TermKeys
 from qkvsearch.retrieval.late_interaction import idf
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import Token, fold
@@ -24,7 +24,7 @@ class QueryCodes:
     tokens: Sequence[Token]
     weight: float
     rest: str
-    keys: LexicalKeys | None
+    keys: TermKeys | None
 
     @classmethod
     def of(cls, text: str, models: StoredModels) -> QueryCodes:
@@ -38,7 +38,7 @@ class QueryCodes:
             return cls([], 1, text, keys)
 
         def is_known(term: str) -> bool:
-            return bool(keys.vocabulary.rows([term])[0] >= 0)
+            return keys.n_with(term) > 0
 
         codes = codes_in(text, is_known)
         rest = without_codes(text, codes)
@@ -47,7 +47,7 @@ class QueryCodes:
         whole = whole_as_id(text, is_known)
         if whole is None:
             return cls([], 1, rest, keys)
-        as_code = keys.weights[keys.indptr[keys.vocabulary.rows([whole.term])[0]]]
+        as_code = keys.postings(whole.term)[1][0]
         as_word = idf([whole.text], models.lexical_keys)[0] / 2
         return cls([whole], float(as_word / as_code) or 1, rest, keys)
 

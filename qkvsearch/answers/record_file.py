@@ -35,8 +35,7 @@ def record_file(recording: Recording, source: Source, columns: Columns | None = 
         _in_log(recording, rows),
         "{n} count nothing, for the log has the same user and item at that time or later",
     )
-    recording.workspace.record(rows)
-    return recording.listed(rows, [f"{report}."])
+    return recording.write(rows, [f"{report}."])
 
 
 def _with_known(columns: Columns, facts: object, names: list[str]) -> Columns:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,13 @@ from qkvsearch.answers.histories import Histories
 from qkvsearch.collaborative.history import UNKNOWN_TIME
 from qkvsearch.data.ids import id_text
 from qkvsearch.errors import QkvError
-from qkvsearch.workspace import Workspace
+from qkvsearch.workspace import Tables, Workspace
 from qkvsearch.workspace.records import Recorded
 
 RECORDED_NAMES = ("user", "id", "title", "rating", "weight", "time")
+LOGGED_NAMES = (
+    "number", "user", "item", "title", "rating", "weight", "time", "batch", "learned"
+)  # fmt: skip
 HISTORY_NAMES = ("id", "title", "confidence", "recorded", "rating", "weight", "time")
 # Numbers between are seconds since 1970, from 1980 to 2286; others may be ranks.
 SECONDS = range(315_532_800, 10**10)
@@ -32,23 +36,33 @@ class Recording:
 
     def record(self, user: Any, item: Any, value: float | None) -> Listing:
         """One interaction. Raises `QkvError` where the user, the item or the value cannot be."""
-        if not id_text(user):
-            raise QkvError("a user needs an id")
+        check_user(user)
         self.check_value(value)
         tables = self.histories.tables
         position, note = tables.item_named(item)
         (id_,), _ = tables.names([position])
         rating, weight = (None, value) if self.weighed else (value, None)
         row = Recorded(tables.user_text(user), id_text(id_), rating, weight)
-        self.workspace.record([row])
-        return self.listed([row], [note] if note else [])
+        return self.write([row], [note] if note else [])
+
+    def write(self, rows: Sequence[Recorded], notes: Sequence[str] = ()) -> Listing:
+        """Interactions that were checked, all or none. Raises `WorkspaceError`."""
+        self.workspace.record(rows, self.histories.models.last_time)
+        return self.listed(rows, notes)
 
     def undo(self) -> Listing:
-        """Take back what was recorded last. Raises `QkvError` where nothing is left."""
-        rows = self.workspace.undo_record()
-        if not rows:
+        """Take back what was recorded last. Raises `QkvError` where nothing is left, or a build has
+        learned from it.
+        """
+        current = self.workspace.open()
+        try:
+            learned = current.facts.get("learned_records", 0)
+        finally:
+            current.close()
+        records = self.workspace.undo_record(learned)
+        if not records:
             raise QkvError(f"{self.workspace.path}: nothing is recorded here that could be undone")
-        return self.listed(rows)
+        return self.listed([Recorded(*record[1:6]) for record in records])
 
     @property
     def weighed(self) -> bool:
@@ -69,6 +83,8 @@ class Recording:
         """Raise `QkvError` for a rating where there are none, or one outside the log's scale."""
         if value is None:
             return
+        if isinstance(value, bool) or not isinstance(value, Real):
+            raise QkvError(f"`rating` is a number, not {value!r}")
         scale = self.histories.models.rating_scale
         if scale is not None and not scale[0] <= value <= scale[1]:
             raise QkvError(f"a rating here is from {scale[0]:g} to {scale[1]:g}, not {value:g}")
@@ -86,6 +102,38 @@ class Recording:
             time = None if row.time is None else readable_time(row.time)
             found.append([row.user, id_, title, row.rating, row.weight, time])
         return _listing(RECORDED_NAMES, found, notes, always=3)
+
+
+def check_user(user: Any) -> None:
+    """Raise `QkvError` for what cannot be anybody's id."""
+    if not isinstance(user, str | Real) or isinstance(user, bool) or not id_text(user):
+        raise QkvError(f"a user needs an id, a text or a number, not {user!r}")
+    try:
+        id_text(user).encode()
+    except UnicodeEncodeError:
+        raise QkvError(f"a user's id is text in UTF-8, not {user!r}") from None
+
+
+def record_rows(tables: Tables, user: Any, k: int | None, offset: int) -> Listing:
+    """What was recorded, the last first, of one user or of all; `learned` where the log of the
+    build contains it. Raises `UnknownIdError` for a user who is not there.
+    """
+    records, total = tables.records.page(user, k, offset)
+    if user is not None and not total and tables.user_position(user) is None:
+        raise tables.unknown_user(user)
+    found = tables.find_items({record.item for record in records})
+    titles = dict(zip(found, tables.names(list(found.values()))[1], strict=True))
+    rows = [
+        {
+            **record._asdict(),
+            "title": titles.get(record.item),
+            "time": readable_time(record.time),
+            "learned": record.number <= tables.records.learned,
+        }
+        for record in records
+    ]
+    rows = [{name: row[name] for name in LOGGED_NAMES} for row in rows]
+    return Listing(rows, total, LOGGED_NAMES, offset)
 
 
 def history_rows(histories: Histories, user: Any) -> Listing:

@@ -81,9 +81,9 @@ class Query:
         if main is None:
             return found
         nearest = main.scores if mask is None else main.scores[mask]
-        rows = self.models.lexical_keys.vocabulary.rows(token.term for token in self.tokens)
+        keys = self.models.lexical_keys
         level = self.models.snapshot.facts.get("chance")
-        is_unknown = (rows < 0).all() and not self.codes.tokens
+        is_unknown = not self.codes.tokens and not any(keys.n_with(t.term) for t in self.tokens)
         if level is not None and is_unknown and len(nearest) and nearest.max() <= level:
             found.append(
                 "None of these words is in the catalog, and strings of random letters come as "

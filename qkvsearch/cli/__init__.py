@@ -28,6 +28,7 @@ COMMANDS = (
     "users",
     "history",
     "record",
+    "records",
     "attend",
     "teach",
     "evaluate",

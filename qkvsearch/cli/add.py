@@ -1,12 +1,13 @@
-"""`qkvsearch add`: items join a workspace."""
+"""`qkvsearch add`: items and interactions join a workspace."""
 
 import click
 
 from qkvsearch.cli.context import settings
+from qkvsearch.cli.record import columns_of, in_words, log_columns
 
 
-@click.command(short_help="Add items to a workspace without a rebuild.")
-@click.argument("file", type=click.Path(path_type=str))
+@click.command(short_help="Add items or interactions to a workspace without a rebuild.")
+@click.argument("file", type=click.Path(path_type=str), required=False)
 @click.option("--id-column", metavar="NAME", help="The id.")
 @click.option("--title-column", metavar="NAME", help="The title.")
 @click.option(
@@ -14,19 +15,52 @@ from qkvsearch.cli.context import settings
     metavar="NAMES",
     help="What search reads, in the order of the build, where FILE has other names for it.",
 )
+@click.option(
+    "--interactions",
+    metavar="LOG",
+    type=click.Path(path_type=str),
+    help="A log: its interactions are recorded, after the items of FILE joined.",
+)
+@log_columns("LOG")
 def command(
-    file: str, id_column: str | None, title_column: str | None, text_columns: str | None
+    file: str | None,
+    id_column: str | None,
+    title_column: str | None,
+    text_columns: str | None,
+    interactions: str | None,
+    **columns: str | None,
 ) -> None:
-    """Add the items of FILE, or replace those whose ids are already there.
+    """Add the items of FILE, or replace those whose ids are already there; or the interactions of a
+    LOG.
 
-    `search` finds them at once, and `recommend` places items without interactions by their text,
+    `search` finds items at once, and `recommend` places those without interactions by their text,
     marked cold. Nothing is learned anew: the encoder and the preferences stay those of the build. A
-    replaced item keeps its interactions.
+    replaced item keeps its interactions. The next `recommend` knows the interactions, as with
+    `record LOG`; `learn` makes them a part of the build.
 
     \b
-    Example:
+    Examples:
       qkvsearch -w shop add new-products.csv
+      qkvsearch -w shop add --interactions orders-of-may.csv
     """
+    if file is None and interactions is None:
+        raise click.UsageError("name a file of items, or a log: --interactions LOG")
+    if file is None and (id_column or title_column or text_columns):
+        raise click.UsageError("there are no items to have these columns: add FILE")
+    if interactions is None and any(columns.values()):
+        raise click.UsageError("these columns are those of a log: --interactions LOG")
+    if file is not None:
+        _add_items(file, id_column, title_column, text_columns)
+    if interactions is not None:
+        run = settings()
+        done = run.open_own().add_interactions(interactions, columns_of(columns))
+        run.say_notes(done.notes)
+        run.say(f"Recorded: {in_words(done)}.")
+
+
+def _add_items(
+    file: str, id_column: str | None, title_column: str | None, text_columns: str | None
+) -> None:
     from qkvsearch.data.columns import Columns
 
     run = settings()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +15,35 @@ from qkvsearch.cli.render import Output, output_options
 
 if TYPE_CHECKING:
     from qkvsearch.answers.columns import Listing
+    from qkvsearch.data.columns import Columns
     from qkvsearch.engine import Engine
 
 NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
+
+
+def log_columns(file: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Options that name the columns of a log, where a guess would be wrong."""
+    roles = {"user": "the user", "item": "the item", "rating": "the rating",
+             "weight": "the weight", "time": "when it was"}  # fmt: skip
+    options = [
+        click.option(f"--{role}-column", metavar="NAME", help=f"In {file}: {what}.")
+        for role, what in roles.items()
+    ]
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def columns_of(named: dict[str, str | None]) -> Columns:
+    """What these options say."""
+    from qkvsearch.data.columns import Columns
+
+    roles = {name.removesuffix("_column"): given for name, given in named.items()}
+    return Columns(**roles)  # type: ignore[arg-type]
 
 
 # A rating may be below 0, and would be taken for an option.
@@ -26,11 +53,7 @@ NUMBER = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?", re.IGNORECASE)
 )
 @click.argument("words", metavar="USER ITEM [RATING] | FILE", nargs=-1)
 @click.option("--undo", is_flag=True, help="Take back what was recorded last.")
-@click.option("--user-column", metavar="NAME", help="In FILE: the user.")
-@click.option("--item-column", metavar="NAME", help="In FILE: the item.")
-@click.option("--rating-column", metavar="NAME", help="In FILE: the rating.")
-@click.option("--weight-column", metavar="NAME", help="In FILE: the weight.")
-@click.option("--time-column", metavar="NAME", help="In FILE: when it was.")
+@log_columns("FILE")
 @output_options
 def command(words: tuple[str, ...], undo: bool, output: Output, **columns: str | None) -> None:
     """Record that USER interacted with ITEM, and with which RATING, if any; or every row of FILE.
@@ -39,7 +62,7 @@ def command(words: tuple[str, ...], undo: bool, output: Output, **columns: str |
     must be in the catalog. Where the log has weights in place of ratings, such as quantities,
     RATING is one, and a negative one takes back. FILE is a table such as `build` reads; all of its
     rows that can be used are recorded at once, and the others counted. --undo takes back what the
-    last `record` wrote; again, what the one before wrote.
+    last `record` wrote; again, what the one before wrote. `records` lists it all.
 
     \b
     Examples:
@@ -57,7 +80,7 @@ def command(words: tuple[str, ...], undo: bool, output: Output, **columns: str |
     else:
         done, said = engine.record(words[0], words[1], *map(float, words[2:])), "Recorded"
     run.say_notes(done.notes)
-    run.say(f"{said}: {_in_words(done)}.")
+    run.say(f"{said}: {in_words(done)}.")
     if output.asked:
         write_listing(done, "interactions", output)
 
@@ -81,17 +104,14 @@ def _check(words: tuple[str, ...], undo: bool, columns: dict[str, str | None]) -
 
 
 def _record_file(engine: Engine, file: str, columns: dict[str, str | None]) -> Listing:
-    from qkvsearch.data.columns import Columns
-
     if file != "-" and "://" not in file and not Path(file).exists():
         raise click.UsageError(
             f"{file}: no such file; for a single interaction name a user and an item"
         )
-    roles = {name.removesuffix("_column"): given for name, given in columns.items()}
-    return engine.record_many(file, Columns(**roles))  # type: ignore[arg-type]
+    return engine.record_many(file, columns_of(columns))
 
 
-def _in_words(done: Listing) -> str:
+def in_words(done: Listing) -> str:
     """What was recorded: one interaction by name, many by their number."""
     users = {row["user"] for row in done}
     if len(done) > 1:

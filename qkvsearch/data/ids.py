@@ -107,16 +107,19 @@ def are_integers(texts: Iterable[str]) -> bool:
 class Ids(Sequence[Id]):
     """Distinct ids in a fixed order: position to id by indexing, id to position by `positions`.
 
-    Whole numbers come back as `int`, anything else as `str`; either spelling finds them.
+    Whole numbers come back as `int`, anything else as `str`; either spelling finds them. integer:
+    whether they are whole numbers, None to look.
 
     >>> ids = Ids(["30", "4"])
     >>> ids[0], ids.positions([4, "30"]).tolist()
     (30, [1, 0])
     """
 
-    def __init__(self, texts: Iterable[str], fold: bool = False) -> None:
+    def __init__(
+        self, texts: Iterable[str], fold: bool = False, integer: bool | None = None
+    ) -> None:
         self.texts = list(texts)
-        self.integer = are_integers(self.texts)
+        self.integer = are_integers(self.texts) if integer is None else integer
         self.fold = fold
 
     @classmethod

@@ -1,7 +1,7 @@
 """Keys, heads, fusion, mask, top-k, softmax: queries answered with a ranking and its reasons."""
 
 from qkvsearch.retrieval.fusion import Head, Part, fuse, fuse_known, fuse_ranks
-from qkvsearch.retrieval.keys import DenseKeys, LexicalKeys
+from qkvsearch.retrieval.keys import DenseKeys, LexicalKeys, TermKeys
 from qkvsearch.retrieval.ranking import Hit, Ranking, rank
 from qkvsearch.retrieval.topk import top_k
 
@@ -12,6 +12,7 @@ __all__ = [
     "LexicalKeys",
     "Part",
     "Ranking",
+    "TermKeys",
     "fuse",
     "fuse_known",
     "fuse_ranks",

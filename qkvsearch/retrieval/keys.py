@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import numpy as np
 
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval.fusion import Head, Part
+from qkvsearch.retrieval.term_counts import TermCounts
 from qkvsearch.texts.analysis import Token
 from qkvsearch.texts.vocabulary import Vocabulary
 
@@ -20,12 +22,51 @@ K1 = 1.2
 B = 0.75
 
 
+class TermKeys(ABC):
+    """BM25 weights of (term, item) pairs, asked by term: a score is sparse query · sparse key, and
+    the query counts each of its words.
+    """
+
+    n_items: int
+
+    @abstractmethod
+    def postings(self, term: str) -> tuple[np.ndarray, np.ndarray]:
+        """The items that have a term, ascending row numbers (n,), and its weights, float32 (n,)."""
+
+    @abstractmethod
+    def n_with(self, term: str) -> int:
+        """How many items have a term."""
+
+    def head(self, tokens: Sequence[Token], name: str = "lexical") -> Head | None:
+        """Scores of all items, or None where no item has any of the words."""
+        asked = [(token.text, *self.postings(token.term)) for token in tokens]
+        known = [(word, items, weights) for word, items, weights in asked if len(items)]
+        if not known:
+            return None
+        scores = np.zeros(self.n_items, dtype=np.float32)
+        for _, items, weights in known:
+            scores[items] += weights
+
+        def parts(position: int) -> list[Part]:
+            found = ((word, _value(*postings, position)) for word, *postings in known)
+            return [Part(name, word, word, value) for word, value in found if value]
+
+        return Head(name, scores, parts, answers=scores > 0)
+
+
+def _value(items: np.ndarray, weights: np.ndarray, position: int) -> float:
+    """The weight at an item, 0 where it is not among them."""
+    place = int(np.searchsorted(items, position))
+    found = place < len(items) and items[place] == position
+    return float(weights[place]) if found else 0.0
+
+
 @dataclass(frozen=True)
-class LexicalKeys:
-    """BM25 weights of every (term, item) pair, by term, so that a query reads only its own terms.
+class LexicalKeys(TermKeys):
+    """The weights of all pairs, by term, so that a query reads only its own terms.
 
     indptr: int64 (n_terms + 1,). indices: int32, items in ascending order within a term. weights:
-    float32. A score is sparse query · sparse key, and the query counts each of its words.
+    float32.
     """
 
     vocabulary: Vocabulary
@@ -36,65 +77,83 @@ class LexicalKeys:
 
     @classmethod
     def from_counts(cls, vocabulary: Vocabulary, counts: csr_matrix) -> LexicalKeys:
-        """Term counts (n_items, n_terms) to BM25 weights (Robertson and Zaragoza 2009, 3.3):
-
-        idf · tf (k₁ + 1) / (tf + k₁ (1 − b + b · length / mean length)), with k₁ = 1.2, b = .75 and
-        idf = ln(1 + (N − n + ½) / (n + ½)), which is positive even for a word that every item has.
-        """
-        by_term = counts.tocsc()
-        by_term.sort_indices()
-        n_items = counts.shape[0]
-        lengths = np.asarray(counts.sum(axis=1)).ravel()
-        with_term = np.diff(by_term.indptr)
-        idf = _idf(with_term, n_items)
-        norms = K1 * (1 - B + B * lengths / max(lengths.mean(), 1e-9))
-        tf = by_term.data
-        weights = np.repeat(idf, with_term) * tf * (K1 + 1) / (tf + norms[by_term.indices])
-        return cls(
-            vocabulary,
-            by_term.indptr.astype(np.int64),
-            by_term.indices.astype(np.int32),
-            weights.astype(np.float32),
-            n_items,
-        )
+        """Term counts (n_items, n_terms) to BM25 weights."""
+        found = TermCounts.from_matrix(vocabulary, counts)
+        return cls.weighed(found, length_norms(found.lengths(counts.shape[0])))
 
     @classmethod
-    def from_names(
-        cls, vocabulary: Vocabulary, indptr: np.ndarray, indices: np.ndarray, n_items: int
-    ) -> LexicalKeys:
-        """What items are called by, such as codes, weighs as much as a word can: idf · (k₁ + 1),
-        the limit for a word that a text repeats without end.
-        """
-        with_name = np.diff(indptr)
-        weights = np.repeat(_idf(with_name, n_items), with_name) * (K1 + 1)
-        return cls(vocabulary, indptr, indices, weights.astype(np.float32), n_items)
+    def weighed(cls, counts: TermCounts, norms: np.ndarray) -> LexicalKeys:
+        """norms: float32 (n_items,), as in `bm25`."""
+        with_term = np.diff(counts.indptr)
+        idf = np.repeat(inverse_frequency(with_term, len(norms)), with_term)
+        weights = bm25(idf, counts.counts, norms[counts.items])
+        return cls(counts.vocabulary, counts.indptr, counts.items, weights, len(norms))
 
-    def head(self, tokens: Sequence[Token], name: str = "lexical") -> Head | None:
-        """Scores of all items, or None where no item has any of the words."""
-        rows = self.vocabulary.rows(token.term for token in tokens).tolist()
-        known = [(token.text, row) for token, row in zip(tokens, rows, strict=True) if row >= 0]
-        if not known:
-            return None
-        scores = np.zeros(self.n_items, dtype=np.float32)
-        for _, row in known:
-            span = slice(self.indptr[row], self.indptr[row + 1])
-            scores[self.indices[span]] += self.weights[span]
+    def postings(self, term: str) -> tuple[np.ndarray, np.ndarray]:
+        row = self.vocabulary.row(term)
+        span = slice(0) if row < 0 else slice(self.indptr[row], self.indptr[row + 1])
+        return self.indices[span], self.weights[span]
 
-        def parts(position: int) -> list[Part]:
-            found = ((word, self._weight(row, position)) for word, row in known)
-            return [Part(name, word, word, value) for word, value in found if value]
-
-        return Head(name, scores, parts, answers=scores > 0)
-
-    def _weight(self, row: int, position: int) -> float:
-        items = self.indices[self.indptr[row] : self.indptr[row + 1]]
-        place = int(np.searchsorted(items, position))
-        found = place < len(items) and items[place] == position
-        return float(self.weights[self.indptr[row] + place]) if found else 0.0
+    def n_with(self, term: str) -> int:
+        return len(self.postings(term)[0])
 
 
-def _idf(with_term: np.ndarray, n_items: int) -> np.ndarray:
-    """Of terms that so many of the items have."""
+@dataclass(frozen=True)
+class CountedKeys(TermKeys):
+    """Weights that are made when a query asks for them: what `LexicalKeys` has of the same items,
+    bit for bit, where items came to those of a base or left, and every weight changed.
+
+    base: counts of its rows. place: int (n_base,), the row number that each has now, −1 for one
+    that left. added: counts of the others, by the row numbers of now. norms: float32 (n_items,).
+    """
+
+    base: TermCounts
+    place: np.ndarray
+    added: TermCounts
+    norms: np.ndarray
+    n_items: int
+
+    def postings(self, term: str) -> tuple[np.ndarray, np.ndarray]:
+        rows, counts = self.base.of(term)
+        items = self.place[rows]
+        if len(items) and items.min() < 0:
+            items, counts = items[items >= 0], counts[items >= 0]
+        more, more_counts = self.added.of(term)
+        items, counts = np.concatenate([items, more]), np.concatenate([counts, more_counts])
+        if (items[1:] < items[:-1]).any():
+            order = np.argsort(items, kind="stable")
+            items, counts = items[order], counts[order]
+        idf = inverse_frequency(np.array([len(items)]), self.n_items)
+        return items, bm25(idf, counts, self.norms[items])
+
+    def n_with(self, term: str) -> int:
+        rows, _ = self.base.of(term)
+        return int(np.count_nonzero(self.place[rows] >= 0)) + len(self.added.of(term)[0])
+
+
+def bm25(idf: np.ndarray, counts: np.ndarray, norms: np.ndarray) -> np.ndarray:
+    """Weights (n,), float32: idf · tf (k₁ + 1) / (tf + norm), with k₁ = 1.2 (Robertson and Zaragoza
+    2009, 3.3).
+
+    What items are called by, such as codes, has norms of 0, and weighs as much as a word can:
+    idf · (k₁ + 1), the limit for one that a text repeats without end.
+    """
+    tf = counts.astype(np.float32)
+    return np.asarray(idf * tf * (K1 + 1) / (tf + norms)).astype(np.float32)
+
+
+def length_norms(lengths: np.ndarray) -> np.ndarray:
+    """k₁ (1 − b + b · length / mean length), float32 (n_items,), with b = .75. Their sum is one of
+    whole numbers, so that it is the same in whatever order the items are.
+    """
+    mean = np.float32(lengths.sum(dtype=np.int64)) / np.float32(max(len(lengths), 1))
+    return np.asarray(K1 * (1 - B + B * lengths.astype(np.float32) / max(mean, 1e-9)))
+
+
+def inverse_frequency(with_term: np.ndarray, n_items: int) -> np.ndarray:
+    """idf = ln(1 + (N − n + ½) / (n + ½)), float64, of terms that n of the N items have; it is
+    positive even for a word that every item has.
+    """
     return np.asarray(np.log1p((n_items - with_term + 0.5) / (with_term + 0.5)))
 
 

@@ -16,7 +16,7 @@ from qkvsearch.attention import hide, softmax
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval.fusion import Head, Part, plus
-from qkvsearch.retrieval.keys import LexicalKeys
+from qkvsearch.retrieval.keys import TermKeys, inverse_frequency
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.text_encoder import TextEncoder
@@ -40,7 +40,8 @@ class TokenKeys:
 
     indptr: int64 (n_items + 1,), where each item's begin. stored: int32 (n_tokens,), rows of
     `table` (n_terms, d), where a token has one vector wherever it stands; without a table int8
-    (n_tokens, d), the direction of each token's own vector.
+    (n_tokens, d), the direction of each token's own vector. added: further ones, of which indptr
+    counts on. rows: int64 (n_items,), the entry of indptr that each item has; by default its own.
 
     >>> keys = TokenKeys(np.array([0, 2, 3]), np.array([0, 1, 1]), np.array([[2., 0.], [0., 3.]]))
     >>> keys.similarities(np.array([[1., 0.]]), np.array([0]))[0]
@@ -50,24 +51,42 @@ class TokenKeys:
     indptr: np.ndarray
     stored: np.ndarray
     table: np.ndarray | None = None
+    added: np.ndarray | None = None
+    rows: np.ndarray | None = None
 
     def lengths(self, positions: np.ndarray) -> np.ndarray:
         """How many tokens these items have, int64 (n,)."""
-        return np.asarray(self.indptr[positions + 1] - self.indptr[positions])
+        rows = self._rows(positions)
+        return np.asarray(self.indptr[rows + 1] - self.indptr[rows])
+
+    def tokens(self, positions: np.ndarray) -> np.ndarray:
+        """What is stored of the tokens of these items, end to end."""
+        lengths = self.lengths(positions)
+        starts = self.indptr[self._rows(positions)] - np.cumsum(lengths) + lengths
+        places = np.repeat(starts, lengths) + np.arange(lengths.sum())
+        if self.added is None:
+            return np.asarray(self.stored[places])
+        n, is_added = len(self.stored), places >= len(self.stored)
+        found = np.empty((len(places), *self.stored.shape[1:]), self.stored.dtype)
+        found[~is_added] = self.stored[places[~is_added]]
+        found[is_added] = self.added[places[is_added] - n]
+        return found
 
     def similarities(self, query: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, Any]:
         """Cosines (L, m) of unit vectors `query` (L, d) with the m tokens of the items at
         `positions` (n,), item after item, and the number of tokens of each (n,)."""
-        lengths = self.lengths(positions)
-        starts = self.indptr[positions] - np.concatenate([[0], np.cumsum(lengths)[:-1]])
-        stored = self.stored[np.repeat(starts, lengths) + np.arange(lengths.sum())]
+        stored = self.tokens(positions)
         places: Any = slice(None)
         if self.table is not None:
             rows, places = np.unique(stored, return_inverse=True)
             stored = self.table[rows]
         vectors = np.asarray(stored, dtype=np.float32)
         norms = np.sqrt(np.einsum("jd,jd->j", vectors, vectors))
-        return (query @ vectors.T / np.where(norms > 0, norms, 1))[:, places], lengths
+        cosines = query @ vectors.T / np.where(norms > 0, norms, 1)
+        return cosines[:, places], self.lengths(positions)
+
+    def _rows(self, positions: np.ndarray) -> np.ndarray:
+        return positions if self.rows is None else self.rows[positions]
 
 
 @dataclass(frozen=True)
@@ -113,7 +132,7 @@ class LateInteraction:
 def late_interaction(
     query: LabelledVectors,
     keys: TokenKeys,
-    lexical: LexicalKeys,
+    lexical: TermKeys,
     labels_of: Callable[[int], Sequence[str]],
     temperature: float = TEMPERATURE,
 ) -> LateInteraction | None:
@@ -126,17 +145,15 @@ def late_interaction(
     return LateInteraction(units, weights / weights.sum(), keys, labels_of, temperature)
 
 
-def idf(words: Sequence[str], lexical: LexicalKeys) -> np.ndarray:
-    """ln(1 + (N − n + ½) / (n + ½)), float64, with n of the N items having the word: BM25's
-    (Robertson and Zaragoza 2009, 3.1). 0 for what is no word, such as a comma."""
+def idf(words: Sequence[str], lexical: TermKeys) -> np.ndarray:
+    """BM25's, float64 (n_words,), by the rarest term of each word. 0 for what is no word, such as a
+    comma."""
     analyzer = Analyzer()
     found = np.zeros(len(words))
     for i, word in enumerate(words):
-        rows = lexical.vocabulary.rows(token.term for token in analyzer.tokens(word))
-        having = np.where(rows >= 0, lexical.indptr[rows + 1] - lexical.indptr[rows], 0)
-        rarest = having.min(initial=lexical.n_items)
-        if len(rows):
-            found[i] = np.log1p((lexical.n_items - rarest + 0.5) / (rarest + 0.5))
+        having = [lexical.n_with(token.term) for token in analyzer.tokens(word)]
+        if having:
+            found[i] = inverse_frequency(np.array(min(having)), lexical.n_items)
     return found
 
 

@@ -71,7 +71,7 @@ def merged_contents(
     contents = BuildContents(facts=dict(snapshot.facts))
     parts = [part for part in parts_of(build) if part.is_in(snapshot)]
     for name in snapshot.array_names:
-        if not any(part.owns(name) for part in parts):
+        if not any(part.owns(name) for part in parts_of(build)):
             raise LookupError(name)
     if snapshot.rows.is_plain:
         contents.shared[CATALOG] = snapshot.base.file(CATALOG)

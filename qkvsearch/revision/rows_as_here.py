@@ -51,9 +51,7 @@ def addition(
     return Addition(BuildReader(build), catalog, positions, unread)
 
 
-def _spelled_as_here(
-    build: Snapshot, texts: Sequence[str], known: dict[str, int]
-) -> list[str]:
+def _spelled_as_here(build: Snapshot, texts: Sequence[str], known: dict[str, int]) -> list[str]:
     """Ids that are there are those of the build, whose case may be another."""
     there = list(known)
     ids, _ = build.tables.names([known[text] for text in there])

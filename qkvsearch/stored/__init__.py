@@ -1,4 +1,4 @@
-"""The stored parts of a build: what the builder stores, the engine loads and an update revises.
+"""The stored parts of a build: what the builder stores, the engine loads and updates add to.
 
 A new model is a file here with a class, and its name in `FROM_INTERACTIONS` where it is learned
 from them, otherwise in `parts_of`.
@@ -16,23 +16,23 @@ from qkvsearch.collaborative.history import NOTHING, History
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.ratings import Scale
 from qkvsearch.errors import WorkspaceError
-from qkvsearch.retrieval import DenseKeys, LexicalKeys
+from qkvsearch.retrieval import DenseKeys, TermKeys
 from qkvsearch.retrieval.late_interaction import TokenKeys
 from qkvsearch.stored.codes import CodesPart
 from qkvsearch.stored.dense import DensePart
 from qkvsearch.stored.lexical import LexicalPart
 from qkvsearch.stored.log import LogPart
 from qkvsearch.stored.next_item import NextItemPart
-from qkvsearch.stored.part import BuildReader, Change, LearnedPart, StoredPart
+from qkvsearch.stored.part import Addition, BuildReader, LearnedPart, StoredPart
 from qkvsearch.stored.preferences import TUNED, PreferencesPart
 from qkvsearch.stored.ratings import RatingsPart
 from qkvsearch.stored.tokens import TokensPart
 from qkvsearch.texts.encoders import TextEncoder
 
 __all__ = [
-    "FROM_INTERACTIONS", "TUNED", "BuildReader", "Change", "CodesPart", "DensePart", "LexicalPart",
-    "LogPart", "NextItemPart", "PreferencesPart", "RatingsPart", "StoredModels", "StoredPart",
-    "TokensPart", "parts_of",
+    "FROM_INTERACTIONS", "TUNED", "Addition", "BuildReader", "CodesPart", "DensePart",
+    "LexicalPart", "LogPart", "NextItemPart", "PreferencesPart", "RatingsPart", "StoredModels",
+    "StoredPart", "TokensPart", "parts_of",
 ]  # fmt: skip
 
 
@@ -53,12 +53,12 @@ class StoredModels(BuildReader):
     """The parts of an opened build under the names that answers ask for."""
 
     @property
-    def lexical_keys(self) -> LexicalKeys:
+    def lexical_keys(self) -> TermKeys:
         """The items' keys of the lexical head."""
         return self.load(LexicalPart())
 
     @property
-    def code_keys(self) -> LexicalKeys | None:
+    def code_keys(self) -> TermKeys | None:
         """The items' ids and other codes; None in a build from before there were any."""
         return self.find(CodesPart())
 
@@ -114,6 +114,12 @@ class StoredModels(BuildReader):
         """What ratings and weights are worth here."""
         log = self.find(LogPart())
         return Feedback() if log is None else log.feedback
+
+    @property
+    def last_time(self) -> int | None:
+        """When the latest interaction of the log was; None where nobody knows."""
+        log = self.find(LogPart())
+        return None if log is None else log.last_time
 
     def history(self, user: int | None) -> History:
         """The interactions of the user in this row of the build; nothing for None."""

@@ -9,10 +9,16 @@ from typing import ClassVar
 import numpy as np
 
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.learning.noise_threshold import noise_threshold, random_strings
+from qkvsearch.learning.noise_threshold import (
+    nearest_cosines,
+    noise_threshold,
+    random_strings,
+    without,
+)
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys
-from qkvsearch.stored.part import BuildReader, Change, StoredPart
+from qkvsearch.stored.forms import Form
+from qkvsearch.stored.part import Addition, BuildReader, StoredPart, main_head
 from qkvsearch.texts.encoders import restored_encoder
 from qkvsearch.texts.text_encoder import TextEncoder, encode_items
 from qkvsearch.workspace import BuildContents, Snapshot
@@ -20,20 +26,28 @@ from qkvsearch.workspace import BuildContents, Snapshot
 # A pretrained encoder is the one that made the keys where no component of what it makes of a random
 # string differs by more.
 SAME = 1e-3
+# What is stored of an encoder.
+ENCODER = ("probes", "terms", "vectors", "weights")
 
 
 class StoredHead:
     """A dense head of an opened build. Its keys answer where its encoder is gone."""
 
     def __init__(self, part: DensePart, snapshot: Snapshot) -> None:
-        self.keys = DenseKeys(part.read(snapshot, "keys"))
         # Not the reader that keeps this: in a circle, files would wait for the garbage collector.
         self._part, self._snapshot = part, snapshot
 
     @cached_property
+    def keys(self) -> DenseKeys:
+        return DenseKeys(self._part.read(self._snapshot, "keys")["keys"])
+
+    @cached_property
     def encoder(self) -> TextEncoder:
         """Raises `WorkspaceError` where it is gone, or is not the one that made the keys."""
-        head, build, arrays = self._part.group, self._snapshot, self._part.read_all(self._snapshot)
+        head, build = self._part.group, self._snapshot
+        names = [name for name in ENCODER if name in self._part.names_in(build)]
+        width = self._part.piece(build.base, "keys")["keys"].shape[1]
+        arrays = self._part.read(build, *names, components=width) if names else {}
         try:
             encoder = restored_encoder(head, build.facts["encoder"], arrays)
             if encoder.is_pretrained:
@@ -61,10 +75,19 @@ class DensePart(StoredPart[StoredHead]):
     """`group` is the head's name.
 
     A learned encoder is stored whole. A pretrained one stays where it is installed, but for what it
-    learned from the catalog; its vectors of random strings are kept, to know it again.
+    learned from the catalog; its vectors of random strings are kept, to know it again, and how near
+    each of these comes to some item.
     """
 
-    arrays: ClassVar = ("keys", "cut", "probes", "terms", "vectors", "weights")
+    arrays: ClassVar = {
+        "keys": Form("f", ("items", "components"), rows="texts"),
+        "cut": Form("u", ("items",), rows="texts"),
+        "probes": Form("f", ("strings", "components")),
+        "nearest": Form("f", ("strings",)),
+        "terms": Form("S", ("terms",)),
+        "vectors": Form("f", ("terms", "components")),
+        "weights": Form("f", ("terms",)),
+    }
 
     def store(
         self,
@@ -86,31 +109,80 @@ class DensePart(StoredPart[StoredHead]):
     def load(self, build: BuildReader) -> StoredHead:
         return StoredHead(self, build.snapshot)
 
-    def revise(self, contents: BuildContents, change: Change, progress: Progress) -> None:
+    def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
         """Keys of texts that were read go along; the encoder makes those of the others."""
-        self.share(contents, "probes", "terms", "vectors", "weights")
-        self.take_rows(contents, change.read, "keys", "cut")
-        if change.keeps_texts:
-            return
-        if change.unread.any():
-            encoder = change.former.load(self).encoder
-            made = encode_items(self.group, encoder, change.new_fields, progress)
-            self.pending(contents, "keys")[change.unread] = made.keys
-            if made.cut is not None:
-                self.pending(contents, "cut")[change.unread] = made.cut
-        if self.group == change.former.main_head and f"{self.group}.probes" in contents.shared:
-            self.note_texts(contents)
+        former, unread = addition.former.snapshot, addition.unread
+        before = np.where(unread, -1, addition.positions)
+        names = [name for name in ("keys", "cut") if name in self.names_in(former)]
+        found = {name: self.rows_at(former, name, before) for name in names}
+        if unread.any():
+            encoder = addition.former.load(self).encoder
+            made = encode_items(self.group, encoder, addition.new_fields, progress)
+            found["keys"][unread] = made.keys
+            if "cut" in found:
+                found["cut"][unread] = made.cut
+        self.put(contents, **found)
+        self._note_change(contents, former, addition.replaced, **found)
+
+    def withdraw(self, contents: BuildContents, build: BuildReader, leaving: np.ndarray) -> None:
+        self._note_change(contents, build.snapshot, leaving)
+
+    def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:
+        super().merge(contents, build, progress)
+        if self._is_noted(contents, build.snapshot) and not self.is_pending(contents, "nearest"):
+            self.put(contents, nearest=self._nearest(build.snapshot))
 
     def note_texts(self, contents: BuildContents) -> None:
-        """The facts that follow from what a pretrained main head made of the items: how near
-        nonsense comes to one of them, and how many texts were cut.
+        """What follows from what a pretrained main head made of all items: how near nonsense comes
+        to one of them, and how many texts were cut.
         """
-        facts, keys = contents.facts, self.pending(contents, "keys")
-        facts["chance"] = noise_threshold(self.pending(contents, "probes"), keys)
+        keys = self.pending(contents, "keys")
+        has_limit = "token_limit" in contents.facts
+        n_cut = int(self.pending(contents, "cut").sum()) if has_limit else 0
+        nearest = nearest_cosines(self.pending(contents, "probes"), keys)
+        self._note(contents, nearest, n_cut)
+
+    def _note_change(
+        self,
+        contents: BuildContents,
+        build: Snapshot,
+        leaving: np.ndarray,
+        keys: np.ndarray | None = None,
+        cut: np.ndarray | None = None,
+    ) -> None:
+        """The same where the items in the rows `leaving` of a build leave, and others join."""
+        if not self._is_noted(contents, build):
+            return
+
+        def others() -> np.ndarray:
+            return np.delete(self.read(build, "keys")["keys"], leaving, axis=0)
+
+        fingerprint = self.read(build, "probes")["probes"]
+        gone = self.rows_at(build, "keys", leaving)
+        nearest = without(self._nearest(build), fingerprint, gone, others)
+        if keys is not None:
+            nearest = np.maximum(nearest, nearest_cosines(fingerprint, keys))
+        n_cut = 0 if cut is None else int(cut.sum())
+        if "cut" in self.names_in(build):
+            n_cut += int(np.delete(self.read(build, "cut")["cut"], leaving).sum())
+        self._note(contents, nearest, n_cut)
+
+    def _note(self, contents: BuildContents, nearest: np.ndarray, n_cut: int) -> None:
+        facts = contents.facts
+        self.put(contents, nearest=nearest)
+        facts["chance"] = noise_threshold(nearest)
         facts.pop("texts_cut", None)
-        n_cut = int(self.pending(contents, "cut").sum()) if "token_limit" in facts else 0
         if n_cut:
             facts["texts_cut"] = (
-                f"{n_cut:,} of {len(keys) * len(facts['text_columns']):,} texts are longer than "
-                f"{self.group}'s {facts['token_limit']} tokens and were cut"
+                f"{n_cut:,} of {facts['n_items'] * len(facts['text_columns']):,} texts are longer "
+                f"than {self.group}'s {facts['token_limit']} tokens and were cut"
             )
+
+    def _is_noted(self, contents: BuildContents, build: Snapshot) -> bool:
+        return self.group == main_head(contents.facts) and "probes" in self.names_in(build)
+
+    def _nearest(self, build: Snapshot) -> np.ndarray:
+        """Kept, since all keys would have to be read for it; builds of older versions lack it."""
+        if "nearest" in self.names_in(build):
+            return self.read(build, "nearest")["nearest"]
+        return nearest_cosines(*self.read(build, "probes", "keys").values())

@@ -13,7 +13,8 @@ from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.history import UNKNOWN_TIME, History
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.progress import Progress
-from qkvsearch.stored.part import BuildReader, Change, LearnedPart, places, unmoved
+from qkvsearch.stored.forms import Form
+from qkvsearch.stored.part import BuildReader, LearnedPart
 from qkvsearch.workspace import BuildContents, Snapshot
 
 # Of each interaction; the other arrays are of users and of items.
@@ -24,8 +25,9 @@ class StoredLog:
     """The log of an opened build: all of it, or one user's history.
 
     arrays: indptr int64 (n_users + 1,), where each user's interactions begin; items int32 (n,),
-    ascending within a user; ratings and weights float32 (n,) and times int64 (n,), where there are
-    any; with weights usual_weights float32 (n_items,), as `Feedback` has them.
+    rows of the base, ascending within a user; ratings and weights float32 (n,) and times int64
+    (n,), where there are any; with weights usual_weights float32 (n_items,), as `Feedback` has
+    them. What is of items that left is no part of the log.
     """
 
     def __init__(self, build: Snapshot, arrays: dict[str, np.ndarray]) -> None:
@@ -34,7 +36,7 @@ class StoredLog:
     def interactions(self) -> Interactions:
         """What the build learned from, in the owner's ids."""
         lengths = np.diff(self._arrays["indptr"])
-        return Interactions(
+        log = Interactions(
             users=np.repeat(np.arange(len(lengths), dtype=np.int32), lengths),
             items=self._arrays["items"],
             user_ids=self._build.tables.ids("users"),
@@ -45,23 +47,54 @@ class StoredLog:
             weights=self._arrays.get("weights"),
             scale=self.feedback.scale,
         )
+        if self._is_placed:
+            return log
+        placed = replace(log, items=self._places[log.items].astype(np.int32))
+        order = np.lexsort((placed.items, placed.users))
+        return placed.take(order[placed.items[order] >= 0])
 
     @cached_property
     def feedback(self) -> Feedback:
         """What ratings and weights are worth here."""
         return feedback_of(self._build.facts, self._arrays.get("usual_weights"))
 
+    @cached_property
+    def last_time(self) -> int | None:
+        """When the latest interaction was; None without times."""
+        times = self._arrays.get("times", ())
+        return int(np.max(times)) if len(times) else None
+
     def history(self, user: int | None) -> History:
         """That of the user in this row of the build; an empty one for None."""
         arrays = self._arrays
         span = slice(0) if user is None else slice(*arrays["indptr"][user : user + 2])
         positions = arrays["items"][span].astype(np.int64)
+        there: Any = slice(None)
+        if not self._is_placed:
+            positions = self._places[positions]
+            there = np.argsort(positions, kind="stable")
+            there = there[positions[there] >= 0]
+            positions = positions[there]
         n = len(positions)
-        times = arrays["times"][span] if "times" in arrays else np.full(n, UNKNOWN_TIME, np.int64)
-        ratings = arrays["ratings"][span] if "ratings" in arrays else np.full(n, np.nan, np.float32)
-        weights = arrays["weights"][span] if "weights" in arrays else None
+
+        def of_pairs(name: str, unknown: Any = None) -> Any:
+            return arrays[name][span][there] if name in arrays else unknown
+
+        times = of_pairs("times", np.full(n, UNKNOWN_TIME, np.int64))
+        ratings = of_pairs("ratings", np.full(n, np.nan, np.float32))
+        weights = of_pairs("weights")
         confidences = self.feedback.confidences(positions, ratings, weights)
         return History(positions, confidences, ratings, times, weights)
+
+    @cached_property
+    def _places(self) -> np.ndarray:
+        """The row number of each of the base's items now, −1 for one that left."""
+        return self._build.rows.place_of_base
+
+    @cached_property
+    def _is_placed(self) -> bool:
+        """Whether every item has the row number that the base gave it."""
+        return unmoved(self._places)
 
 
 def feedback_of(facts: Mapping[str, Any], usual_weights: np.ndarray | None) -> Feedback:
@@ -77,14 +110,25 @@ def feedback_of(facts: Mapping[str, Any], usual_weights: np.ndarray | None) -> F
 
 @dataclass(frozen=True)
 class LogPart(LearnedPart[StoredLog]):
-    """Where anybody's interactions were given."""
+    """Where anybody's interactions were given. They stay as they are where items leave, and are read
+    without those of the items that left. What the numbers are worth stays as it was when everything
+    was learned.
+    """
 
     group: str = "interactions"
-    arrays: ClassVar = ("indptr", *OF_PAIRS, "usual_weights")
+    arrays: ClassVar = {
+        "indptr": Form("i", ("users",), spans="pairs"),
+        "items": Form("i", ("pairs",), below="items"),
+        "ratings": Form("f", ("pairs",)),
+        "times": Form("i", ("pairs",)),
+        "weights": Form("f", ("pairs",)),
+        "usual_weights": Form("f", ("items",), rows="interactions"),
+    }
 
     def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
         """Nothing but what its numbers are worth: the log is kept as it is."""
         feedback = Feedback.of(log)
+        self.drop(contents)
         self.store(contents, log)
         self.put(contents, usual_weights=feedback.usual_weights)
         if feedback.usual_weight is not None:
@@ -101,27 +145,31 @@ class LogPart(LearnedPart[StoredLog]):
         if log.times is not None:
             contents.facts["times_comparable"] = log.times_comparable
 
+    def drop(self, contents: BuildContents) -> None:
+        super().drop(contents)
+        for name in ("usual_weight", "rating_scale", "disliked_below", "times_comparable"):
+            contents.facts.pop(name, None)
+
     def feedback(self, contents: BuildContents) -> Feedback:
         """What ratings and weights are worth, once the log is stored."""
         usual = "usual_weights"
-        has_weights = self._name(usual) in contents.shared | contents.arrays.keys()
+        has_weights = self.is_pending(contents, usual)
         return feedback_of(contents.facts, self.pending(contents, usual) if has_weights else None)
 
     def load(self, build: BuildReader) -> StoredLog:
-        return StoredLog(build.snapshot, self.read_all(build.snapshot))
+        snapshot, usual = build.snapshot, "usual_weights"
+        names = [name for name in self.names_in(snapshot) if name != usual]
+        arrays = self.piece(snapshot.base, *names, users=snapshot.facts["n_users"])
+        if usual in self.names_in(snapshot):
+            arrays |= self.read(snapshot, usual)
+        return StoredLog(snapshot, arrays)
 
-    def revise(self, contents: BuildContents, change: Change, progress: Progress) -> None:
-        """The log in the new row numbers, without the items that left. What its numbers are worth
-        stays as it was when everything was learned.
-        """
-        n_former = change.former.n_items
-        self.take_rows(contents, change.origin, "usual_weights")
-        # Where all items that join come after all others, no row number changes.
-        if unmoved(change.origin[:n_former], n_former):
-            self.share(contents, "indptr", *OF_PAIRS)
-            return
-        place, log = places(change.origin, n_former), change.former.load(self).interactions()
-        log = log.take(place[log.items] >= 0)
-        items = place[log.items].astype(np.int32)
-        order = np.lexsort((items, log.users))  # ids that become numbers have another order
-        self.store(contents, replace(log, items=items, item_ids=change.catalog.ids).take(order))
+    def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:
+        super().merge(contents, build, progress)
+        if not unmoved(build.snapshot.rows.place_of_base):
+            self.store(contents, build.load(self).interactions())
+
+
+def unmoved(places: np.ndarray) -> bool:
+    """True where every row is where it was."""
+    return bool((places == np.arange(len(places))).all())

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, ClassVar
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import QkvError
 from qkvsearch.progress import Progress
-from qkvsearch.stored.part import BuildReader, Change, LearnedPart
+from qkvsearch.stored.forms import Form
+from qkvsearch.stored.part import BuildReader, LearnedPart
 from qkvsearch.workspace import BuildContents
 
 if TYPE_CHECKING:
@@ -18,10 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class NextItemPart(LearnedPart["NextItemModel"]):
-    """Where a build was asked for it."""
+    """Where a build was asked for it. An item that joins has zeros, and no score."""
 
     group: str = "next_item"
-    arrays: ClassVar = ("item_embeddings", "positions", "encoder")
+    arrays: ClassVar = {
+        "item_embeddings": Form("f", ("items", "components"), rows="interactions"),
+        "positions": Form("f", ("positions", "components")),
+        "encoder": Form("f", ("weights",)),
+    }
 
     def check(self, log: Interactions | None) -> None:
         """Raise `QkvError` where what comes next cannot be learned."""
@@ -46,9 +51,4 @@ class NextItemPart(LearnedPart["NextItemModel"]):
         from qkvsearch.sequences.model import NextItemModel
 
         numbers = build.snapshot.facts[self.group]
-        return NextItemModel.from_state(self.read_all(build.snapshot), numbers)
-
-    def revise(self, contents: BuildContents, change: Change, progress: Progress) -> None:
-        """Embeddings go along with their items; one that joins has zeros, and no score."""
-        self.take_rows(contents, change.origin, "item_embeddings")
-        self.share(contents, "positions", "encoder")
+        return NextItemModel.from_state(self.read(build.snapshot), numbers)

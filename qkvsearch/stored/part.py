@@ -1,9 +1,9 @@
-"""What every stored part of a build can do, and how its arrays follow the items that stay."""
+"""What every stored part of a build can do, and how its arrays follow the items."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import compress
@@ -11,8 +11,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
+from qkvsearch.errors import DamagedError
 from qkvsearch.progress import Progress
+from qkvsearch.stored.forms import Form, check_form, check_numbers
 from qkvsearch.workspace import BuildContents, Snapshot
+from qkvsearch.workspace.arrays import read_array
+from qkvsearch.workspace.segments import Segment
 
 if TYPE_CHECKING:
     from qkvsearch.data.catalog import Catalog
@@ -57,32 +61,23 @@ class BuildReader:
 
 
 @dataclass(frozen=True)
-class Change:
-    """The catalog from now on, beside the one of a former build.
+class Addition:
+    """Items that join a build, some in the place of others.
 
-    origin: int64 (n_items,), each item's row number in the former build, −1 for one that was not
-    there. unread: bool (n_items,), True where the former build did not read the texts that the item
-    has now. replaced: how many were there and were given anew.
+    former: the build before. catalog: the new items alone, by id. positions: int64 (n,), the item
+    row in the former build of the one that each replaces, −1 for none. unread: bool (n,), False
+    where the texts are those of the item that it replaces, of which they were read before.
     """
 
     former: BuildReader
     catalog: Catalog
-    origin: np.ndarray
+    positions: np.ndarray
     unread: np.ndarray
-    replaced: int
-    notes: list[str]
 
     @cached_property
-    def read(self) -> np.ndarray:
-        """Row numbers, int64 (n_items,), in arrays made of the texts that the items have now; −1
-        for an item whose texts are still to be read.
-        """
-        return np.where(self.unread, -1, self.origin)
-
-    @property
-    def keeps_texts(self) -> bool:
-        """Whether every text is where it was, and there is no other."""
-        return unmoved(self.read, self.former.n_items)
+    def replaced(self) -> np.ndarray:
+        """The item rows in the former build, int64, of those that are replaced."""
+        return self.positions[self.positions >= 0]
 
     @cached_property
     def new_fields(self) -> list[list[str]]:
@@ -95,105 +90,163 @@ class StoredPart(ABC, Generic[T]):
     """One model of a build, from the builder to the engine.
 
     group: what the names of its arrays begin with, before a dot. arrays: what follows the dot, in
-    whatever build; no array belongs to two parts.
+    whatever build, and what each looks like; no array belongs to two parts.
+
+    Whoever calls `extend`, `withdraw` and `merge` gives `contents` the facts of the former build,
+    with `n_items` as it is from now on.
     """
 
     group: str
-    arrays: ClassVar[tuple[str, ...]]
+    arrays: ClassVar[Mapping[str, Form]]
 
     @abstractmethod
     def store(self, contents: BuildContents, *args: Any, **kwargs: Any) -> None:
-        """Add a fitted model to a build: its arrays, and facts for the manifest."""
+        """Add a fitted model to a whole build: its arrays, and facts for the manifest."""
 
     @abstractmethod
     def load(self, build: BuildReader) -> T:
-        """What the engine reads, with neither scikit-learn nor numba."""
-
-    @abstractmethod
-    def revise(self, contents: BuildContents, change: Change, progress: Progress) -> None:
-        """Add what becomes of the part when items join, leave or change their texts. Nothing is
-        learned. `contents` has the facts of the former build, but for `n_items`.
+        """What the engine reads, with neither scikit-learn nor numba: of all segments together.
+        Raises `DamagedError`.
         """
+
+    def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
+        """Add what a segment has of the items that join, and what they change of the whole build.
+        Nothing is learned.
+        """
+
+    def withdraw(self, contents: BuildContents, build: BuildReader, leaving: np.ndarray) -> None:
+        """Add what changes of the whole build where items leave with their interactions, which are
+        in the rows `leaving`, int64 (n,), of `build`.
+        """
+
+    def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:
+        """Add the arrays of a whole build that answers as all segments of `build` do together."""
+        snapshot = build.snapshot
+        for name in self.names_in(snapshot):
+            if snapshot.rows.is_plain or not self.arrays[name].rows:
+                self.share(contents, snapshot, name)
+            else:
+                self.put(contents, **{name: self.read(snapshot, name)[name]})
 
     def owns(self, name: str) -> bool:
         """Whether an array of that whole name is this part's."""
         return name in map(self._name, self.arrays)
 
     def is_in(self, build: Snapshot) -> bool:
-        """Whether a build has any of its arrays."""
-        return any(self._name(array) in build for array in self.arrays)
+        """Whether a build has the part."""
+        return bool(self.names_in(build))
 
-    def read(self, build: Snapshot, array: str) -> np.ndarray:
-        """One of its arrays, memory-mapped."""
-        return build.array(self._name(array))
+    def names_in(self, build: Snapshot) -> list[str]:
+        """Those of its arrays that a build has."""
+        return [array for array in self.arrays if self._name(array) in build]
 
-    def read_all(self, build: Snapshot) -> dict[str, np.ndarray]:
-        """Those of its arrays that a build has, memory-mapped."""
-        there = (array for array in self.arrays if self._name(array) in build)
-        return {array: self.read(build, array) for array in there}
+    def read(self, build: Snapshot, *names: str, **sizes: int) -> dict[str, np.ndarray]:
+        """Its arrays of these names, by default all that there are, of the build's items where they
+        are of items; checked together. sizes: lengths that are known already.
+        """
+        found = {}
+        for name in names or self.names_in(build):
+            if self.arrays[name].rows == "texts":
+                found[name] = build.rows.take(self._pieces(build, name, sizes))
+            else:
+                found[name] = self._whole(build, name, sizes)
+                if self.arrays[name].rows:
+                    found[name] = build.rows.by_origin(found[name])
+        return found
+
+    def rows_at(self, build: Snapshot, name: str, positions: np.ndarray) -> np.ndarray:
+        """Rows (n, …) of an array, of the items in the rows `positions` (n,); zeros where that is
+        −1, and where there is nothing of an item.
+        """
+        if self.arrays[name].rows == "texts":
+            pieces, stored = self._pieces(build, name, {}), build.rows.stored
+        else:
+            pieces, stored = [self._whole(build, name, {})], build.rows.origin
+        wanted = np.where(positions >= 0, stored[positions], -1)
+        found = np.zeros((len(wanted), *pieces[0].shape[1:]), pieces[0].dtype)
+        start = 0
+        for piece in pieces:
+            ours = np.flatnonzero((wanted >= start) & (wanted < start + len(piece)))
+            found[ours] = piece[wanted[ours] - start]
+            start += len(piece)
+        return found
+
+    def piece(self, segment: Segment, *names: str, **sizes: int) -> dict[str, np.ndarray]:
+        """Its arrays in one segment, checked together."""
+        return self._piece(segment, names, sizes)
 
     def pending(self, contents: BuildContents, array: str) -> np.ndarray:
-        """One of its arrays as it will be published, be it the former build's."""
+        """One of its arrays as it will be published, be it another build's."""
         name = self._name(array)
-        if contents.base is not None and name in contents.shared:
-            return contents.base.array(name)
-        return contents.arrays[name]
+        if name in contents.arrays:
+            return contents.arrays[name]
+        return read_array(contents.shared[f"{name}.npy"])
+
+    def is_pending(self, contents: BuildContents, array: str) -> bool:
+        """Whether `pending` has it."""
+        name = self._name(array)
+        return name in contents.arrays or f"{name}.npy" in contents.shared
 
     def put(self, contents: BuildContents, **arrays: np.ndarray | None) -> None:
         """Add arrays of the build's own; None leaves one out. A name is never shared as well: what
-        is written under it would change the former build.
+        is written under it would change the other build.
         """
         for array, values in arrays.items():
-            contents.shared.discard(self._name(array))
+            name = self._name(array)
+            contents.shared.pop(f"{name}.npy", None)
+            contents.arrays.pop(name, None)
             if values is not None:
-                contents.arrays[self._name(array)] = values
+                contents.arrays[name] = values
 
-    def share(self, contents: BuildContents, *arrays: str) -> None:
-        """Let arrays of the former build, where it has them, belong to both builds."""
-        assert contents.base is not None
-        contents.shared |= {name for name in map(self._name, arrays) if name in contents.base}
-
-    def take_rows(self, contents: BuildContents, origin: np.ndarray, *arrays: str) -> None:
-        """Rows of the former build's arrays in their new places; zeros where `origin` is −1. An
-        array of which no row moves belongs to both builds.
-        """
-        assert contents.base is not None
-        kept = origin >= 0
-        for array in arrays:
-            if self._name(array) not in contents.base:
-                continue
-            former = self.read(contents.base, array)
-            if unmoved(origin, len(former)):
-                self.share(contents, array)
-                continue
-            rows = np.zeros((len(origin), *former.shape[1:]), former.dtype)
-            rows[kept] = former[origin[kept]]
-            self.put(contents, **{array: rows})
+    def share(self, contents: BuildContents, build: Snapshot, *arrays: str) -> None:
+        """Let arrays of another build belong to both."""
+        for name in map(self._name, arrays):
+            contents.shared[f"{name}.npy"] = build.file(name)
 
     def _name(self, array: str) -> str:
         return f"{self.group}.{array}"
 
+    def _whole(self, build: Snapshot, name: str, sizes: dict[str, int]) -> np.ndarray:
+        """An array that only one segment has, or of which the newest counts."""
+        whole = self._name(name)
+        array = build.array(whole)
+        sizes["items"] = build.base.n_rows
+        check_form(build.file(whole).path, array, self.arrays[name], sizes)
+        return array
+
+    def _pieces(self, build: Snapshot, name: str, sizes: dict[str, int]) -> list[np.ndarray]:
+        return [self._piece(segment, [name], sizes)[name] for segment in with_items(build)]
+
+    def _piece(
+        self, segment: Segment, names: Iterable[str], sizes: dict[str, int]
+    ) -> dict[str, np.ndarray]:
+        sizes["items"] = segment.n_rows
+        paths = {name: segment.folder / f"{self._name(name)}.npy" for name in names}
+        for name, path in paths.items():
+            if not segment.has(self._name(name)):
+                raise DamagedError(path, "it is not there, and its segment has items")
+        found = {name: segment.array(self._name(name)) for name in paths}
+        for check in (check_form, check_numbers):
+            for name, array in found.items():
+                check(paths[name], array, self.arrays[name], sizes)
+        return found
+
 
 class LearnedPart(StoredPart[T]):
-    """A part that is learned from interactions."""
+    """A part that is learned from interactions. Items that join have none."""
 
     @abstractmethod
     def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
-        """Fit the model to a log and store it, if there is something for it to learn from."""
+        """Fit the model to a log and store it, if there is something for it to learn from; nothing
+        stays of what `contents` had of it.
+        """
+
+    def drop(self, contents: BuildContents) -> None:
+        """Leave the part out."""
+        self.put(contents, **dict.fromkeys(self.arrays))
+        contents.facts.pop(self.group, None)
 
 
-def unmoved(origin: np.ndarray, n_former: int) -> bool:
-    """True where every row is where it was, and there is no other."""
-    return len(origin) == n_former and bool((origin == np.arange(n_former)).all())
-
-
-def places(origin: np.ndarray, n_former: int) -> np.ndarray:
-    """The new row number of each former row, −1 for one that left.
-
-    >>> places(np.array([2, -1, 0]), 3).tolist()
-    [2, -1, 0]
-    """
-    place = np.full(n_former, -1, dtype=np.int64)
-    kept = np.flatnonzero(origin >= 0)
-    place[origin[kept]] = kept
-    return place
+def with_items(build: Snapshot) -> list[Segment]:
+    """The segments of a build that have rows, the base first."""
+    return [segment for segment in build.segments if segment.n_rows]

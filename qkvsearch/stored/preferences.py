@@ -15,8 +15,9 @@ from qkvsearch.labelled import unit_rows
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.stored.dense import DensePart
+from qkvsearch.stored.forms import Form
 from qkvsearch.stored.log import LogPart
-from qkvsearch.stored.part import BuildReader, Change, LearnedPart, main_head, places
+from qkvsearch.stored.part import BuildReader, LearnedPart, main_head
 from qkvsearch.workspace import BuildContents
 
 # The fact that says with which settings preferences were learned, and how those were found; there
@@ -40,7 +41,13 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
     """text_map is the matrix that places an item by its text, where text tells of preferences."""
 
     group: str = "implicit"
-    arrays: ClassVar = ("item_embeddings", "gram", "item_directions", "item_counts", "text_map")
+    arrays: ClassVar = {
+        "item_embeddings": Form("f", ("items", "components"), rows="interactions"),
+        "gram": Form("f", ("components", "components")),
+        "item_directions": Form("f", ("items", "components"), rows="interactions"),
+        "item_counts": Form("i", ("items",), rows="interactions"),
+        "text_map": Form("f", ("text_components", "components")),
+    }
 
     def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
         """Fit `ImplicitALS` to a log, with the settings among the build's facts, and store it."""
@@ -68,29 +75,26 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
         )
 
     def load(self, build: BuildReader) -> StoredPreferences:
-        arrays = self.read_all(build.snapshot)
-        directions, counts = DenseKeys(arrays.pop("item_directions")), arrays.pop("item_counts")
-        text_map = arrays.pop("text_map", None)
-        if text_map is not None:
+        sizes, keys = {}, None
+        if "text_map" in self.names_in(build.snapshot):
             keys = build.load(DensePart(build.main_head)).keys.vectors
-            embeddings = place_cold_items(arrays["item_embeddings"], keys, text_map, counts == 0)
-            arrays["item_embeddings"] = embeddings
+            sizes["text_components"] = keys.shape[1]
+        arrays = self.read(build.snapshot, **sizes)
+        directions, counts = DenseKeys(arrays.pop("item_directions")), arrays.pop("item_counts")
+        if keys is not None:
+            embeddings, text_map = arrays["item_embeddings"], arrays.pop("text_map")
+            placed = place_cold_items(embeddings, keys, text_map, counts == 0)
+            arrays["item_embeddings"] = placed
         factors = ImplicitFactors.from_state(arrays, build.snapshot.facts[self.group])
         return StoredPreferences(factors, directions, counts)
 
-    def revise(self, contents: BuildContents, change: Change, progress: Progress) -> None:
-        """Embeddings go along with their items; who joins has none, and is placed by its text."""
-        rows = ("item_embeddings", "item_directions", "item_counts")
-        self.take_rows(contents, change.origin, *rows)
-        self.share(contents, "text_map")
-        embeddings = self.read(change.former.snapshot, "item_embeddings")
-        gone = places(change.origin, len(embeddings)) < 0
-        if not embeddings[gone].any():
-            self.share(contents, "gram")
-            return
-        kept = embeddings[~gone].astype(np.float64)
-        self.put(contents, gram=kept.T @ kept)
+    def withdraw(self, contents: BuildContents, build: BuildReader, leaving: np.ndarray) -> None:
+        """Sums over all items lose what leaves."""
+        embeddings = self.rows_at(build.snapshot, "item_embeddings", leaving).astype(np.float64)
+        known = int(np.count_nonzero(embeddings.any(axis=1)))
+        if known:
+            gram = self.read(build.snapshot, "gram")["gram"]
+            self.put(contents, gram=gram - embeddings.T @ embeddings)
         numbers = contents.facts[self.group]
-        known = numbers["n_items"] - np.count_nonzero(embeddings[gone].any(axis=1))
         # At least one, or the solve for a user without a history would divide by zero.
-        contents.facts[self.group] = numbers | {"n_items": max(int(known), 1)}
+        contents.facts[self.group] = numbers | {"n_items": max(numbers["n_items"] - known, 1)}

@@ -9,21 +9,26 @@ from typing import ClassVar
 from qkvsearch.collaborative.factors import RatingFactors
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.progress import Progress
-from qkvsearch.stored.part import BuildReader, Change, LearnedPart
+from qkvsearch.stored.forms import Form
+from qkvsearch.stored.part import BuildReader, LearnedPart
 from qkvsearch.workspace import BuildContents
 
 
 @dataclass(frozen=True)
 class RatingsPart(LearnedPart[RatingFactors]):
-    """Where interactions came with ratings."""
+    """Where interactions came with ratings. An item that joins is rated like the mean item."""
 
     group: str = "ratings"
-    arrays: ClassVar = ("item_biases", "item_embeddings")
+    arrays: ClassVar = {
+        "item_biases": Form("f", ("items",), rows="interactions"),
+        "item_embeddings": Form("f", ("items", "components"), rows="interactions"),
+    }
 
     def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
         """Fit `BiasedMF` and store it; nothing without ratings."""
         from qkvsearch.collaborative.biased_mf import BiasedMF
 
+        self.drop(contents)
         if len(log.rated()):
             model = BiasedMF(random_state=0, callback=partial(progress, "learning ratings"))
             self.store(contents, model.fit(log).factors_)
@@ -34,8 +39,4 @@ class RatingsPart(LearnedPart[RatingFactors]):
 
     def load(self, build: BuildReader) -> RatingFactors:
         numbers = build.snapshot.facts[self.group]
-        return RatingFactors.from_state(self.read_all(build.snapshot), numbers)
-
-    def revise(self, contents: BuildContents, change: Change, progress: Progress) -> None:
-        """Rows go along with their items; one that joins is rated like the mean item."""
-        self.take_rows(contents, change.origin, *self.arrays)
+        return RatingFactors.from_state(self.read(build.snapshot), numbers)

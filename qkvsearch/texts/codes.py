@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from qkvsearch.data.ids import id_text
 from qkvsearch.texts.analysis import Token, fold
 
 if TYPE_CHECKING:
@@ -29,25 +30,30 @@ LEAST_NUMBER = 10_000_000
 AROUND = ".,;:!?()[]{}<>\"'`«»“”‘’"
 
 
-def code_terms(catalog: Catalog) -> tuple[np.ndarray, np.ndarray]:
+def code_columns(catalog: Catalog) -> list[str]:
+    """The columns that nearly always hold a code, and nearly never the same one, by the names that
+    they have in the frame.
+    """
+    return [name for name in catalog.frame.columns[1:] if _holds_codes(catalog.frame[name])]
+
+
+def code_terms(catalog: Catalog, columns: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Terms (n,), sorted UTF-8, and the row of the item that each belongs to, int64 (n,).
 
-    They are all ids, and the cells of every column that nearly always holds a code, and nearly
-    never the same one.
+    They are all ids, and what is a code of the cells of these columns.
     """
-    rows, terms = [np.arange(len(catalog))], [list(catalog.ids.texts)]
-    for name in catalog.frame.columns[1:]:
-        cells = _codes(catalog.frame[name])
-        rows.append(cells.index.to_numpy(np.int64))
-        terms.append(cells.tolist())
-    pairs = {
-        (term.encode(), row)
-        for row, term in zip(np.concatenate(rows).tolist(), _folded(terms), strict=True)
-        if 0 < len(term) <= LONGEST
-    }
+    pairs = _folded(catalog.ids.texts, range(len(catalog)))
+    pairs = pairs.union(*(cell_codes(catalog.frame[name]) for name in columns))
     ordered = sorted(pairs)
     found = np.array([term for term, _ in ordered], dtype=bytes)
     return found, np.array([row for _, row in ordered], dtype=np.int64)
+
+
+def cell_codes(column: pd.Series) -> set[tuple[bytes, int]]:
+    """What is a code of the cells of a column: its term, UTF-8, and its row."""
+    cells = _texts(column)
+    cells = cells[_are_codes(cells)]
+    return _folded(cells.tolist(), cells.index.tolist())
 
 
 def codes_in(text: str, is_known: Callable[[str], bool]) -> list[Token]:
@@ -92,18 +98,30 @@ def _is_long_number(word: str) -> bool:
     return bare.isdecimal() and CODE.fullmatch(bare) is not None
 
 
-def _codes(column: pd.Series) -> pd.Series:
-    """The cells of a column of codes as text; none of another column."""
+def _holds_codes(column: pd.Series) -> bool:
     cells = column.dropna()
     if cells.dtype.kind == "f" or cells.empty:
-        return cells.iloc[:0]
+        return False
     if cells.dtype.kind in "iu" and cells.min() < LEAST_NUMBER:
-        return cells.iloc[:0]
-    cells = cells.astype(str)
-    are_codes = cells.str.fullmatch(CODE) & ~cells.str.fullmatch(NO_CODE)
-    is_one = are_codes.mean() >= CODES and cells.nunique() > DIFFERENT * len(cells)
-    return cells[are_codes] if is_one else cells.iloc[:0]
+        return False
+    texts = _texts(cells)
+    return bool(_are_codes(texts).mean() >= CODES and texts.nunique() > DIFFERENT * len(texts))
 
 
-def _folded(terms: list[list[str]]) -> list[str]:
-    return [fold(" ".join(term.split())) for column in terms for term in column]
+def _texts(column: pd.Series) -> pd.Series:
+    """The cells that are there; a whole number is without a point even beside gaps."""
+    cells = column.dropna()
+    return cells.map(id_text).astype(object) if cells.dtype.kind == "f" else cells.astype(str)
+
+
+def _are_codes(cells: pd.Series) -> pd.Series:
+    found: pd.Series = cells.str.fullmatch(CODE) & ~cells.str.fullmatch(NO_CODE)
+    return found.astype(bool)
+
+
+def _folded(texts: Iterable[str], rows: Iterable[int]) -> set[tuple[bytes, int]]:
+    terms = (fold(" ".join(text.split())) for text in texts)
+    return {
+        (term.encode(), row) for term, row in zip(terms, rows, strict=True)
+        if 0 < len(term) <= LONGEST
+    }  # fmt: skip

@@ -30,6 +30,19 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.terms)
 
+    def row(self, term: str) -> int:
+        """As in `rows`, of one term.
+
+        >>> Vocabulary.of(["cat", "dog"]).row("dog")
+        1
+        """
+        wanted = term.encode(errors="surrogatepass")
+        # NumPy would copy all terms to compare them with one that is longer than each.
+        if not wanted or len(wanted) > self.terms.itemsize:
+            return -1
+        row = int(np.searchsorted(self.terms, wanted))
+        return row if row < len(self) and self.terms[row] == wanted else -1
+
     def rows(self, terms: Iterable[str]) -> np.ndarray:
         """Row numbers (int64), −1 for a term that is not here."""
         wanted = np.array([term.encode(errors="surrogatepass") for term in terms], dtype=bytes)

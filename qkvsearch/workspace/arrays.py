@@ -13,9 +13,6 @@ from qkvsearch.errors import DamagedError
 from qkvsearch.files import sync
 from qkvsearch.workspace.checksums import check_file, checksum, compare
 
-# Arrays of fewer bytes are read at once: to map one costs more.
-SMALL = 1 << 16
-
 
 class StoredFile(NamedTuple):
     """A file in a build's folder, and its entry in the manifest."""
@@ -39,12 +36,11 @@ def file_entry(path: Path) -> dict[str, Any]:
 
 
 def read_array(file: StoredFile, *, trust: bool = False) -> np.ndarray:
-    """Read-only, and memory-mapped where that pays. Nothing is unpickled. Raises `DamagedError`."""
+    """Read-only and memory-mapped. Nothing is unpickled. Raises `DamagedError`."""
     path, entry = file
     check_file(path, entry, trust=trust)
-    mode: Any = "r" if entry["bytes"] > SMALL else None
     try:
-        array: np.ndarray = np.load(path, mmap_mode=mode, allow_pickle=False)
+        array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
         shape, dtype = tuple(entry.get("shape", array.shape)), entry.get("dtype", array.dtype.str)
     except (OSError, ValueError, TypeError, EOFError) as error:
         raise DamagedError(path, f"cannot be read as an array: {error}") from None
@@ -53,9 +49,7 @@ def read_array(file: StoredFile, *, trust: bool = False) -> np.ndarray:
             path, f"{array.dtype.str} {array.shape} instead of {dtype} {shape}, as was written"
         )
     # A plain view: each slice of the memmap type costs microseconds, and a query takes many.
-    view = array.view(np.ndarray)
-    view.flags.writeable = False
-    return view
+    return array.view(np.ndarray)
 
 
 def share_file(source: StoredFile, target: Path) -> Mapping[str, Any]:

@@ -9,6 +9,11 @@ from typing import Any
 from qkvsearch.errors import QkvError, listed_names, suggest
 
 
+def quoted(name: str) -> str:
+    """A column's name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
 @dataclass(frozen=True)
 class StoredColumn:
     """name: in the owner's file. stored, sql_type: in the table of items. role and type: as in
@@ -78,11 +83,7 @@ class CatalogColumns(Sequence[StoredColumn]):
     @property
     def sql_names(self) -> list[str]:
         """The same as a condition has to spell them: in double quotes where they are no words."""
-        quoted = ['"' + name.replace('"', '""') + '"' for name in self.names]
-        return [
-            name if name.isidentifier() else in_quotes
-            for name, in_quotes in zip(self.names, quoted, strict=True)
-        ]
+        return [name if name.isidentifier() else quoted(name) for name in self.names]
 
     def has(self, name: str) -> bool:
         return name.strip().casefold() in self._found

@@ -6,7 +6,7 @@ import errno
 import shutil
 import sqlite3
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qkvsearch.data.ids import id_text
 from qkvsearch.errors import QkvError, WorkspaceError, listed_names
 from qkvsearch.files import sync_directory
+from qkvsearch.workspace import records
 from qkvsearch.workspace.arrays import StoredFile, file_entry, share_file, write_array
 from qkvsearch.workspace.catalog_file import CATALOG, CatalogRows, write_catalog
 from qkvsearch.workspace.locks import is_held, writer_lock
-from qkvsearch.workspace.root import ROOT, BuildEntry, Root, read_root, write_root
+from qkvsearch.workspace.records import Record, Recorded, RecordsDatabase
+from qkvsearch.workspace.root import ROOT, BuildEntry, Root, read_root, root_state, write_root
 from qkvsearch.workspace.segments import (
     AFTER,
     BUILDS_FOLDER,
@@ -35,6 +38,7 @@ from qkvsearch.workspace.snapshot import Snapshot, open_current
 
 if TYPE_CHECKING:
     from qkvsearch.data.ids import Ids
+    from qkvsearch.workspace.tables import Tables
 
 # What a rollback can return to: builds of the current base and of so many others, at most so many.
 KEPT_BASES, KEPT_BUILDS = 2, 50
@@ -95,15 +99,17 @@ class Workspace:
             )
         return found
 
+    def state(self) -> tuple[int, ...] | None:
+        """Another one after each change of which build is current; it takes microseconds."""
+        return root_state(self.path)
+
     def writing(self, command: str) -> AbstractContextManager[None]:
         """The right to change the workspace, as long as the context lasts. Raises `WorkspaceError`
         where others have it for longer than the `wait` of the workspace.
         """
         return writer_lock(self.path, command, self.wait, self.say)
 
-    def publish(
-        self, contents: BuildContents, command: str, *, instead_of: str = ""
-    ) -> BuildEntry:
+    def publish(self, contents: BuildContents, command: str, *, instead_of: str = "") -> BuildEntry:
         """Write a build to a folder of its own, then make it the current one, in the place of the
         build `instead_of`, or behind all.
 
@@ -170,6 +176,32 @@ class Workspace:
         checksum = write_signed(folder / MANIFEST, manifest)
         sync_directory(folder.parent)
         return replace(entry, manifest=checksum)
+
+    # --- records ---
+
+    @property
+    def records(self) -> RecordsDatabase:
+        """What was recorded, whatever is built."""
+        return RecordsDatabase.of(self.path)
+
+    def record(self, rows: Iterable[Recorded], after: int | None = None) -> list[Record]:
+        """Interactions, all or none, those without a time now or just after the time `after`; open
+        builds see them at once, and no other writer is waited for. Raises `WorkspaceError`.
+        """
+        return records.append(self.records, rows, after)
+
+    def undo_record(self, learned: int = 0) -> list[Record]:
+        """Take back what was recorded together last, unless it is one of the first `learned`
+        records, which the build's log contains. Raises `QkvError`.
+        """
+        return records.undo(self.records, learned)
+
+    def forget_records(self, tables: Tables, user: Any) -> int:
+        """Delete the records of a user, in every spelling that a build takes for one, and every
+        trace of them: how many there were. Raises `WorkspaceError`.
+        """
+        text = id_text(user, tables.are_whole("users"))
+        return records.forget(self.records, text, fold=tables.fold_ids)
 
     # --- former builds ---
 
@@ -251,4 +283,3 @@ def _below(base: Snapshot | None) -> list[tuple[str, str]]:
     needs_own = len(base.segments) == 1 or any(name != f"{DEPARTED}.npy" for name in own.files)
     there = base.segments if needs_own else base.segments[:-1]
     return [(segment.name, segment.checksum) for segment in there]
-

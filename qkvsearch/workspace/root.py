@@ -74,6 +74,15 @@ def read_root(workspace: Path) -> Root | None:
     return root
 
 
+def root_state(workspace: Path) -> tuple[int, ...] | None:
+    """Something that is another one after each change of the root, without reading it."""
+    try:
+        found = (workspace / ROOT).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
+
+
 def write_root(workspace: Path, root: Root) -> None:
     """The moment in which another build becomes the current one: a file is renamed."""
     builds = [asdict(build) for build in root.builds]

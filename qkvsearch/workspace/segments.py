@@ -12,8 +12,9 @@ import numpy as np
 
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.workspace.arrays import StoredFile, read_array
-from qkvsearch.workspace.catalog_file import CATALOG, SegmentCatalog
+from qkvsearch.workspace.catalog_file import CATALOG
 from qkvsearch.workspace.checksums import check_file, check_size
+from qkvsearch.workspace.segment_catalog import SegmentCatalog
 from qkvsearch.workspace.signed import checksum_of, read_signed
 
 # 2: several dense heads, each with its encoder, and weights learned for all.
@@ -90,7 +91,7 @@ class Segment:
         """Checked like an array. Raises `DamagedError`."""
         file = self.file(CATALOG)
         check_file(*file, trust=self.trust)
-        return SegmentCatalog.of_file(file.path)
+        return SegmentCatalog(file.path)
 
     @property
     def is_read(self) -> bool:

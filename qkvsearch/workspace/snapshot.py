@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -43,6 +44,8 @@ class Snapshot:
     ) -> None:
         self.workspace, self.created, self.segments = workspace, created, list(segments)
         self._held = held
+        if held is not None:  # who lets go of it without closing lets go of the files as well
+            weakref.finalize(self, held.close)
         self.facts: Mapping[str, Any] = segments[-1].facts
 
     @classmethod
@@ -156,7 +159,9 @@ class Snapshot:
         for segment in reversed(self.segments):
             if segment.has(name):
                 return segment
-        raise WorkspaceError(f"{self.workspace}: its build has no {name}; build the workspace again")
+        raise WorkspaceError(
+            f"{self.workspace}: its build has no {name}; build the workspace again"
+        )
 
     def damaged(self) -> list[DamagedError]:
         """Every file is read, and compared with its checksum."""

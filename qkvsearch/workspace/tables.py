@@ -1,52 +1,74 @@
-"""Look-ups in a build's tables: items by id or title, users by id, cells, conditions."""
+"""Look-ups in a build's catalog: items by id or title, users by id, cells, conditions."""
 
 from __future__ import annotations
 
 import json
 import re
-import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from qkvsearch.data.ids import Id, Ids, are_integers, id_text
+from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import UnknownIdError, suggest
-from qkvsearch.workspace.columns import CatalogColumns
+from qkvsearch.workspace.columns import CatalogColumns, StoredColumn
+from qkvsearch.workspace.composed import ComposedCatalog
 from qkvsearch.workspace.records import Records
-from qkvsearch.workspace.schema import are_whole, folds_ids, quoted, read_rows, table_columns
+from qkvsearch.workspace.rows import Rows
+from qkvsearch.workspace.segment_catalog import Kind, SegmentCatalog
 from qkvsearch.workspace.titles import MAX_COMPARED, MAX_SHOWN, as_form, near_titles, title_key
-from qkvsearch.workspace.where import Where, matching_positions
+from qkvsearch.workspace.where import Where, matching_in_all
 
 
 @dataclass(frozen=True)
 class Tables:
-    """One build's tables, read only. `uri` opens another connection like `db`. column_facts: what
-    the build's manifest says of the catalog's columns.
+    """The catalogs of a build's segments, base first, as the one catalog of the items that are
+    there: what others call a position is a row of this one, in the order of the ids.
+
+    rows: which of the stored rows are items. facts: of the build's manifest. workspace: the folder,
+    in which things are recorded.
     """
 
-    db: sqlite3.Connection
-    build: int
-    uri: str
-    column_facts: Sequence[Mapping[str, Any]] = ()
+    catalogs: Sequence[SegmentCatalog]
+    rows: Rows
+    facts: Mapping[str, Any]
+    workspace: Path
 
     def close(self) -> None:
-        self.db.close()
+        """Close the files."""
+        self._items.close()
+
+    @cached_property
+    def _items(self) -> ComposedCatalog:
+        return ComposedCatalog(self.catalogs, self.rows)
+
+    @property
+    def sql_types(self) -> dict[str, str]:
+        """Of the catalog's columns, by their names as they are stored, id and title first."""
+        return self._items.columns
 
     @property
     def columns(self) -> list[str]:
         """The catalog's columns as they are stored, id and title first."""
-        return [column.stored for column in self.catalog_columns]
+        return list(self.sql_types)
 
     @cached_property
     def catalog_columns(self) -> CatalogColumns:
         """The catalog's columns with their types, and their owner's names for them."""
-        stored = table_columns(self.db, f"items_{self.build}")
-        del stored["_position"]
-        return CatalogColumns.of(list(stored.items()), self.column_facts)
+        return CatalogColumns.of(list(self.sql_types.items()), self.facts.get("columns", ()))
+
+    @property
+    def fold_ids(self) -> bool:
+        """Whether ids that differ in case alone are one."""
+        return self._base.folds
+
+    def are_whole(self, kind: Kind) -> bool:
+        """Whether the ids of the items or of the users are whole numbers."""
+        return self._base.whole_users if kind == "users" else self._items.whole_ids
 
     def names(self, positions: Sequence[int] | np.ndarray) -> tuple[list[Id], list[str]]:
         """Ids and titles of items, in the order of `positions`."""
@@ -54,77 +76,94 @@ class Tables:
         return [id_ for id_, _ in rows], [str(title) for _, title in rows]
 
     def known(self, ids: Iterable[str]) -> dict[str, tuple[Id, str]]:
-        """By the text of each id that is in the catalog: the id, and the title."""
-        rows = self._rows(
-            f"SELECT id, title FROM items_{self.build} "
-            "WHERE CAST(id AS TEXT) IN (SELECT value FROM json_each(?))",
-            json.dumps(list(ids)),
-        )
-        return {str(id_): (id_, str(title)) for id_, title in rows}
+        """By the text of each id that is in the catalog: the id as it is there, and the title."""
+        found = self.find_items(ids)
+        rows = self.cells_of(list(found.values()), ["id", "title"])
+        return {text: (id_, str(title)) for text, (id_, title) in zip(found, rows, strict=True)}
 
-    def ids(self, kind: Literal["items", "users"]) -> Ids:
+    def find_items(self, ids: Iterable[str]) -> dict[str, int]:
+        """The row number of each item by the text of its id; of those that are not there none."""
+        return self._items.find(list(ids))
+
+    def users_known(self, ids: Iterable[str]) -> dict[str, int]:
+        """The row number of each user by the text of the id; of those that are not there none."""
+        return self._base.find("users", ids)
+
+    def ids(self, kind: Kind) -> Ids:
         """All ids, in the order of their row numbers."""
-        rows = self._rows(f"SELECT id FROM {kind}_{self.build} ORDER BY _position")
-        return Ids((str(id_) for (id_,) in rows), self._folds)
+        found = self._base.ids("users") if kind == "users" else self._items.ids()
+        return Ids(map(str, found), self.fold_ids, self.are_whole(kind))
 
     def cells(self) -> list[tuple[Any, ...]]:
         """The whole catalog, one tuple an item, in the order of `columns`; None where blank."""
-        picked = ", ".join(map(quoted, self.columns))
-        return self._rows(f"SELECT {picked} FROM items_{self.build} ORDER BY _position")
+        return list(self.each_cells())
+
+    def each_cells(self) -> Iterator[tuple[Any, ...]]:
+        """The same, each item when it is asked for."""
+        return (found[1:] for found in self._items.all_cells(self.columns))
 
     def cells_of(
         self, positions: Sequence[int] | np.ndarray, columns: Sequence[str]
     ) -> list[tuple[Any, ...]]:
         """These columns of items, in the order of `positions`; None where blank."""
         wanted = [int(position) for position in positions]
-        picked = ", ".join(["_position", *map(quoted, columns)])
-        rows = self._rows(
-            f"SELECT {picked} FROM items_{self.build} "
-            "WHERE _position IN (SELECT value FROM json_each(?))",
-            json.dumps(wanted),
-        )
-        found = {position: tuple(cells) for position, *cells in rows}
+        found = self._items.cells(columns, wanted)
         return [found[position] for position in wanted]
 
     def row(self, position: int) -> dict[str, Any]:
         """One item by column; None where blank."""
         columns = self.columns
-        picked = ", ".join(map(quoted, columns))
-        sql = f"SELECT {picked} FROM items_{self.build} WHERE _position = ?"
-        return dict(zip(columns, self._rows(sql, int(position))[0], strict=True))
+        return dict(zip(columns, self.cells_of([position], columns)[0], strict=True))
+
+    def empty_counts(self) -> dict[str, int]:
+        """How many items have a blank cell, by column as it is stored."""
+        n_items = len(self.rows.stored)
+        return {name: n_items - n for name, n in self._items.filled().items()}
+
+    def is_titled_by_id(self) -> bool:
+        """Whether the title of every item is its id."""
+        others = self._items.all_cells(["id"], "title IS NOT CAST(id AS TEXT)")
+        return next(others, None) is None
 
     def mask(self, where: Where, n_items: int) -> np.ndarray:
         """bool (n_items,), True where the condition holds. Raises `QkvError`."""
+
+        def cells(column: StoredColumn) -> Iterator[Any]:
+            name = column.stored
+            return (cell for _, cell in self._items.all_cells([name]) if cell is not None)
+
         keep = np.zeros(n_items, dtype=bool)
-        # Its own connection: the authorizer would also stop other threads that use the shared one.
-        with closing(sqlite3.connect(self.uri, uri=True)) as db:
-            table = f"items_{self.build}"
-            keep[matching_positions(db, table, self.catalog_columns, where)] = True
+        parts = self._items.parts
+        with ExitStack() as stack:
+            # Connections of its own: the authorizer would also stop other threads.
+            tables = [
+                (stack.enter_context(closing(part.catalog.connect())), part.catalog.items)
+                for part in parts
+            ]
+            found = matching_in_all(tables, self.catalog_columns, where, cells)
+        for part, rows in zip(parts, found, strict=True):
+            keep[part.positions(rows)] = True
         return keep
 
     def user_position(self, user: Any) -> int | None:
         """The row number of a user, or None."""
-        return self._position("users", user)
+        text = id_text(user, self.are_whole("users"))
+        return self.users_known([text]).get(text)
 
     def user_text(self, user: Any) -> str:
         """A user's id as it is spelled here; one that is not here yet as it is given."""
         position = self.user_position(user)
-        if position is None:
-            return self.records.user_text(user)
-        sql = f"SELECT CAST(id AS TEXT) FROM users_{self.build} WHERE _position = ?"
-        return str(self._rows(sql, position)[0][0])
+        return self.records.user_text(user) if position is None else self._base.user_text(position)
 
     @cached_property
     def records(self) -> Records:
         """What was recorded since builds began, for the items of this one."""
-        return Records(self.db, self.build)
+        return Records(self.workspace, self)
 
     def unknown_user(self, user: Any) -> UnknownIdError:
         """The error for a user who is neither in the build nor recorded since."""
-        users = f"SELECT CAST(id AS TEXT) FROM users_{self.build}"
-        if self.records.exist:
-            users += " UNION SELECT user FROM recorded"
-        known = [name for (name,) in self._rows(f"{users} LIMIT {MAX_COMPARED}")]
+        built = map(str, self._base.ids("users", MAX_COMPARED))
+        known = [*built, *self.records.user_names(MAX_COMPARED)][:MAX_COMPARED]
         nobody = "; nobody's interactions are here yet: record some, or build with `interactions`"
         near = suggest(id_text(user), known) or (f"; such as {known[0]}" if known else nobody)
         return UnknownIdError(f"no user {id_text(user)!r}{near}")
@@ -141,11 +180,11 @@ class Tables:
         title. Raises `UnknownIdError` with near matches, or with the ids to choose from.
         """
         wanted = id_text(item)
-        by_id = self._position("items", item)
+        by_id = self._by_id(item)
         form = ""
         if by_id is None:
             form, wanted = as_form(wanted)
-            by_id = self._position("items", wanted) if form == "id" else None
+            by_id = self._by_id(wanted) if form == "id" else None
         titled = [] if form == "id" else self._titled(wanted)
         if by_id is not None:
             # A number in Python is no title.
@@ -158,7 +197,7 @@ class Tables:
             raise UnknownIdError(
                 f"{wanted!r} is the title of {len(titled)} items; give an id: {choices}"
             )
-        near = near_titles(self._rows, self.build, wanted)
+        near = near_titles(self._keyed_titles, self._id_texts, wanted)
         what = f"with the {form} " if form else ""
         raise UnknownIdError(
             f"no item {what}{wanted!r}" + (f"; did you mean {'; '.join(near)}?" if near else "")
@@ -169,23 +208,21 @@ class Tables:
         that are titles of other items.
         """
         keys = {title_key(text): text for text, row in rows.items() if row >= 0}
-        found = self._rows(
-            f"SELECT DISTINCT key, position FROM titles_{self.build} "
-            "WHERE key IN (SELECT value FROM json_each(?))",
-            json.dumps(list(keys)),
-        )
-        return list({keys[key]: 0 for key, row in found if row != rows[keys[key]]})
+        some = "key IN (SELECT value FROM json_each(?))"
+        found = self._items.keyed_titles(some, json.dumps(list(keys)))
+        return list({keys[key]: 0 for row, key, _ in found if row != rows[keys[key]]})
 
     def _titled(self, wanted: str) -> list[int]:
         """Row numbers of the items with this very title, or else with one that is much like it."""
-        key = title_key(wanted)
-        alike = self._rows(
-            f"SELECT position, title FROM titles_{self.build} JOIN items_{self.build} "
-            "ON _position = position WHERE key = ?",
-            key,
-        )
-        exact = [position for position, title in alike if title == wanted]
-        return exact or [position for position, _ in alike]
+        alike = list(self._items.keyed_titles("key = ?", title_key(wanted)))
+        exact = [position for position, _, title in alike if title == wanted]
+        return exact or [position for position, *_ in alike]
+
+    def _keyed_titles(self, where: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        return (found[1:] for found in self._items.keyed_titles(where, *values))
+
+    def _id_texts(self, where: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        return (found[1:] for found in self._items.all_cells(["id"], where, *values))
 
     def _two_readings(self, wanted: str, by_id: int, titled: Sequence[int]) -> str:
         others = " and ".join(map(self._label, titled[:MAX_SHOWN]))
@@ -194,22 +231,14 @@ class Tables:
             f"id; title:{wanted} is the other, and id:{wanted} says so"
         )
 
-    def _position(self, kind: Literal["items", "users"], value: Any) -> int | None:
-        """By id. Integer ids are checked first, since SQLite would read 007 and 1e0 as 7 and 1."""
-        whole = are_whole(self.db, kind, self.build)
-        text = id_text(value, whole)
-        if self._folds:
-            sql = f"SELECT position FROM folded_{self.build} WHERE kind = ? AND key = ?"
-            rows = self._rows(sql, kind, text.casefold())
-        elif whole and not are_integers([text]):
-            return None
-        else:
-            rows = self._rows(f"SELECT _position FROM {kind}_{self.build} WHERE id = ?", text)
-        return rows[0][0] if rows else None
+    def _by_id(self, item: Any) -> int | None:
+        text = id_text(item, self.are_whole("items"))
+        return self.find_items([text]).get(text)
 
-    @cached_property
-    def _folds(self) -> bool:
-        return folds_ids(self.db, self.build)
+    @property
+    def _base(self) -> SegmentCatalog:
+        """It also knows what is the same for all segments, and all users."""
+        return self.catalogs[0]
 
     def _label(self, position: int) -> str:
         """An item by its id, its title and, where there is one, its year."""
@@ -218,6 +247,3 @@ class Tables:
         if "year" not in row or re.search(r"\(\d{4}\)", str(row["title"])):
             return label
         return f"{label} ({'' if row['year'] is None else row['year']})"
-
-    def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        return read_rows(self.db, sql, *values)

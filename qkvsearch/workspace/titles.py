@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
-from typing import Any
+from itertools import islice
+from typing import Any, TypeAlias
+
+Found: TypeAlias = Callable[..., Iterator[tuple[Any, ...]]]
 
 ARTICLES = "The|A|An|Le|La|Les|El|Los|Las|Der|Die|Das|Il|Un|Une"
 FIRST_ARTICLE = re.compile(rf"^({ARTICLES})\s+(?=\S)", re.IGNORECASE)
@@ -39,26 +42,28 @@ def title_key(title: str) -> str:
     return FIRST_ARTICLE.sub("", bare).casefold()
 
 
-def near_titles(select: Callable[..., list[tuple[Any, ...]]], build: int, wanted: str) -> list[str]:
+def near_titles(titles: Found, ids: Found, wanted: str) -> list[str]:
     """Ids that `wanted` is but for zeros before it, titles that contain it, then titles and ids
     that are spelled much like it.
 
-    select(sql, *values) gives the rows of a query.
+    titles, ids: for a condition (SQL) and its values, the (key, title) or the (id,) of the items
+    for which it holds, in the order of their ids.
     """
     key = title_key(wanted)
-    titles = f"SELECT key, title FROM titles_{build} JOIN items_{build} ON _position = position"
-    words = [f"%{word}%" for word in re.findall(r"\w{3,}", key)[:20]]
+    words = [f"%{word}%" for word in re.findall(r"\w{3,50}", key)[:20]]
     sharing = " OR ".join(["key LIKE ?"] * len(words)) or "0"
-    containing = select(f"{titles} WHERE instr(key, ?) LIMIT {MAX_SHOWN}", key)
+    containing = list(islice(titles("instr(key, ?)", key), MAX_SHOWN))
     rows = [
         *containing,
-        *select(f"{titles} WHERE {sharing} LIMIT {MAX_COMPARED}", *words),
-        *select(f"{titles} LIMIT {MAX_COMPARED}"),
+        *islice(titles(sharing, *words), MAX_COMPARED),
+        *islice(titles("1"), MAX_COMPARED),
     ]
-    items = f"SELECT CAST(id AS TEXT) FROM items_{build}"
-    padded = select(f"{items} WHERE ltrim(id, '0') = ? LIMIT {MAX_SHOWN}", wanted.lstrip("0"))
-    ids = select(f"{items} LIMIT {MAX_COMPARED}")
-    named = {name: name for (name,) in ids} | {key: str(title) for key, title in rows}
+    padded = islice(ids("ltrim(id, '0') = ?", wanted.lstrip("0")), MAX_SHOWN)
+    named = {str(name): str(name) for (name,) in islice(ids("1"), MAX_COMPARED)}
+    named |= {key: str(title) for key, title in rows}
     close = [named[name] for name in get_close_matches(key, named, n=MAX_SHOWN, cutoff=0.6)]
-    first = [*(id_ for (id_,) in padded if wanted), *(str(title) for _, title in containing if key)]
+    first = [
+        *(str(id_) for (id_,) in padded if wanted),
+        *(str(title) for _, title in containing if key),
+    ]
     return list(dict.fromkeys([*first, *close]))[:MAX_SHOWN]

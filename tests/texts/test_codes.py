@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from qkvsearch.data.readers import read_dataset
-from qkvsearch.texts.codes import CODE, code_terms, codes_in, whole_as_id
+from qkvsearch.texts.codes import CODE, code_columns, code_terms, codes_in, whole_as_id
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,8 @@ def test_small_numbers_years_and_words_are_no_codes(word):
 def terms(**columns):
     """The codes of three items, by row."""
     frame = pd.DataFrame({"id": ["a1", "a2", "a3"], "title": ["one", "two", "three"], **columns})
-    found, rows = code_terms(read_dataset(frame, None).catalog)
+    catalog = read_dataset(frame, None).catalog
+    found, rows = code_terms(catalog, code_columns(catalog))
     return sorted(zip(rows.tolist(), (term.decode() for term in found), strict=True))
 
 
@@ -86,7 +87,7 @@ def test_a_code_in_two_columns_of_an_item_counts_once():
 
 def test_ids_are_codes_whatever_they_look_like_unless_they_are_very_long():
     frame = pd.DataFrame({"id": ["12", "Kettle", "x" * 65, "red  tent"], "title": list("abcd")})
-    found, _ = code_terms(read_dataset(frame, None).catalog)
+    found, _ = code_terms(read_dataset(frame, None).catalog, [])
     assert found.tolist() == [b"12", b"kettle", b"red tent"]
 
 

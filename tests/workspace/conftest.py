@@ -21,9 +21,9 @@ FILMS = [
 
 @pytest.fixture(scope="session")
 def make_catalog():
-    """Films by (id, title, year, genres, score)."""
+    """Films by (id, title, year, genres, score), or those above."""
 
-    def make(films):
+    def make(films=FILMS):
         frame = pd.DataFrame(films, columns=["id", "title", "year", "genres", "score"])
         return read_dataset(frame, None).catalog
 

@@ -48,14 +48,14 @@ def test_an_ambiguous_title_lists_the_ids(tables):
 
 def test_an_exact_title_that_two_items_have_lists_them(tmp_path, make_contents):
     rows = [(i, "Rope", 2000, "x", 1.0) for i in (3, 1)]
-    Workspace(tmp_path).publish(make_contents(rows))
+    Workspace(tmp_path).publish(make_contents(rows), "build")
     with pytest.raises(UnknownIdError, match=r"1 = Rope \(2000\), 3 = Rope \(2000\)"):
         Workspace(tmp_path).open().tables.item_position("Rope")
 
 
 def test_an_id_without_its_zeros_names_the_one_with_them(tmp_path, make_contents):
     rows = [(i, f"Rope {i}", 2000, "x", 1.0) for i in ("0013", "0003")]
-    Workspace(tmp_path).publish(make_contents(rows))
+    Workspace(tmp_path).publish(make_contents(rows), "build")
     with pytest.raises(UnknownIdError, match="no item '00003'; did you mean 0003"):
         Workspace(tmp_path).open().tables.item_position("00003")
 
@@ -76,7 +76,7 @@ def test_an_unknown_item_like_no_other_is_just_unknown(tables, wanted):
 
 def test_text_ids_are_not_numbers(tmp_path, make_contents):
     films = [(name, "x" + name, 2000, "War", 1.0) for name in ("007", "7", "a b")]
-    Workspace(tmp_path).publish(make_contents(films, users=("ann", "07")))
+    Workspace(tmp_path).publish(make_contents(films, users=("ann", "07")), "build")
     tables = Workspace(tmp_path).open().tables
     assert [tables.item_position(name) for name in ("007", "7", 7, "a b")] == [0, 1, 1, 2]
     assert tables.names([2, 0, 2])[0] == ["a b", "007", "a b"]
@@ -91,8 +91,8 @@ def test_names_follow_the_positions_asked_for(tables):
     assert tables.names([]) == ([], [])
 
 
-def test_text_is_what_the_catalog_says_search_reads(tables, make_contents):
-    catalog = make_contents().catalog
+def test_text_is_what_the_catalog_says_search_reads(tables, make_catalog):
+    catalog = make_catalog()
     columns = ["title", "genres"]
     assert list(catalog.text_columns) == columns
     rows = [tables.row(i) for i in range(5)]
@@ -112,7 +112,7 @@ def test_an_unknown_user_is_none_or_an_error_that_helps(tables):
 
 
 def test_where_nobody_is_a_user_that_is_said(tmp_path, make_contents):
-    Workspace(tmp_path).publish(make_contents(users=()))
+    Workspace(tmp_path).publish(make_contents(users=()), "build")
     assert "no user 'x'; nobody's interactions are here" in str(
         Workspace(tmp_path).open().tables.unknown_user("x")
     )

@@ -13,7 +13,7 @@ from qkvsearch.errors import QkvError
 from qkvsearch.workspace import Workspace
 from qkvsearch.workspace.columns import CatalogColumns
 from qkvsearch.workspace.where import matching_positions
-from qkvsearch.workspace.where.guarded import positions
+from qkvsearch.workspace.where.guarded import TimeLimit, positions
 
 # id: 4, 7, 8, 30, 100; year: 1999, 1950, 2004, 1995, none
 ALL = [4, 7, 8, 30, 100]
@@ -85,32 +85,32 @@ def test_what_is_no_condition_is_an_error_that_repeats_it(kept, expression):
 
 ATTACKS = """
 id IN (SELECT 1 FROM sqlite_master)
-id IN (SELECT _position FROM users_1)
-EXISTS (SELECT 1 FROM titles_1 WHERE key = 'kettle')
-(SELECT count(*) FROM items_1 a, items_1 b, items_1 c) > 0
-id IN users_1
-(0, 5) IN users_1
-(id, title) IN builds
+id IN (SELECT _position FROM users)
+EXISTS (SELECT 1 FROM titles WHERE key = 'kettle')
+(SELECT count(*) FROM items a, items b, items c) > 0
+id IN users
+(0, 5) IN users
+(id, title) IN folded
 id IN (VALUES (4))
 id IN (WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c)
 year > 1) UNION SELECT 99 WHERE (1
-year > 1) UNION SELECT id FROM items_1 WHERE (year > 1
-1) UNION SELECT folder FROM builds WHERE (1
+year > 1) UNION SELECT id FROM items WHERE (year > 1
+1) UNION SELECT key FROM titles WHERE (1
 1) UNION SELECT sql FROM sqlite_master WHERE (1
 1) UNION VALUES (99) /*
 1)/**/UNION/**/SELECT(99)WHERE(1
 year > 1) LIMIT 1 /*
 year > 1) --
 ')' = ')') OR (1
-1; DROP TABLE items_1
-1); DROP TABLE items_1; --
+1; DROP TABLE items
+1); DROP TABLE items; --
 1; ATTACH 'other.db' AS other
 ATTACH 'other.db' AS other
 PRAGMA writable_schema = 1
-pragma_table_info('items_1')
+pragma_table_info('items')
 id IN pragma_table_list
-id IN (DELETE FROM items_1)
-DELETE FROM items_1
+id IN (DELETE FROM items)
+DELETE FROM items
 load_extension('x')
 readfile('/etc/hosts')
 randomblob(1000000000)
@@ -120,7 +120,7 @@ random() > 0
 printf('%1000000000d', 1)
 sqlite_version() > ''
 CURRENT_TIMESTAMP > ''
-titles_1.key = 'kettle'
+titles.key = 'kettle'
 """.strip().splitlines()
 
 
@@ -128,9 +128,9 @@ def guarded(tables):
     """Positions by the guard alone, for expressions that the parser would refuse before."""
 
     def run(expression):
-        with closing(sqlite3.connect(tables.uri, uri=True)) as db:
+        with closing(tables.catalogs[0].connect()) as db:
             used = {column.stored: column for column in tables.catalog_columns}
-            return positions(db, f"items_{tables.build}", used, expression, {}, 2.0)
+            return positions(db, "items", used, expression, {}, TimeLimit(2))
 
     return run
 
@@ -140,7 +140,7 @@ def guarded(tables):
 REACHES_THE_CATALOG_ALONE = """
 id IN (VALUES (4))
 year > 1) UNION SELECT 99 WHERE (1
-year > 1) UNION SELECT id FROM items_1 WHERE (year > 1
+year > 1) UNION SELECT id FROM items WHERE (year > 1
 1) UNION VALUES (99) /*
 1)/**/UNION/**/SELECT(99)WHERE(1
 year > 1) LIMIT 1 /*
@@ -164,18 +164,18 @@ def test_an_attack_is_refused_and_the_connection_stays_usable(tables, kept, expr
 
 
 def test_the_guard_also_holds_where_an_expression_was_allowed_before(tables, kept):
-    statement = 'SELECT _position FROM "items_1" WHERE (hex(title) > 0\n) ORDER BY _position'
-    tables.db.execute(statement).fetchall()  # compiled without a guard, and cached
+    statement = 'SELECT _position FROM "items" WHERE (hex(title) > 0\n) ORDER BY _position'
+    tables.catalogs[0].db.execute(statement).fetchall()  # compiled without a guard, and cached
     with pytest.raises(QkvError, match="not authorized"):
         guarded(tables)("hex(title) > 0")
 
 
 def test_a_reader_can_filter_after_another_build_was_published(tmp_path, make_contents):
     workspace = Workspace(tmp_path)
-    workspace.publish(make_contents())
+    workspace.publish(make_contents(), "build")
     tables = workspace.open().tables
     assert tables.mask("year > 2000", 5).sum() == 1
-    workspace.publish(make_contents())  # the schema changes under the reader
+    workspace.publish(make_contents(), "build")
     assert tables.mask("year > 2000", 5).sum() == 1
 
 

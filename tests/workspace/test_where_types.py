@@ -11,7 +11,7 @@ import pytest
 from qkvsearch.data.catalog import Catalog
 from qkvsearch.data.ids import Ids
 from qkvsearch.errors import QkvError
-from qkvsearch.workspace import BuildContents, Workspace
+from qkvsearch.workspace import BuildContents, CatalogRows, Workspace
 from qkvsearch.workspace.where import Condition
 
 ITEMS = [
@@ -41,7 +41,8 @@ def kept(tmp_path_factory):
     ]
     workspace = Workspace(tmp_path_factory.mktemp("shop"))
     n_items = {"n_items": len(catalog), "columns": facts}
-    workspace.publish(BuildContents(catalog, Ids([]), {"numbers": np.arange(4.0)}, n_items))
+    contents = BuildContents(CatalogRows.of(catalog), Ids([]), facts=n_items)
+    workspace.publish(contents, "build")
     tables = workspace.open().tables
     return lambda where: np.flatnonzero(tables.mask(where, 4)).tolist()
 

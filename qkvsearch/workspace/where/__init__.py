@@ -9,12 +9,12 @@ from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
 from qkvsearch.errors import QkvError, listed_names
-from qkvsearch.workspace.columns import CatalogColumns, StoredColumn
-from qkvsearch.workspace.schema import quoted
-from qkvsearch.workspace.where.guarded import SECONDS, positions
+from qkvsearch.workspace.columns import CatalogColumns, StoredColumn, quoted
+from qkvsearch.workspace.where.guarded import SECONDS, TimeLimit, positions
+from qkvsearch.workspace.where.mismatch import Cells
 from qkvsearch.workspace.where.parameters import Parameters, bound
 
-__all__ = ["Condition", "Where", "matching_positions", "matching_rows"]
+__all__ = ["Condition", "Where", "matching_in_all", "matching_positions", "matching_rows"]
 
 # Characters of the expression that an error repeats.
 SHOWN = 200
@@ -57,11 +57,28 @@ def matching_rows(
 def matching_positions(
     connection: sqlite3.Connection, table: str, columns: CatalogColumns, where: Where
 ) -> list[int]:
-    """Positions of the rows for which a condition is true.
+    """`matching_in_all` for one table."""
 
-    Columns go by either of their names, in upper or lower case. Raises `QkvError`: for what is no
-    condition, an unknown column, types that do not go together, values that do not fit its places,
-    and a condition that takes too long.
+    def cells(column: StoredColumn) -> Iterator[Any]:
+        rows = connection.execute(f'SELECT {quoted(column.stored)} FROM "{table}"')
+        return (cell for (cell,) in rows if cell is not None)
+
+    return matching_in_all([(connection, table)], columns, where, cells)[0]
+
+
+def matching_in_all(
+    tables: Sequence[tuple[sqlite3.Connection, str]],
+    columns: CatalogColumns,
+    where: Where,
+    cells: Cells,
+) -> list[list[int]]:
+    """Of each table the positions of the rows for which a condition is true.
+
+    tables: of the same columns, each with a connection that nobody else uses. Columns go by either
+    of their names, in upper or lower case. cells: those of a column that are not blank, for an
+    error to show. Raises `QkvError`: for what is no condition, an unknown column, types that do not
+    go together, values that do not fit its places, and a condition that takes too long for all
+    tables together.
     """
     condition = _as_condition(where)
     expression = condition.expression
@@ -71,13 +88,10 @@ def matching_positions(
         from qkvsearch.workspace.where.tree import numbered, read_tree
         from qkvsearch.workspace.where.types import check_types
 
-        def cells(column: StoredColumn) -> Iterator[Any]:
-            rows = connection.execute(f'SELECT "{column.stored}" FROM "{table}"')
-            return (cell for (cell,) in rows if cell is not None)
-
         plain = numbered(expression)
         used = check_types(read_tree(plain, values), values, columns, cells)
-        return positions(connection, table, used, plain, values, condition.seconds)
+        limit = TimeLimit(condition.seconds)
+        return [positions(db, table, used, plain, values, limit) for db, table in tables]
     except QkvError as error:
         asked = expression if len(expression) <= SHOWN else f"{expression[:SHOWN]}…"
         names = listed_names(columns.sql_names)

@@ -9,8 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from qkvsearch.errors import QkvError
-from qkvsearch.workspace.columns import StoredColumn
-from qkvsearch.workspace.schema import quoted
+from qkvsearch.workspace.columns import StoredColumn, quoted
 from qkvsearch.workspace.where.functions import COLLATIONS, DATES, FUNCTIONS
 from qkvsearch.workspace.where.parameters import for_sqlite
 
@@ -37,13 +36,23 @@ LIMITS = {
 STEPS_BETWEEN_LOOKS = 20
 
 
+class TimeLimit:
+    """So many seconds from now on."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds, self._end = seconds, time.monotonic() + seconds
+
+    def is_over(self) -> bool:
+        return time.monotonic() > self._end
+
+
 def positions(
     connection: sqlite3.Connection,
     table: str,
     columns: Mapping[str, StoredColumn],
     expression: str,
     parameters: Mapping[str, Any],
-    seconds: float,
+    limit: TimeLimit,
 ) -> list[int]:
     """Positions of the rows of `table` for which the expression is true.
 
@@ -59,14 +68,13 @@ def positions(
     values = {name: for_sqlite(value) for name, value in parameters.items()}
     readable = {column.stored for column in columns.values()}
     raised: list[QkvError] = []
-    begun = time.monotonic()
     try:
-        with _guarded(connection, table, readable, begun + seconds, raised):
+        with _guarded(connection, table, readable, limit, raised):
             return [position for (position,) in connection.execute(sql, values)]
     except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
         if raised:
             raise raised[0] from None
-        raise QkvError(_reason(str(error), seconds)) from None
+        raise QkvError(_reason(str(error), limit.seconds)) from None
 
 
 def _value(column: StoredColumn) -> str:
@@ -79,7 +87,7 @@ def _guarded(
     connection: sqlite3.Connection,
     table: str,
     readable: set[str],
-    deadline: float,
+    limit: TimeLimit,
     raised: list[QkvError],
 ) -> Iterator[None]:
     """Our functions, an authorizer and a clock, until the end of the block."""
@@ -107,10 +115,10 @@ def _guarded(
         connection.create_function(name, n_arguments, noting(function), deterministic=True)
     for name, order in COLLATIONS.items():
         connection.create_collation(name, order)
-    for limit, most in LIMITS.items():
-        connection.setlimit(limit, most)
+    for category, most in LIMITS.items():
+        connection.setlimit(category, most)
     connection.set_authorizer(authorize)
-    connection.set_progress_handler(lambda: time.monotonic() > deadline, STEPS_BETWEEN_LOOKS)
+    connection.set_progress_handler(limit.is_over, STEPS_BETWEEN_LOOKS)
     try:
         yield
     finally:

@@ -1,0 +1,74 @@
+"""What the lexical head and the codes have in common: keys that are asked by term."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+
+import numpy as np
+
+from qkvsearch.progress import Progress
+from qkvsearch.retrieval import LexicalKeys, TermKeys
+from qkvsearch.retrieval.keys import CountedKeys
+from qkvsearch.retrieval.term_counts import TermCounts
+from qkvsearch.stored.forms import Form
+from qkvsearch.stored.part import BuildReader, StoredPart, with_items
+from qkvsearch.texts.vocabulary import Vocabulary
+from qkvsearch.workspace import BuildContents, Snapshot
+from qkvsearch.workspace.segments import Segment
+
+TERM_FORMS = {
+    "terms": Form("S", ("terms",)),
+    "indptr": Form("i", ("terms",), spans="entries"),
+    "indices": Form("i", ("entries",), below="items"),
+    "weights": Form("f", ("entries",)),
+}
+
+
+class TermsPart(StoredPart[TermKeys]):
+    """Every weight depends on all items. So the base has the weights of its own, and beside
+    segments they are made of the counts of all.
+    """
+
+    @abstractmethod
+    def segment_counts(self, segment: Segment) -> TermCounts:
+        """Of its own rows."""
+
+    @abstractmethod
+    def norms(self, build: Snapshot) -> np.ndarray:
+        """As in `bm25`, float32 (n_items,)."""
+
+    @abstractmethod
+    def store_counts(self, contents: BuildContents, counts: TermCounts, n_items: int) -> None:
+        """Add the arrays of a whole build."""
+
+    def load(self, build: BuildReader) -> TermKeys:
+        snapshot = build.snapshot
+        if snapshot.rows.is_plain:
+            arrays = self.piece(snapshot.base, *TERM_FORMS)
+            return LexicalKeys(Vocabulary(arrays.pop("terms")), n_items=build.n_items, **arrays)
+        base = self.segment_counts(snapshot.base)
+        place = snapshot.rows.place[: snapshot.base.n_rows]
+        _, *added = self._placed(snapshot)
+        norms = self.norms(snapshot)
+        return CountedKeys(base, place, TermCounts.joined(added), norms, build.n_items)
+
+    def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:
+        if build.snapshot.rows.is_plain:
+            self.share(contents, build.snapshot, *self.names_in(build.snapshot))
+        else:
+            counts = TermCounts.joined(list(self._placed(build.snapshot)))
+            self.store_counts(contents, counts, build.n_items)
+
+    def put_keys(self, contents: BuildContents, keys: LexicalKeys) -> None:
+        """Add what `load` reads of a whole build."""
+        postings = {name: getattr(keys, name) for name in list(TERM_FORMS)[1:]}
+        self.put(contents, terms=keys.vocabulary.terms, **postings)
+
+    def _placed(self, build: Snapshot) -> Iterator[TermCounts]:
+        """Of each segment, by the row numbers that the items have now."""
+        start = 0
+        for segment in with_items(build):
+            end = start + segment.n_rows
+            yield self.segment_counts(segment).placed(build.rows.place[start:end])
+            start = end

@@ -1,0 +1,185 @@
+"""The catalogs of all segments as one, without the items that have departed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from heapq import merge
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from qkvsearch.data.ids import Id
+from qkvsearch.workspace.rows import Rows
+from qkvsearch.workspace.segment_catalog import CatalogInMemory, SegmentCatalog
+
+# Segments of at most so many rows are joined in memory when the build is asked first: one look-up
+# in each file of twenty would take longer than all of a question.
+SMALL = 1000
+
+
+class Part(NamedTuple):
+    """A catalog, and the item row of each of its rows, −1 of the departed; None: they are its own,
+    and none has departed.
+    """
+
+    catalog: SegmentCatalog
+    place: np.ndarray | None
+
+    def position(self, row: int) -> int:
+        """The item row of a row."""
+        return row if self.place is None else int(self.place.item(row))
+
+    def positions(self, rows: Sequence[int]) -> np.ndarray:
+        """The item rows of those of the rows that have not departed, int64."""
+        found = np.array(rows, dtype=np.int64)
+        found = found if self.place is None else self.place[found]
+        return found[found >= 0]
+
+    def departed(self) -> list[int]:
+        """Rows of items that are no longer there."""
+        return [] if self.place is None else np.flatnonzero(self.place < 0).tolist()
+
+    def placed(self, found: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
+        """What was found, with the item row in the place of the row, without the departed."""
+        if self.place is None:
+            return iter(found)
+        at = self.place.item
+        items = ((item, *row[1:]) for row in found if (item := at(row[0])) >= 0)
+        # Rows are by id, as items are, but where text ids have joined whole numbers.
+        is_ascending = bool(np.all(np.diff(self.place[self.place >= 0]) > 0))
+        return items if is_ascending else iter(sorted(items, key=itemgetter(0)))
+
+
+@dataclass(frozen=True)
+class ComposedCatalog:
+    """Look-ups as in `SegmentCatalog`, by item row."""
+
+    catalogs: Sequence[SegmentCatalog]
+    rows: Rows
+
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        """The SQL types of the columns, by their names: those of the base, but for ids, which are
+        text where those of any segment are.
+        """
+        columns = self.catalogs[0].columns
+        return columns if self.whole_ids else {**columns, "id": "TEXT"}
+
+    @cached_property
+    def whole_ids(self) -> bool:
+        """Whether ids are whole numbers."""
+        return all(catalog.whole_ids for catalog in self.catalogs)
+
+    @cached_property
+    def starts(self) -> np.ndarray:
+        """The stored row of each segment's first."""
+        sizes = [catalog.n_rows for catalog in self.catalogs[1:]]
+        return np.cumsum([0, self.rows.n_base, *sizes])[:-1]
+
+    @cached_property
+    def parts(self) -> list[Part]:
+        """The catalogs that are asked. The order of the rows of each is that of its item rows."""
+        if self.rows.is_plain:
+            return [Part(self.catalogs[0], None)]
+        segments = list(map(Part, self.catalogs, np.split(self.rows.place, self.starts[1:])))
+        number = self._part_of_segment
+        n_parts = 1 + int(number.max())
+        return [
+            self._one_of([segments[place] for place in np.flatnonzero(number == part)])
+            for part in range(n_parts)
+        ]
+
+    @cached_property
+    def _part_of_segment(self) -> np.ndarray:
+        """The base and large segments are parts of their own, and all small ones are the last."""
+        sizes = np.diff([*self.starts, self.rows.n_stored])
+        is_own = sizes > SMALL
+        is_own[0] = True
+        return np.where(is_own, np.cumsum(is_own) - 1, is_own.sum())
+
+    def close(self) -> None:
+        for catalog in self.catalogs:
+            catalog.close()
+        for part in self.__dict__.get("parts", ()):
+            part.catalog.close()
+
+    def find(self, ids: Sequence[str]) -> dict[str, int]:
+        """Item rows by the text of each id that is there."""
+        return {
+            text: position
+            for part in self.parts
+            for text, row in part.catalog.find("items", ids).items()
+            if (position := part.position(row)) >= 0
+        }
+
+    def cells(self, columns: Sequence[str], positions: Sequence[int]) -> dict[int, tuple[Any, ...]]:
+        """These columns of items, by item row."""
+        return {
+            part.position(found[0]): found[1:]
+            for part, rows in self._located(positions)
+            for found in part.catalog.cells(columns, rows)
+        }
+
+    def all_cells(
+        self, columns: Sequence[str], where: str = "1", *values: Any
+    ) -> Iterator[tuple[Any, ...]]:
+        """Item row and these columns of the items for which `where` (SQL) holds, in order."""
+        return self._merged(lambda catalog: catalog.all_cells(columns, where, *values))
+
+    def keyed_titles(self, where: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        """Item row, key and title of the items for which `where` (SQL) holds, in order."""
+        return self._merged(lambda catalog: catalog.keyed_titles(where, *values))
+
+    def ids(self) -> list[Id]:
+        """All ids, in order."""
+        if self.rows.is_plain:
+            return self.catalogs[0].ids()
+        return [id_ for _, id_ in self.all_cells(["id"])]
+
+    def filled(self) -> dict[str, int]:
+        """How many items have a cell that is not blank, by column."""
+        total = np.zeros(len(self.columns), dtype=np.int64)
+        for part in self.parts:
+            total += part.catalog.filled()
+            if departed := part.departed():
+                total -= part.catalog.filled(departed)
+        return dict(zip(self.columns, total.tolist(), strict=True))
+
+    def _located(self, positions: Sequence[int]) -> Iterator[tuple[Part, list[int]]]:
+        """Each part with its rows of those items."""
+        if self.rows.is_plain:
+            yield self.parts[0], list(positions)
+            return
+        wanted = np.array(positions, dtype=np.int64)
+        stored = self.rows.stored[wanted]
+        segment = np.searchsorted(self.starts, stored, side="right") - 1
+        number, own_rows = self._part_of_segment[segment], stored - self.starts[segment]
+        for place in np.unique(number).tolist():
+            part, here = self.parts[place], number == place
+            yield part, (wanted if part.place is None else own_rows)[here].tolist()
+
+    def _one_of(self, parts: Sequence[Part]) -> Part:
+        """Several segments as one, with the items that are there under their item rows."""
+        if len(parts) == 1:
+            return parts[0]
+        numbered = _in_order(parts, lambda catalog: catalog.all_cells(list(self.columns)))
+        joined = CatalogInMemory(self.columns, numbered, self.catalogs[0].folds)
+        for part in parts:
+            part.catalog.close()
+        return Part(joined, None)
+
+    def _merged(
+        self, read: Callable[[SegmentCatalog], Iterator[tuple[Any, ...]]]
+    ) -> Iterator[tuple[Any, ...]]:
+        return _in_order(self.parts, read)
+
+
+def _in_order(
+    parts: Sequence[Part], read: Callable[[SegmentCatalog], Iterator[tuple[Any, ...]]]
+) -> Iterator[tuple[Any, ...]]:
+    """What is read of each part, by item row. read: gives the row number first, ascending."""
+    streams = [part.placed(read(part.catalog)) for part in parts]
+    return streams[0] if len(streams) == 1 else merge(*streams, key=itemgetter(0))

@@ -1,0 +1,206 @@
+"""Look-ups in the catalog of one segment, by its own row numbers."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from qkvsearch.data.ids import Id, Ids
+from qkvsearch.errors import DamagedError
+from qkvsearch.workspace.catalog_file import fill_items
+from qkvsearch.workspace.columns import quoted
+
+Kind = Literal["items", "users"]
+IMMUTABLE = "mode=ro&immutable=1"
+
+
+class SegmentCatalog:
+    """The tables of items, titles and, in a base, users of one SQLite file, read only.
+
+    suffix: of the tables' names. mode: how SQLite opens the file, as in its URI. Every method
+    raises `DamagedError` where SQLite cannot read the file.
+    """
+
+    def __init__(self, path: Path, suffix: str = "", mode: str = IMMUTABLE) -> None:
+        self.path, self.uri = path, f"{path.absolute().as_uri()}?{mode}"
+        self.items, self.titles = f"items{suffix}", f"titles{suffix}"
+        self.users, self.folded = f"users{suffix}", f"folded{suffix}"
+        self._db: sqlite3.Connection | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r})"
+
+    @property
+    def db(self) -> sqlite3.Connection:
+        """A connection that all threads share."""
+        if self._db is None:
+            self._db = self.connect()
+        return self._db
+
+    def connect(self) -> sqlite3.Connection:
+        """Another connection."""
+        try:
+            return sqlite3.connect(self.uri, uri=True, check_same_thread=False)
+        except sqlite3.Error as error:
+            raise self._unread(error) from None
+
+    def close(self) -> None:
+        """Close the shared connection; it is opened again where it is needed."""
+        db, self._db = self._db, None
+        if db is not None:
+            db.close()
+
+    @cached_property
+    def columns(self) -> dict[str, str]:
+        """The SQL types of the items' columns, by their names; id and title first."""
+        return self._columns_of(self.items)
+
+    @property
+    def whole_ids(self) -> bool:
+        """Whether the items' ids are whole numbers."""
+        return self.columns["id"] == "INTEGER"
+
+    @property
+    def whole_users(self) -> bool:
+        """Whether the users' ids are whole numbers."""
+        return self._user_columns.get("id") == "INTEGER"
+
+    @cached_property
+    def folds(self) -> bool:
+        """Whether ids that differ in case alone are one."""
+        return bool(self._columns_of(self.folded))
+
+    def cells(self, columns: Sequence[str], rows: Iterable[int]) -> list[tuple[Any, ...]]:
+        """Row number and these columns of those of the rows that are there, in no order."""
+        some = "WHERE _position IN (SELECT value FROM json_each(?))"
+        return self.select(f"{self._picked(columns)} {some}", json.dumps(list(rows)))
+
+    def all_cells(
+        self, columns: Sequence[str], where: str = "1", *values: Any
+    ) -> Iterator[tuple[Any, ...]]:
+        """Row number and these columns of the items for which `where` (SQL) holds, in order."""
+        return self.stream(f"{self._picked(columns)} WHERE {where} ORDER BY _position", *values)
+
+    def keyed_titles(self, where: str = "1", *values: Any) -> Iterator[tuple[int, str, str]]:
+        """Row number, key and title of the items for which `where` (SQL) holds, in order."""
+        joined = f"{self.titles} AS keyed CROSS JOIN {self.items} ON _position = position"
+        return self.stream(
+            f"SELECT position, key, title FROM {joined} WHERE {where} ORDER BY keyed.rowid", *values
+        )
+
+    def filled(self, rows: Sequence[int] | None = None) -> list[int]:
+        """How many cells of each column are not blank, in all rows or in these."""
+        counts = ", ".join(f"count({quoted(name)})" for name in self.columns)
+        sql = f"SELECT {counts} FROM {self.items}"
+        if rows is None:
+            return list(self.select(sql)[0])
+        some = "WHERE _position IN (SELECT value FROM json_each(?))"
+        return list(self.select(f"{sql} {some}", json.dumps(list(rows)))[0])
+
+    def ids(self, kind: Kind = "items", most: int | None = None) -> list[Id]:
+        """The first `most` ids, all where it is None, in the order of their rows."""
+        if kind == "users" and not self._user_columns:
+            return []
+        table = self.items if kind == "items" else self.users
+        limit = -1 if most is None else most
+        found = self.select(f"SELECT id FROM {table} ORDER BY _position LIMIT ?", limit)
+        return [id_ for (id_,) in found]
+
+    @property
+    def n_rows(self) -> int:
+        """How many items it has."""
+        sql = f"SELECT coalesce(max(_position) + 1, 0) FROM {self.items}"
+        return int(self.select(sql)[0][0])
+
+    def rows_before(self, ids: Ids) -> np.ndarray:
+        """How many items have a smaller id than each of `ids`, int64 (n,): by number where the ids
+        of both are whole numbers, otherwise by text.
+        """
+        here = self.ids()
+        by_number = self.whole_ids and ids.integer
+        keys, known = (ids, here) if by_number else (ids.texts, list(map(str, here)))
+        return np.array([bisect_left(known, key) for key in keys], dtype=np.int64)
+
+    def user_text(self, row: int) -> str:
+        """The id of the user in a row."""
+        return str(self.select(f"SELECT id FROM {self.users} WHERE _position = ?", row)[0][0])
+
+    def find(self, kind: Kind, ids: Iterable[str]) -> dict[str, int]:
+        """Row numbers by the text of each id that is there; whole numbers are found as they are
+        stored, 7 and not 007.
+        """
+        if kind == "users" and not self._user_columns:
+            return {}
+        keys = {text: text.casefold() if self.folds else text for text in ids}
+        if self.folds:
+            sql = f"SELECT key, position FROM {self.folded} WHERE kind = '{kind}' AND key"
+        else:
+            table = self.items if kind == "items" else self.users
+            sql = f"SELECT CAST(id AS TEXT), _position FROM {table} WHERE id"
+        wanted = set(keys.values())
+        # A text ends in SQLite's JSON where its first NUL is.
+        uncommon = [key for key in wanted if "\0" in key]
+        common = json.dumps([key for key in wanted if "\0" not in key])
+        found = dict(self.select(f"{sql} IN (SELECT value FROM json_each(?))", common))
+        for key in uncommon:
+            found.update(self.select(f"{sql} = ?", key))
+        return {text: found[key] for text, key in keys.items() if key in found}
+
+    def select(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows of a query."""
+        try:
+            return self.db.execute(sql, values).fetchall()
+        except UnicodeEncodeError:  # no file holds half a character
+            return []
+        except sqlite3.DatabaseError as error:
+            raise self._unread(error) from None
+
+    def stream(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        """The same, each row when it is asked for."""
+        try:
+            yield from self.db.execute(sql, values)
+        except UnicodeEncodeError:
+            return
+        except sqlite3.DatabaseError as error:
+            raise self._unread(error) from None
+
+    @cached_property
+    def _user_columns(self) -> dict[str, str]:
+        return self._columns_of(self.users)
+
+    def _columns_of(self, table: str) -> dict[str, str]:
+        """SQL types by name, but for row numbers; nothing of a table that is not there."""
+        info = self.select(f"PRAGMA table_info({table})")
+        return {name: sql_type for _, name, sql_type, *_ in info if name != "_position"}
+
+    def _picked(self, columns: Sequence[str]) -> str:
+        return f"SELECT {', '.join(['_position', *map(quoted, columns)])} FROM {self.items}"
+
+    def _unread(self, error: sqlite3.Error) -> DamagedError:
+        return DamagedError(self.path, str(error))
+
+
+class CatalogInMemory(SegmentCatalog):
+    """Rows of several segments in one database, for as many connections would cost more."""
+
+    def __init__(
+        self, columns: Mapping[str, str], numbered: Iterable[Sequence[Any]], fold: bool
+    ) -> None:
+        """columns, numbered, fold: as for `fill_items`."""
+        super().__init__(Path("memory"))
+        self._db = sqlite3.connect(":memory:", check_same_thread=False)
+        fill_items(self._db, list(columns.items()), numbered, fold)
+        self._db.commit()
+
+    def connect(self) -> sqlite3.Connection:
+        """To a copy, for there is no second one to a database in memory."""
+        copy = sqlite3.connect(":memory:", check_same_thread=False)
+        self.db.backup(copy)
+        return copy
