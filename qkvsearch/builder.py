@@ -23,17 +23,13 @@ from qkvsearch.learning.head_weights import (
 )
 from qkvsearch.progress import Progress, silent
 from qkvsearch.retrieval.keys import LexicalKeys
-from qkvsearch.retrieval.late_interaction import item_tokens, token_keys
 from qkvsearch.stored import (
     FROM_INTERACTIONS,
     TUNED,
-    CodesPart,
     DensePart,
-    LexicalPart,
     NextItemPart,
-    TokensPart,
 )
-from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.stored.texts import store_head, store_tokens, store_words
 from qkvsearch.texts.choice import AUTO, Choice, choose
 from qkvsearch.texts.encoders import (
     CHOICES,
@@ -45,8 +41,6 @@ from qkvsearch.texts.encoders import (
     pretrained_encoder,
     prior_weights,
 )
-from qkvsearch.texts.text_encoder import encode_items
-from qkvsearch.texts.vocabulary import count_terms
 from qkvsearch.workspace import BuildContents, CatalogRows, Workspace
 
 # Among the facts of a build that cannot be read: why.
@@ -140,12 +134,9 @@ def _add_text(
 ) -> None:
     """The lexical keys, each dense head's encoder and keys, and how much every head counts."""
     fields = catalog.fields()
-    texts = ["\n".join(column) for column in zip(*fields, strict=True)]
     learned = [name for name in prior if name in LEARNED]
     progress("reading texts", 0, len(learned) + 1)
-    counted = count_terms(texts, Analyzer().key_terms)
-    LexicalPart().store(contents, *counted)
-    CodesPart().store(contents, catalog)
+    counted = store_words(contents, catalog)
     encoders: dict[str, TextEncoder] = {}
     epochs: dict[str, int | None] = {}
     keys: dict[str, np.ndarray] = {}
@@ -155,17 +146,14 @@ def _add_text(
             encoders[name], epochs[name] = learned_encoder(name, fields)
         else:
             encoders[name] = fitted_encoder(name, fields, pretrained=pretrained.get(name))
-        keys[name], cut = encode_items(name, encoders[name], fields, progress)
-        DensePart(name).store(contents, encoders[name], keys[name], cut)
+        keys[name] = store_head(contents, name, encoders[name], fields, progress)
     progress("reading texts", len(learned) + 1, len(learned) + 1)
     main = list(prior)[-1]
+    contents.facts["head_weights"] = prior
     if main in pretrained:
         DensePart(main).note_texts(contents)
     if main in SECOND_PASS:
-        progress("reading tokens", 0, len(texts))
-        tokens = token_keys(item_tokens(encoders[main], fields, progress), encoders[main].table)
-        if tokens is not None:
-            TokensPart(main).store(contents, tokens)
+        store_tokens(contents, main, encoders[main], fields, progress)
     n_steps = 1 if questions is not None else len(fields)
     progress("weighing the heads", 0, n_steps)
     if questions is None:

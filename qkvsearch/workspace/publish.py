@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch.data.ids import id_text
-from qkvsearch.errors import QkvError, WorkspaceError, listed_names
+from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, listed_names
 from qkvsearch.files import sync_directory
 from qkvsearch.workspace import records
 from qkvsearch.workspace.arrays import StoredFile, file_entry, share_file, write_array
@@ -230,16 +230,18 @@ class Workspace:
             write_root(self.path, replace(root, current=entry.name))
         return entry
 
-    def drop_builds(self, *, though_held: bool = False) -> int:
-        """Remove every build but the current one, those that readers have open only if
+    def drop_builds(self, *, though_held: bool = False, but: Iterable[str] = ()) -> int:
+        """Remove every build but the current one and these, those that readers have open only if
         `though_held`: how many there were.
         """
         with self.writing("compact"):
             root = read_root(self.path)
             assert root is not None
-            write_root(self.path, Root([root.current_build], root.current))
+            listed = {root.current, *but}
+            kept = [build for build in root.builds if build.name in listed]
+            write_root(self.path, Root(kept, root.current))
             self._remove_leftovers(though_held)
-            return len(root.builds) - 1
+            return len(root.builds) - len(kept)
 
     def _discard(self, name: str) -> None:
         """Remove a build's folder, unless it became current just before the interruption."""
@@ -259,8 +261,11 @@ class Workspace:
         listed = {build.name for build in root.builds}
         held = (name for name in ours - listed if is_held(folders / name / MANIFEST))
         needed = listed | (set() if though_held else set(held))
-        for name in list(needed):
-            needed |= {below for below, _ in Segment(folders / name).manifest["below"]}
+        try:
+            for name in list(needed):
+                needed |= {below for below, _ in Segment(folders / name).manifest["below"]}
+        except DamagedError:  # nobody can tell what it needs
+            return
         for name in ours - needed:
             shutil.rmtree(folders / name, ignore_errors=True)
         for path in [*self.path.glob(".root.json-*"), *folders.glob("*/.manifest.json-*")]:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from qkvsearch.revision.items import without_items
 
 import qkvsearch as qkv
 from qkvsearch.collaborative.als import ImplicitALS
@@ -22,7 +23,6 @@ from qkvsearch.labelled import unit_rows
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
 from qkvsearch.retrieval import late_interaction as late
 from qkvsearch.revision import add_items, learn_preferences, remove_items, revised_contents
-from qkvsearch.revision.items import without_items
 from qkvsearch.sequences.model import NextItemModel
 from qkvsearch.stored import (
     BuildReader,

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from random import Random
 
 import numpy as np
 import pytest
 
 from qkvsearch.data.ids import Ids
-from qkvsearch.errors import QkvError, UnknownIdError
+from qkvsearch.errors import QkvError
 from qkvsearch.workspace import Tables, composed
 from qkvsearch.workspace.catalog_file import CatalogRows, write_catalog
 from qkvsearch.workspace.rows import Rows
 from qkvsearch.workspace.segment_catalog import SegmentCatalog
-from qkvsearch.workspace.titles import title_key
 
 COLUMNS = [("title", "TEXT"), ("year", "INTEGER"), ("genres", "TEXT"), ('a "price"', "REAL")]
 IDS = {
