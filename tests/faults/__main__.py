@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import sys
 
+from tests.faults import operations
 from tests.faults.parts import PARTS, prepared
 from tests.faults.report import keep, summary
 from tests.faults.runner import Outcome, run_part
@@ -25,7 +26,11 @@ def main() -> int:
     if unknown := {name for name, _, _ in named} - set(PARTS):
         parser.error(f"no part {unknown.pop()!r}; there are {', '.join(PARTS)}")
     prepared()
-    outcomes: list[Outcome] = []
+    for name in operations.missing():
+        print("left out, as there is no such command:", name)
+    outcomes = [Outcome("commands", faults=operations.broken)] if operations.broken else []
+    for fault in operations.broken:
+        print("  FAULT", fault)
     for name, _, number in named:
         part = PARTS[name]
         numbers = [int(number)] if number else range(min(part.trials, max(2, round(part.trials * chosen.share))))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import qkvsearch
 from tests.faults import children, world
-from tests.faults.operations import OPERATIONS, effect
+from tests.faults.operations import OPERATIONS, cases
 from tests.faults.runner import Fault, Trial
 from tests.faults.world import copied, observe
 
@@ -58,7 +58,7 @@ class _Shifted:
 def jump(trial: Trial) -> None:
     """The same commands by a steady clock and by one that jumps, with the times of files moved."""
     chance = trial.chance
-    known = [name for name in COMMANDS if OPERATIONS[name].exists and effect("segments", name)]
+    known = [name for name in COMMANDS if ("segments", name) in cases()]
     names = [chance.choice(known) for _ in range(STEPS)]
     steady = copied("segments", trial.folder, "steady")
     moved = copied("segments", trial.folder, "moved")

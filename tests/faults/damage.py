@@ -11,7 +11,7 @@ from pathlib import Path
 import qkvsearch
 from qkvsearch.errors import QkvError
 from tests.faults import children, world
-from tests.faults.operations import OPERATIONS, effect
+from tests.faults.operations import OPERATIONS, cases, effect
 from tests.faults.runner import Fault, Trial
 from tests.faults.world import QUESTIONS, copied, made
 
@@ -200,7 +200,7 @@ def written(
     """A command that writes refuses, or does what it does in a sound workspace; what is damaged
     stays so, or goes.
     """
-    known = [one for one in WRITES if OPERATIONS[one].exists and effect(world_name, one)]
+    known = [one for one in WRITES if (world_name, one) in cases()]
     operation = trial.chance.choice(known)
     said = f"{said}; then {operation}"
     ran = children.command(path, OPERATIONS[operation].arguments())

@@ -89,17 +89,23 @@ def effect(world_name: str, operation: str) -> Effect | None:
     return Effect(observe(world.made(world_name)), observe(path), ran.seconds, ran.events)
 
 
+# Commands that do not even work in a sound workspace, and how they fail.
+broken: list[str] = []
+
+
 @cache
 def cases() -> list[tuple[str, str]]:
     """Every command with every workspace that it does something to."""
     warm_up()
-    return [
-        (name, operation.name)
-        for operation in OPERATIONS.values()
-        if operation.exists
-        for name in world.WORLDS
-        if effect(name, operation.name) is not None
-    ]
+    found = []
+    for operation in OPERATIONS.values():
+        for name in world.WORLDS if operation.exists else ():
+            try:
+                if effect(name, operation.name) is not None:
+                    found.append((name, operation.name))
+            except Fault as error:
+                broken.append(str(error))
+    return found
 
 
 def missing() -> list[str]:
@@ -121,7 +127,7 @@ def warm_up() -> None:
     with quiet, contextlib.redirect_stdout(io.StringIO()):
         for operation in OPERATIONS.values():
             if operation.exists:
-                with contextlib.suppress(SystemExit):
+                with contextlib.suppress(SystemExit, Exception):  # `effect` will say
                     main(["-q", "-w", str(path), *map(str, operation.arguments())])
         for arguments in (["info", "--verify"], ["search", "rain"], ["items", "--where", "year > 1"]):
             with contextlib.suppress(SystemExit):

@@ -9,6 +9,7 @@ from tests.faults.damage import damage
 from tests.faults.full_disk import full_disk
 from tests.faults.fuzz_calls import fuzz_commands, fuzz_methods, fuzz_writes
 from tests.faults.fuzz_models import fuzz_models
+from tests.faults.fuzz_stored import fuzz_signed, fuzz_stored
 from tests.faults.fuzz_tables import fuzz_tables
 from tests.faults.fuzz_where import fuzz_where
 from tests.faults.kills import kill
@@ -25,16 +26,18 @@ def prepared() -> None:
 PARTS = {
     part.name: part
     for part in (
-        Part("kills", kill, 1200),
-        Part("damage", damage, 2000),
+        Part("kills", kill, 1300),
+        Part("damage", damage, 2400),
         Part("full-disk", full_disk, 300),
         Part("clock", jump, 60),
         Part("at-once", at_once, 1, workers=1),
-        Part("fuzz-where", fuzz_where, 350),
-        Part("fuzz-tables", fuzz_tables, 300),
-        Part("fuzz-models", fuzz_models, 60),
+        Part("fuzz-where", fuzz_where, 400),
+        Part("fuzz-tables", fuzz_tables, 250),
+        Part("fuzz-signed", fuzz_signed, 200),
+        Part("fuzz-stored", fuzz_stored, 300),
+        Part("fuzz-models", fuzz_models, 80),
         Part("fuzz-methods", fuzz_methods, 200),
         Part("fuzz-writes", fuzz_writes, 100),
-        Part("fuzz-commands", fuzz_commands, 200),
+        Part("fuzz-commands", fuzz_commands, 240),
     )
 }

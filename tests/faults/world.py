@@ -213,7 +213,8 @@ def observe(path: Path) -> Observed:
 
 def observe_engine(engine: Engine) -> Observed:
     answers = tuple((name, ask(engine, name)) for name in QUESTIONS)
-    users = lines(engine.users.to_frame())
+    # In which order they are is told by when they came, and so by a clock.
+    users = tuple(sorted(line.partition(" ")[2] for line in lines(engine.users.to_frame())))
     return Observed(lines(engine.items.to_frame()), users, records_of(engine), answers)
 
 
