@@ -20,7 +20,7 @@ if TYPE_CHECKING:
         CorpusEncoder,
         ImplicitALS,
     )
-    from qkvsearch.engine import Engine, build
+    from qkvsearch.engine import Engine, build, repair
     from qkvsearch.engine import Engine as open
     from qkvsearch.errors import QkvError
     from qkvsearch.retrieval import Hit, Ranking
@@ -42,11 +42,13 @@ _HOMES = {
     "Interactions": "data.interactions:Interactions",
     "QkvError": "errors:QkvError",
     "Ranking": "retrieval:Ranking",
+    "repair": "engine:repair",
 }
 
 __all__ = [
     "BiasedMF", "Columns", "ContrastiveEncoder", "CooccurrenceEncoder", "CorpusEncoder", "Engine",
     "Hit", "ImplicitALS", "Interactions", "QkvError", "Ranking", "build", "open",
+    "repair",
 ]  # fmt: skip
 
 

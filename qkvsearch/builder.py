@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from qkvsearch import __version__
+from qkvsearch.data.catalog import Catalog
 from qkvsearch.data.judgements import Judgements, Queries
 from qkvsearch.data.readers import Dataset
-from qkvsearch.errors import WorkspaceError
 from qkvsearch.learning.head_weights import (
     JudgedQueries,
     judged_queries,
@@ -22,17 +21,13 @@ from qkvsearch.learning.head_weights import (
 )
 from qkvsearch.progress import Progress, silent
 from qkvsearch.retrieval.keys import LexicalKeys
-from qkvsearch.retrieval.late_interaction import item_tokens, token_keys
 from qkvsearch.stored import (
     FROM_INTERACTIONS,
     TUNED,
-    CodesPart,
     DensePart,
-    LexicalPart,
     NextItemPart,
-    TokensPart,
 )
-from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.stored.texts import store_head, store_tokens, store_words
 from qkvsearch.texts.choice import AUTO, Choice, choose
 from qkvsearch.texts.encoders import (
     CHOICES,
@@ -44,24 +39,25 @@ from qkvsearch.texts.encoders import (
     pretrained_encoder,
     prior_weights,
 )
-from qkvsearch.texts.text_encoder import encode_items
-from qkvsearch.texts.vocabulary import count_terms
-from qkvsearch.workspace import BuildContents, Workspace
+from qkvsearch.workspace import BuildContents, CatalogRows, Workspace
+
+# Among the facts of a former build: what one in its place has to do without, and why.
+NOT_TAKEN_OVER = "not taken over"
 
 
 def build_workspace(
-    path: str | Path,
+    workspace: Workspace,
     dataset: Dataset,
     *,
     encoder: str = AUTO,
     judged: tuple[Queries, Judgements] | None = None,
     next_item: bool = False,
     progress: Progress | None = None,
-) -> Workspace:
-    """Learn everything from `dataset` and publish it at `path`, as `engine.build` says.
+) -> None:
+    """Learn everything from `dataset` and publish it, as `engine.build` says.
 
-    Preferences are learned with the settings that `tune` found for the workspace, if it did.
-    judged: queries and which items answer them. Raises `QkvError`.
+    Nobody else changes the workspace meanwhile: preferences are learned with the settings that
+    `tune` found for it, if it did. judged: queries and which items answer them. Raises `QkvError`.
     """
     fields = dataset.catalog.fields()
     chosen = choose(fields) if encoder == AUTO else Choice(encoder, "")
@@ -79,25 +75,27 @@ def build_workspace(
     if encoder not in CHOICES:  # a folder, to be found from anywhere
         encoder = str(Path(encoder).resolve())
     progress = progress or silent
-    contents = _contents(dataset, encoder, chosen.why)
-    _add_text(contents, fields, pretrained, weights, questions, progress)
-    workspace = Workspace(path)
-    if dataset.interactions is not None:
+    with workspace.writing("build"):
+        contents = _contents(dataset, encoder, chosen.why)
+        _add_text(contents, dataset.catalog, pretrained, weights, questions, progress)
         former = current_facts(workspace)
-        contents.facts |= {name: former[name] for name in former.keys() & {TUNED}}
-        for part in (*FROM_INTERACTIONS, *[NextItemPart()] * next_item):
-            part.learn(contents, dataset.interactions, progress)
-    progress("saving", 0, 1)
-    workspace.publish(contents)
-    progress("saving", 1, 1)
-    return workspace
+        lost = former.get(NOT_TAKEN_OVER, ())
+        contents.facts["rows"] += [f"{NOT_TAKEN_OVER}: {reason}" for reason in lost]
+        if dataset.interactions is not None:
+            contents.facts |= {name: former[name] for name in former.keys() & {TUNED}}
+            for part in (*FROM_INTERACTIONS, *[NextItemPart()] * next_item):
+                part.learn(contents, dataset.interactions, progress)
+        progress("saving", 0, 1)
+        workspace.publish(contents, "build")
+        progress("saving", 1, 1)
 
 
 def current_facts(workspace: Workspace) -> dict[str, Any]:
-    """What the current build knows of itself; nothing where there is none."""
-    with suppress(WorkspaceError), closing(workspace.open()) as build:
-        return dict(build.facts)
-    return {}
+    """What the current build knows of itself, whatever its format; as `NOT_TAKEN_OVER`, what a
+    build in its place has to do without.
+    """
+    facts, lost = workspace.known_facts()
+    return facts | ({NOT_TAKEN_OVER: lost} if lost else {})
 
 
 def _contents(dataset: Dataset, encoder: str, why: str) -> BuildContents:
@@ -114,24 +112,22 @@ def _contents(dataset: Dataset, encoder: str, why: str) -> BuildContents:
     }
     if dataset.catalog.ids.fold:
         facts["fold_ids"] = True
-    return BuildContents(dataset.catalog, facts=facts)
+    return BuildContents(CatalogRows.of(dataset.catalog), facts=facts)
 
 
 def _add_text(
     contents: BuildContents,
-    fields: list[list[str]],
+    catalog: Catalog,
     pretrained: Mapping[str, TextEncoder],
     prior: dict[str, float],
     questions: JudgedQueries | None,
     progress: Progress,
 ) -> None:
     """The lexical keys, each dense head's encoder and keys, and how much every head counts."""
-    texts = ["\n".join(column) for column in zip(*fields, strict=True)]
+    fields = catalog.fields()
     learned = [name for name in prior if name in LEARNED]
     progress("reading texts", 0, len(learned) + 1)
-    counted = count_terms(texts, Analyzer().key_terms)
-    LexicalPart().store(contents, *counted)
-    CodesPart().store(contents, contents.catalog)
+    counted = store_words(contents, catalog)
     encoders: dict[str, TextEncoder] = {}
     epochs: dict[str, int | None] = {}
     keys: dict[str, np.ndarray] = {}
@@ -141,17 +137,14 @@ def _add_text(
             encoders[name], epochs[name] = learned_encoder(name, fields)
         else:
             encoders[name] = fitted_encoder(name, fields, pretrained=pretrained.get(name))
-        keys[name], cut = encode_items(name, encoders[name], fields, progress)
-        DensePart(name).store(contents, encoders[name], keys[name], cut)
+        keys[name] = store_head(contents, name, encoders[name], fields, progress)
     progress("reading texts", len(learned) + 1, len(learned) + 1)
     main = list(prior)[-1]
+    contents.facts["head_weights"] = prior
     if main in pretrained:
         DensePart(main).note_texts(contents)
     if main in SECOND_PASS:
-        progress("reading tokens", 0, len(texts))
-        tokens = token_keys(item_tokens(encoders[main], fields, progress), encoders[main].table)
-        if tokens is not None:
-            TokensPart(main).store(contents, tokens)
+        store_tokens(contents, main, encoders[main], fields, progress)
     n_steps = 1 if questions is not None else len(fields)
     progress("weighing the heads", 0, n_steps)
     if questions is None:

@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
 from qkvsearch.answers.arguments import as_list
 from qkvsearch.answers.columns import Listing
+from qkvsearch.answers.damage import explained, verified
+from qkvsearch.answers.facts import build_rows
 from qkvsearch.answers.opened import OpenedBuild
 from qkvsearch.answers.recording import Recording
+from qkvsearch.answers.rows import ItemRows, UserRows
 from qkvsearch.data.ids import Id
+from qkvsearch.errors import DamagedError
 from qkvsearch.progress import Progress
+from qkvsearch.stored import StoredModels
+from qkvsearch.workspace import BuildEntry, Snapshot, Tables, Workspace
 
 if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
@@ -19,14 +28,67 @@ if TYPE_CHECKING:
     from qkvsearch.data.readers import Source
     from qkvsearch.evaluation.report import Evaluation
     from qkvsearch.evaluation.tuning import Trial, Tuning
-    from qkvsearch.revision import Revision
+    from qkvsearch.revision import Forgotten, Learned, Merged, Repaired, Revision
     from qkvsearch.workspace.where import Where
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
-class Engine(OpenedBuild):
-    """The workspace at `path`, ready to answer, from the build that is current when it is opened: a
-    build published later needs a new `Engine`. Raises `WorkspaceError`.
+
+def _asked(
+    question: Callable[Concatenate[OpenedBuild, P], T],
+) -> Callable[Concatenate[Engine, P], T]:
+    """A question of an opened build, asked of the one that the engine answers from: to its end,
+    whatever is published meanwhile.
     """
+
+    @wraps(question)
+    def ask(engine: Engine, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        build = engine.build
+        try:
+            return question(build, *args, **kwargs)
+        except DamagedError as error:
+            raise explained(error, build.snapshot) from None
+
+    return ask
+
+
+class Engine:
+    """The workspace at `path`, ready to answer from the build that is current when it is opened,
+    as long as the engine lives, whatever is published later; with `follow` each question is
+    answered from the build that is current when it is asked.
+
+    trust: read files without comparing them with their checksums first. wait: for how many seconds
+    a change waits for another writer of the workspace, by default as long as it takes; `say` is
+    told whom it waits for. Engines may be asked by several threads. Raises `WorkspaceError`.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        follow: bool = False,
+        trust: bool = False,
+        wait: float | None = None,
+        say: Callable[[str], None] | None = None,
+    ) -> None:
+        self.workspace = Workspace(path, trust=trust, wait=wait, say=say)
+        self._follows, self._lock = follow, Lock()
+        self._open()
+
+    def _open(self) -> None:
+        # Looked at first: what is published while a build is opened is noticed next time.
+        self._state = self.workspace.state()
+        self._build = OpenedBuild(self.workspace)
+
+    @property
+    def build(self) -> OpenedBuild:
+        """The build that a question asked now is answered from."""
+        if self._follows:
+            with self._lock:
+                if self.workspace.state() != self._state:
+                    self._open()
+        return self._build
 
     def __enter__(self) -> Self:
         return self
@@ -34,9 +96,71 @@ class Engine(OpenedBuild):
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _reopen(self) -> None:
-        self.close()
-        self._open()
+    def close(self) -> None:
+        """Let go of the workspace's files."""
+        self._build.close()
+
+    def __repr__(self) -> str:
+        return repr(self.build)
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The build's files."""
+        return self.build.snapshot
+
+    @property
+    def tables(self) -> Tables:
+        """Look-ups in the catalog."""
+        return self.build.tables
+
+    @property
+    def models(self) -> StoredModels:
+        """What was learned."""
+        return self.build.models
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are."""
+        return self.build.n_items
+
+    @property
+    def items(self) -> ItemRows:
+        """The catalog: `items["m042"]` is a row by column, `items.to_frame()` all of them."""
+        return self.build.items
+
+    @property
+    def users(self) -> UserRows:
+        """The users, those recorded since the build as well, in the same way as `items`."""
+        return self.build.users
+
+    # --- questions ---
+
+    search = _asked(OpenedBuild.search)
+    head = _asked(OpenedBuild.head)
+    recommend = _asked(OpenedBuild.recommend)
+    recommend_all = _asked(OpenedBuild.recommend_all)
+    similar = _asked(OpenedBuild.similar)
+    similar_users = _asked(OpenedBuild.similar_users)
+    show = _asked(OpenedBuild.show)
+    history = _asked(OpenedBuild.history)
+    records = _asked(OpenedBuild.records)
+    attend = _asked(OpenedBuild.attend)
+    _facts = _asked(OpenedBuild.info)
+
+    def info(self, *, verify: bool = False) -> dict[str, Any]:
+        """What was built, when, and from what. With `verify` every file of the workspace, of former
+        builds too, is compared with its checksum; raises `DamagedError`, which lists those that
+        are not as they were written, what still works, and what to do.
+        """
+        checked = {"checksums": verified(self.workspace)} if verify else {}
+        return {**self._facts(), **checked}
+
+    def builds(self) -> Listing:
+        """The builds that `rollback` can return to, the latest first: the `id` of each, when it was
+        `created` and by which `command`, its `items`, of how many `segments` it is, how many
+        `megabytes` it added on disk, and which one is `current`. The notes name damaged ones.
+        """
+        return build_rows(self.workspace)
 
     # --- changes ---
 
@@ -75,7 +199,7 @@ class Engine(OpenedBuild):
         return self._recording().undo()
 
     def _recording(self) -> Recording:
-        return Recording(self.workspace, self._recommender().histories)
+        return Recording(self.workspace, self.build.histories)
 
     def add(
         self, items: Source, columns: Columns | None = None, *, progress: Progress | None = None
@@ -85,9 +209,7 @@ class Engine(OpenedBuild):
         """
         from qkvsearch.revision import add_items
 
-        revision = add_items(self.workspace.path, items, columns, progress)
-        self._reopen()
-        return revision
+        return self._changed(add_items, items, columns, progress)
 
     def remove(
         self,
@@ -103,11 +225,56 @@ class Engine(OpenedBuild):
         """
         from qkvsearch.revision import remove_items
 
-        revision = remove_items(
-            self.workspace.path, items, where=where, dry_run=dry_run, progress=progress
-        )
-        self._reopen()
-        return revision
+        return self._changed(remove_items, items, where=where, dry_run=dry_run, progress=progress)
+
+    def learn(self, *, progress: Progress | None = None) -> Learned:
+        """Preferences, ratings and what comes next are learned again, from the log and what was
+        recorded since, with the settings in use; no file of the build is needed, and texts are not
+        read again. Records stay, so that `rollback` loses none. Raises `WorkspaceError`.
+        """
+        from qkvsearch.revision import learn
+
+        return self._changed(learn, progress=progress)
+
+    def compact(self, *, drop_builds: bool = False, progress: Progress | None = None) -> Merged:
+        """Merge what `add` and `remove` left into one base; answers stay as they are to the last
+        bit. drop_builds: remove former builds too, but for those that others have open, which the
+        next change removes; `rollback` then has none. Raises `WorkspaceError`.
+        """
+        from qkvsearch.revision import merge_segments
+
+        with self.workspace.writing("compact"):
+            done = self._changed(merge_segments, progress=progress)
+            if drop_builds:  # once this engine has let go of them
+                done = replace(done, dropped=self.workspace.drop_builds())
+        return done
+
+    def rollback(self, id: str | None = None) -> BuildEntry:
+        """Return to the build that was current before, or to the one of this `id`, as `builds`
+        lists them; those after it stay. What was recorded stays recorded. Raises `WorkspaceError`,
+        `DamagedError` for a build that is damaged.
+        """
+        return self._changed(Workspace.rollback, id)
+
+    def forget(
+        self, user: Id, *, dry_run: bool = False, progress: Progress | None = None
+    ) -> Forgotten:
+        """Delete a person: what the log and the records have of them, and every former build,
+        whoever has it open. Afterwards no file of the workspace holds the id. With `dry_run`
+        nothing changes. The notes say what stays. Raises `UnknownIdError`.
+        """
+        from qkvsearch.revision import forget_user
+
+        return self._changed(forget_user, user, dry_run=dry_run, progress=progress)
+
+    def _changed(
+        self, change: Callable[Concatenate[Workspace, P], T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        """From now on the engine answers from what is current after the change."""
+        done = change(self.workspace, *args, **kwargs)
+        with self._lock:
+            self._open()
+        return done
 
     # --- measurements ---
 
@@ -127,7 +294,8 @@ class Engine(OpenedBuild):
         from qkvsearch.evaluation.search import evaluate_heads
 
         names = None if heads is None else as_list(heads)
-        return evaluate_heads(self.search, queries, qrels, names, self.items.ids, progress)
+        build = self.build
+        return evaluate_heads(build.search, queries, qrels, names, build.items.ids, progress)
 
     def evaluate_recommend(
         self,
@@ -185,8 +353,7 @@ class Engine(OpenedBuild):
         """Anew from the whole log, with what was found or the default settings."""
         from qkvsearch.revision import learn_preferences
 
-        learn_preferences(self.workspace.path, tuned, progress)
-        self._reopen()
+        self._changed(learn_preferences, tuned, progress)
 
 
 def build(
@@ -200,6 +367,7 @@ def build(
     queries: str | Path | Queries | None = None,
     qrels: str | Path | Judgements | None = None,
     next_item: bool = False,
+    wait: float | None = None,
     progress: Progress | None = None,
 ) -> Engine:
     """Build a workspace at `path` from files or data frames, and open it.
@@ -208,8 +376,8 @@ def build(
     and `interactions`: a file or a pandas frame each, with `columns` where their names say too
     little. `encoder`: a name, a model's folder, or "auto", the best that is installed and quick
     enough. `queries` with `qrels`: judged queries to learn the heads' weights from.
-    `next_item`: also train the model of what comes next. `progress` is called as (what is done, how
-    much is done, how much there is). Raises `QkvError`.
+    `next_item`: also train the model of what comes next. `wait`: as in `Engine`. `progress`
+    is called as (what is done, how much is done, how much there is). Raises `QkvError`.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -223,7 +391,24 @@ def build(
 
     judged = judged_by(queries, qrels)
     dataset = read_source(source, items, interactions, columns)
+    workspace = Workspace(path, wait=wait)
     build_workspace(
-        path, dataset, encoder=encoder, judged=judged, next_item=next_item, progress=progress
+        workspace, dataset, encoder=encoder, judged=judged, next_item=next_item, progress=progress
     )
-    return Engine(path)
+    return Engine(path, wait=wait)
+
+
+def repair(
+    path: str | Path,
+    *,
+    wait: float | None = None,
+    say: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
+) -> Repaired:
+    """Mend a workspace that is damaged: what can be derived from what is sound is made again, and
+    what cannot is kept out of the way, and named. Raises `WorkspaceError` where nothing is sound
+    that answers could come from.
+    """
+    from qkvsearch import revision
+
+    return revision.repair(Workspace(path, wait=wait, say=say), progress)

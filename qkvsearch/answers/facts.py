@@ -1,18 +1,22 @@
-"""What is known of a build: what it was made from, and with what."""
+"""What is known of a build, what it was made from, and with what; and which builds there are."""
 
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
 from typing import Any, cast
 
+from qkvsearch.answers.columns import Listing
 from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
-from qkvsearch.errors import WorkspaceError
-from qkvsearch.workspace import Snapshot, Tables
+from qkvsearch.errors import DamagedError
+from qkvsearch.workspace import Snapshot, Tables, Workspace
+
+BUILD_NAMES = ("id", "created", "command", "items", "segments", "megabytes", "current")
 
 
 def build_facts(snapshot: Snapshot) -> dict[str, Any]:
     """By the names that `info` shows."""
     facts, tables = snapshot.facts, snapshot.tables
-    size = sum(file["bytes"] for file in facts["files"].values())
     return {
         "built": snapshot.created,
         "items": facts["n_items"],
@@ -27,34 +31,73 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "head_weights": facts["head_weights"],
         "weights_from": facts.get("weights_from"),
         "texts_cut": facts.get("texts_cut"),
-        "columns": facts.get("columns") or _columns(tables),
+        "columns": _columns(facts.get("columns") or _told_by(tables), tables),
         "interaction_columns": facts.get("interaction_columns", []),
         "searched_columns": facts["text_columns"],
         "rows": facts["rows"],
-        "megabytes": round(size / 1e6, 1),
-        "format": facts["format"],
+        "segments": len(snapshot.segments),
+        "megabytes": round(sum(file.entry["bytes"] for file in snapshot.files) / 1e6, 1),
+        "format": snapshot.segments[-1].manifest["format"],
         "qkvsearch": facts["qkvsearch"],
     }
 
 
-def _columns(tables: Tables) -> list[dict[str, Any]]:
+def _columns(records: list[dict[str, Any]], tables: Tables) -> list[dict[str, Any]]:
+    """What is known of the columns, with the share of cells that are empty now."""
+    empty = tables.empty_counts()
+    n_items = max(len(tables.rows), 1)
+    return [
+        {**record, "empty": round(empty[record.get("stored") or record["name"]] / n_items, 4)}
+        for record in records
+    ]
+
+
+def _told_by(tables: Tables) -> list[dict[str, Any]]:
     """Of a build that was made before columns had types: what its table tells of them."""
     records = []
     for column, cells in zip(
         tables.catalog_columns, zip(*tables.cells(), strict=True), strict=True
     ):
-        there = [str(cell) for cell in cells if cell is not None]
+        there = (str(cell) for cell in cells if cell is not None)
         known = ColumnFacts(
-            column.name, column.role, cast(ColumnType, column.type),
-            empty=round(1 - len(there) / len(cells), 4), example=next(iter(there), ""),
+            column.name, column.role, cast(ColumnType, column.type), example=next(there, ""),
             stored="" if column.stored == column.name else column.stored,
         )  # fmt: skip
         records.append(known.to_record())
     return records
 
 
-def verified(snapshot: Snapshot) -> str:
-    """That every file is as it was written. Raises `WorkspaceError` where one is not."""
-    if damaged := snapshot.damaged_files():
-        raise WorkspaceError(f"{snapshot.folder}: damaged: {', '.join(damaged)}; build it again")
-    return "all files as written"
+def build_rows(workspace: Workspace) -> Listing:
+    """The builds that there are, the latest first; `megabytes` is what each one added on disk. The
+    notes name those that are damaged. Raises `WorkspaceError`.
+    """
+    with closing(workspace.open()) as build:
+        current = build.name
+    rows, notes = [], []
+    met: set[tuple[int, int]] = set()
+    for entry in workspace.builds():
+        try:
+            with closing(Snapshot.of(workspace.path, entry)) as build:
+                segments, own = len(build.segments), build.segments[-1].folder
+        except DamagedError as error:
+            notes.append(str(error))
+            segments, own = None, None
+        row = {
+            "id": entry.name,
+            "created": entry.created,
+            "command": entry.command,
+            "items": entry.items,
+            "segments": segments,
+            "megabytes": None if own is None else _added(own, met),
+            "current": entry.name == current,
+        }
+        rows.append(row)
+    return Listing(rows[::-1], len(rows), BUILD_NAMES, notes=notes)
+
+
+def _added(folder: Path, met: set[tuple[int, int]]) -> float:
+    """Megabytes of the files in a folder that are not `met` in another one, to which they go."""
+    found = {(stat.st_dev, stat.st_ino): stat.st_size for stat in map(Path.stat, folder.iterdir())}
+    size = sum(found[file] for file in found.keys() - met)
+    met |= found.keys()
+    return round(size / 1e6, 2)

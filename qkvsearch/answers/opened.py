@@ -18,7 +18,7 @@ from qkvsearch.answers.arguments import (
 from qkvsearch.answers.batch import BatchRecommendations, Exported
 from qkvsearch.answers.columns import Listing, own_columns, with_fields
 from qkvsearch.answers.diversity import diverse, pool_size
-from qkvsearch.answers.facts import build_facts, verified
+from qkvsearch.answers.facts import build_facts
 from qkvsearch.answers.histories import Histories
 from qkvsearch.answers.recommend import BY_TEXT, Recommender, with_facts, with_reasons
 from qkvsearch.answers.recording import history_rows, record_rows
@@ -35,21 +35,20 @@ from qkvsearch.workspace.where import Where
 
 
 class OpenedBuild:
-    """The build that is current when `path` is opened. Raises `WorkspaceError`."""
+    """The build that is current when it is made, whatever is published later. Raises
+    `WorkspaceError`.
+    """
 
-    def __init__(self, path: str | Path) -> None:
-        self.workspace = Workspace(path)
-        self._open()
-
-    def _open(self) -> None:
-        self.snapshot: Snapshot = self.workspace.open()
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.snapshot: Snapshot = workspace.open()
         self.tables = self.snapshot.tables
         self.models = StoredModels(self.snapshot)
         self.texts = TextSearch(self.models, self.tables)
         self.n_items = self.models.n_items
 
     def close(self) -> None:
-        """Let go of the workspace's database."""
+        """Let go of the build's files."""
         self.snapshot.close()
 
     def __repr__(self) -> str:
@@ -67,7 +66,12 @@ class OpenedBuild:
     @property
     def users(self) -> UserRows:
         """The users, those recorded since the build as well, in the same way as `items`."""
-        return UserRows(Histories(self.models, self.tables))
+        return UserRows(self.histories)
+
+    @property
+    def histories(self) -> Histories:
+        """Of all users, with what was recorded since the build."""
+        return Histories(self.models, self.tables)
 
     def history(self, user: Any, *, k: int | None = None, offset: int = 0) -> Listing:
         """What is known of a user, the latest first: each item with the rating and the time, the
@@ -76,7 +80,7 @@ class OpenedBuild:
         one in place `offset` on. Raises `UnknownIdError`.
         """
         check(k=0 if k is None else k, offset=offset)
-        return history_rows(Histories(self.models, self.tables), user).page(k, offset)
+        return history_rows(self.histories, user).page(k, offset)
 
     def records(self, user: Any = None, *, k: int | None = None, offset: int = 0) -> Listing:
         """What was recorded, the last first, of all or of one user: with its `number`, the `batch`
@@ -91,7 +95,7 @@ class OpenedBuild:
         """One item by id or title: all its columns, by the names that its owner has for them, and
         `users`, how many interacted with it. Raises `UnknownIdError`.
         """
-        return item_card(Histories(self.models, self.tables), self.tables.item_position(item))
+        return item_card(self.histories, self.tables.item_position(item))
 
     def search(
         self,
@@ -217,7 +221,7 @@ class OpenedBuild:
         batch = BatchRecommendations(
             recommender, k, mask, seen, recent, damping, model, columns, raw
         )
-        state = f"{self.snapshot.folder.name} {self.tables.records.state}"
+        state = f"{self.snapshot.name} {self.tables.records.state}"
         return batch.write(Path(path), format, state, progress)
 
     def similar_users(
@@ -272,12 +276,9 @@ class OpenedBuild:
         encoder = self.models.encoder(self.models.main_head)
         return encoder.attend(text, mask).map(layer, head)
 
-    def info(self, *, verify: bool = False) -> dict[str, Any]:
-        """What was built, when, and from what. With `verify` every file is compared with its
-        checksum; raises `WorkspaceError` where one is damaged.
-        """
-        facts = {"workspace": str(self.workspace.path), **build_facts(self.snapshot)}
-        return {**facts, "checksums": verified(self.snapshot)} if verify else facts
+    def info(self) -> dict[str, Any]:
+        """What was built, when, and from what."""
+        return {"workspace": str(self.workspace.path), **build_facts(self.snapshot)}
 
     def _recommender(self) -> Recommender:
         return Recommender(self.models, self.tables)

@@ -135,4 +135,3 @@ def _joined(found: list[tuple[str, History]], name: str) -> np.ndarray:
 def _rows(build: Snapshot, n_recorded: int) -> list[str]:
     line = f"learned again, from {n_recorded:,} recorded interactions as well"
     return [*build.facts["rows"], line]
-

@@ -91,7 +91,7 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
     def withdraw(self, contents: BuildContents, build: BuildReader, leaving: np.ndarray) -> None:
         """Sums over all items lose what leaves."""
         embeddings = self.rows_at(build.snapshot, "item_embeddings", leaving).astype(np.float64)
-        known = np.count_nonzero(embeddings.any(axis=1))
+        known = int(np.count_nonzero(embeddings.any(axis=1)))
         if known:
             gram = self.read(build.snapshot, "gram")["gram"]
             self.put(contents, gram=gram - embeddings.T @ embeddings)

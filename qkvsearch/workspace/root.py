@@ -18,9 +18,9 @@ ROOT = "root.json"
 class BuildEntry:
     """A build that there is.
 
-    name: its folder. number: each build has a greater one. command: what made it. base: the build whose arrays it begins with, itself
-    where it is whole. parent: the build that was current before, "" for none. manifest: the
-    checksum of its manifest.
+    name: its folder. number: each build has a greater one. command: what made it. base: the build
+    whose arrays it begins with, itself where it is whole. parent: the build that was current
+    before, "" for none. manifest: the checksum of its manifest.
     """
 
     name: str
@@ -72,6 +72,15 @@ def read_root(workspace: Path) -> Root | None:
             f"{FORMAT_VERSION}; upgrade with pip install -U qkvsearch"
         )
     return root
+
+
+def root_state(workspace: Path) -> tuple[int, ...] | None:
+    """Something that is another one after each change of the root, without reading it."""
+    try:
+        found = (workspace / ROOT).stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_mtime_ns, found.st_ctime_ns, found.st_size
 
 
 def write_root(workspace: Path, root: Root) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -43,6 +44,8 @@ class Snapshot:
     ) -> None:
         self.workspace, self.created, self.segments = workspace, created, list(segments)
         self._held = held
+        if held is not None:  # who lets go of it without closing lets go of the files as well
+            weakref.finalize(self, held.close)
         self.facts: Mapping[str, Any] = segments[-1].facts
 
     @classmethod
@@ -94,7 +97,7 @@ class Snapshot:
             np.concatenate([np.zeros(0, np.int64), *(segment.array(name) for segment in others)])
             for name in (AFTER, ORIGIN)
         )
-        ids = [id_ for segment in others for id_ in segment.catalog.ids()]
+        ids: list[Any] = [id_ for segment in others for id_ in segment.catalog.ids()]
         if len({segment.catalog.whole_ids for segment in self._with_items}) == 1:
             return Rows.joined(base.n_rows, self.departed, after, origin, ids)
         # Text has joined whole numbers, which from now on are sorted as text.

@@ -1,0 +1,72 @@
+"""Every file of a workspace read, and compared with what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from qkvsearch.errors import DamagedError
+from qkvsearch.workspace import former
+from qkvsearch.workspace.checksums import compare
+from qkvsearch.workspace.records import RecordsDatabase
+from qkvsearch.workspace.root import read_root
+from qkvsearch.workspace.segments import BUILDS_FOLDER, MANIFEST, OWN_NAME
+from qkvsearch.workspace.signed import read_signed
+
+
+def damaged_files(workspace: Path) -> list[DamagedError]:
+    """What is not as it was written, of the root, the records and all builds: those that the root
+    names or, where it cannot be read, that there are. Raises `WorkspaceError` for a newer format.
+    """
+    folders = workspace / BUILDS_FOLDER
+    try:
+        root = read_root(workspace)
+    except DamagedError as error:
+        there = {path.name: None for path in folders.glob("*") if OWN_NAME.fullmatch(path.name)}
+        return [error, *_of_records(workspace), *_of_builds(folders, there)]
+    if root is None:
+        return former.damaged_files(workspace) if former.is_former(workspace) else []
+    builds = {build.name: build.manifest for build in root.builds}
+    return [*_of_records(workspace), *_of_builds(folders, builds)]
+
+
+def _of_records(workspace: Path) -> Iterator[DamagedError]:
+    try:
+        RecordsDatabase.of(workspace).check()
+    except DamagedError as error:
+        yield error
+
+
+def _of_builds(folders: Path, builds: Mapping[str, str | None]) -> Iterator[DamagedError]:
+    """builds: the checksum of each one's manifest, by name; None where any will do."""
+    waiting, met = list(builds.items()), set()
+    while waiting:
+        name, checksum = waiting.pop()
+        if name in met:
+            continue
+        met.add(name)
+        path = folders / name / MANIFEST
+        try:
+            manifest = read_signed(path, checksum)
+            files, below = (
+                dict(manifest["files"]),
+                [(name, sum_) for name, sum_ in manifest["below"]],
+            )
+        except FileNotFoundError:
+            yield DamagedError(path, "it is not there")
+        except DamagedError as error:
+            yield error
+        except (LookupError, TypeError, ValueError):
+            yield DamagedError(path, "it is no manifest")
+        else:
+            waiting += below
+            yield from _of_files(path.parent, files)
+
+
+def _of_files(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> Iterator[DamagedError]:
+    for name, entry in files.items():
+        try:
+            compare(folder / name, entry)
+        except DamagedError as error:
+            yield error
