@@ -137,7 +137,7 @@ class Tables:
         with ExitStack() as stack:
             # Connections of its own: the authorizer would also stop other threads.
             tables = [
-                (stack.enter_context(closing(part.catalog.connect())), part.catalog.items)
+                (stack.enter_context(closing(part.catalog.separate())), part.catalog.items)
                 for part in parts
             ]
             found = matching_in_all(tables, self.catalog_columns, where, cells)

@@ -14,7 +14,7 @@ import pytest
 
 from qkvsearch.data.catalog import Catalog
 from qkvsearch.data.ids import Ids
-from qkvsearch.errors import DamagedError, QkvError
+from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.workspace import Tables, composed, titles
 from qkvsearch.workspace.catalog_file import CatalogRows, write_catalog
 from qkvsearch.workspace.columns import quoted
@@ -101,9 +101,9 @@ class History:
         del self.items[id_]
         self.departed.add(self.place.pop(id_)[0])
 
-    def close(self):
+    def release(self):
         for catalog in self.catalogs:
-            catalog.close()
+            catalog.release()
 
     @property
     def rows(self):
@@ -330,7 +330,7 @@ def test_cells_stay_what_they_are_in_a_column_of_the_base(tmp_path, make_catalog
 
 def test_a_file_that_sqlite_cannot_read_is_named(tmp_path):
     history = History(tmp_path, "whole", seed=2, n_segments=3)
-    history.close()
+    history.release()
     tables = opened(history.catalogs, history.rows)
     path = history.catalogs[0].path
     content = bytearray(path.read_bytes())
@@ -362,5 +362,6 @@ def test_a_catalog_is_asked_by_threads_at_once_and_closed(tmp_path):
     tables.close()
     for catalog in history.catalogs:
         catalog.path.unlink()  # which Windows would refuse were it open
-    with pytest.raises(DamagedError):
-        tables.names([0])
+    for ask in (lambda: tables.names([0]), lambda: tables.mask("year > 1990", n_items)):
+        with pytest.raises(WorkspaceError, match="closed"):
+            ask()
