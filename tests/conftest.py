@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,8 @@ import qkvsearch
 from qkvsearch.cli import main
 from qkvsearch.data.samples import sample
 from qkvsearch.engine import Engine
-from qkvsearch.workspace import BuildContents, Workspace
+from qkvsearch.workspace import BuildEntry, Workspace
+from qkvsearch.workspace.verify import damaged_files
 
 # A slow machine is no failure; other runs draw other examples.
 settings.register_profile("qkvsearch", deadline=None, max_examples=50)
@@ -158,15 +160,15 @@ def shop(shop_path: Path) -> Engine:
 
 @pytest.fixture
 def former_builds_stay(monkeypatch) -> None:
-    """After every incremental update the former build's files are what they were: the two share
-    files by hard links, and to write into one of them would change both.
+    """After every publication all builds are what they were: they share files by hard links, and to
+    write into one of them would change others.
     """
     publish = Workspace.publish
 
-    def checked(self: Workspace, contents: BuildContents) -> None:
-        publish(self, contents)
-        if contents.base is not None:
-            assert contents.base.damaged_files() == []
+    def checked(self: Workspace, *args: Any, **kwargs: Any) -> BuildEntry:
+        entry = publish(self, *args, **kwargs)
+        assert damaged_files(self.path) == []
+        return entry
 
     monkeypatch.setattr(Workspace, "publish", checked)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch.cli.context import CommandContext, settings
+from qkvsearch.cli.writing import wait_option
 
 if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
@@ -71,6 +72,7 @@ FILE = click.Path(path_type=str)  # a Path would damage the address of a databas
     is_flag=True,
     help="Also train a model of what comes next (minutes; needs qkvsearch[train]).",
 )
+@wait_option
 def command(
     source: str | None,
     items: str | None,
@@ -98,10 +100,9 @@ def command(
       qkvsearch -w talks build --items talks.csv --id-column id --text-columns title,tags
       qkvsearch -w talks build talks.csv --queries queries.tsv --qrels qrels.tsv
     """
-    from qkvsearch.builder import build_workspace, current_facts
+    from qkvsearch.builder import UNREAD, build_workspace, current_facts
     from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.sources import read_source
-    from qkvsearch.workspace import Workspace
 
     if source is None and items is None and interactions is None:
         raise click.UsageError("give a SOURCE, or --items and --interactions")
@@ -117,10 +118,13 @@ def command(
     if plan:
         run.say(f"Nothing was built; {path} would have {_counted(dataset)}.")
         return
-    former = current_facts(Workspace(path))
+    workspace = run.to_write(path)
+    former = current_facts(workspace)
+    if UNREAD in former:
+        run.say(f"The former build cannot be read, nor what tune found for it: {former[UNREAD]}")
     with run.progress() as progress:
-        workspace = build_workspace(
-            path,
+        build_workspace(
+            workspace,
             dataset,
             encoder=encoder,
             judged=judged,

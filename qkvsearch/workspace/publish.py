@@ -94,10 +94,13 @@ class Workspace:
         """The current build. Raises `WorkspaceError` where there is none or it is damaged."""
         found = open_current(self.path, trust=self.trust) or self._open_former()
         if found is None:
-            raise WorkspaceError(
-                f"{self.path}: no workspace here; make one with qkvsearch -w {self.path} build …"
-            )
+            raise self._missing
         return found
+
+    @property
+    def _missing(self) -> WorkspaceError:
+        make = f"make one with qkvsearch -w {self.path} build …"
+        return WorkspaceError(f"{self.path}: no workspace here; {make}")
 
     def state(self) -> tuple[int, ...] | None:
         """Another one after each change of which build is current; it takes microseconds."""
@@ -116,8 +119,11 @@ class Workspace:
     def writing(self, command: str) -> Iterator[None]:
         """The right to change the workspace, which is upgraded if it is an older one, as long as
         the context lasts. Raises `WorkspaceError` where others have it for longer than the `wait`
-        of the workspace, or where it cannot be upgraded, unless the `command` is "build".
+        of the workspace, and, unless the command is "build", where there is no workspace or an
+        older one cannot be upgraded.
         """
+        if command != "build" and not self.path.is_dir():
+            raise self._missing
         with ExitStack() as stack:
             is_first = stack.enter_context(writer_lock(self.path, command, self.wait, self.say))
             if is_first and former.is_former(self.path):
@@ -227,14 +233,19 @@ class Workspace:
     @property
     def records(self) -> RecordsDatabase:
         """What was recorded, whatever is built."""
-        return RecordsDatabase.of(self.path)
+        found = RecordsDatabase.of(self.path)
+        found.wait, found.say = self.wait, self.say
+        return found
 
-    def record(self, rows: Iterable[Recorded], after: int | None = None) -> list[Record]:
+    def record(
+        self, rows: Iterable[Recorded], after: int | None = None, learned: int = 0
+    ) -> list[Record]:
         """Interactions, all or none, those without a time now or just after the time `after`; open
-        builds see them at once, and no other writer is waited for. Raises `WorkspaceError`.
+        builds see them at once, and no other writer is waited for. learned: as many records are in
+        the log of a build. Raises `WorkspaceError`.
         """
         self._require_upgraded("record")
-        return records.append(self.records, rows, after)
+        return records.append(self.records, rows, after, learned)
 
     def undo_record(self, learned: int = 0) -> list[Record]:
         """Take back what was recorded together last, unless it is one of the first `learned`
