@@ -124,7 +124,12 @@ FIRST_WRITERS = {
 }
 
 
-@pytest.mark.parametrize("command", FIRST_WRITERS)
+SLOW = {"learn": pytest.mark.slow}
+
+
+@pytest.mark.parametrize(
+    "command", [pytest.param(name, marks=SLOW.get(name, ())) for name in FIRST_WRITERS]
+)
 def test_every_writer_upgrades_first_and_takes_all_over(unpacked, command):
     path = unpacked("format4-text")
     with qkvsearch.Engine(path) as engine:
@@ -139,9 +144,12 @@ def test_every_writer_upgrades_first_and_takes_all_over(unpacked, command):
         assert (after["format"], after["recorded"]) == (FORMAT_VERSION, recorded)
         assert after["tuned"] == (None if command == "reset_tuning" else before["tuned"])
         assert after["columns"] == before["columns"]
-        assert [build["command"] for build in engine.builds()][-1:] in (["upgrade"], ["compact"])
+        first = engine.builds()[-1]["command"]
+        assert first == ("forget" if command == "forget" else "upgrade")
         engine.remove(["f11"])  # which no longer waits for those who read format 4
     assert not list(path.glob("workspace.db*"))
+    if command == "forget":
+        assert not [name for name, content in contents_of(path).items() if b"ben" in content]
 
 
 def test_a_reader_that_opened_format_4_answers_on_beside_the_upgrade(make, unpacked):
