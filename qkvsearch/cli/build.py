@@ -100,7 +100,7 @@ def command(
       qkvsearch -w talks build --items talks.csv --id-column id --text-columns title,tags
       qkvsearch -w talks build talks.csv --queries queries.tsv --qrels qrels.tsv
     """
-    from qkvsearch.builder import UNREAD, build_workspace, current_facts
+    from qkvsearch.builder import build_workspace, current_facts
     from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.sources import read_source
 
@@ -120,8 +120,6 @@ def command(
         return
     workspace = run.to_write(path)
     former = current_facts(workspace)
-    if UNREAD in former:
-        run.say(f"The former build cannot be read, nor what tune found for it: {former[UNREAD]}")
     with run.progress() as progress:
         build_workspace(
             workspace,

@@ -119,8 +119,8 @@ class Workspace:
     def writing(self, command: str) -> Iterator[None]:
         """The right to change the workspace, which is upgraded if it is an older one, as long as
         the context lasts. Raises `WorkspaceError` where others have it for longer than the `wait`
-        of the workspace, and, unless the command is "build", where there is no workspace or an
-        older one cannot be upgraded.
+        of the workspace, or where there is none or it cannot be upgraded, unless the `command` is
+        "build".
         """
         if command != "build" and not self.path.is_dir():
             raise self._missing
