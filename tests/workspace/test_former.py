@@ -102,11 +102,15 @@ def test_format_4_answers_as_it_did_and_the_same_to_the_bit_when_it_is_upgraded(
     found = make.answers(path, name)
     assert_as_expected(found, name)
     assert Workspace(path).exists
+    with qkvsearch.Engine(path) as engine:
+        assert "older version" in engine.builds().notes[0]
     assert contents_of(path) == before
     upgrade(path)
     assert make.answers(path, name) == found
     with qkvsearch.Engine(path) as engine:
         assert engine.info(verify=True)["format"] == FORMAT_VERSION
+        arrays = [entry for file, entry in engine.snapshot.files if file.suffix == ".npy"]
+        assert all({"xxh3", "dtype", "shape"} <= entry.keys() for entry in arrays)
     assert not list(path.glob("workspace.db*"))
     assert len(list((path / "builds").iterdir())) == 1
 
