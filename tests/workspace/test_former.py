@@ -156,6 +156,19 @@ def test_every_writer_upgrades_first_and_takes_all_over(unpacked, command):
         assert not [name for name, content in contents_of(path).items() if b"ben" in content]
 
 
+def test_numbers_of_records_go_on_and_batches_stay_what_was_recorded_together(unpacked):
+    path = unpacked("format4-text")
+    with closing(sqlite3.connect(path / "workspace.db")) as db, db:
+        db.execute("DELETE FROM recorded WHERE number = 5")  # as its `record --undo` did
+    with qkvsearch.Engine(path) as engine:
+        engine.record("ada", "f05", 3)
+        assert [row["number"] for row in engine.records()] == [6, 4, 3, 2, 1]
+        assert [len(engine.undo_record()) for _ in range(3)] == [1, 3, 1]
+    first = unpacked("format4-first")  # whose version knew of no batches
+    with qkvsearch.Engine(first) as engine:
+        assert [len(engine.undo_record()) for _ in range(2)] == [1, 1]
+
+
 def test_a_reader_that_opened_format_4_answers_on_beside_the_upgrade(make, unpacked):
     path = unpacked("format4-whole")
     with qkvsearch.Engine(path) as reader:
