@@ -9,6 +9,7 @@ import io
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -268,3 +269,24 @@ def qkv_process(surroundings):
         return Answer(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+def without_privileges():
+    """As a user who owns nothing, where the tests run as root, whom no mode keeps from anything.
+
+    Modules are found in folders that such a user may not see: import them before.
+    """
+
+    @contextmanager
+    def drop():
+        if os.geteuid() != 0:
+            yield
+            return
+        os.seteuid(65534)
+        try:
+            yield
+        finally:
+            os.seteuid(0)
+
+    return drop
