@@ -17,6 +17,7 @@ import click
 import pytest
 
 from qkvsearch.cli import COMMANDS, group
+from qkvsearch.engine import Engine
 
 CONTEXT = click.Context(group, info_name="qkvsearch")
 ESCAPE = "\x1b["
@@ -104,7 +105,8 @@ def shopkeeper(surroundings, shop_path, movies_path, shop_items, tmp_path, monke
     monkeypatch.setenv("QKVSEARCH_WORKSPACE", str(shop_path))
     shop_items.to_csv("items.csv", index=False)
     shop_items.tail(2).assign(id=[51, 52]).to_csv("more.csv", index=False)
-    shutil.copytree(shop_path, "recorded")
+    with Engine(shutil.copytree(shop_path, "recorded")) as engine:
+        engine.record(101, 1)
     shutil.copytree(movies_path, "tuned")
     (tmp_path / "q.tsv").write_text("q1\tred apple\nq2\tladder\n", encoding="utf-8")
     (tmp_path / "qrels.txt").write_text("q1 0 1 1\nq2 0 7 2\n", encoding="utf-8")
