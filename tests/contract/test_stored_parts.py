@@ -60,6 +60,7 @@ from qkvsearch.texts.vocabulary import count_terms
 from qkvsearch.workspace import BuildContents, Workspace
 from qkvsearch.workspace.catalog_file import CATALOG
 
+pytestmark = pytest.mark.usefixtures("former_builds_stay")
 QUERIES = ["deep sea", "red season", "colder", "zzqx"]
 # As text "10" comes before "2" and "-1" before "-2": rows move when ids become numbers.
 ITEMS = pd.DataFrame(
