@@ -100,7 +100,7 @@ def command(
       qkvsearch -w talks build --items talks.csv --id-column id --text-columns title,tags
       qkvsearch -w talks build talks.csv --queries queries.tsv --qrels qrels.tsv
     """
-    from qkvsearch.builder import UNREAD, build_workspace, current_facts
+    from qkvsearch.builder import build_workspace, current_facts
     from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.sources import read_source
 
@@ -120,8 +120,6 @@ def command(
         return
     workspace = run.to_write(path)
     former = current_facts(workspace)
-    if UNREAD in former:
-        run.say(f"The former build cannot be read, nor what tune found for it: {former[UNREAD]}")
     with run.progress() as progress:
         build_workspace(
             workspace,
@@ -202,8 +200,11 @@ def _counted(dataset: Dataset) -> str:
 
 def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[str, Any]) -> None:
     """What the models of a build were made with, and what the former build had and it has not."""
+    from qkvsearch.builder import NOT_TAKEN_OVER
     from qkvsearch.stored import TUNED
 
+    for reason in former.get(NOT_TAKEN_OVER, ()):
+        run.say(f"Not taken over: {reason}.")
     run.say(f"Encoder: {facts['encoder']} ({facts['encoder_chosen']}).")
     if "texts_cut" in facts:
         run.say(f"Cut: {facts['texts_cut']}.")

@@ -30,8 +30,9 @@ def writer_lock(
     command: str,
     wait: float | None = None,
     say: Callable[[str], None] | None = None,
-) -> Iterator[None]:
-    """The right to change a workspace; a thread that has it may ask for it again.
+) -> Iterator[bool]:
+    """The right to change a workspace; a thread that has it may ask for it again, and is told that
+    it is not the first time.
 
     The system lets go of it when a process ends, however that ends, so that no lock is left behind
     and no clock decides. wait: seconds, None for as long as it takes. `say` is told whom it waits
@@ -39,7 +40,7 @@ def writer_lock(
     """
     key = (str(workspace.resolve()), threading.get_ident())
     if key in _held:
-        yield
+        yield False
         return
     try:
         workspace.mkdir(parents=True, exist_ok=True)
@@ -49,7 +50,7 @@ def writer_lock(
         _held[key] = 1
         try:
             _sign(file, command)
-            yield
+            yield True
         finally:
             del _held[key]
             _sign(file, "")
@@ -127,8 +128,7 @@ def _sign(file: IO[Any], command: str) -> None:
         file.truncate(0)
         since = time.strftime("%H:%M:%S")
         owner = {"pid": os.getpid(), "command": command, "since": since} if command else {}
-        file.write(json.dumps(owner))
-        file.flush()
+        os.write(file.fileno(), json.dumps(owner).encode())  # with nothing left to be written later
 
 
 def _owner(path: Path) -> str:

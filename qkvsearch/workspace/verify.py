@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from qkvsearch.errors import DamagedError
+from qkvsearch.workspace import former
 from qkvsearch.workspace.checksums import compare
 from qkvsearch.workspace.records import RecordsDatabase
 from qkvsearch.workspace.root import read_root
@@ -24,7 +25,9 @@ def damaged_files(workspace: Path) -> list[DamagedError]:
     except DamagedError as error:
         there = {path.name: None for path in folders.glob("*") if OWN_NAME.fullmatch(path.name)}
         return [error, *_of_records(workspace), *_of_builds(folders, there)]
-    builds = {} if root is None else {build.name: build.manifest for build in root.builds}
+    if root is None:
+        return former.damaged_files(workspace) if former.is_former(workspace) else []
+    builds = {build.name: build.manifest for build in root.builds}
     return [*_of_records(workspace), *_of_builds(folders, builds)]
 
 

@@ -159,6 +159,19 @@ def test_tables_of_somebody_else_are_not_read(path):
         write(path, ["g"])
 
 
+def test_a_link_out_of_the_workspace_is_not_followed(path, tmp_path_factory):
+    outside = tmp_path_factory.mktemp("outside") / "records.db"
+    (path / "records.db").rename(outside)
+    (path / "records.db").symlink_to(outside)
+    before = outside.read_bytes()
+    for ask in (lambda: rows(path), lambda: write(path, ["g"])):
+        with pytest.raises(DamagedError, match="a link"):
+            ask()
+    assert repair_records(path).kept == 0
+    assert outside.read_bytes() == before
+    assert len(write(path, ["g"])) == 1
+
+
 # --- killed writers ---
 
 

@@ -49,12 +49,12 @@ def repair_records(workspace: Path) -> RecordsRepair:
     nothing can be written.
     """
     database = RecordsDatabase.of(workspace)
-    if not database.signature.exists() and not database.path.exists():
+    if not database.signature.exists() and not os.path.lexists(database.path):
         return RecordsRepair(0, changed=False)
     with database.alone("repair"):
         try:
             return _as_signed(database)
-        except DamagedError:
+        except (DamagedError, sqlite3.Error):
             pass
         try:
             with closing(database.connect(database.path)) as db:
@@ -120,7 +120,10 @@ def _whole_rows(data: bytes) -> tuple[dict[int, Record], list[Totals]]:
 
 def _restored_bytes(database: RecordsDatabase) -> bytes:
     """Of the file as a journal beside it restores it, where SQLite can still do that."""
-    if not database.path.exists():
+    try:
+        if not database.size():
+            return b""
+    except DamagedError:
         return b""
     with tempfile.TemporaryDirectory() as name:
         copy = Path(name) / NAME
