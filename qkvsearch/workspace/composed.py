@@ -51,7 +51,6 @@ class Part:
         items = ((item, *row[1:]) for row in found if (item := at(row[0])) >= 0)
         return items if self._is_ascending else iter(sorted(items, key=itemgetter(0)))
 
-
     @cached_property
     def _is_ascending(self) -> bool:
         """Rows are by id, as items are, but where text ids have joined whole numbers."""
