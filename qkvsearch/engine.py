@@ -16,6 +16,7 @@ from qkvsearch.answers.facts import build_rows
 from qkvsearch.answers.opened import OpenedBuild
 from qkvsearch.answers.recording import Recording
 from qkvsearch.answers.rows import ItemRows, UserRows
+from qkvsearch.checked import checked, checked_methods
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import DamagedError
 from qkvsearch.progress import Progress
@@ -52,6 +53,7 @@ def _asked(
     return ask
 
 
+@checked_methods
 class Engine:
     """The workspace at `path`, ready to answer from the build that is current when it is opened,
     as long as the engine lives, whatever is published later; with `follow` each question is
@@ -354,6 +356,7 @@ class Engine:
         self._changed(learn_preferences, tuned, progress)
 
 
+@checked
 def build(
     path: str | Path,
     source: Source | None = None,
@@ -396,6 +399,7 @@ def build(
     return Engine(path, wait=wait)
 
 
+@checked
 def repair(
     path: str | Path,
     *,
