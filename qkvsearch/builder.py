@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from qkvsearch import __version__
 from qkvsearch.data.catalog import Catalog
 from qkvsearch.data.judgements import Judgements, Queries
 from qkvsearch.data.readers import Dataset
-from qkvsearch.errors import WorkspaceError
 from qkvsearch.learning.head_weights import (
     JudgedQueries,
     judged_queries,
@@ -23,17 +21,13 @@ from qkvsearch.learning.head_weights import (
 )
 from qkvsearch.progress import Progress, silent
 from qkvsearch.retrieval.keys import LexicalKeys
-from qkvsearch.retrieval.late_interaction import item_tokens, token_keys
 from qkvsearch.stored import (
     FROM_INTERACTIONS,
     TUNED,
-    CodesPart,
     DensePart,
-    LexicalPart,
     NextItemPart,
-    TokensPart,
 )
-from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.stored.texts import store_head, store_tokens, store_words
 from qkvsearch.texts.choice import AUTO, Choice, choose
 from qkvsearch.texts.encoders import (
     CHOICES,
@@ -45,12 +39,10 @@ from qkvsearch.texts.encoders import (
     pretrained_encoder,
     prior_weights,
 )
-from qkvsearch.texts.text_encoder import encode_items
-from qkvsearch.texts.vocabulary import count_terms
 from qkvsearch.workspace import BuildContents, CatalogRows, Workspace
 
-# Among the facts of a build that cannot be read: why.
-UNREAD = "unread"
+# Among the facts of a former build: what one in its place has to do without, and why.
+NOT_TAKEN_OVER = "not taken over"
 
 
 def build_workspace(
@@ -86,8 +78,11 @@ def build_workspace(
     with workspace.writing("build"):
         contents = _contents(dataset, encoder, chosen.why)
         _add_text(contents, dataset.catalog, pretrained, weights, questions, progress)
+        former = current_facts(workspace)
+        lost = former.get(NOT_TAKEN_OVER, ())
+        contents.facts["rows"] += [f"{NOT_TAKEN_OVER}: {reason}" for reason in lost]
         if dataset.interactions is not None:
-            _take_over(contents, current_facts(workspace))
+            contents.facts |= {name: former[name] for name in former.keys() & {TUNED}}
             for part in (*FROM_INTERACTIONS, *[NextItemPart()] * next_item):
                 part.learn(contents, dataset.interactions, progress)
         progress("saving", 0, 1)
@@ -96,21 +91,11 @@ def build_workspace(
 
 
 def current_facts(workspace: Workspace) -> dict[str, Any]:
-    """What the current build knows of itself; why, as `UNREAD`, where it cannot be read."""
-    if not workspace.exists:
-        return {}
-    try:
-        with closing(workspace.open()) as build:
-            return dict(build.facts)
-    except WorkspaceError as error:
-        return {UNREAD: str(error)}
-
-
-def _take_over(contents: BuildContents, former: Mapping[str, Any]) -> None:
-    """The settings that `tune` found for the workspace; that they are lost, where they may be."""
-    contents.facts |= {name: former[name] for name in former.keys() & {TUNED}}
-    if UNREAD in former:
-        contents.facts["rows"].append(f"not taken over: settings of tune, for {former[UNREAD]}")
+    """What the current build knows of itself, whatever its format; as `NOT_TAKEN_OVER`, what a
+    build in its place has to do without.
+    """
+    facts, lost = workspace.known_facts()
+    return facts | ({NOT_TAKEN_OVER: lost} if lost else {})
 
 
 def _contents(dataset: Dataset, encoder: str, why: str) -> BuildContents:
@@ -140,12 +125,9 @@ def _add_text(
 ) -> None:
     """The lexical keys, each dense head's encoder and keys, and how much every head counts."""
     fields = catalog.fields()
-    texts = ["\n".join(column) for column in zip(*fields, strict=True)]
     learned = [name for name in prior if name in LEARNED]
     progress("reading texts", 0, len(learned) + 1)
-    counted = count_terms(texts, Analyzer().key_terms)
-    LexicalPart().store(contents, *counted)
-    CodesPart().store(contents, catalog)
+    counted = store_words(contents, catalog)
     encoders: dict[str, TextEncoder] = {}
     epochs: dict[str, int | None] = {}
     keys: dict[str, np.ndarray] = {}
@@ -155,17 +137,14 @@ def _add_text(
             encoders[name], epochs[name] = learned_encoder(name, fields)
         else:
             encoders[name] = fitted_encoder(name, fields, pretrained=pretrained.get(name))
-        keys[name], cut = encode_items(name, encoders[name], fields, progress)
-        DensePart(name).store(contents, encoders[name], keys[name], cut)
+        keys[name] = store_head(contents, name, encoders[name], fields, progress)
     progress("reading texts", len(learned) + 1, len(learned) + 1)
     main = list(prior)[-1]
+    contents.facts["head_weights"] = prior
     if main in pretrained:
         DensePart(main).note_texts(contents)
     if main in SECOND_PASS:
-        progress("reading tokens", 0, len(texts))
-        tokens = token_keys(item_tokens(encoders[main], fields, progress), encoders[main].table)
-        if tokens is not None:
-            TokensPart(main).store(contents, tokens)
+        store_tokens(contents, main, encoders[main], fields, progress)
     n_steps = 1 if questions is not None else len(fields)
     progress("weighing the heads", 0, n_steps)
     if questions is None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from qkvsearch.revision.items import without_items
 
 import qkvsearch as qkv
 from qkvsearch.revision import revised_contents
-from qkvsearch.revision.items import without_items
 from qkvsearch.workspace import Workspace
 
 THINGS = ["rain jacket", "tent", "climbing rope", "headlamp", "wool sock"]

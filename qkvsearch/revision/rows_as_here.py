@@ -71,7 +71,7 @@ def _unread(build: Snapshot, catalog: Catalog, positions: np.ndarray) -> np.ndar
     return unread
 
 
-def _facts(build: Snapshot) -> dict[str, ColumnFacts]:
+def column_facts(build: Snapshot) -> dict[str, ColumnFacts]:
     """What is known of each column, by the name that the tables have for it."""
     records = {fact.get("stored") or fact["name"]: fact for fact in build.facts.get("columns", ())}
     return {
@@ -139,7 +139,7 @@ def _as_types_here(
     """Rows of text with each column as the type that it has in the build, and what is known of the
     columns from then on. Cells that do not fit are emptied, and noted.
     """
-    rows, facts = {"id": texts["id"]}, _facts(build)
+    rows, facts = {"id": texts["id"]}, column_facts(build)
     for name, fact in list(facts.items())[1:]:
         column = typed(texts[name], fact.type, convention=fact.convention)
         if name == "title":

@@ -46,8 +46,7 @@ class StoredHead:
         """Raises `WorkspaceError` where it is gone, or is not the one that made the keys."""
         head, build = self._part.group, self._snapshot
         names = [name for name in ENCODER if name in self._part.names_in(build)]
-        width = self._part.piece(build.base, "keys")["keys"].shape[1]
-        arrays = self._part.read(build, *names, components=width) if names else {}
+        arrays = self._part.read(build, *names, components=self._width) if names else {}
         try:
             encoder = restored_encoder(head, build.facts["encoder"], arrays)
             if encoder.is_pretrained:
@@ -58,6 +57,13 @@ class StoredHead:
                 f"{error}; without {head} there is search with `heads` {','.join(without)}"
             ) from None
         return encoder
+
+    @property
+    def _width(self) -> int:
+        """Of the keys: as the manifest has it, so that an encoder is found whose keys are damaged."""
+        base, name = self._snapshot.base, f"{self._part.group}.keys.npy"
+        shape = base.files.get(name, {}).get("shape") or self.keys.vectors.shape
+        return int(shape[1])
 
     def _check_same(self, encoder: TextEncoder, made: np.ndarray) -> None:
         """Raises `WorkspaceError` where the encoder is not the one that made the keys."""

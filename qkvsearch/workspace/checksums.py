@@ -22,7 +22,7 @@ _sound: set[tuple[int, int, int, int, str]] = set()
 def checksum(path: Path) -> str:
     """XXH3 of 64 bits, of a whole file, in hexadecimal digits."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, xxhash.xxh3_64).hexdigest()  # type: ignore[arg-type]
+        return hashlib.file_digest(file, xxhash.xxh3_64).hexdigest()
 
 
 def check_size(path: Path, entry: Mapping[str, Any]) -> os.stat_result:
@@ -62,7 +62,7 @@ def compare(path: Path, entry: Mapping[str, Any]) -> None:
     try:
         with path.open("rb") as file:
             made = xxhash.xxh3_64 if "xxh3" in entry else "sha256"
-            found = hashlib.file_digest(file, made).hexdigest()  # type: ignore[arg-type]
+            found = hashlib.file_digest(file, made).hexdigest()
     except OSError as error:
         raise DamagedError(path, f"cannot be read: {error.strerror or error}") from None
     if found != (entry.get("xxh3") or entry["sha256"]):

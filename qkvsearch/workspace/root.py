@@ -18,9 +18,9 @@ ROOT = "root.json"
 class BuildEntry:
     """A build that there is.
 
-    name: its folder. number: each build has a greater one. command: what made it. base: the build whose arrays it begins with, itself
-    where it is whole. parent: the build that was current before, "" for none. manifest: the
-    checksum of its manifest.
+    name: its folder. number: each build has a greater one. command: what made it. base: the build
+    whose arrays it begins with, itself where it is whole. parent: the build that was current
+    before, "" for none. manifest: the checksum of its manifest.
     """
 
     name: str

@@ -13,7 +13,7 @@ import numpy as np
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.workspace.arrays import StoredFile, read_array
 from qkvsearch.workspace.catalog_file import CATALOG
-from qkvsearch.workspace.checksums import check_file, check_size
+from qkvsearch.workspace.checksums import check_file
 from qkvsearch.workspace.segment_catalog import SegmentCatalog
 from qkvsearch.workspace.signed import checksum_of, read_signed
 
@@ -31,7 +31,8 @@ AFTER, ORIGIN, DEPARTED = "rows.after", "rows.origin", "departed"
 
 
 class Segment:
-    """The folder of a build, opened: nothing is read but the manifest, and the sizes of files.
+    """The folder of a build, opened: nothing is read but the manifest. Every other file is checked
+    when it is first read, so that one that is damaged or gone is missed only by what needs it.
 
     checksum: that of the manifest, None where any will do. trust: read files without comparing
     them with their checksums. Raises `DamagedError`, and `WorkspaceError` for a newer format.
@@ -50,10 +51,8 @@ class Segment:
             self.manifest: Mapping[str, Any] = manifest
             self.files: Mapping[str, Mapping[str, Any]] = {} if newer else dict(manifest["files"])
             self.n_rows: int = manifest["n_rows"]
-            for name, entry in self.files.items():
-                if "/" in name or "\\" in name or name.startswith("."):
-                    raise TypeError(name)
-                check_size(folder / name, entry)
+            if any("/" in name or "\\" in name or name.startswith(".") for name in self.files):
+                raise LookupError
         except (AttributeError, LookupError, TypeError):
             raise DamagedError(path, "it is no manifest") from None
         if newer:

@@ -97,7 +97,7 @@ class Snapshot:
             np.concatenate([np.zeros(0, np.int64), *(segment.array(name) for segment in others)])
             for name in (AFTER, ORIGIN)
         )
-        ids = [id_ for segment in others for id_ in segment.catalog.ids()]
+        ids: list[Any] = [id_ for segment in others for id_ in segment.catalog.ids()]
         if len({segment.catalog.whole_ids for segment in self._with_items}) == 1:
             return Rows.joined(base.n_rows, self.departed, after, origin, ids)
         # Text has joined whole numbers, which from now on are sorted as text.

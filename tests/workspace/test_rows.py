@@ -10,7 +10,7 @@ from qkvsearch.workspace.rows import Rows
 
 
 class Model:
-    """The same by hand: one list of (id, stored row, origin) that is sorted anew after each change."""
+    """The same by hand: (stored row, origin) by id, sorted anew after each change."""
 
     def __init__(self, base):
         self.base = sorted(base)

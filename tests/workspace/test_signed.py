@@ -38,7 +38,7 @@ def test_every_flipped_byte_and_every_cut_is_found(tmp_path):
             sound[:place],
         ):
             path.write_bytes(damaged)
-            with pytest.raises(DamagedError, match="a.json") as caught:
+            with pytest.raises(DamagedError, match=r"a\.json") as caught:
                 read_signed(path)
             assert caught.value.file == path
     path.write_bytes(sound + b"\n")

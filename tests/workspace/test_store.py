@@ -64,7 +64,9 @@ def test_what_was_published_is_opened(workspace):
 
 
 def test_a_segment_adds_its_items_and_rows_in_the_order_of_ids(workspace, make_catalog):
-    segment(workspace, [(5, "Five", 1999, "War", 1.0), (200, "Last", None, None, 2.0)], make_catalog)
+    segment(
+        workspace, [(5, "Five", 1999, "War", 1.0), (200, "Last", None, None, 2.0)], make_catalog
+    )
     segment(workspace, [(6, "Six", 2000, None, 1.0)], make_catalog, departed=[1, 6])
     snapshot = workspace.open()
     assert snapshot.tables.names(range(6))[0] == [4, 5, 6, 8, 30, 100]
@@ -194,7 +196,11 @@ def test_a_full_disk_keeps_the_former_build(workspace, make_contents, monkeypatc
     before = state(workspace)
 
     def full(*_, **__):
-        raise OSError(error, "No space left on device") if error else OSError("10 requested, 5 written")
+        raise (
+            OSError(error, "No space left on device")
+            if error
+            else OSError("10 requested, 5 written")
+        )
 
     monkeypatch.setattr(np, "save", full)
     with pytest.raises(WorkspaceError, match="is the disk full"):
@@ -267,7 +273,7 @@ def test_a_newer_format_says_so(workspace, monkeypatch):
     monkeypatch.setattr(root, "FORMAT_VERSION", 99)
     root.write_root(workspace.path, found)
     monkeypatch.undo()
-    with pytest.raises(WorkspaceError, match="format 99.*upgrade with pip"):
+    with pytest.raises(WorkspaceError, match=r"format 99.*upgrade with pip"):
         workspace.open()
 
 

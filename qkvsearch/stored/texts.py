@@ -1,0 +1,59 @@
+"""The parts of a whole build that are made of its catalog alone: words, heads and tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qkvsearch.progress import Progress
+from qkvsearch.retrieval.late_interaction import item_tokens, token_keys
+from qkvsearch.stored.codes import CodesPart
+from qkvsearch.stored.dense import DensePart
+from qkvsearch.stored.lexical import LexicalPart
+from qkvsearch.stored.tokens import TokensPart
+from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.text_encoder import TextEncoder, encode_items
+from qkvsearch.texts.vocabulary import Vocabulary, count_terms
+from qkvsearch.workspace import BuildContents
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+    from qkvsearch.data.catalog import Catalog
+
+
+def store_words(contents: BuildContents, catalog: Catalog) -> tuple[Vocabulary, csr_matrix]:
+    """The lexical keys, and the codes beside them. The terms come back, and their counts."""
+    counted = count_terms(catalog.texts(), Analyzer().key_terms)
+    LexicalPart().store(contents, *counted)
+    CodesPart().store(contents, catalog)
+    return counted
+
+
+def store_head(
+    contents: BuildContents,
+    name: str,
+    encoder: TextEncoder,
+    fields: Sequence[Sequence[str]],
+    progress: Progress,
+) -> np.ndarray:
+    """A dense head's encoder and keys, which come back. fields: columns of texts."""
+    keys, cut = encode_items(name, encoder, fields, progress)
+    DensePart(name).store(contents, encoder, keys, cut)
+    return keys
+
+
+def store_tokens(
+    contents: BuildContents,
+    name: str,
+    encoder: TextEncoder,
+    fields: Sequence[Sequence[str]],
+    progress: Progress,
+) -> None:
+    """The tokens of every item, where they are not more than a build keeps."""
+    progress("reading tokens", 0, len(fields[0]))
+    tokens = token_keys(item_tokens(encoder, fields, progress), encoder.table)
+    if tokens is not None:
+        TokensPart(name).store(contents, tokens)
