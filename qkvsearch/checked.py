@@ -21,7 +21,8 @@ import numpy as np
 from qkvsearch.errors import QkvError
 from qkvsearch.limits import QUERY
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 C = TypeVar("C", bound=type)
 # As much of a value is shown.
 SHOWN = 60
@@ -45,10 +46,9 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
         given = signature.bind(*args, **kwargs)
         for name, value in given.arguments.items():
-            if takes[name] is not None and not (
-                value is None and signature.parameters[name].default is None
-            ):
-                given.arguments[name] = takes[name](name, value)
+            taken, parameter = takes[name], signature.parameters[name]
+            if taken is not None and not (value is None and parameter.default is None):
+                given.arguments[name] = taken(name, value)
         return function(*given.args, **given.kwargs)
 
     return call
