@@ -40,7 +40,7 @@ def verified(workspace: Workspace) -> str:
     with suppress(WorkspaceError), closing(workspace.open()) as build:
         works = _still(build, damaged)
     files = "1 file is" if len(damaged) == 1 else f"{len(damaged)} files are"
-    what = f"{files} not as written: {listed_names(names)}"
+    what = f"{files} not as written: {listed_names(names, longest=200)}"
     raise DamagedError(path, what, f"{works}; {MEND}")
 
 
