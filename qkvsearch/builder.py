@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,6 @@ from qkvsearch import __version__
 from qkvsearch.data.catalog import Catalog
 from qkvsearch.data.judgements import Judgements, Queries
 from qkvsearch.data.readers import Dataset
-from qkvsearch.errors import WorkspaceError
 from qkvsearch.learning.head_weights import (
     JudgedQueries,
     judged_queries,
@@ -43,8 +41,8 @@ from qkvsearch.texts.encoders import (
 )
 from qkvsearch.workspace import BuildContents, CatalogRows, Workspace
 
-# Among the facts of a build that cannot be read: why.
-UNREAD = "unread"
+# Among the facts of a former build: what one in its place has to do without, and why.
+NOT_TAKEN_OVER = "not taken over"
 
 
 def build_workspace(
@@ -80,8 +78,11 @@ def build_workspace(
     with workspace.writing("build"):
         contents = _contents(dataset, encoder, chosen.why)
         _add_text(contents, dataset.catalog, pretrained, weights, questions, progress)
+        former = current_facts(workspace)
+        lost = former.get(NOT_TAKEN_OVER, ())
+        contents.facts["rows"] += [f"{NOT_TAKEN_OVER}: {reason}" for reason in lost]
         if dataset.interactions is not None:
-            _take_over(contents, current_facts(workspace))
+            contents.facts |= {name: former[name] for name in former.keys() & {TUNED}}
             for part in (*FROM_INTERACTIONS, *[NextItemPart()] * next_item):
                 part.learn(contents, dataset.interactions, progress)
         progress("saving", 0, 1)
@@ -90,21 +91,11 @@ def build_workspace(
 
 
 def current_facts(workspace: Workspace) -> dict[str, Any]:
-    """What the current build knows of itself; why, as `UNREAD`, where it cannot be read."""
-    if not workspace.exists:
-        return {}
-    try:
-        with closing(workspace.open()) as build:
-            return dict(build.facts)
-    except WorkspaceError as error:
-        return {UNREAD: str(error)}
-
-
-def _take_over(contents: BuildContents, former: Mapping[str, Any]) -> None:
-    """The settings that `tune` found for the workspace; that they are lost, where they may be."""
-    contents.facts |= {name: former[name] for name in former.keys() & {TUNED}}
-    if UNREAD in former:
-        contents.facts["rows"].append(f"not taken over: settings of tune, for {former[UNREAD]}")
+    """What the current build knows of itself, whatever its format; as `NOT_TAKEN_OVER`, what a
+    build in its place has to do without.
+    """
+    facts, lost = workspace.known_facts()
+    return facts | ({NOT_TAKEN_OVER: lost} if lost else {})
 
 
 def _contents(dataset: Dataset, encoder: str, why: str) -> BuildContents:

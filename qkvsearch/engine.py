@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from qkvsearch.revision import Forgotten, Learned, Merged, Repaired, Revision
     from qkvsearch.workspace.where import Where
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def _asked(
@@ -142,6 +143,7 @@ class Engine:
     similar_users = _asked(OpenedBuild.similar_users)
     show = _asked(OpenedBuild.show)
     history = _asked(OpenedBuild.history)
+    records = _asked(OpenedBuild.records)
     attend = _asked(OpenedBuild.attend)
     _facts = _asked(OpenedBuild.info)
 
@@ -374,8 +376,8 @@ def build(
     and `interactions`: a file or a pandas frame each, with `columns` where their names say too
     little. `encoder`: a name, a model's folder, or "auto", the best that is installed and quick
     enough. `queries` with `qrels`: judged queries to learn the heads' weights from.
-    `next_item`: also train the model of what comes next. `wait`: as in `Engine`. `progress` is called as (what is done, how
-    much is done, how much there is). Raises `QkvError`.
+    `next_item`: also train the model of what comes next. `wait`: as in `Engine`. `progress`
+    is called as (what is done, how much is done, how much there is). Raises `QkvError`.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()

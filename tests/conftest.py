@@ -9,9 +9,11 @@ import io
 import os
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +25,8 @@ import qkvsearch
 from qkvsearch.cli import main
 from qkvsearch.data.samples import sample
 from qkvsearch.engine import Engine
-from qkvsearch.workspace import BuildContents, Workspace
+from qkvsearch.workspace import BuildEntry, Workspace
+from qkvsearch.workspace.verify import damaged_files
 
 # A slow machine is no failure; other runs draw other examples.
 settings.register_profile("qkvsearch", deadline=None, max_examples=50)
@@ -157,15 +160,15 @@ def shop(shop_path: Path) -> Engine:
 
 @pytest.fixture
 def former_builds_stay(monkeypatch) -> None:
-    """After every incremental update the former build's files are what they were: the two share
-    files by hard links, and to write into one of them would change both.
+    """After every publication all builds are what they were: they share files by hard links, and to
+    write into one of them would change others.
     """
     publish = Workspace.publish
 
-    def checked(self: Workspace, contents: BuildContents) -> None:
-        publish(self, contents)
-        if contents.base is not None:
-            assert contents.base.damaged_files() == []
+    def checked(self: Workspace, *args: Any, **kwargs: Any) -> BuildEntry:
+        entry = publish(self, *args, **kwargs)
+        assert damaged_files(self.path) == []
+        return entry
 
     monkeypatch.setattr(Workspace, "publish", checked)
 
@@ -266,3 +269,24 @@ def qkv_process(surroundings):
         return Answer(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+def without_privileges():
+    """As a user who owns nothing, where the tests run as root, whom no mode keeps from anything.
+
+    Modules are found in folders that such a user may not see: import them before.
+    """
+
+    @contextmanager
+    def drop():
+        if os.geteuid() != 0:
+            yield
+            return
+        os.seteuid(65534)
+        try:
+            yield
+        finally:
+            os.seteuid(0)
+
+    return drop

@@ -86,8 +86,8 @@ EQUIVALENT = [
     ),
     (
         "data/files/tables.py",
-        "if place.path.stat().st_size > MAX_CELL:",
-        "if (place.path.stat().st_size >= MAX_CELL):",
+        "if place.path.stat().st_size > CELL.most:",
+        "if (place.path.stat().st_size >= CELL.most):",
         "a file of just this size holds no longer cell, looked for or not",
     ),
     (

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import sqlite3
-from contextlib import closing
-from functools import partial
 
 import numpy as np
 import pytest
 
 import qkvsearch as qkv
 from qkvsearch.answers.recommend import in_order
-from qkvsearch.errors import QkvError, UnknownIdError, WorkspaceError
+from qkvsearch.errors import QkvError, UnknownIdError
 from qkvsearch.workspace import records
 
 
@@ -195,9 +192,9 @@ def test_meeting_an_item_again_without_a_rating_makes_it_the_latest(tmp_path):
     engine.record("a", "x")
     assert rated_of(engine, "a", "x") == 5
     assert order_of(engine, "a") == ["y", "x"]
-    history = engine._recommender().histories.of("a", recent=1)
+    history = engine.build.histories.of("a", recent=1)
     halves = dict(zip(order_of(engine, "a"), [0.5, 1.0], strict=True))
-    plain = engine._recommender().histories.of("a")
+    plain = engine.build.histories.of("a")
     np.testing.assert_allclose(
         history.confidences,
         [
@@ -209,34 +206,20 @@ def test_meeting_an_item_again_without_a_rating_makes_it_the_latest(tmp_path):
 
 def test_records_of_one_second_stay_in_their_order(tmp_path, monkeypatch):
     engine = rated_log(tmp_path, 1000)
-    monkeypatch.setattr(records.time, "time", lambda: 2000.0)
+    monkeypatch.setattr(records.changes.time, "time", lambda: 2000.0)
     for item in ("z", "y", "x", "z"):
         engine.record("a", item, 5)
     assert order_of(engine, "a") == ["y", "x", "z"]
-    history = engine._recommender().histories.of("a", recent=1)
+    history = engine.build.histories.of("a", recent=1)
     weights = dict(zip(history.positions.tolist(), history.confidences.tolist(), strict=True))
     assert [weights[engine.tables.item_position(item)] for item in "yxz"] == [0.25, 0.5, 1]
 
 
 def order_of(engine, user):
-    return engine.tables.names(in_order(engine._recommender().histories.of(user)))[0]
+    return engine.tables.names(in_order(engine.build.histories.of(user)))[0]
 
 
 def rated_of(engine, user, item):
-    history = engine._recommender().histories.of(user)
+    history = engine.build.histories.of(user)
     ratings = dict(zip(history.positions.tolist(), history.ratings.tolist(), strict=True))
     return ratings[engine.tables.item_position(item)]
-
-
-def test_a_locked_workspace_says_so_and_not_that_the_user_is_unknown(tmp_path, monkeypatch):
-    engine = rated_log(tmp_path, 1000)
-    engine.close()
-    impatient = partial(sqlite3.connect, timeout=0.1)  # instead of SQLite's five seconds
-    monkeypatch.setattr(sqlite3, "connect", impatient)
-    database = tmp_path / "rated" / "workspace.db"
-    with closing(sqlite3.connect(database, isolation_level=None)) as db:
-        db.execute("PRAGMA locking_mode=EXCLUSIVE")
-        db.execute("BEGIN EXCLUSIVE")
-        db.execute("INSERT INTO recorded (user, item, time) VALUES ('a', 'x', 1)")
-        with pytest.raises(WorkspaceError, match="in use by another program; try again"):
-            qkv.open(tmp_path / "rated")

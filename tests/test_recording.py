@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -108,22 +105,6 @@ def test_undo_takes_back_a_whole_file(rated):
     rated.record_many(pd.DataFrame({"user": ["b", "c"], "item": ["w", "x"], "rating": [1, 5]}))
     assert len(rated.undo_record()) == 2
     assert [row["id"] for row in rated.undo_record()] == ["z"]
-
-
-def test_what_an_older_version_recorded_is_undone_one_by_one(rated):
-    with closing(sqlite3.connect(rated.workspace.path / "workspace.db")) as db, db:
-        db.execute("DROP TABLE recorded")
-        db.execute(
-            "CREATE TABLE recorded (number INTEGER PRIMARY KEY AUTOINCREMENT, user TEXT NOT NULL,"
-            " item TEXT NOT NULL, rating REAL, time INTEGER NOT NULL)"
-        )
-        rows = [("a", "z", 3, 1_700_000_000), ("b", "w", 2, 1_700_000_000)]
-        db.executemany("INSERT INTO recorded (user, item, rating, time) VALUES (?, ?, ?, ?)", rows)
-    with qkv.open(rated.workspace.path) as engine:
-        assert of(engine, "a")["z"]["recorded"]
-        engine.record("c", "z", 5)
-        found = [engine.undo_record()[0]["user"] for _ in range(3)]
-    assert found == ["c", "b", "a"]
 
 
 def test_after_undo_and_another_record_an_export_begins_anew(rated, tmp_path, monkeypatch):

@@ -22,10 +22,10 @@ def explained(error: DamagedError, build: Snapshot) -> WorkspaceError:
     """The error that a question about `build` met, with what still works; or that the build is no
     longer there.
     """
-    if not (build.segments[-1].folder).is_dir():
+    if not build.segments[-1].folder.is_dir():
         return WorkspaceError(
-            f"{build.workspace}: the build that was open, {build.name}, has been removed, as forget "
-            "does with all that held a person; open the workspace again"
+            f"{build.workspace}: the build that was open here, {build.name}, has been removed, as "
+            "forget does with all that held a person; open the workspace again"
         )
     return DamagedError(error.file, error.what, f"{_still(build, [error])}; {MEND}")
 

@@ -47,7 +47,8 @@ class Recording:
 
     def write(self, rows: Sequence[Recorded], notes: Sequence[str] = ()) -> Listing:
         """Interactions that were checked, all or none. Raises `WorkspaceError`."""
-        self.workspace.record(rows, self.histories.models.last_time)
+        histories = self.histories
+        self.workspace.record(rows, histories.models.last_time, histories.tables.records.learned)
         return self.listed(rows, notes)
 
     def undo(self) -> Listing:

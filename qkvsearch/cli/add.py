@@ -4,6 +4,7 @@ import click
 
 from qkvsearch.cli.context import settings
 from qkvsearch.cli.record import columns_of, in_words, log_columns
+from qkvsearch.cli.writing import wait_option
 
 
 @click.command(short_help="Add items or interactions to a workspace without a rebuild.")
@@ -22,6 +23,7 @@ from qkvsearch.cli.record import columns_of, in_words, log_columns
     help="A log: its interactions are recorded, after the items of FILE joined.",
 )
 @log_columns("LOG")
+@wait_option
 def command(
     file: str | None,
     id_column: str | None,

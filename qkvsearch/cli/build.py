@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch.cli.context import CommandContext, settings
+from qkvsearch.cli.writing import wait_option
 
 if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
@@ -71,6 +72,7 @@ FILE = click.Path(path_type=str)  # a Path would damage the address of a databas
     is_flag=True,
     help="Also train a model of what comes next (minutes; needs qkvsearch[train]).",
 )
+@wait_option
 def command(
     source: str | None,
     items: str | None,
@@ -101,7 +103,6 @@ def command(
     from qkvsearch.builder import build_workspace, current_facts
     from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.sources import read_source
-    from qkvsearch.workspace import Workspace
 
     if source is None and items is None and interactions is None:
         raise click.UsageError("give a SOURCE, or --items and --interactions")
@@ -117,10 +118,11 @@ def command(
     if plan:
         run.say(f"Nothing was built; {path} would have {_counted(dataset)}.")
         return
-    former = current_facts(Workspace(path))
+    workspace = run.to_write(path)
+    former = current_facts(workspace)
     with run.progress() as progress:
-        workspace = build_workspace(
-            path,
+        build_workspace(
+            workspace,
             dataset,
             encoder=encoder,
             judged=judged,
@@ -198,8 +200,11 @@ def _counted(dataset: Dataset) -> str:
 
 def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[str, Any]) -> None:
     """What the models of a build were made with, and what the former build had and it has not."""
+    from qkvsearch.builder import NOT_TAKEN_OVER
     from qkvsearch.stored import TUNED
 
+    for reason in former.get(NOT_TAKEN_OVER, ()):
+        run.say(f"Not taken over: {reason}.")
     run.say(f"Encoder: {facts['encoder']} ({facts['encoder_chosen']}).")
     if "texts_cut" in facts:
         run.say(f"Cut: {facts['texts_cut']}.")

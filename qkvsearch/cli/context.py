@@ -16,18 +16,20 @@ from typing import TYPE_CHECKING
 import click
 
 from qkvsearch.errors import QkvError, WorkspaceError
+from qkvsearch.terminal import in_one_line, printable
 
 if TYPE_CHECKING:
     from qkvsearch.engine import Engine
     from qkvsearch.progress import Progress
+    from qkvsearch.workspace import Workspace
 
 DEFAULT_WORKSPACE = Path(".qkvsearch")
 # What the name of a bundled sample begins with.
 SAMPLE = "sample:"
-# A title may hold what would steer the terminal; it is shown as a sign of its own.
-CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "�")
-# Under which a context keeps the words of the command line.
-TYPED = "qkvsearch.typed"
+# Under which a context keeps the words of the command line, and the seconds of --wait.
+TYPED, WAIT = "qkvsearch.typed", "qkvsearch.wait"
+# What a build that did not come to its end leaves in its folder.
+LOCK = "writer.lock"
 seed_option = click.option(
     "--seed",
     "random_state",
@@ -61,7 +63,10 @@ class CommandContext:
         """The one asked for, or the one in this folder."""
         if self.workspace is not None:
             return self.workspace
-        return DEFAULT_WORKSPACE if DEFAULT_WORKSPACE.is_dir() else None
+        is_there = DEFAULT_WORKSPACE.is_dir() and any(
+            path.name != LOCK for path in DEFAULT_WORKSPACE.iterdir()
+        )
+        return DEFAULT_WORKSPACE if is_there else None
 
     def own_workspace(self) -> Path:
         """Where to build: the folder named, or the one of this folder. A sample is nobody's own."""
@@ -71,6 +76,18 @@ class CommandContext:
                 f"qkvsearch -w DIR build {self.workspace}"
             )
         return self.workspace or DEFAULT_WORKSPACE
+
+    def to_write(self, path: Path) -> Workspace:
+        """A workspace for a command that changes it, which waits as --wait says."""
+        from qkvsearch.workspace import Workspace
+
+        return Workspace(path, wait=self.wait, say=self.say)
+
+    @property
+    def wait(self) -> float | None:
+        """For how many seconds a change waits for another writer, None for as long as it takes."""
+        seconds: float | None = click.get_current_context().meta.get(WAIT)
+        return seconds
 
     def open_own(self) -> Engine:
         """The named workspace, for a command that changes it. Raises `WorkspaceError`."""
@@ -95,7 +112,15 @@ class CommandContext:
             )
         if self.verbose:
             self.say(f"Workspace: {path}")
-        return _opened(path)
+        return self._opened(path)
+
+    def _opened(self, path: Path) -> Engine:
+        """An engine that is closed when the command ends."""
+        from qkvsearch.engine import Engine
+
+        engine = Engine(path, wait=self.wait, say=self.say)
+        click.get_current_context().call_on_close(engine.close)
+        return engine
 
     @property
     def _sample(self) -> str | None:
@@ -118,21 +143,26 @@ class CommandContext:
         folder = "-".join([name, __version__, str(FORMAT_VERSION), fingerprint, *encoders])
         path = samples_folder() / folder
         with suppress(WorkspaceError):
-            return _opened(path)
+            return self._opened(path)
         try:
-            self._build_sample(name, path)
+            return self._built_sample(name, path)
         except WorkspaceError:  # a home that cannot be written to, as services have
             path = Path(tempfile.mkdtemp(prefix="qkvsearch-"))
             atexit.register(shutil.rmtree, path, ignore_errors=True)
-            self._build_sample(name, path)
-        return _opened(path)
+            return self._built_sample(name, path)
 
-    def _build_sample(self, name: str, path: Path) -> None:
+    def _built_sample(self, name: str, path: Path) -> Engine:
+        """Built by one process, which others wait for."""
         from qkvsearch.builder import build_workspace
         from qkvsearch.data.sources import read_source
 
-        with self.progress() as report:
-            build_workspace(path, read_source(f"sample:{name}"), progress=report)
+        workspace = self.to_write(path)
+        with workspace.writing("build"):
+            with suppress(WorkspaceError):
+                return self._opened(path)
+            with self.progress() as report:
+                build_workspace(workspace, read_source(f"sample:{name}"), progress=report)
+        return self._opened(path)
 
     @contextmanager
     def progress(self) -> Iterator[Progress | None]:
@@ -143,30 +173,21 @@ class CommandContext:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TaskProgressColumn(),
+        )
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
             tasks: dict[str, int] = {}
 
             def report(stage: str, done: int, total: int) -> None:
                 if stage not in tasks:
-                    tasks[stage] = bar.add_task(stage.capitalize(), total=total)
+                    shown = in_one_line(stage.capitalize())
+                    tasks[stage] = bar.add_task(shown, total=total)
                 bar.update(tasks[stage], completed=done, total=total)  # type: ignore[arg-type]
 
             yield report
-
-
-def printable(text: str) -> str:
-    """Line ends stay, for cells of several lines."""
-    return "\n".join(line.translate(CONTROLS) for line in text.split("\n"))
-
-
-def _opened(path: Path) -> Engine:
-    """An engine that is closed when the command ends, so that nothing waits for its database."""
-    from qkvsearch.engine import Engine
-
-    engine = Engine(path)
-    click.get_current_context().call_on_close(engine.close)
-    return engine
 
 
 def spelled(message: str, context: click.Context, command: click.Command | None) -> str:

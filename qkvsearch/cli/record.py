@@ -12,6 +12,7 @@ import click
 from qkvsearch.cli.context import TYPED, settings
 from qkvsearch.cli.listing import shown, write_listing
 from qkvsearch.cli.render import Output, output_options
+from qkvsearch.cli.writing import wait_option
 
 if TYPE_CHECKING:
     from qkvsearch.answers.columns import Listing
@@ -54,6 +55,7 @@ def columns_of(named: dict[str, str | None]) -> Columns:
 @click.argument("words", metavar="USER ITEM [RATING] | FILE", nargs=-1)
 @click.option("--undo", is_flag=True, help="Take back what was recorded last.")
 @log_columns("FILE")
+@wait_option
 @output_options
 def command(words: tuple[str, ...], undo: bool, output: Output, **columns: str | None) -> None:
     """Record that USER interacted with ITEM, and with which RATING, if any; or every row of FILE.

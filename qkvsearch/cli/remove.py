@@ -10,6 +10,7 @@ from qkvsearch.cli.context import settings
 from qkvsearch.cli.hits import where_options
 from qkvsearch.cli.listing import write_listing
 from qkvsearch.cli.render import Output, output_options
+from qkvsearch.cli.writing import confirm, is_asked, wait_option, yes_option
 
 if TYPE_CHECKING:
     from qkvsearch.revision import Revision
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
 
 # Of what leaves, as many titles are said.
 SHOWN = 5
+# So many leave by a condition without a question.
+UNASKED = 10
 
 
 @click.command(short_help="Remove items from a workspace without a rebuild.")
@@ -25,13 +28,18 @@ SHOWN = 5
     "Instead of ITEMs: all for which this SQL expression over the catalog's columns holds."
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+@yes_option
+@wait_option
 @output_options
-def command(items: tuple[str, ...], where: Where | None, dry_run: bool, output: Output) -> None:
+def command(
+    items: tuple[str, ...], where: Where | None, dry_run: bool, yes: bool, output: Output
+) -> None:
     """Remove each ITEM, an id or a title that only one item has, with its interactions.
 
     All of them are looked up first: where one is unknown, none is removed. What was recorded stays
     recorded, and counts again if `add` brings the item back. --format lists id and title of what is
-    removed.
+    removed. On a terminal, to remove more than ten items by a condition is asked first; rollback
+    brings them back.
 
     \b
     Examples:
@@ -42,6 +50,11 @@ def command(items: tuple[str, ...], where: Where | None, dry_run: bool, output: 
     if bool(items) == (where is not None):
         raise click.UsageError("name items, or give --where EXPR: one of the two")
     engine = run.open_own()
+    if where is not None and not (yes or dry_run) and is_asked():
+        would = engine.remove(where=where, dry_run=True)
+        if would.removed > UNASKED:
+            run.say(f"Among them: {_titles(would)}.")
+            confirm(f"Remove {would.removed:,} of {would.n_items + would.removed:,} items?")
     with run.progress() as progress:
         done = engine.remove(items, where=where, dry_run=dry_run, progress=progress)
     run.say_notes(done.notes)

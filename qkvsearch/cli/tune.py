@@ -11,6 +11,7 @@ import click
 
 from qkvsearch.cli.context import CommandContext, seed_option, settings
 from qkvsearch.cli.render import Output, output_options, to_table
+from qkvsearch.cli.writing import wait_option
 
 if TYPE_CHECKING:
     from qkvsearch.evaluation.tuning import Trial, Tuning
@@ -40,6 +41,7 @@ SHOWN_TRIALS = 12
 )
 @seed_option
 @click.option("--reset", is_flag=True, help="Go back to the default settings, without a search.")
+@wait_option
 @output_options
 def command(reset: bool, output: Output, **options: Any) -> None:
     """Search for settings of the recommender that suit the workspace's log.

@@ -39,7 +39,7 @@ class TermKeys(ABC):
 
     def head(self, tokens: Sequence[Token], name: str = "lexical") -> Head | None:
         """Scores of all items, or None where no item has any of the words."""
-        asked = [(token.text, *self.postings(token.term)) for token in tokens]
+        asked = ((token.text, *self.postings(token.term)) for token in tokens)
         known = [(word, items, weights) for word, items, weights in asked if len(items)]
         if not known:
             return None
@@ -48,7 +48,7 @@ class TermKeys(ABC):
             scores[items] += weights
 
         def parts(position: int) -> list[Part]:
-            found = ((word, _value(*postings, position)) for word, *postings in known)
+            found = ((word, _value(items, weights, position)) for word, items, weights in known)
             return [Part(name, word, word, value) for word, value in found if value]
 
         return Head(name, scores, parts, answers=scores > 0)
@@ -147,7 +147,8 @@ def length_norms(lengths: np.ndarray) -> np.ndarray:
     whole numbers, so that it is the same in whatever order the items are.
     """
     mean = np.float32(lengths.sum(dtype=np.int64)) / np.float32(max(len(lengths), 1))
-    return np.asarray(K1 * (1 - B + B * lengths.astype(np.float32) / max(mean, 1e-9)))
+    shares = B * lengths.astype(np.float32) / np.maximum(mean, np.float32(1e-9))
+    return np.asarray(K1 * (1 - B + shares))
 
 
 def inverse_frequency(with_term: np.ndarray, n_items: int) -> np.ndarray:

@@ -32,11 +32,14 @@ class Forgotten:
     notes: list[str]
 
 
-def forget_user(workspace: Workspace, user: Id, progress: Progress | None = None) -> Forgotten:
+def forget_user(
+    workspace: Workspace, user: Id, *, dry_run: bool = False, progress: Progress | None = None
+) -> Forgotten:
     """Delete a person: their part of the log, what was recorded of them, and every former build.
 
     Afterwards no file of the workspace holds the id. Item embeddings that were learned with their
-    interactions stay until `learn` fits them again. Raises `UnknownIdError`.
+    interactions stay until `learn` fits them again. With `dry_run` nothing changes. Raises
+    `UnknownIdError`.
     """
     progress = progress or silent
     with workspace.writing("forget"):
@@ -45,11 +48,16 @@ def forget_user(workspace: Workspace, user: Id, progress: Progress | None = None
             if row is None and not build.tables.records.has(user):
                 raise build.tables.unknown_user(user)
             text, n_interactions = build.tables.user_text(user), 0
+            # The current build holds nothing of who is in the records alone.
+            n_builds = len(workspace.builds()) - (row is None)
+            if dry_run:
+                n_records = build.tables.records.page(user, 0, 0)[1]
+                return Forgotten(len(models.history(row)), n_records, n_builds, [])
             if row is not None:
                 contents, n_interactions = _without(models, row, text, progress)
                 workspace.publish(contents, "forget")
             n_records = workspace.forget_records(build.tables, user)
-        n_builds = workspace.drop_builds(though_held=True)
+        workspace.drop_builds(though_held=True)
     learned = (
         "Item embeddings were learned with these interactions and stay as they are until `learn` "
         "fits them again."

@@ -110,9 +110,8 @@ def feedback_of(facts: Mapping[str, Any], usual_weights: np.ndarray | None) -> F
 
 @dataclass(frozen=True)
 class LogPart(LearnedPart[StoredLog]):
-    """Where anybody's interactions were given. They stay as they are where items leave, and are read
-    without those of the items that left. What the numbers are worth stays as it was when everything
-    was learned.
+    """Where anybody's interactions were given. They stay where items leave, and are read without
+    those of the items that left. What the numbers are worth stays as it was when all was learned.
     """
 
     group: str = "interactions"

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import DamagedError, QkvError
 from qkvsearch.progress import Progress
 from qkvsearch.stored.forms import Form
 from qkvsearch.stored.part import BuildReader, LearnedPart
@@ -50,5 +50,9 @@ class NextItemPart(LearnedPart["NextItemModel"]):
     def load(self, build: BuildReader) -> NextItemModel:
         from qkvsearch.sequences.model import NextItemModel
 
-        numbers = build.snapshot.facts[self.group]
-        return NextItemModel.from_state(self.read(build.snapshot), numbers)
+        arrays, numbers = self.read(build.snapshot), build.snapshot.facts[self.group]
+        try:
+            return NextItemModel.from_state(arrays, numbers)
+        except ValueError as error:
+            file = build.snapshot.file(f"{self.group}.encoder")
+            raise DamagedError(file.path, f"not the weights of an encoder: {error}") from None

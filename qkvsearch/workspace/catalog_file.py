@@ -69,9 +69,10 @@ def write_catalog(path: Path, contents: CatalogRows, users: Ids | None = None) -
             db.execute(f"PRAGMA {setting}")
         db.execute("BEGIN")
         numbered = ((row, *cells) for row, cells in enumerate(contents.rows))
-        fill_items(db, contents.columns, numbered, contents.fold)
+        fold = contents.fold or (users is not None and users.fold)
+        fill_items(db, contents.columns, numbered, fold)
         if users is not None:
-            _fill_users(db, users, contents.fold)
+            _fill_users(db, users, fold)
         db.execute("COMMIT")
     with path.open("rb+") as file:
         sync(file)

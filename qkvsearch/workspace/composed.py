@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from heapq import merge
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,8 @@ from qkvsearch.workspace.segment_catalog import CatalogInMemory, SegmentCatalog
 SMALL = 1000
 
 
-class Part(NamedTuple):
+@dataclass(frozen=True)
+class Part:
     """A catalog, and the item row of each of its rows, −1 of the departed; None: they are its own,
     and none has departed.
     """
@@ -48,9 +49,12 @@ class Part(NamedTuple):
             return iter(found)
         at = self.place.item
         items = ((item, *row[1:]) for row in found if (item := at(row[0])) >= 0)
-        # Rows are by id, as items are, but where text ids have joined whole numbers.
-        is_ascending = bool(np.all(np.diff(self.place[self.place >= 0]) > 0))
-        return items if is_ascending else iter(sorted(items, key=itemgetter(0)))
+        return items if self._is_ascending else iter(sorted(items, key=itemgetter(0)))
+
+    @cached_property
+    def _is_ascending(self) -> bool:
+        """Rows are by id, as items are, but where text ids have joined whole numbers."""
+        return self.place is None or bool(np.all(np.diff(self.place[self.place >= 0]) > 0))
 
 
 @dataclass(frozen=True)
@@ -101,10 +105,11 @@ class ComposedCatalog:
         return np.where(is_own, np.cumsum(is_own) - 1, is_own.sum())
 
     def close(self) -> None:
+        """Close the files; they are opened again where something is asked."""
+        for part in self.__dict__.pop("parts", ()):
+            part.catalog.close()
         for catalog in self.catalogs:
             catalog.close()
-        for part in self.__dict__.get("parts", ()):
-            part.catalog.close()
 
     def find(self, ids: Sequence[str]) -> dict[str, int]:
         """Item rows by the text of each id that is there."""

@@ -16,8 +16,9 @@ import portalocker
 from qkvsearch.errors import WorkspaceError
 
 WRITER = "writer.lock"
-# How often a lock is asked for, in seconds, where waiting for it has an end.
-PAUSE = 0.05
+# In seconds: how often a lock is asked for where waiting for it has an end, and after how long
+# whom it waits for is said.
+PAUSE, MOMENT = 0.05, 1.0
 _BUSY = (portalocker.LockException, OSError)
 # What this process holds: by workspace and thread, how many times over.
 _held: dict[tuple[str, int], int] = {}
@@ -29,8 +30,9 @@ def writer_lock(
     command: str,
     wait: float | None = None,
     say: Callable[[str], None] | None = None,
-) -> Iterator[None]:
-    """The right to change a workspace; a thread that has it may ask for it again.
+) -> Iterator[bool]:
+    """The right to change a workspace; a thread that has it may ask for it again, and is told that
+    it is not the first time.
 
     The system lets go of it when a process ends, however that ends, so that no lock is left behind
     and no clock decides. wait: seconds, None for as long as it takes. `say` is told whom it waits
@@ -38,14 +40,17 @@ def writer_lock(
     """
     key = (str(workspace.resolve()), threading.get_ident())
     if key in _held:
-        yield
+        yield False
         return
-    workspace.mkdir(parents=True, exist_ok=True)
+    try:
+        workspace.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WorkspaceError(f"{workspace}: cannot write: {error.strerror}") from None
     with exclusive(workspace / WRITER, wait, say) as file:
         _held[key] = 1
         try:
             _sign(file, command)
-            yield
+            yield True
         finally:
             del _held[key]
             _sign(file, "")
@@ -71,25 +76,29 @@ def exclusive(
 def _wait_for(
     file: IO[Any], path: Path, wait: float | None, say: Callable[[str], None] | None
 ) -> None:
-    try:
-        portalocker.lock(file, portalocker.LOCK_EX | portalocker.LOCK_NB)
+    if _is_free(file, MOMENT if wait is None else min(wait, MOMENT)):
         return
-    except _BUSY:
-        if say is not None:
-            say(f"waiting for {_owner(path)}")
+    if say is not None and wait != 0:
+        say(f"Waiting for {_owner(path)}.")
     if wait is None:
         portalocker.lock(file, portalocker.LOCK_EX)  # the system's queue: nobody starves
-        return
-    end = time.monotonic() + wait
-    while time.monotonic() < end:
+    elif not _is_free(file, wait - MOMENT):
+        raise WorkspaceError(
+            f"{path.parent}: {_owner(path)} is writing here, and did not end within {wait:g} "
+            "seconds (`wait`); try again later"
+        )
+
+
+def _is_free(file: IO[Any], seconds: float) -> bool:
+    """Whether the lock could be had within that time."""
+    end = time.monotonic() + seconds
+    while True:
         with suppress(*_BUSY):
             portalocker.lock(file, portalocker.LOCK_EX | portalocker.LOCK_NB)
-            return
+            return True
+        if time.monotonic() >= end:
+            return False
         time.sleep(PAUSE)
-    raise WorkspaceError(
-        f"{path.parent}: {_owner(path)} is writing here, and did not end within {wait:g} seconds "
-        "(`wait`); try again later"
-    )
 
 
 def hold_build(manifest: Path) -> IO[Any]:
@@ -119,8 +128,7 @@ def _sign(file: IO[Any], command: str) -> None:
         file.truncate(0)
         since = time.strftime("%H:%M:%S")
         owner = {"pid": os.getpid(), "command": command, "since": since} if command else {}
-        file.write(json.dumps(owner))
-        file.flush()
+        os.write(file.fileno(), json.dumps(owner).encode())  # with nothing left to be written later
 
 
 def _owner(path: Path) -> str:

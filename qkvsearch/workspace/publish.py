@@ -6,8 +6,8 @@ import errno
 import shutil
 import sqlite3
 import uuid
-from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +18,7 @@ import numpy as np
 from qkvsearch.data.ids import id_text
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, listed_names
 from qkvsearch.files import sync_directory
-from qkvsearch.workspace import records
+from qkvsearch.workspace import former, records
 from qkvsearch.workspace.arrays import StoredFile, file_entry, share_file, write_array
 from qkvsearch.workspace.catalog_file import CATALOG, CatalogRows, write_catalog
 from qkvsearch.workspace.locks import is_held, writer_lock
@@ -33,7 +33,7 @@ from qkvsearch.workspace.segments import (
     OWN_NAME,
     Segment,
 )
-from qkvsearch.workspace.signed import write_signed
+from qkvsearch.workspace.signed import read_signed, write_signed
 from qkvsearch.workspace.snapshot import Snapshot, open_current
 
 if TYPE_CHECKING:
@@ -88,30 +88,81 @@ class Workspace:
 
     @property
     def exists(self) -> bool:
-        return (self.path / ROOT).is_file()
+        return (self.path / ROOT).is_file() or former.is_former(self.path)
 
     def open(self) -> Snapshot:
         """The current build. Raises `WorkspaceError` where there is none or it is damaged."""
-        found = open_current(self.path, trust=self.trust)
+        found = open_current(self.path, trust=self.trust) or self._open_former()
         if found is None:
-            raise WorkspaceError(
-                f"{self.path}: no workspace here; make one with qkvsearch -w {self.path} build …"
-            )
+            raise self._missing
         return found
+
+    @property
+    def _missing(self) -> WorkspaceError:
+        make = f"make one with qkvsearch -w {self.path} build …"
+        return WorkspaceError(f"{self.path}: no workspace here; {make}")
 
     def state(self) -> tuple[int, ...] | None:
         """Another one after each change of which build is current; it takes microseconds."""
         return root_state(self.path)
 
-    def writing(self, command: str) -> AbstractContextManager[None]:
-        """The right to change the workspace, as long as the context lasts. Raises `WorkspaceError`
-        where others have it for longer than the `wait` of the workspace.
-        """
-        return writer_lock(self.path, command, self.wait, self.say)
+    def _open_former(self) -> Snapshot | None:
+        try:
+            return former.open_former(self.path, trust=self.trust)
+        except WorkspaceError:
+            found = open_current(self.path, trust=self.trust)
+            if found is None:
+                raise
+            return found  # a writer has upgraded it meanwhile
 
-    def publish(self, contents: BuildContents, command: str, *, instead_of: str = "") -> BuildEntry:
+    @contextmanager
+    def writing(self, command: str) -> Iterator[None]:
+        """The right to change the workspace, which is upgraded if it is an older one, as long as
+        the context lasts. Raises `WorkspaceError` where others have it for longer than the `wait`
+        of the workspace, or where there is none or it cannot be upgraded, unless the `command` is
+        "build".
+        """
+        if command != "build" and not self.path.is_dir():
+            raise self._missing
+        with ExitStack() as stack:
+            is_first = stack.enter_context(writer_lock(self.path, command, self.wait, self.say))
+            if is_first and former.is_former(self.path):
+                try:
+                    self._upgrade()
+                except WorkspaceError:
+                    if command != "build":
+                        raise
+                    stack.enter_context(former.replacing(self.path))
+            yield
+
+    def _upgrade(self) -> None:
+        """The current build of format 4 becomes the first one of today."""
+        with former.upgrading(self.path) as build:
+            contents = BuildContents(
+                catalog=CatalogRows.of_tables(build.tables),
+                users=build.tables.ids("users"),
+                facts=dict(build.facts),
+                shared={file.path.name: file for file in build.files},
+            )
+            self.publish(contents, "upgrade", created=build.created)
+        with suppress(OSError, QkvError):
+            self._remove_leftovers()
+
+    def _require_upgraded(self, command: str) -> None:
+        if former.is_former(self.path):
+            with self.writing(command):
+                pass
+
+    def publish(
+        self,
+        contents: BuildContents,
+        command: str,
+        *,
+        instead_of: str = "",
+        created: str = "",
+    ) -> BuildEntry:
         """Write a build to a folder of its own, then make it the current one, in the place of the
-        build `instead_of`, or behind all.
+        build `instead_of`, or behind all. created: when, if not now.
 
         A crash at any point leaves the former build current. Whoever derives `contents` from a
         build holds `writing` since before it read that one. Raises `WorkspaceError` where the
@@ -124,7 +175,7 @@ class Workspace:
             entry = BuildEntry(
                 name=name,
                 number=root.next_number,
-                created=datetime.now(UTC).isoformat(timespec="seconds"),
+                created=created or datetime.now(UTC).isoformat(timespec="seconds"),
                 command=command,
                 items=int(contents.facts["n_items"]),
                 base=name if contents.base is None else contents.base.base.name,
@@ -182,26 +233,49 @@ class Workspace:
     @property
     def records(self) -> RecordsDatabase:
         """What was recorded, whatever is built."""
-        return RecordsDatabase.of(self.path)
+        found = RecordsDatabase.of(self.path)
+        found.wait, found.say = self.wait, self.say
+        return found
 
-    def record(self, rows: Iterable[Recorded], after: int | None = None) -> list[Record]:
+    def record(
+        self, rows: Iterable[Recorded], after: int | None = None, learned: int = 0
+    ) -> list[Record]:
         """Interactions, all or none, those without a time now or just after the time `after`; open
-        builds see them at once, and no other writer is waited for. Raises `WorkspaceError`.
+        builds see them at once, and no other writer is waited for. learned: as many records are in
+        the log of a build. Raises `WorkspaceError`.
         """
-        return records.append(self.records, rows, after)
+        self._require_upgraded("record")
+        return records.append(self.records, rows, after, learned)
 
     def undo_record(self, learned: int = 0) -> list[Record]:
         """Take back what was recorded together last, unless it is one of the first `learned`
         records, which the build's log contains. Raises `QkvError`.
         """
+        self._require_upgraded("undo")
         return records.undo(self.records, learned)
 
     def forget_records(self, tables: Tables, user: Any) -> int:
         """Delete the records of a user, in every spelling that a build takes for one, and every
         trace of them: how many there were. Raises `WorkspaceError`.
         """
+        self._require_upgraded("forget")
         text = id_text(user, tables.are_whole("users"))
         return records.forget(self.records, text, fold=tables.fold_ids)
+
+    def known_facts(self) -> tuple[dict[str, Any], list[str]]:
+        """What the current build knows of itself, whatever its format and whatever else of it is
+        damaged; and what a build in its place cannot take over.
+        """
+        if former.is_former(self.path):
+            return former.known_facts(self.path)
+        try:
+            root = read_root(self.path)
+            if root is None:
+                return {}, []
+            path = self.path / BUILDS_FOLDER / root.current / MANIFEST
+            return dict(read_signed(path, root.current_build.manifest)["facts"]), []
+        except DamagedError as error:
+            return {}, [f"{former.LOST_FACTS} ({error.file}: {error.what})"]
 
     # --- former builds ---
 
@@ -260,9 +334,12 @@ class Workspace:
         ours = {path.name for path in folders.iterdir() if OWN_NAME.fullmatch(path.name)}
         listed = {build.name for build in root.builds}
         held = (name for name in ours - listed if is_held(folders / name / MANIFEST))
-        needed = listed | (set() if though_held else set(held))
+        kept = set() if though_held else set(held)
+        if not kept:
+            former.clear(self.path)
+        needed = listed | kept
         try:
-            for name in list(needed):
+            for name in needed - former.older_builds(folders, kept):
                 needed |= {below for below, _ in Segment(folders / name).manifest["below"]}
         except DamagedError:  # nobody can tell what it needs
             return

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -120,13 +119,13 @@ class SegmentCatalog:
         return int(self.select(sql)[0][0])
 
     def rows_before(self, ids: Ids) -> np.ndarray:
-        """How many items have a smaller id than each of `ids`, int64 (n,): by number where the ids
-        of both are whole numbers, otherwise by text.
+        """How many items have a smaller id than each of `ids`, int64 (n,). Text is behind all whole
+        numbers.
         """
-        here = self.ids()
-        by_number = self.whole_ids and ids.integer
-        keys, known = (ids, here) if by_number else (ids.texts, list(map(str, here)))
-        return np.array([bisect_left(known, key) for key in keys], dtype=np.int64)
+        n_rows, keys = self.n_rows, ids if self.whole_ids else ids.texts
+        first = f"SELECT _position FROM {self.items} WHERE id >= ? ORDER BY id LIMIT 1"
+        found = (self.select(first, key) for key in keys)
+        return np.array([rows[0][0] if rows else n_rows for rows in found], dtype=np.int64)
 
     def user_text(self, row: int) -> str:
         """The id of the user in a row."""

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from qkvsearch.errors import DamagedError
+from qkvsearch.workspace import former
 from qkvsearch.workspace.checksums import compare
+from qkvsearch.workspace.records import RecordsDatabase
 from qkvsearch.workspace.root import read_root
 from qkvsearch.workspace.segments import BUILDS_FOLDER, MANIFEST, OWN_NAME
 from qkvsearch.workspace.signed import read_signed
@@ -22,9 +24,18 @@ def damaged_files(workspace: Path) -> list[DamagedError]:
         root = read_root(workspace)
     except DamagedError as error:
         there = {path.name: None for path in folders.glob("*") if OWN_NAME.fullmatch(path.name)}
-        return [error, *_of_builds(folders, there)]
-    builds = {} if root is None else {build.name: build.manifest for build in root.builds}
-    return list(_of_builds(folders, builds))
+        return [error, *_of_records(workspace), *_of_builds(folders, there)]
+    if root is None:
+        return former.damaged_files(workspace) if former.is_former(workspace) else []
+    builds = {build.name: build.manifest for build in root.builds}
+    return [*_of_records(workspace), *_of_builds(folders, builds)]
+
+
+def _of_records(workspace: Path) -> Iterator[DamagedError]:
+    try:
+        RecordsDatabase.of(workspace).check()
+    except DamagedError as error:
+        yield error
 
 
 def _of_builds(folders: Path, builds: Mapping[str, str | None]) -> Iterator[DamagedError]:

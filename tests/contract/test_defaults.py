@@ -71,6 +71,7 @@ ENGINE = {
         "progress": None,
     },
     "history": {"k": None, "offset": 0},
+    "records": {"user": None, "k": None, "offset": 0},
     "attend": {"mask": "none", "layer": None, "head": None},
     "record": {"rating": None},
 }  # fmt: skip

@@ -1,11 +1,14 @@
-"""What every stored part promises: what was stored answers as what was fitted; items that join and
-leave change it as a fresh build would, where nothing is learned; no array is two parts'.
+"""What every stored part promises: what was stored answers as what was fitted; segments answer as
+the base that they merge into, and as a fresh build where nothing is learned; no array is of two
+parts, and none is read that does not go with the others.
 """
 
 from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,16 +16,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from qkvsearch.revision.items import without_items
 
 import qkvsearch as qkv
 from qkvsearch.collaborative.als import ImplicitALS
 from qkvsearch.collaborative.biased_mf import BiasedMF
 from qkvsearch.data.readers import read_dataset
+from qkvsearch.errors import DamagedError
 from qkvsearch.labelled import unit_rows
+from qkvsearch.learning.noise_threshold import nearest_cosines
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
 from qkvsearch.retrieval import late_interaction as late
-from qkvsearch.revision import add_items, learn_preferences, remove_items, revised_contents
+from qkvsearch.revision import (
+    add_items,
+    learn_preferences,
+    merge_segments,
+    merging,
+    remove_items,
+)
+from qkvsearch.revision.merging import merged_contents
 from qkvsearch.sequences.model import NextItemModel
 from qkvsearch.stored import (
     BuildReader,
@@ -45,18 +56,23 @@ from qkvsearch.texts.pretrained.static import find_package
 from qkvsearch.texts.text_encoder import encode_items
 from qkvsearch.texts.vocabulary import count_terms
 from qkvsearch.workspace import BuildContents, Workspace
+from qkvsearch.workspace.catalog_file import CATALOG
 
-pytestmark = pytest.mark.usefixtures("former_builds_stay")
 QUERIES = ["deep sea", "red season", "colder", "zzqx"]
 # As text "10" comes before "2" and "-1" before "-2": rows move when ids become numbers.
 ITEMS = pd.DataFrame(
     [
-        (str(i), f"{'deep sea' if i % 2 else 'red season'} {'cold' if i % 3 else 'colder'} {i % 7}")
+        (
+            str(i),
+            f"{'deep sea' if i % 2 else 'red season'} {'cold' if i % 3 else 'colder'} {i % 7}",
+            f"SKU-{i + 500}",
+        )
         for i in range(-9, 51)
     ]
-    + [("x1", "the red sea")],
-    columns=["id", "title"],
+    + [("x1", "the red sea", None)],
+    columns=["id", "title", "sku"],
 )
+COLUMNS = qkv.Columns(id="id", title="title", text=["title"])
 LOG = pd.DataFrame(
     [
         (
@@ -64,12 +80,13 @@ LOG = pd.DataFrame(
             str(item),
             [5.0, 4.0, 1.0, np.nan][min(item // 5 % 12, 3)],
             1000 * user + item,
+            1.0 + (item + user) % 4,
         )
         for user in range(24)
         for item in range(-9, 50)
         if (item + user) % 2 == 0 and (3 * item + user) % 11
     ],
-    columns=["user", "item", "rating", "time"],
+    columns=["user", "item", "rating", "time", "weight"],
 )
 
 
@@ -80,14 +97,10 @@ def nothing(stage: str, done: int, total: int) -> None:
 def republished(path: Path, change: Callable[[BuildContents], None]) -> None:
     """The current build once more, with what `change` does to it."""
     workspace = Workspace(path)
-
-    def derive(build: Any) -> None:
-        nobody = np.zeros(build.facts["n_items"], dtype=bool)
-        contents = revised_contents(without_items(build, nobody), nothing)
+    with closing(workspace.open()) as build:
+        contents = merged_contents(BuildReader(build), nothing)
         change(contents)
-        workspace.publish(contents)
-
-    workspace.revise(derive)
+        workspace.publish(contents, "test")
 
 
 def vectors_of_words(encoder: Any, fields: Any, progress: Any = None, room: int = 0) -> list:
@@ -101,11 +114,11 @@ def vectors_of_words(encoder: Any, fields: Any, progress: Any = None, room: int 
 def whole_path(tmp_path_factory, tiny_bert) -> Path:
     """A workspace with every part: by a transformer, with ratings, times and a next-item model."""
     path = tmp_path_factory.mktemp("whole") / "ws"
-    qkv.build(path, items=ITEMS, interactions=LOG, encoder=str(tiny_bert)).close()
+    qkv.build(path, items=ITEMS, interactions=LOG, columns=COLUMNS, encoder=str(tiny_bert)).close()
 
     def complete(contents: BuildContents) -> None:
         NextItemPart().store(contents, NextItemModel.create(len(ITEMS), 8, 2, 2, 10, rng=0))
-        found = vectors_of_words(None, contents.catalog.fields())
+        found = vectors_of_words(None, [ITEMS.sort_values("id")["title"].tolist()])
         TokensPart("transformer").store(contents, late.token_keys(found))
 
     republished(path, complete)
@@ -144,7 +157,7 @@ def built(request, tmp_path_factory) -> Iterator[BuildReader]:
 
 def test_every_array_of_a_build_belongs_to_one_part(built):
     parts = parts_of(built)
-    for name in built.snapshot.facts["files"]:
+    for name in built.snapshot.array_names:
         assert [part.owns(name) for part in parts].count(True) == 1, name
 
 
@@ -153,17 +166,20 @@ def test_the_whole_build_has_every_part(whole):
     assert "implicit.text_map" in whole.snapshot
 
 
-def test_where_nobody_joins_or_leaves_every_array_is_shared(built):
-    nobody = np.zeros(built.n_items, dtype=bool)
-    contents = revised_contents(without_items(built.snapshot, nobody), nothing)
-    assert contents.shared == set(built.snapshot.facts["files"])
+def test_where_nobody_joins_or_leaves_every_file_is_shared(built):
+    contents = merged_contents(built, nothing)
+    names = {f"{name}.npy" for name in built.snapshot.array_names}
+    assert contents.shared.keys() == names | {CATALOG}
     assert contents.arrays == {}
 
 
 def test_an_array_of_no_part_is_an_error(path):
     republished(path, lambda contents: contents.arrays.update({"lsa.surprise": np.zeros(3)}))
-    with pytest.raises(LookupError, match=r"lsa\.surprise"):
-        remove_items(path, "x1")
+    with (
+        closing(Workspace(path).open()) as build,
+        pytest.raises(LookupError, match=r"lsa\.surprise"),
+    ):
+        merged_contents(BuildReader(build), nothing)
 
 
 # --- stored and loaded ---
@@ -327,178 +343,436 @@ def test_what_is_stored_answers_as_what_was_fitted(name, whole, path):
     case = CASES[name](whole)
     republished(path, lambda contents: case.part.store(contents, *case.given))
     with qkv.open(path) as engine:
-        assert engine.snapshot.damaged_files() == []
+        assert engine.snapshot.damaged() == []
         loaded = engine.models.load(case.part)
         for one, other in zip(case.ask(loaded), case.ask(case.like), strict=True):
             np.testing.assert_array_equal(one, other)
 
 
-# --- revised ---
-
-# One has the text of the last item, one more tokens than the encoder reads.
-FRESH = pd.DataFrame({"id": ["77", "-50"], "title": ["the red sea", "deep " * 20]})
-OTHER_TEXTS = pd.DataFrame({"id": ["4", "-3"], "title": ["the sea", "red a red"]})
-LEAVING = ["-9", "2", "31"]
-# What is done one after the other, and the items from then on.
-STEPS: dict[str, tuple[Callable[[Path], Any], Callable[[pd.DataFrame], pd.DataFrame]]] = {
-    "items join": (
-        lambda path: add_items(path, FRESH),
-        lambda items: pd.concat([items, FRESH]),
-    ),
-    "texts change": (
-        lambda path: add_items(path, OTHER_TEXTS),
-        lambda items: pd.concat([items[~items["id"].isin(OTHER_TEXTS["id"])], OTHER_TEXTS]),
-    ),
-    "items leave": (
-        lambda path: remove_items(path, LEAVING),
-        lambda items: items[~items["id"].isin(LEAVING)],
-    ),
-    "ids become numbers": (
-        lambda path: remove_items(path, ["x1", "-50"]),
-        lambda items: items[~items["id"].isin(["x1", "-50"])],
-    ),
-}
-
-# The encoder's last bit may differ with the texts beside one; gram is a sum in another order.
-CLOSE = {"keys": 1e-6, "gram": 1e-4}
+# --- base and segments ---
 
 
-class Expected:
-    """The arrays of every part after a change, by the build before it and one made afresh."""
-
-    def __init__(self, whole: StoredModels, fresh: StoredModels) -> None:
-        self.whole, self.fresh = whole, fresh
-        before = whole.snapshot.tables.ids("items").texts
-        self.origin = [
-            before.index(text) if text in before else None
-            for text in fresh.snapshot.tables.ids("items").texts
-        ]
-        titles = [title for _, title in fresh.snapshot.tables.cells()]
-        self.fields = [titles]
-
-    def of(self, part: StoredPart) -> dict[str, np.ndarray]:
-        contents = BuildContents(None, facts=dict(self.fresh.snapshot.facts))
-        how = {LexicalPart: self.afresh, CodesPart: self.afresh, LogPart: self.afresh,
-               DensePart: self.encoded, TokensPart: self.read, PreferencesPart: self.taken,
-               RatingsPart: self.taken, NextItemPart: self.taken}  # fmt: skip
-        return how[type(part)](part, contents)
-
-    def afresh(self, part: StoredPart, contents: BuildContents) -> dict[str, np.ndarray]:
-        return part.read_all(self.fresh.snapshot)
-
-    def encoded(self, part: StoredPart, contents: BuildContents) -> dict[str, np.ndarray]:
-        """All items by the encoder that there was."""
-        encoder = self.whole.encoder(part.group)
-        made = encode_items(part.group, encoder, self.fields, nothing)
-        part.store(contents, encoder, made.keys, made.cut)
-        if part.group == self.whole.main_head:
-            part.note_texts(contents)
-            self.text_facts = contents.facts
-        return self.own(part, contents)
-
-    def read(self, part: StoredPart, contents: BuildContents) -> dict[str, np.ndarray]:
-        part.store(contents, late.token_keys(vectors_of_words(None, self.fields)))
-        return self.own(part, contents)
-
-    def taken(self, part: StoredPart, contents: BuildContents) -> dict[str, np.ndarray]:
-        """Nothing is learned anew: the rows that there were, zeros for who joined."""
-        arrays = dict(part.read_all(self.whole.snapshot))
-        for name in {"item_embeddings", "item_directions", "item_biases", "item_counts"} & set(
-            arrays
-        ):
-            rows = [arrays[name][0] * 0 if i is None else arrays[name][i] for i in self.origin]
-            arrays[name] = np.array(rows)
-        if "gram" in arrays:
-            embeddings = arrays["item_embeddings"].astype(np.float64)
-            arrays["gram"] = embeddings.T @ embeddings
-        return arrays
-
-    def own(self, part: StoredPart, contents: BuildContents) -> dict[str, np.ndarray]:
-        return {name: contents.arrays[f"{part.group}.{name}"] for name in part.arrays
-                if f"{part.group}.{name}" in contents.arrays}  # fmt: skip
+def changed(items: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame, list[str]]:
+    """What one random update adds (some with an id that is there, some of these with its text), and
+    what the next one removes.
+    """
+    words = np.array(["deep", "sea", "red", "season", "cold", "zanzibar", "squid", "7"])
+    n = int(rng.integers(1, 5))
+    ids = [*rng.choice(items["id"], n // 2, replace=False), *map(str, rng.integers(-99, 99, n))]
+    added = pd.DataFrame({"id": list(dict.fromkeys(ids))})
+    titles = [" ".join(rng.choice(words, rng.integers(0, 16))) for _ in added["id"]]
+    before = dict(zip(items["id"], items["title"], strict=True))
+    keeps = rng.random(len(added)) < 0.4
+    added["title"] = [
+        before.get(id_, title) if keep else title
+        for id_, title, keep in zip(added["id"], titles, keeps, strict=True)
+    ]
+    added["sku"] = [f"NEW-{rng.integers(9999)}" for _ in added["id"]]
+    leaving = rng.choice(np.union1d(items["id"], added["id"]), rng.integers(0, 4), replace=False)
+    return added, leaving.tolist()
 
 
-def test_after_every_change_each_part_is_as_afresh_or_as_it_was_learned(
-    path, whole, tmp_path, monkeypatch
+def after(items: pd.DataFrame, added: pd.DataFrame) -> pd.DataFrame:
+    """The catalog by text ids, titles as a build shows them."""
+    there = pd.concat([items[~items["id"].isin(added["id"])], added])
+    return there.sort_values("id").reset_index(drop=True)
+
+
+def everything(models: StoredModels, terms: list[str]) -> dict[str, list[Any]]:
+    """What each part answers with, as arrays."""
+    log, tokens, liked = models.load(LogPart()), models.token_keys, models.load(PreferencesPart())
+    every, interactions = np.arange(models.n_items), log.interactions()
+    of_pairs = ("items", "users", "ratings", "times", "weights")
+    histories = [log.history(user) for user in range(len(interactions.user_ids))]
+    ratings, model = models.load(RatingsPart()), models.load(NextItemPart())
+    heads = list(models.head_weights)[1:]
+    return {
+        "lexical": [found for term in terms for found in models.lexical_keys.postings(term)],
+        "codes": [found for term in terms for found in models.code_keys.postings(term)],
+        "keys": [models.dense_keys(head).vectors for head in heads],
+        "encoders": [models.encoder(head).encode("deep season").total for head in heads],
+        "tokens": [tokens.lengths(every), tokens.tokens(every)],
+        "preferences": [
+            *(liked.factors.item_embeddings, liked.factors.gram, liked.factors.n_items),
+            *(liked.unit_rows.vectors, liked.item_counts),
+        ],
+        "ratings": [ratings.item_biases, ratings.item_embeddings],
+        "next item": [model.items.weight, model.positions.weight, model.states(every[:9])],
+        "log": [
+            *(getattr(interactions, name) for name in of_pairs),
+            *(getattr(h, name) for h in histories for name in ("positions", "ratings", "times")),
+            *(h.confidences for h in histories),
+            log.feedback.usual_weights,
+        ],
+        "nearest": [DensePart(models.main_head).read(models.snapshot, "nearest")["nearest"]],
+    }
+
+
+def answers(engine: Any) -> list[Any]:
+    rankings = [
+        *(engine.search(query, k=99) for query in (*QUERIES, "sku-507", "squid zanzibar")),
+        *(engine.recommend(user="u3", k=99, model=model) for model in ("tastes", "next-item")),
+        engine.similar("4", k=99),
+    ]
+    return [([(hit.id, hit.score) for hit in found], found.notes) for found in rankings]
+
+
+def assert_equal(one: dict[str, list[Any]], other: dict[str, list[Any]], where: str) -> None:
+    assert one.keys() == other.keys()
+    for name in one:
+        for i, (array, like) in enumerate(zip(one[name], other[name], strict=True)):
+            np.testing.assert_array_equal(array, like, err_msg=f"{where}: {name} {i}")
+
+
+def assert_as_afresh(models: StoredModels, whole: StoredModels, items: pd.DataFrame) -> None:
+    """What is not learned is as in a build of these items."""
+    snapshot, titles = models.snapshot, items["title"].tolist()
+    assert [str(i) for i in snapshot.tables.ids("items").texts] == items["id"].tolist()
+    fresh = LexicalKeys.from_counts(*count_terms(titles, Analyzer().key_terms))
+    for term in (*fresh.vocabulary.terms.tolist(), b"zzqx"):
+        found = models.lexical_keys.postings(term.decode())
+        for array, like in zip(found, fresh.postings(term.decode()), strict=True):
+            np.testing.assert_array_equal(array, like, err_msg=term)
+    idf = np.log1p((len(items) - 1 + 0.5) / 1.5)
+    for row, (id_, sku) in enumerate(zip(items["id"], items["sku"], strict=True)):
+        for code in (id_, sku):
+            if code is not None and code == code:
+                positions, weights = models.code_keys.postings(code.lower())
+                assert positions.tolist() == [row]
+                assert weights == np.float32(2.2 * idf)
+    for head in list(models.head_weights)[1:]:
+        made = encode_items(head, whole.encoder(head), [titles], nothing)
+        np.testing.assert_allclose(models.dense_keys(head).vectors, made.keys, atol=1e-6)
+        if made.cut is not None and head == models.main_head:
+            n_cut = int(made.cut.sum())
+            noted = snapshot.facts.get("texts_cut", "0 of")
+            assert noted.startswith(f"{n_cut:,} of")
+            assert n_cut == 0 or f" of {len(items):,} texts" in noted
+    main = DensePart(models.main_head)
+    found, probes = (main.read(snapshot, name)[name] for name in ("nearest", "probes"))
+    keys = models.dense_keys(models.main_head).vectors
+    np.testing.assert_allclose(found, nearest_cosines(probes, keys), atol=1e-5)
+    assert snapshot.facts["chance"] == np.quantile(found, 0.95)
+    spans = np.split(models.token_keys.tokens(np.arange(len(items))),
+                     np.cumsum(models.token_keys.lengths(np.arange(len(items))))[:-1])  # fmt: skip
+    for span, like in zip(spans, vectors_of_words(None, [titles]), strict=True):
+        np.testing.assert_array_equal(span, like)
+
+
+def assert_what_was_learned_stays(
+    models: StoredModels, whole: StoredModels, items: pd.DataFrame, had: set[str]
+) -> None:
+    """Items that were always there, replaced or not, keep what was learned of them."""
+    before = {str(i): row for row, i in enumerate(whole.snapshot.tables.ids("items").texts)}
+    rows = [before[i] if i in had else -1 for i in items["id"]]
+    learned = [
+        (PreferencesPart(), "item_embeddings"), (PreferencesPart(), "item_directions"),
+        (PreferencesPart(), "item_counts"), (RatingsPart(), "item_biases"),
+        (RatingsPart(), "item_embeddings"), (NextItemPart(), "item_embeddings"),
+        (LogPart(), "usual_weights"),
+    ]  # fmt: skip
+    for part, name in learned:
+        found, former = (part.read(m.snapshot, name)[name] for m in (models, whole))
+        expected = np.array([former[row] if row >= 0 else 0 * former[0] for row in rows])
+        np.testing.assert_array_equal(found, expected, err_msg=f"{part.group}.{name}")
+    embeddings = PreferencesPart().read(models.snapshot, "item_embeddings")["item_embeddings"]
+    wide = embeddings.astype(np.float64)
+    factors = models.load(PreferencesPart()).factors
+    np.testing.assert_allclose(factors.gram, wide.T @ wide, atol=1e-4)
+    assert factors.n_items == np.count_nonzero(wide.any(axis=1))
+    names = ("user", "item", "rating", "time", "weight")
+    log = models.log()
+    found = {
+        (log.user_ids[u], str(log.item_ids[i]), *map(float, rest))
+        for u, i, *rest in zip(
+            log.users, log.items, np.nan_to_num(log.ratings), log.times, log.weights, strict=True
+        )
+    }
+    kept = LOG[LOG["item"].isin(had & set(items["id"]))].fillna(0)
+    assert found == set(kept[list(names)].itertuples(index=False, name=None))
+    assert models.snapshot.facts["n_interactions"] == len(kept) == len(log)
+
+
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20))]
+)
+def test_segments_answer_as_their_merged_base_and_as_a_fresh_build(
+    seed, path, whole, tmp_path, monkeypatch
 ):
+    """After every one of a random sequence of updates, to the last bit."""
     monkeypatch.setattr(tokens, "item_tokens", vectors_of_words)
-    items = ITEMS
-    for step, (change, after) in STEPS.items():
-        change(path)
-        items = after(items)
-        met = LOG[LOG["item"].isin(items["id"])]
-        with (
-            qkv.build(tmp_path / step, items=items, interactions=met, encoder="corpus") as fresh,
-            qkv.open(path) as revised,
-        ):
-            build = revised.snapshot
-            assert revised.tables.cells() == fresh.tables.cells()
-            facts = ("n_items", "n_users", "n_interactions", "rating_scale", "times_comparable")
-            assert {name: build.facts[name] for name in facts} == {
-                name: fresh.snapshot.facts[name] for name in facts
-            }
-            expected = Expected(whole, fresh.models)
-            for part in parts_of(revised.models):
-                found, wanted = part.read_all(build), expected.of(part)
-                assert set(found) == set(wanted), (step, part)
-                for name, array in found.items():
-                    where = f"{step}: {part.group}.{name}"
-                    assert array.dtype == wanted[name].dtype, where
-                    if name in CLOSE:
-                        difference = array.astype(np.float64) - wanted[name]
-                        assert np.abs(difference).max() <= CLOSE[name], where
-                    else:
-                        np.testing.assert_array_equal(array, wanted[name], err_msg=where)
-            embeddings = expected.of(PreferencesPart())["item_embeddings"]
-            n_known = int(embeddings.any(axis=1).sum())
-            assert build.facts["implicit"] == whole.snapshot.facts["implicit"] | {
-                "n_items": n_known
-            }
-            cut = "texts are longer than transformer's 12 tokens"
-            assert (cut in build.facts.get("texts_cut", "")) == ("-50" in set(items["id"])), step
-            assert build.facts.get("texts_cut") == expected.text_facts.get("texts_cut"), step
-            assert build.facts["chance"] == pytest.approx(expected.text_facts["chance"]), step
+    monkeypatch.setattr(merging, "LARGEST_SHARE", 99)
+    rng, workspace = np.random.default_rng(seed), Workspace(path)
+    items, had = after(ITEMS, ITEMS[:0]), set(ITEMS["id"])
+    terms = ["deep", "sea", "7", "zanzibar", "squid", "", "x1", "5", "sku-507", *map(str, range(9))]
+    for step in range(4):
+        added, leaving = changed(items, rng)
+        add_items(workspace, added)
+        items = after(
+            items, added.assign(title=added["title"].where(added["title"] != "", added["id"]))
+        )
+        if leaving:
+            remove_items(workspace, [f"id:{i}" for i in leaving])
+            items = items[~items["id"].isin(leaving)].reset_index(drop=True)
+            had -= set(leaving)
+        copy = Path(shutil.copytree(path, tmp_path / f"merged {step}"))
+        assert merge_segments(Workspace(copy)).segments > 1
+        with qkv.open(path) as segments, qkv.open(copy) as merged:
+            assert merged.snapshot.rows.is_plain
+            assert not segments.snapshot.rows.is_plain
+            for part in parts_of(merged.models):
+                assert part.is_in(merged.snapshot)
+                assert set(part.names_in(merged.snapshot)) == set(part.names_in(whole.snapshot))
+            found, like = (everything(e.models, terms) for e in (segments, merged))
+            assert_equal(found, like, f"step {step}")
+            assert answers(segments) == answers(merged)
+            assert segments.snapshot.facts == merged.snapshot.facts
+            assert_as_afresh(segments.models, whole, items)
+            assert_what_was_learned_stays(segments.models, whole, items, had)
+        if step == 1:  # the next ones stand on a merged base
+            merge_segments(workspace)
+
+
+def test_arrays_merged_are_those_of_a_fresh_build(path, tmp_path, monkeypatch):
+    """Not only what is asked of them: what is not learned has the same arrays, types included."""
+    monkeypatch.setattr(tokens, "item_tokens", vectors_of_words)
+    workspace = Workspace(path)
+    added = pd.DataFrame(
+        {"id": ["77", "4"], "title": ["an unheard-of-before word " * 300, "sea"], "sku": "SKU-9999"}
+    )
+    add_items(workspace, added)
+    remove_items(workspace, ["-9", "2"])
+    items = after(ITEMS, added)
+    items = items[~items["id"].isin(["-9", "2"])]
+    merge_segments(workspace)
+    with (
+        qkv.build(tmp_path / "fresh", items=items, columns=COLUMNS, encoder="corpus") as fresh,
+        qkv.open(path) as merged,
+    ):
+        for part in (LexicalPart(), CodesPart()):
+            found, like = part.read(merged.snapshot), part.read(fresh.snapshot)
+            assert set(found) == set(like)
+            for name, array in found.items():
+                assert array.dtype == like[name].dtype, name
+                np.testing.assert_array_equal(array, like[name], err_msg=name)
+
+
+def test_text_ids_among_whole_numbers_put_every_row_in_another_place(tmp_path):
+    """As text "10" comes before "2" and "-1" before "-2"."""
+    path, items = tmp_path / "ws", ITEMS[ITEMS["id"] != "x1"]
+    qkv.build(path, items=items, interactions=LOG, columns=COLUMNS, encoder="corpus").close()
+    added = pd.DataFrame({"id": ["y"], "title": ["the red sea"], "sku": ["SKU-4444"]})
+    with qkv.open(path) as before:
+        log, liked = before.models.log(), before.models.load(PreferencesPart())
+        ids = list(map(str, log.item_ids))
+        pairs = [set(zip(log.users, [ids[i] for i in log.items], log.times, strict=True))]
+        add_items(Workspace(path), added)
+        with qkv.open(path) as merged:
+            log, now = merged.models.log(), merged.models.load(PreferencesPart())
+            assert log.item_ids.texts == sorted([*ids, "y"])
+            assert (np.diff(log.items)[np.diff(log.users) == 0] > 0).all()
+            texts = log.item_ids.texts
+            pairs.append(set(zip(log.users, [texts[i] for i in log.items], log.times, strict=True)))
+            rows = [texts.index(i) for i in ids]
+            np.testing.assert_array_equal(now.item_counts[rows], liked.item_counts)
+            np.testing.assert_array_equal(now.unit_rows.vectors[rows], liked.unit_rows.vectors)
+            history = merged.models.history(3)
+            assert (np.diff(history.positions) > 0).all()
+            items = after(items, added)
+            fresh = LexicalKeys.from_counts(*count_terms(items["title"], Analyzer().key_terms))
+            np.testing.assert_array_equal(merged.models.lexical_keys.weights, fresh.weights)
+    assert pairs[0] == pairs[1]
+
+
+def test_more_tokens_than_a_build_keeps_are_none_at_all(path, whole, monkeypatch):
+    monkeypatch.setattr(tokens, "MOST_TOKENS", 9)
+    room = []
+
+    def too_many(
+        encoder: Any, fields: Any, progress: Any = None, room_: int = 0, **given: Any
+    ) -> None:
+        room.append(given.get("room", room_))
+
+    monkeypatch.setattr(tokens, "item_tokens", too_many)
+    add_items(Workspace(path), pd.DataFrame({"id": ["4"], "title": ["sea"], "sku": [None]}))
+    lengths = np.diff(whole.token_keys.indptr)
+    assert room == [9 - (lengths.sum() - lengths[ITEMS["id"].sort_values().tolist().index("4")])]
+    with qkv.open(path) as engine:
+        assert not engine.models.has_tokens
+        assert len(engine.search("sea"))
+    merge_segments(Workspace(path))
+    with qkv.open(path) as engine:
+        assert not [name for name in engine.snapshot.array_names if "token" in name]
+
+
+def test_texts_that_were_read_are_not_read_again(path, whole, monkeypatch):
+    """Nor are the keys of all items, where none of those that leave is the nearest of nonsense."""
+    monkeypatch.setattr(tokens, "item_tokens", None)
+    monkeypatch.setattr("qkvsearch.stored.dense.encode_items", None)
+    same = ITEMS[ITEMS["id"].isin(["4", "7"])].assign(sku=["SKU-7777", "SKU-8888"])
+    add_items(Workspace(path), same)
+    with qkv.open(path) as engine:
+        for head in list(whole.head_weights)[1:]:
+            found, like = (m.dense_keys(head).vectors for m in (engine.models, whole))
+            np.testing.assert_array_equal(found, like)
+        assert engine.models.code_keys.n_with("sku-504") == 0
+        assert engine.models.code_keys.n_with("sku-7777") == 1
 
 
 def test_the_scale_of_ratings_stays_the_one_that_was_learned_on(path, whole):
-    remove_items(path, list(LOG.loc[LOG["rating"] == 1, "item"].unique()))
+    remove_items(Workspace(path), list(LOG.loc[LOG["rating"] == 1, "item"].unique()))
     with qkv.open(path) as engine:
         assert np.nanmin(engine.models.log().ratings) == 4
         assert engine.models.rating_scale == whole.rating_scale == [1, 5]
 
 
-def test_who_joins_after_all_others_leaves_the_log_and_what_was_learned_in_their_files(path):
-    with qkv.open(path) as before:
-        add_items(path, pd.DataFrame({"id": ["zzz"], "title": ["sea"]}))
-        with qkv.open(path) as after:
-            for part in parts_of(after.models):
-                for name in part.arrays if isinstance(part, LogPart) else ():
-                    name = f"{part.group}.{name}"
-                    assert (name in before.snapshot) == (name in after.snapshot)
-                    if name not in before.snapshot:
-                        continue
-                    one, other = (e.snapshot.file(name) for e in (before, after))
-                    assert one.path.samefile(other.path), name
+# --- builds from before segments ---
+
+
+def test_what_older_builds_lack_is_derived_when_they_merge(path, whole):
+    """They have neither lengths nor `nearest`, and do not say which columns hold codes."""
+    lacking = {"lexical.lengths": LexicalPart(), "transformer.nearest": DensePart("transformer")}
+
+    def strip(contents: BuildContents) -> None:
+        for name, part in lacking.items():
+            part.put(contents, **{name.split(".")[1]: None})
+        assert contents.facts.pop("code_columns") == ["sku"]
+
+    republished(path, strip)
+    with closing(Workspace(path).open()) as build:
+        assert not lacking.keys() & build.array_names
+    added = pd.DataFrame(
+        {"id": ["77", "4"], "title": ["red squid", "sea"], "sku": ["SKU-99", None]}
+    )
+    copy = Path(shutil.copytree(path, path.parent / "older"))
+    add_items(Workspace(copy), added)
+    with qkv.open(copy) as engine:
+        head = engine.models.lexical_keys.head([Token("squid", "squid")])
+        assert engine.models.code_keys.n_with("sku-99") == 1
+    republished(path, lambda contents: None)
+    with qkv.open(path) as engine:
+        assert engine.snapshot.facts["code_columns"] == ["sku"]
+        for name, part in lacking.items():
+            array = name.split(".")[1]
+            found, like = (part.read(m, array)[array] for m in (engine.snapshot, whole.snapshot))
+            np.testing.assert_array_equal(found, like)
+    add_items(Workspace(path), added)
+    with qkv.open(path) as engine:
+        like = engine.models.lexical_keys.head([Token("squid", "squid")])
+        np.testing.assert_array_equal(head.scores, like.scores)
+
+
+# --- what does not go together ---
+
+
+def spoiled(array: np.ndarray, form: Any) -> Iterator[np.ndarray]:
+    """Of another type, of another shape, of another length, and with numbers that lead nowhere."""
+    yield np.zeros(array.shape, np.int8 if form.kinds == "S" else "S9")
+    yield array[..., None]
+    if form.shape[0] != "positions":  # there may be any number
+        yield np.concatenate([array, array[-1:]])
+    if form.spans:
+        yield np.concatenate([array[:1] + 1, array[1:]])
+        yield np.concatenate([array[:-1], array[-1:] + 1])
+        yield np.concatenate([array[:1], array[-1:], array[2:]])
+    if form.below:
+        yield np.where(np.arange(len(array)) == len(array) // 2, -1, array)
+        yield np.where(np.arange(len(array)) == len(array) // 2, 10**6, array).astype(array.dtype)
+
+
+def use(part: StoredPart, models: StoredModels) -> None:
+    """All that the part gives."""
+    part.read(models.snapshot)
+    loaded = models.load(part)
+    if isinstance(part, DensePart):
+        loaded.encoder.encode("sea")
+        loaded.keys.vectors.sum()
+    if isinstance(part, LexicalPart):
+        part.norms(models.snapshot)
+        part.segment_counts(models.snapshot.base)
+
+
+ARRAYS = [
+    *(("lexical", name) for name in ("terms", "indptr", "indices", "weights", "counts", "lengths")),
+    *(("codes", name) for name in ("terms", "indptr", "indices", "weights")),
+    *(("lsa", name) for name in ("keys", "terms", "vectors", "weights")),
+    *(("contrastive", name) for name in ("keys", "terms", "vectors", "weights")),
+    *(("transformer", name) for name in ("keys", "cut", "probes", "nearest")),
+    *(("transformer", name) for name in ("token_indptr", "token_vectors")),
+    *(("interactions", name) for name in ("indptr", "items", "ratings", "times", "weights")),
+    ("interactions", "usual_weights"),
+    *(("implicit", name) for name in ("item_embeddings", "gram", "item_directions")),
+    *(("implicit", name) for name in ("item_counts", "text_map")),
+    *(("ratings", name) for name in ("item_biases", "item_embeddings")),
+    *(("next_item", name) for name in ("item_embeddings", "positions", "encoder")),
+]
+
+
+def test_the_list_of_arrays_to_spoil_has_them_all(whole):
+    """But for those of the static head, which is not everywhere."""
+    names = {name for name in whole.snapshot.array_names if not name.startswith("static.")}
+    assert {f"{group}.{name}" for group, name in ARRAYS} == names
+
+
+@pytest.mark.parametrize(("group", "name"), ARRAYS)
+def test_an_array_that_does_not_go_with_the_others_is_named(group, name, path, whole):
+    part = next(part for part in parts_of(whole) if part.owns(f"{group}.{name}"))
+    array = np.array(whole.snapshot.array(f"{group}.{name}"))
+    for values in spoiled(array, part.arrays[name]):
+
+        def spoil(contents: BuildContents, values: np.ndarray = values) -> None:
+            part.put(contents, **{name: values})
+
+        republished(path, spoil)
+        with qkv.open(path) as engine:
+            with pytest.raises(DamagedError) as caught:
+                use(part, engine.models)
+            assert caught.value.file.name.startswith(group)
+            assert caught.value.file.parent == engine.snapshot.base.folder
+
+
+def test_a_segment_without_an_array_that_its_base_has_is_named(path, monkeypatch):
+    monkeypatch.setattr(DensePart, "extend", lambda *given: None)
+    add_items(Workspace(path), pd.DataFrame({"id": ["77"], "title": ["sea"], "sku": [None]}))
+    with qkv.open(path) as engine, pytest.raises(DamagedError, match=r"lsa\.keys\.npy"):
+        engine.models.dense_keys("lsa").vectors.sum()
 
 
 # --- learned anew ---
 
 
 def test_preferences_learned_anew_replace_their_own_arrays_alone(path, whole):
-    learn_preferences(path, {"settings": {"n_components": 4, "max_iter": 2}})
+    learn_preferences(Workspace(path), {"settings": {"n_components": 4, "max_iter": 2}})
     with qkv.open(path) as engine:
-        assert engine.snapshot.damaged_files() == []
+        assert engine.snapshot.damaged() == []
         assert engine.models.implicit.item_embeddings.shape == (len(ITEMS), 4)
         for part in parts_of(engine.models):
-            if isinstance(part, PreferencesPart):
-                continue
-            for name, array in part.read_all(engine.snapshot).items():
-                np.testing.assert_array_equal(array, part.read(whole.snapshot, name))
+            if not isinstance(part, PreferencesPart):
+                for name, array in part.read(engine.snapshot).items():
+                    np.testing.assert_array_equal(array, part.read(whole.snapshot, name)[name])
 
 
 def test_where_texts_no_longer_tell_of_preferences_no_map_stays(path, monkeypatch):
     monkeypatch.setattr(preferences, "fit_text_map", lambda keys, embeddings: None)
-    learn_preferences(path, None)
+    learn_preferences(Workspace(path), None)
     with qkv.open(path) as engine:
         assert "implicit.text_map" not in engine.snapshot
         assert engine.models.implicit is not None
+
+
+def test_a_log_without_ratings_leaves_nothing_of_those_that_were_there(path, whole):
+    """Nor of times and weights: what is learned again is learned from this log alone."""
+    log = replace(whole.log(), ratings=None, times=None, weights=None, scale=None)
+
+    def learn(contents: BuildContents) -> None:
+        for part in (LogPart(), PreferencesPart(), RatingsPart()):
+            part.learn(contents, log, nothing)
+
+    republished(path, learn)
+    with qkv.open(path) as engine:
+        assert not RatingsPart().is_in(engine.snapshot)
+        assert set(LogPart().names_in(engine.snapshot)) == {"indptr", "items"}
+        gone = {"ratings", "rating_scale", "disliked_below", "usual_weight", "times_comparable"}
+        assert not gone & engine.snapshot.facts.keys()
+        assert engine.models.feedback.scale is None
+        assert len(engine.recommend(user="u3"))

@@ -57,7 +57,7 @@ def test_a_second_writer_says_whom_it_waits_for_and_gives_up_when_told(tmp_path,
         writer_lock(tmp_path, "add", wait=0.2, say=said.append),
     ):
         pass
-    assert said[0].startswith(f"waiting for build (process {process.pid}")
+    assert said[0].startswith(f"Waiting for build (process {process.pid}")
 
 
 def test_what_a_killed_writer_held_is_free(tmp_path, holder):

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import replace
 from random import Random
 
 import numpy as np
 import pytest
 
 from qkvsearch.data.ids import Ids
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import DamagedError, QkvError
 from qkvsearch.workspace import Tables, composed
 from qkvsearch.workspace.catalog_file import CatalogRows, write_catalog
+from qkvsearch.workspace.columns import quoted
 from qkvsearch.workspace.rows import Rows
 from qkvsearch.workspace.segment_catalog import SegmentCatalog
+from qkvsearch.workspace.titles import title_key
 
 COLUMNS = [("title", "TEXT"), ("year", "INTEGER"), ("genres", "TEXT"), ('a "price"', "REAL")]
 IDS = {
@@ -20,12 +26,16 @@ IDS = {
     "text": ["007", "7", "a", "A", "b\0c", "b", "é", "Ω", "1e0", "1", "a b", "%", "{x}", "7.0"],
     "folded": ["Ann", "bob", "Éva", "straße", "x", "Yy", "Z1", "z2", "q", "R", "s", "tT", "u", "v"],
 }
-TITLES = ["Rope (1948)", "The Rope", "rope", "Kettle, The (1995)", "Kettle", "Anchor", "7", "a", "30",
-          "Teapot (blue) (1999)", "A Teapot", "bob", "Łódź"]  # fmt: skip
+TITLES = [
+    "Rope (1948)", "The Rope", "rope", "Kettle, The (1995)", "Kettle", "Anchor", "7", "a", "30",
+    "Teapot (blue) (1999)", "A Teapot", "bob", "Łódź",
+]  # fmt: skip
 USERS = ["5", "12", "700"]
-CONDITIONS = ["year > 1990", "title LIKE '%rope%'", "year IS NULL", "genres = 'War' OR year < 1960",
-              "id > '5'", "id < 50", '"a ""price""" >= 5', "1", "title || genres LIKE '%e%'", "yeer > 1",
-              "year = '1990'", "genres > 5", "abs(id) = 3", "year ="]  # fmt: skip
+CONDITIONS = [
+    "year > 1990", "title LIKE '%rope%'", "year IS NULL", "genres = 'War' OR year < 1960", "1",
+    "id > '5'", "id < 50", '"a ""price""" >= 5', "title || genres LIKE '%e%'", "yeer > 1",
+    "year = '1990'", "genres > 5", "abs(id) = 3", "year =",
+]  # fmt: skip
 
 
 class History:
@@ -84,6 +94,10 @@ class History:
         del self.items[id_]
         self.departed.add(self.place.pop(id_)[0])
 
+    def close(self):
+        for catalog in self.catalogs:
+            catalog.close()
+
     @property
     def rows(self):
         if not self.keys and not self.departed:
@@ -129,8 +143,10 @@ def answers(tables, kind):
     """By what was asked."""
     n_items = len(tables.ids("items"))
     everyone = [*IDS[kind], "nobody", "07", "1e400", "\ud800", "no\0body", ""]
-    named = [*everyone, *TITLES, *(f"title:{title}" for title in TITLES), "id:7", "rop", "Ketle",
-             "the anchr", "00007", 7, 7.0, 30, None, "KETTLE", "STRASSE", "ANN", "x" * 60_000]  # fmt: skip
+    named = [
+        *everyone, *TITLES, *(f"title:{title}" for title in TITLES), "id:7", "rop", "Ketle", 7, 7.0,
+        30, None, "the anchr", "00007", "KETTLE", "STRASSE", "ANN", "x" * 60_000,
+    ]  # fmt: skip
     order = Random(1).choices(range(n_items), k=9)
     whole, folds = tables.are_whole("items"), tables.fold_ids
     return {
@@ -156,14 +172,16 @@ def answers(tables, kind):
     }  # fmt: skip
 
 
+@pytest.fixture(params=[0, 2, 1000])
+def small(request, monkeypatch):
+    """Up to so many rows a segment is joined with others in memory."""
+    monkeypatch.setattr(composed, "SMALL", request.param)
+
+
 @pytest.mark.parametrize("kind", list(IDS))
-@pytest.mark.parametrize("seed", range(12))
-@pytest.mark.parametrize("small", [0, 2, 1000])
-def test_segments_answer_as_the_one_catalog_that_they_make(
-    tmp_path, monkeypatch, kind, seed, small
-):
-    monkeypatch.setattr(composed, "SMALL", small)
-    history = History(tmp_path, kind, seed, n_segments=seed % 6)
+@pytest.mark.parametrize("seed", range(4))
+def test_segments_answer_as_the_one_catalog_that_they_make(tmp_path, small, kind, seed):
+    history = History(tmp_path, kind, seed, n_segments=2 * seed)
     tables, merged = opened(history.catalogs, history.rows), history.merged()
     assert tables.cells() == [history.items[id_] for id_ in history.ids()]
     found, expected = answers(tables, kind), answers(merged, kind)
@@ -171,4 +189,114 @@ def test_segments_answer_as_the_one_catalog_that_they_make(
         assert found[question] == answer, question
     path = tmp_path / "written.db"
     write_catalog(path, CatalogRows.of_tables(tables), tables.ids("users"))
-    assert answers(opened([SegmentCatalog(path)], Rows.plain(len(history.items))), kind) == expected
+    written = opened([SegmentCatalog(path)], Rows.plain(len(history.items)))
+    assert answers(written, kind) == expected
+
+
+def test_text_ids_that_join_whole_numbers_make_all_of_them_text(tmp_path, small):
+    columns = [("id", "INTEGER"), ("title", "TEXT")]
+    write_catalog(tmp_path / "0", CatalogRows(columns, [(7, "a"), (10, "b"), (100, "c")]), Ids([]))
+    text = [("id", "TEXT"), ("title", "TEXT")]
+    write_catalog(tmp_path / "1", CatalogRows(text, [("007", "d"), ("x", "e")]))
+    write_catalog(tmp_path / "2", CatalogRows(text, [("8", "f")]))
+    catalogs = [SegmentCatalog(tmp_path / name) for name in "012"]
+    new = ["007", "x", "8"]
+    before = np.concatenate([catalogs[0].rows_before(Ids(ids)) for ids in (new[:2], new[2:])])
+    rows = Rows.joined(3, np.array([1]), before, np.full(3, -1), new)
+    ids = ["7", "10", "100", *new]
+    tables = opened(catalogs, rows.sorted_by([ids[row] for row in rows.stored]))
+    everyone = ["007", "100", "7", "8", "x"]
+    assert tables.ids("items").texts == list(tables.ids("items")) == everyone
+    assert tables.find_items([*everyone, "10"]) == {id_: i for i, id_ in enumerate(everyone)}
+    path = tmp_path / "merged"
+    write_catalog(path, CatalogRows.of_tables(tables), tables.ids("users"))
+    merged = opened([SegmentCatalog(path)], Rows.plain(5))
+    assert merged.cells() == [("007", "d"), ("100", "c"), ("7", "a"), ("8", "f"), ("x", "e")]
+    assert not merged.are_whole("items")
+
+
+@pytest.mark.parametrize("kind", list(IDS))
+def test_the_tables_of_format_4_are_a_base_like_others(tmp_path, small, kind):
+    history = History(tmp_path, kind, seed=5, n_segments=4)
+    path = tmp_path / "workspace.db"
+    write_format_4(path, "_3", history.catalogs[0], history.kind == "folded")
+    former = [SegmentCatalog(path, "_3", "mode=ro"), *history.catalogs[1:]]
+    expected = answers(history.merged(), kind)
+    assert answers(opened(former, history.rows), kind) == expected
+
+
+def write_format_4(path, suffix, base, folds):
+    """The tables of a base as they once were, beside those of another build."""
+    columns = ", ".join(f"{quoted(name)} {sql_type}" for name, sql_type in base.columns.items())
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("CREATE TABLE items_2 (_position INTEGER PRIMARY KEY, id TEXT, title TEXT)")
+        db.execute(f"CREATE TABLE items{suffix} (_position INTEGER PRIMARY KEY, {columns})")
+        db.execute(f"CREATE TABLE titles{suffix} (key TEXT NOT NULL, position INTEGER NOT NULL)")
+        db.execute(f"CREATE TABLE users{suffix} (_position INTEGER PRIMARY KEY, id INTEGER)")
+        db.executemany(f"INSERT INTO users{suffix} VALUES (?, ?)", enumerate(USERS))
+        if folds:
+            db.execute(f"CREATE TABLE folded{suffix} (kind TEXT, key TEXT, position INTEGER)")
+            users = [("users", user, row) for row, user in enumerate(USERS)]
+            db.executemany(f"INSERT INTO folded{suffix} VALUES (?, ?, ?)", users)
+        for row, id_, title, *cells in base.all_cells(list(base.columns)):
+            places = ", ".join("?" * (len(cells) + 3))
+            db.execute(f"INSERT INTO items{suffix} VALUES ({places})", (row, id_, title, *cells))
+            db.execute(f"INSERT INTO titles{suffix} VALUES (?, ?)", (title_key(title), row))
+            if folds:
+                folded = ("items", str(id_).casefold(), row)
+                db.execute(f"INSERT INTO folded{suffix} VALUES (?, ?, ?)", folded)
+
+
+def test_cells_stay_what_they_are_in_a_column_of_the_base(tmp_path, make_catalog):
+    base = make_catalog([(1, "One", 1999, "War", 5.5), (2, "Two", None, None, None)])
+    write_catalog(tmp_path / "0", CatalogRows.of(base), Ids([]))
+    tables = opened([SegmentCatalog(tmp_path / "0")], Rows.plain(2))
+    catalog = make_catalog([(3, "Three", 1999.5, "1", 5.0), (4, "Four", 2000, None, 5.0)])
+    write_catalog(tmp_path / "1", CatalogRows.of_segment(catalog, tables))
+    assert SegmentCatalog(tmp_path / "1").columns == SegmentCatalog(tmp_path / "0").columns
+    rows = Rows.joined(2, np.array([], int), np.array([2, 2]), np.array([-1, -1]), [3, 4])
+    both = opened([SegmentCatalog(tmp_path / name) for name in "01"], rows)
+    assert repr(both.cells()[2:]) == repr(
+        [(3, "Three", 1999.5, "1", 5.0), (4, "Four", 2000, None, 5.0)]
+    )
+    narrow = replace(catalog, frame=catalog.frame.drop(columns="genres"))
+    with pytest.raises(LookupError, match="columns"):
+        CatalogRows.of_segment(narrow, tables)
+
+
+def test_a_file_that_sqlite_cannot_read_is_named(tmp_path):
+    history = History(tmp_path, "whole", seed=2, n_segments=3)
+    history.close()
+    tables = opened(history.catalogs, history.rows)
+    path = history.catalogs[0].path
+    content = bytearray(path.read_bytes())
+    content[4096:] = b"x" * (len(content) - 4096)
+    path.write_bytes(content)
+    for ask in (
+        lambda: tables.names([0]),
+        lambda: tables.mask("year > 1990", len(tables.rows)),
+        lambda: tables.item_position("Kettle"),
+        lambda: list(tables.each_cells()),
+    ):
+        with pytest.raises(DamagedError, match=r"0\.db: damaged: .*malformed") as error:
+            ask()
+        assert str(error.value.file) == str(path)
+
+
+def test_a_catalog_is_asked_by_threads_at_once_and_closed(tmp_path):
+    history = History(tmp_path, "text", seed=3, n_segments=5)
+    tables = opened(history.catalogs, history.rows)
+    n_items = len(tables.rows)
+    expected = tables.cells(), tables.mask("year > 1990", n_items).tolist()
+
+    def ask(_):
+        for _ in range(10):
+            assert (tables.cells(), tables.mask("year > 1990", n_items).tolist()) == expected
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(ask, range(4)))
+    tables.close()
+    for catalog in history.catalogs:
+        catalog.path.unlink()  # which Windows would refuse were it open
+    with pytest.raises(DamagedError):
+        tables.names([0])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
+from itertools import count
 
 import pytest
 
 from qkvsearch.errors import QkvError
 from qkvsearch.workspace.columns import CatalogColumns
-from qkvsearch.workspace.where import Condition, guarded, matching_positions
+from qkvsearch.workspace.where import Condition, guarded, matching_in_all, matching_positions
 
 COLUMNS = CatalogColumns.of([("name", "TEXT"), ("price", "REAL")], [])
 LONG = "a" * 1000
@@ -109,3 +111,27 @@ def test_a_text_is_looked_for_in_linear_time(positions):
         positions(f"instr({MILLION}, replace('{LONG[:500]}', 'a', '{LONG[1:]}') || 'b') > 0") == []
     )
     assert positions(f"{MILLION} LIKE '%{'a%' * 100}b'") == []
+
+
+def test_the_time_is_that_of_all_tables_together(monkeypatch):
+    with closing(sqlite3.connect(":memory:")) as db:
+        for table in ("items", "others"):
+            db.execute(f"CREATE TABLE {table} (_position INTEGER PRIMARY KEY, name, price)")
+            rows = [(i, "x", i) for i in range(1000)]
+            db.executemany(f"INSERT INTO {table} VALUES (?, ?, ?)", rows)
+        looks = count()
+        monkeypatch.setattr(guarded.time, "monotonic", lambda: next(looks) / 1000)
+        one, two = (db, "items"), (db, "others")
+
+        def ask(seconds, *tables):
+            return matching_in_all(tables, COLUMNS, Condition("price >= 0", (), seconds), no_cells)
+
+        assert [len(found) for found in ask(600, one, two)] == [1000, 1000]
+        enough_for_one = next(looks) / 1000 * 0.75
+        assert len(ask(enough_for_one, one)[0]) == len(ask(enough_for_one, two)[0]) == 1000
+        with pytest.raises(QkvError, match="stopped after"):
+            ask(enough_for_one, one, two)
+
+
+def no_cells(column):
+    raise AssertionError(column)

@@ -11,19 +11,20 @@ from qkvsearch.workspace.records.rows import RECORD, Record, Recorded, delete, i
 
 
 def append(
-    database: RecordsDatabase, rows: Iterable[Recorded], after: int | None = None
+    database: RecordsDatabase, rows: Iterable[Recorded], after: int | None = None, learned: int = 0
 ) -> list[Record]:
     """Interactions, all of them on disk when this returns, or none. Raises `WorkspaceError`.
 
     The time of one without any is now, or just after the time `after` where that is in the future.
-    All of them are undone together.
+    All of them are undone together. learned: the number of the last record that a build's log
+    contains; theirs are greater, even where all records before were lost.
     """
     moment = max(int(time.time()), -1 if after is None else after + 1)
     with database.writing("record") as db:
-        batch = totals(db).last + 1
+        batch = max(totals(db).last, learned) + 1
         records = [
             Record(
-                number, row.user, row.item, _number(row.rating), _number(row.weight),
+                number, _text(row.user), row.item, _number(row.rating), _number(row.weight),
                 moment if row.time is None else int(row.time), batch,
             )
             for number, row in enumerate(rows, batch)
@@ -66,6 +67,14 @@ def forget(database: RecordsDatabase, user: str, *, fold: bool) -> int:
 def is_user(fold: bool) -> str:
     """The SQL for a user's records by the text of the id, which uses the index."""
     return "user_key = casefold(?1)" + ("" if fold else " AND user = ?1")
+
+
+def _text(user: str) -> str:
+    try:
+        user.encode()
+    except UnicodeEncodeError:
+        raise QkvError(f"a user's id is text in UTF-8, not {user!r}") from None
+    return user
 
 
 def _number(value: float | None) -> float | None:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import shutil
 import sqlite3
+import stat
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,8 @@ READ_ONLY = "mode=ro&immutable=1"
 NOTHING = {"bytes": 0, "xxh3": ""}
 # Without a lock, as in a folder of which a part is out of reach, a writer may be at work meanwhile.
 ATTEMPTS, PAUSE = 20, 0.05
-DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+# Of all that SQLite refuses, what is the fault of the file, and not of the disk or of others.
+DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _in_use: WeakValueDictionary[tuple[str, str], RecordsDatabase] = WeakValueDictionary()
 
 
@@ -48,6 +50,9 @@ class RecordsDatabase:
         self.journal = self.path.with_name(f"{NAME}-journal")
         self._lock_file = self.path.with_suffix(".lock")
         self._mutex = threading.RLock()
+        # As in `writer_lock`, for whoever writes.
+        self.wait: float | None = None
+        self.say: Callable[[str], None] | None = None
         self._trusted: object = None
         self._db: sqlite3.Connection | None = None
 
@@ -65,6 +70,8 @@ class RecordsDatabase:
                 return [] if db is None else db.execute(sql, values).fetchall()
             except sqlite3.Error as error:
                 raise self.damaged(str(error)) from None
+            except OSError as error:
+                raise WorkspaceError(f"{self.path}: cannot read: {error}") from None
 
     @contextmanager
     def writing(self, what: str, vacuum: bool = False) -> Iterator[sqlite3.Connection]:
@@ -74,6 +81,8 @@ class RecordsDatabase:
         """
         with self.alone(what):
             former = self.require_sound()
+            if vacuum:
+                self._remove_leftovers()
             try:
                 write_signed(self.signature, {"state": "writing", **former})
                 with closing(self.connect(self.path)) as db:
@@ -122,6 +131,10 @@ class RecordsDatabase:
                 self._db.close()
             self._db = self._trusted = None
 
+    def __del__(self) -> None:
+        if self._db is not None:
+            self._db.close()
+
     def _current(self) -> sqlite3.Connection | None:
         """A connection to what is there now, checked if it is not what was checked last."""
         for attempt in range(ATTEMPTS):
@@ -136,13 +149,13 @@ class RecordsDatabase:
                 if attempt + 1 == ATTEMPTS or self._key() == key:
                     raise
                 time.sleep(PAUSE)
-        if self._db is None and self._size():
+        if self._db is None and self.size():
             self._db = self.connect(self.path, READ_ONLY)
         return self._db
 
     def _checked(self) -> sqlite3.Connection | None:
         content = self._require_signed()
-        if not self._size():
+        if not self.size():
             return None
         if content["state"] == "writing" and self.journal.exists():
             return self._restored()
@@ -181,6 +194,7 @@ class RecordsDatabase:
             # Its transaction is over: what a loss of power brought back restores nothing.
             self.journal.unlink(missing_ok=True)
             return {name: content[name] for name in NOTHING}
+        self._remove_leftovers()
         with closing(self.connect(self.path)) as db:
             self.require_whole(db)
         return self._entry()
@@ -192,7 +206,7 @@ class RecordsDatabase:
             if content["state"] in ("clean", "writing") and content.keys() >= NOTHING.keys():
                 return dict(content)
         except FileNotFoundError:
-            if not self._size():
+            if not self.size():
                 return {"state": "clean", **NOTHING}
             raise self.damaged("it is missing", self.signature) from None
         except (AttributeError, LookupError, TypeError):
@@ -202,7 +216,7 @@ class RecordsDatabase:
     def _require_signed(self) -> dict[str, Any]:
         """What `records.json` says, and the file is as it says, as far as a writer was done."""
         content = self.signed()
-        if content["bytes"] and not self._size():
+        if content["bytes"] and not self.size():
             raise self.damaged("it is missing")
         is_clean = content["state"] == "clean"
         if is_clean and self._entry() != {name: content[name] for name in NOTHING}:
@@ -221,14 +235,23 @@ class RecordsDatabase:
         advice = "what is not about users still works; repair keeps every record that is whole"
         return DamagedError(file or self.path, reason, advice)
 
-    def _size(self) -> int:
+    def size(self) -> int:
+        """In bytes, 0 where there is none. Raises `DamagedError` for what is no file."""
         try:
-            return self.path.stat().st_size
+            found = self.path.lstat()
         except FileNotFoundError:
             return 0
+        if not stat.S_ISREG(found.st_mode):
+            raise self.damaged("it is a link or a folder, and was written as a file")
+        return found.st_size
+
+    def _remove_leftovers(self) -> None:
+        """What killed writers began to write beside their files."""
+        for path in self.path.parent.glob(".records.*-*"):
+            path.unlink(missing_ok=True)
 
     def _entry(self) -> dict[str, Any]:
-        size = self._size()
+        size = self.size()
         return {"bytes": size, "xxh3": checksum(self.path)} if size else NOTHING
 
     def _key(self) -> object:
@@ -237,12 +260,14 @@ class RecordsDatabase:
             said = self.signature.read_bytes()
         except FileNotFoundError:
             said = b""
-        found = self.path.stat() if self._size() else None
-        stat = found and (found.st_ino, found.st_mtime_ns, found.st_size)
-        return said, stat, self.journal.exists()
+        found = self.path.stat() if self.size() else None
+        place = found and (found.st_ino, found.st_mtime_ns, found.st_size)
+        return said, place, self.journal.exists()
 
     def connect(self, path: Path, options: str = "") -> sqlite3.Connection:
         """To the file as it is. Raises `DamagedError` where it is no database of records."""
+        if path == self.path:
+            self.size()
         db = sqlite3.connect(
             f"{path.absolute().as_uri()}?{options}",
             uri=True, timeout=60, isolation_level=None, check_same_thread=False,
@@ -251,6 +276,7 @@ class RecordsDatabase:
             db.create_function(CASEFOLD, 1, str.casefold, deterministic=True)
             if options != READ_ONLY:
                 db.execute(f"PRAGMA page_size = {PAGE_SIZE}")
+                db.execute("PRAGMA journal_mode = DELETE")
                 db.execute("PRAGMA synchronous = FULL")
                 db.execute("PRAGMA secure_delete = ON")
             is_empty(db)
@@ -265,7 +291,7 @@ class RecordsDatabase:
     @contextmanager
     def _locked(self, alone: bool) -> Iterator[None]:
         if alone:
-            with exclusive(self._lock_file):
+            with exclusive(self._lock_file, self.wait, self.say):
                 yield
             return
         try:

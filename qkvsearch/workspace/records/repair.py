@@ -49,12 +49,12 @@ def repair_records(workspace: Path) -> RecordsRepair:
     nothing can be written.
     """
     database = RecordsDatabase.of(workspace)
-    if not database.signature.exists() and not database.path.exists():
+    if not database.signature.exists() and not os.path.lexists(database.path):
         return RecordsRepair(0, changed=False)
     with database.alone("repair"):
         try:
             return _as_signed(database)
-        except DamagedError:
+        except (DamagedError, sqlite3.Error):
             pass
         try:
             with closing(database.connect(database.path)) as db:
@@ -82,9 +82,7 @@ def _as_signed(database: RecordsDatabase) -> RecordsRepair:
 
 def _salvaged(database: RecordsDatabase) -> RecordsRepair:
     """The rows that are whole, in a new file in the place of the damaged one."""
-    found = [row for row in rows_in(_restored_bytes(database)) if is_whole(row)]
-    records = {row[0]: Record(*row[:2], *row[3:-1]) for row in found if len(row) == 9}
-    counted = [Totals(*row[:-1]) for row in found if len(row) == 4]
+    records, counted = _whole_rows(_restored_bytes(database))
     number, name = tempfile.mkstemp(prefix=f".{NAME}-", dir=database.path.parent)
     os.close(number)
     try:
@@ -105,9 +103,27 @@ def _salvaged(database: RecordsDatabase) -> RecordsRepair:
     return RecordsRepair(len(records), lost)
 
 
+def _whole_rows(data: bytes) -> tuple[dict[int, Record], list[Totals]]:
+    """What the pages of a database hold of both tables, as far as checksums are right."""
+    records, counted = {}, []
+    for row in rows_in(data):
+        if len(row) == 9:
+            # SQLite keeps a column of real numbers as whole ones where they are.
+            reals = (float(cell) if isinstance(cell, int) else cell for cell in row[4:6])
+            row = (*row[:4], *reals, *row[6:])
+            if is_whole(row):
+                records[row[0]] = Record(*row[:2], *row[3:-1])
+        elif len(row) == 4 and is_whole(row):
+            counted.append(Totals(*row[:-1]))
+    return records, counted
+
+
 def _restored_bytes(database: RecordsDatabase) -> bytes:
     """Of the file as a journal beside it restores it, where SQLite can still do that."""
-    if not database.path.exists():
+    try:
+        if not database.size():
+            return b""
+    except DamagedError:
         return b""
     with tempfile.TemporaryDirectory() as name:
         copy = Path(name) / NAME

@@ -124,8 +124,8 @@ def _write_totals(db: sqlite3.Connection, now: Totals) -> None:
 
 def is_empty(db: sqlite3.Connection) -> bool:
     """Whether there are no tables yet. Raises `sqlite3.Error`, `ValueError` for those of others."""
-    found = [sql for (sql,) in db.execute("SELECT sql FROM sqlite_master ORDER BY rowid")]
-    if found and tuple(found) != SCHEMA:
+    found = [sql for (sql,) in db.execute("SELECT sql FROM sqlite_master")]
+    if found and sorted(found, key=str) != sorted(SCHEMA):
         raise ValueError("its tables are not those of records")
     return not found
 

@@ -8,7 +8,7 @@ from contextlib import closing
 from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
-from qkvsearch.errors import QkvError, listed_names
+from qkvsearch.errors import DamagedError, QkvError, listed_names
 from qkvsearch.workspace.columns import CatalogColumns, StoredColumn, quoted
 from qkvsearch.workspace.where.guarded import SECONDS, TimeLimit, positions
 from qkvsearch.workspace.where.mismatch import Cells
@@ -92,6 +92,8 @@ def matching_in_all(
         used = check_types(read_tree(plain, values), values, columns, cells)
         limit = TimeLimit(condition.seconds)
         return [positions(db, table, used, plain, values, limit) for db, table in tables]
+    except DamagedError:
+        raise
     except QkvError as error:
         asked = expression if len(expression) <= SHOWN else f"{expression[:SHOWN]}…"
         names = listed_names(columns.sql_names)

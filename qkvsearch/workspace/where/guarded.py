@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import DamagedError, QkvError
 from qkvsearch.workspace.columns import StoredColumn, quoted
 from qkvsearch.workspace.where.functions import COLLATIONS, DATES, FUNCTIONS
 from qkvsearch.workspace.where.parameters import for_sqlite
@@ -34,6 +34,8 @@ LIMITS = {
     sqlite3.SQLITE_LIMIT_VDBE_OP: 250_000,
 }
 STEPS_BETWEEN_LOOKS = 20
+# What SQLite says where the file is at fault and no condition.
+DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR)
 
 
 class TimeLimit:
@@ -58,7 +60,8 @@ def positions(
 
     columns: by the names that the expression has for them; it can reach no others. An authorizer
     lets SQLite compile only what reads these, and calls of pure functions. Raises `QkvError` with
-    SQLite's reason. The connection is as free afterwards as before, but for its limits.
+    SQLite's reason, `DamagedError` where that is the file. The connection is as free afterwards as
+    before, but for its limits.
     """
     named = "".join(f", {_value(column)} AS {quoted(name)}" for name, column in columns.items())
     sql = (
@@ -74,6 +77,8 @@ def positions(
     except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
         if raised:
             raise raised[0] from None
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE:
+            raise DamagedError(_file(connection), str(error)) from None
         raise QkvError(_reason(str(error), limit.seconds)) from None
 
 
@@ -124,6 +129,11 @@ def _guarded(
     finally:
         connection.set_progress_handler(None, 0)
         connection.set_authorizer(None)
+
+
+def _file(connection: sqlite3.Connection) -> str:
+    """The path of what it is connected with."""
+    return str(connection.execute("PRAGMA database_list").fetchone()[2])
 
 
 def _reason(error: str, seconds: float) -> str:

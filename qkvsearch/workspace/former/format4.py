@@ -1,0 +1,150 @@
+"""Format 4, read only: a database with the catalogs of all builds, and a folder of arrays each."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Mapping
+from contextlib import closing
+from dataclasses import fields
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from qkvsearch.errors import DamagedError, WorkspaceError
+from qkvsearch.workspace.checksums import check_size
+from qkvsearch.workspace.former.database import (
+    AGAIN,
+    DATABASE,
+    FormerBuild,
+    check,
+    connect,
+    read_current,
+)
+from qkvsearch.workspace.former.records import FormerRecords
+from qkvsearch.workspace.locks import hold_build
+from qkvsearch.workspace.records import Records
+from qkvsearch.workspace.segment_catalog import SegmentCatalog
+from qkvsearch.workspace.segments import BUILDS_FOLDER, FORMAT_VERSION, MANIFEST, Segment
+from qkvsearch.workspace.snapshot import Snapshot
+from qkvsearch.workspace.tables import Tables
+
+FORMAT = 4
+
+
+class FormerSnapshot(Snapshot):
+    """A build of format 4. What is recorded is read where it is."""
+
+    @cached_property
+    def tables(self) -> Tables:
+        """Look-ups in the catalog, and of users."""
+        tables = super().tables
+        return FormerTables(**{field.name: getattr(tables, field.name) for field in fields(tables)})
+
+
+class FormerTables(Tables):
+    """Beside the records of an older workspace."""
+
+    @cached_property
+    def records(self) -> Records:
+        """What was recorded since builds began."""
+        return Records(self.workspace, self, FormerRecords(self.workspace))
+
+
+class FormerSegment(Segment):
+    """A whole build of format 4 as the one segment that it would be today."""
+
+    def __init__(self, workspace: Path, build: FormerBuild, *, trust: bool = False) -> None:
+        """Raises `DamagedError`, and `WorkspaceError` for the formats before."""
+        self.folder, self.trust = workspace / BUILDS_FOLDER / build.name, trust
+        self.checksum = ""
+        self.database, self.number = workspace / DATABASE, build.number
+        facts = read_manifest(self.folder)
+        try:
+            files = facts.pop("files")
+            self.n_rows = int(facts["n_items"])
+            self.files: Mapping[str, Mapping[str, Any]] = {
+                f"{name}.npy": {"bytes": entry["bytes"], "sha256": str(entry["sha256"])}
+                for name, entry in files.items()
+            }
+        except (AttributeError, LookupError, TypeError, ValueError):
+            raise _no_manifest(self.folder) from None
+        self.manifest = {"format": facts.pop("format"), "facts": facts, "below": []}
+        for name, entry in self.files.items():
+            if "/" in name or "\\" in name or name.startswith("."):
+                raise _no_manifest(self.folder)
+            check_size(self.folder / name, entry)
+
+    @cached_property
+    def catalog(self) -> SegmentCatalog:
+        """Its tables among those of all builds."""
+        return FormerCatalog(self.database, f"_{self.number}")
+
+
+class FormerCatalog(SegmentCatalog):
+    """The tables of one build in the database of all."""
+
+    def connect(self) -> sqlite3.Connection:
+        """Another connection. Raises `WorkspaceError`."""
+        return connect(self.path)
+
+
+def open_former(workspace: Path, *, trust: bool = False) -> Snapshot | None:
+    """The current build of a workspace of format 4, None where there is no workspace. Raises
+    `DamagedError`, and `WorkspaceError` for the formats before.
+    """
+    if not (workspace / DATABASE).is_file():
+        return None
+    with closing(connect(workspace / DATABASE)) as db:
+        build = read_current(db, workspace)
+    segment = FormerSegment(workspace, build, trust=trust)
+    held = hold_build(segment.folder / MANIFEST)
+    return FormerSnapshot(workspace, build.created, [segment], held)
+
+
+def damaged_files(workspace: Path) -> list[DamagedError]:
+    """What is not as it was written, as far as format 4 can tell. Raises `WorkspaceError` for the
+    formats before.
+    """
+    try:
+        with closing(connect(workspace / DATABASE)) as db:
+            check(db, workspace / DATABASE)
+        build = open_former(workspace)
+    except DamagedError as error:
+        return [error]
+    if build is None:
+        return []
+    with closing(build):
+        return build.damaged()
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Of format 4. Raises `DamagedError`, and `WorkspaceError` for any other format."""
+    manifest, version = any_manifest(folder)
+    if version > FORMAT:
+        raise WorkspaceError(
+            f"{folder}: written in format {version}, this version reads up to "
+            f"{FORMAT_VERSION}; upgrade with pip install -U qkvsearch"
+        )
+    if version < FORMAT:
+        raise WorkspaceError(
+            f"{folder}: written in format {version}, this version reads {FORMAT} and "
+            f"{FORMAT_VERSION}; {AGAIN}"
+        )
+    return manifest
+
+
+def any_manifest(folder: Path) -> tuple[dict[str, Any], int]:
+    """Of a build of whatever format before 5; and the format. Raises `DamagedError`."""
+    path = folder / MANIFEST
+    try:
+        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        return manifest, int(manifest["format"])
+    except OSError as error:
+        raise DamagedError(path, error.strerror or str(error), AGAIN) from None
+    except (ValueError, LookupError, TypeError, RecursionError):
+        raise _no_manifest(folder) from None
+
+
+def _no_manifest(folder: Path) -> DamagedError:
+    return DamagedError(folder / MANIFEST, "it is no manifest", AGAIN)

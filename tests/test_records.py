@@ -1,0 +1,227 @@
+"""Records are data: listed, appended from a log, learned from, forgotten, whatever is built."""
+
+from __future__ import annotations
+
+import threading
+
+import pandas as pd
+import pytest
+
+import qkvsearch as qkv
+from qkvsearch.errors import DamagedError, DataError, QkvError, UnknownIdError
+
+THINGS = pd.DataFrame({"id": ["x", "y", "z", "w"], "title": ["jacket", "trousers", "stove", "gas"]})
+LOG = pd.DataFrame(
+    {
+        "user": ["ann", "ann", "bob", "bob", "cy"],
+        "item": ["x", "y", "x", "z", "w"],
+        "rating": [5, 1, 4, 2, 3],
+        "time": [1_600_000_000 + k for k in range(5)],
+    }
+)
+
+
+def shop(path, log=LOG, items=THINGS, **columns):
+    columns = qkv.Columns(**columns) if columns else None
+    return qkv.build(path, items=items, interactions=log, columns=columns, encoder="corpus")
+
+
+@pytest.fixture
+def engine(tmp_path):
+    with shop(tmp_path / "shop") as engine:
+        yield engine
+
+
+def marks(engine, user):
+    return {row["id"]: row["recorded"] for row in engine.history(user)}
+
+
+# --- the listing ---
+
+
+def test_records_are_listed_the_last_first_with_what_undo_takes_together(engine):
+    engine.record("ann", "z", 3)
+    frame = pd.DataFrame({"user": ["new", "bob"], "item": ["x", "w"], "time": "2024-05-01"})
+    engine.record_many(frame)
+    listing = engine.records()
+    assert listing.names == (
+        "number", "user", "item", "title", "rating", "weight", "time", "batch", "learned"
+    )  # fmt: skip
+    assert [(row["number"], row["user"], row["item"], row["batch"]) for row in listing] == [
+        (3, "bob", "w", 2), (2, "new", "x", 2), (1, "ann", "z", 1)
+    ]  # fmt: skip
+    assert listing[0]["time"] == "2024-05-01 00:00:00"
+    assert (listing[2]["title"], listing[2]["rating"], listing[2]["learned"]) == ("stove", 3, False)
+    page = engine.records(k=1, offset=1)
+    assert ([row["number"] for row in page], page.total) == ([2], 3)
+    assert [row["number"] for row in engine.records("ann")] == [1]
+    assert engine.records("cy").total == 0
+    with pytest.raises(UnknownIdError, match="no user 'nev'; did you mean new"):
+        engine.records("nev")
+
+
+def test_what_was_recorded_of_an_item_that_left_is_listed_without_a_title(engine):
+    engine.record("ann", "z", 3)
+    engine.remove("z")
+    assert [(row["item"], row["title"]) for row in engine.records()] == [("z", None)]
+
+
+# --- a log ---
+
+
+def test_a_log_is_appended_as_one_batch_and_says_what_it_left_out(engine, tmp_path):
+    file = tmp_path / "may.csv"
+    file.write_text("user,item,rating\nann,z,4\nnew,x,5\nann,nowhere,3\n")
+    done = engine.add_interactions(file)
+    assert "1 skipped (1 with an item that is not in the catalog" in done.notes[0]
+    assert [row["batch"] for row in engine.records()] == [1, 1]
+    assert engine.recommend(user="new", k=9)
+    assert len(engine.undo_record()) == 2
+    assert not engine.records()
+    file.write_text("user,item\nann,nowhere\n")
+    with pytest.raises(DataError):
+        engine.add_interactions(file)
+
+
+# --- builds that learn ---
+
+
+def test_what_a_build_has_learned_from_counts_once_and_comes_back_with_a_rollback(engine):
+    engine.record("ann", "z", 4)
+    engine.record("new", "x", 5)
+    before = engine.history("ann").to_records()
+    engine.learn()
+    assert [row["learned"] for row in engine.records()] == [True, True]
+    assert marks(engine, "ann") == {"x": False, "y": False, "z": False}
+    assert engine.info()["recorded"] == 0
+    assert engine.users["new"]["interactions"] == 1
+    with pytest.raises(QkvError, match=r"learned .*rollback"):
+        engine.undo_record()
+    engine.record("ann", "w", 2)
+    assert marks(engine, "ann") == {"x": False, "y": False, "z": False, "w": True}
+    assert [row["learned"] for row in engine.records()] == [False, True, True]
+    assert [row["id"] for row in engine.undo_record()] == ["w"]
+    engine.rollback()
+    assert engine.history("ann").to_records() == before
+    assert [row["id"] for row in engine.undo_record()] == ["x"]
+
+
+def test_what_is_recorded_counts_even_where_all_records_before_were_lost(engine):
+    engine.record("ann", "z", 4)
+    engine.learn()
+    for path in engine.workspace.path.glob("records.*"):
+        path.unlink()
+    engine.record("ann", "w", 4)
+    assert marks(engine, "ann") == {"x": False, "y": False, "z": False, "w": True}
+
+
+def test_weights_that_were_learned_are_not_added_twice(tmp_path):
+    log = LOG.rename(columns={"rating": "quantity"})
+    with shop(tmp_path / "weighed", log, weight="quantity") as engine:
+        engine.record("ann", "x", 3)
+        weight = {row["id"]: row["weight"] for row in engine.history("ann")}
+        engine.learn()
+        assert {row["id"]: row["weight"] for row in engine.history("ann")} == weight
+        assert weight["x"] == 8
+
+
+# --- ids ---
+
+
+def test_spellings_of_one_user_and_item_are_one_where_ids_are_folded(tmp_path):
+    with shop(tmp_path / "folded", items=THINGS.assign(id=list("XYZW")), fold_ids=True) as engine:
+        engine.record("New", "z", 5)
+        engine.record("NEW", "y", 5)
+        engine.record("ANN", "w", 4)
+        assert {row["item"] for row in engine.records("new")} == {"Y", "Z"}
+        assert set(marks(engine, "nEw")) == {"Y", "Z"}
+        assert list(engine.users) == ["ann", "bob", "cy", "New"]
+        assert marks(engine, "ann")["W"]
+        assert engine.show("Y")["users"] == 2
+
+
+def test_007_is_not_7(tmp_path):
+    items = THINGS.assign(id=["007", "b", "c", "d"])
+    engine = qkv.build(tmp_path / "ws", items=items, encoder="corpus")
+    engine.record("u", "007")
+    engine.close()
+    numbers = THINGS.assign(id=[7, 8, 9, 10])
+    with qkv.build(tmp_path / "ws", items=numbers, encoder="corpus") as engine:
+        assert not engine.history("u")
+        assert "'007'" in engine.history("u").notes[0]
+        engine.record("u", 7)
+        assert [row["id"] for row in engine.history("u")] == [7]
+
+
+@pytest.mark.parametrize("user", ["\ud800", None, "", " ", True, ["a"], b"a", float("nan")])
+def test_what_is_nobodys_id_is_refused(engine, user):
+    with pytest.raises(QkvError, match=r"a user"):
+        engine.record(user, "x", 3)
+    assert not engine.records()
+
+
+@pytest.mark.parametrize("rating", ["5", True, [5], 1j, None])
+def test_a_rating_is_a_number(engine, rating):
+    if rating is None:
+        assert engine.record("ann", "z")
+        return
+    with pytest.raises(QkvError, match="`rating` is a number"):
+        engine.record("ann", "z", rating)
+
+
+# --- beside others ---
+
+
+def test_recording_waits_for_no_build(engine):
+    done = []
+    with engine.workspace.writing("build"):
+        thread = threading.Thread(target=lambda: done.append(engine.record("ann", "z", 3)))
+        thread.start()
+        thread.join(timeout=30)
+        assert len(done) == 1
+
+
+def test_two_threads_record_and_read_at_once(engine):
+    def record(user):
+        for _ in range(10):
+            engine.record(user, "z", 3)
+            engine.history(user)
+
+    threads = [threading.Thread(target=record, args=(user,)) for user in ("ann", "bob")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert engine.records().total == 20
+
+
+def test_forgotten_is_forgotten(engine):
+    engine.record("ann", "z", 3)
+    engine.record("zaphod", "x", 5)
+    engine.record("zaphod", "w", 5)
+    assert engine.forget("zaphod").records == 2
+    assert [row["user"] for row in engine.records()] == ["ann"]
+    held = [path for path in engine.workspace.path.rglob("*") if path.is_file()]
+    assert [path for path in held if b"zaphod" in path.read_bytes()] == []
+
+
+def test_damaged_records_stop_what_is_about_users_and_nothing_else(engine):
+    engine.record("ann", "z", 3)
+    path = engine.workspace.path / "records.db"
+    data = bytearray(path.read_bytes())
+    data[-9] ^= 1
+    path.write_bytes(data)
+    with qkv.open(engine.workspace.path) as other:
+        assert other.search("stove")[0].id == "z"
+        assert other.similar("z")
+        for ask in (
+            lambda: other.recommend(user="ann"),
+            lambda: other.history("ann"),
+            other.records,
+            lambda: other.record("ann", "w", 3),
+            other.undo_record,
+            lambda: other.info(verify=True),
+        ):
+            with pytest.raises(DamagedError, match=r"records\.db.*repair"):
+                ask()
+    assert path.read_bytes() == data
