@@ -219,6 +219,8 @@ def test_segments_answer_as_the_one_catalog_that_they_make(
     tables, merged = opened(history.catalogs, history.rows), history.merged()
     assert tables.cells() == [history.items[id_] for id_ in history.ids()]
     found, expected = answers(tables, kind), answers(merged, kind)
+    # However small it is, a base is not copied.
+    assert tables._items.parts[0].catalog is history.catalogs[0]
     for question, answer in [*history.expected().items(), *expected.items()]:
         assert found[question] == answer, question
     path = tmp_path / "written.db"
