@@ -597,7 +597,9 @@ def test_more_tokens_than_a_build_keeps_are_none_at_all(path, whole, monkeypatch
         room.append(given.get("room", room_))
 
     monkeypatch.setattr(tokens, "item_tokens", too_many)
-    add_items(Workspace(path), pd.DataFrame({"id": ["4"], "title": ["sea"], "sku": [None]}))
+    same = ITEMS.loc[ITEMS["id"] == "7", "title"].item()
+    frame = pd.DataFrame({"id": ["4", "7"], "title": ["sea", same], "sku": [None, None]})
+    add_items(Workspace(path), frame)
     lengths = np.diff(whole.token_keys.indptr)
     assert room == [9 - (lengths.sum() - lengths[ITEMS["id"].sort_values().tolist().index("4")])]
     with qkv.open(path) as engine:
