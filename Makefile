@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all lint translations bench mutants clean
+.PHONY: demo test test-all lint translations bench mutants faults clean
 
 demo: .venv/installed
 	$(BIN)/qkvsearch demo
@@ -35,6 +35,12 @@ N ?= 150
 SEED ?= 0
 mutants: .venv/installed-test
 	$(BIN)/python tests/mutants.py $(N) $(SEED)
+
+# Kills, damage, full disks, clocks that jump, writers at once, fuzzing: half an hour or so, and the
+# other table of docs/trust.md. A part or a trial alone: make faults ONLY=damage:17
+SHARE ?= 1
+faults: .venv/installed-test
+	$(BIN)/python -m tests.faults --seed $(SEED) --share $(SHARE) $(if $(ONLY),--only $(ONLY),--keep)
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

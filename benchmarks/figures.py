@@ -63,6 +63,7 @@ CLAIMS = (
     Section("encoding_speed", "Encoding texts"),
     Section("attention_speed", "Attention in NumPy", {"times": "by task"}),
     Section("startup", "Starting"),
+    Section("store", "The store"),
 )
 DEFAULTS = (
     Section(

@@ -10,12 +10,19 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from qkvsearch.terminal import in_one_line
+
 # Of a word as short as one or two letters too many others are made.
 SHORTEST_PART = 3
 
 
 class QkvError(Exception):
-    """Base of every error that comes from input or circumstances rather than from a bug."""
+    """Base of every error that comes from input or circumstances rather than from a bug. Its text
+    is one line that a terminal can show, whatever is named in it.
+    """
+
+    def __str__(self) -> str:
+        return in_one_line(super().__str__())
 
 
 class DataError(QkvError, ValueError):

@@ -3,13 +3,83 @@
 from __future__ import annotations
 
 import os
+import re
+import stat
+import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
 from qkvsearch.errors import DataError
+
+# Names by which a process has its own open files.
+OWN = re.compile(r"/dev/(?:(stdout)|(stderr)|fd/(\d+))|/proc/self/fd/(\d+)")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """An open file that takes the place of `path` when the block ends, whole and on disk. An error
+    in the block, a full disk or a kill leaves what was there.
+
+    The permissions stay, and so does a link: what it leads to is replaced. What is no file on disk,
+    such as a pipe, a terminal or /dev/stdout, is written to as it is. Raises `DataError`.
+    """
+    try:
+        with _opened_in_place(path) or _beside(_linked(path)) as file:
+            yield file
+    except OSError as error:
+        raise DataError(f"{path}: cannot write: {error.strerror or error}") from None
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """`replacing`, for content that is there as a whole."""
+    with replacing(path) as file:
+        file.write(content)
+
+
+def is_on_disk(path: Path) -> bool:
+    """Whether `path` is a file that can be replaced, or may become one."""
+    return not OWN.fullmatch(str(path)) and (path.is_file() or not path.exists())
+
+
+def _opened_in_place(path: Path) -> IO[bytes] | None:
+    """What is no file on disk, open; None for one that is."""
+    if is_on_disk(path):
+        return None
+    found = OWN.fullmatch(str(path))
+    if found is None:
+        return path.open("wb")
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    stdout, _, *numbers = found.groups()
+    number = next((int(one) for one in numbers if one), 1 if stdout else 2)
+    return os.fdopen(os.dup(number), "wb")
+
+
+def _linked(path: Path) -> Path:
+    return path.resolve() if path.is_symlink() else path
+
+
+@contextmanager
+def _beside(target: Path) -> Iterator[IO[bytes]]:
+    mode = stat.S_IMODE(target.stat().st_mode) if target.exists() else None
+    if mode is not None and not os.access(target, os.W_OK):
+        raise PermissionError(None, "Permission denied")
+    # Not by `tempfile`, whose files nobody else may read.
+    unfinished = target.parent / f".qkvsearch-{os.urandom(8).hex()}"
+    try:
+        with unfinished.open("xb") as file:
+            if mode is not None:
+                unfinished.chmod(mode)
+            yield file
+            sync(file)
+        unfinished.replace(target)
+    except BaseException:
+        with suppress(OSError):
+            unfinished.unlink()
+        raise
 
 
 @contextmanager

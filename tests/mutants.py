@@ -86,8 +86,8 @@ EQUIVALENT = [
     ),
     (
         "data/files/tables.py",
-        "if place.path.stat().st_size > MAX_CELL:",
-        "if (place.path.stat().st_size >= MAX_CELL):",
+        "if place.path.stat().st_size > CELL.most:",
+        "if (place.path.stat().st_size >= CELL.most):",
         "a file of just this size holds no longer cell, looked for or not",
     ),
     (
@@ -116,8 +116,8 @@ EQUIVALENT = [
     ),
     (
         "stored/ratings.py",
-        "return RatingFactors.from_state(self.read_all(build.snapshot), numbers)",
-        "return RatingFactors.from_state(numbers, self.read_all(build.snapshot))",
+        "return RatingFactors.from_state(self.read(build.snapshot), numbers)",
+        "return RatingFactors.from_state(numbers, self.read(build.snapshot))",
         "both are merged into one set of names",
     ),
     (

@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -22,7 +23,7 @@ from qkvsearch.collaborative.history import NO_TIMES, History
 from qkvsearch.data.ids import Ids, id_text
 from qkvsearch.data.writers import CsvLines, require_pyarrow, said_of_guarded, to_jsonl
 from qkvsearch.errors import QkvError
-from qkvsearch.files import replace_synced
+from qkvsearch.files import is_on_disk, replace_synced, replacing
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval.ranking import own_key
 from qkvsearch.retrieval.topk import Score, search_blocks
@@ -237,6 +238,8 @@ class Export:
         if path.is_dir() or not path.parent.is_dir():
             raise QkvError(f"{path}: is a folder, or is to be in one that is not there")
         self.all_parts = path.with_name(f"{path.name}.parts")
+        if not is_on_disk(path):  # a pipe or a terminal, beside which nothing can be kept
+            self.all_parts = Path(tempfile.mkdtemp(prefix="qkvsearch-"))
         digest = hashlib.sha256(f"{self.form} {state}".encode()).hexdigest()
         self.folder = self.all_parts / digest[:16]
         if self.all_parts.exists() and not self._is_ours():
@@ -268,23 +271,21 @@ class Export:
     def finish(self, count: int) -> None:
         """The parts 0 to `count` − 1 as one file. Raises `QkvError` as `add` does."""
         self._require_folder()
-        whole = self.folder / f"whole-{os.getpid()}"
         parts = [self._part(number) for number in range(count)]
         if self.form == "parquet":
             import pyarrow.parquet as pq
 
             schema = self._arrow({name: [] for name in self.types}).schema
-            with pq.ParquetWriter(whole, schema) as writer:
+            with replacing(self.path) as file, pq.ParquetWriter(file, schema) as writer:
                 for part in parts:
                     writer.write_table(pq.read_table(part))
         else:
-            with whole.open("wb") as file:
+            with replacing(self.path) as file:
                 if self.form == "csv":
                     file.write(self._csv.heading().encode())
                 for part in parts:
                     with part.open("rb") as source:
                         shutil.copyfileobj(source, file)
-        replace_synced(whole, self.path)
         self._tidy()
 
     def _require_folder(self) -> None:

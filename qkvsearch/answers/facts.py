@@ -92,6 +92,10 @@ def build_rows(workspace: Workspace) -> Listing:
             "current": entry.name == current,
         }
         rows.append(row)
+    if not rows:
+        notes.append(
+            "An older version wrote the workspace; builds are listed from its next change on."
+        )
     return Listing(rows[::-1], len(rows), BUILD_NAMES, notes=notes)
 
 

@@ -11,8 +11,9 @@ from typing import Any
 import click
 
 from qkvsearch import __version__
-from qkvsearch.cli.context import TYPED, CommandContext, printable, spelled
+from qkvsearch.cli.context import TYPED, CommandContext, spelled
 from qkvsearch.errors import QkvError, suggest
+from qkvsearch.terminal import in_one_line, printable
 
 # In the order in which a newcomer meets them.
 COMMANDS = (
@@ -69,7 +70,7 @@ class LazyGroup(click.Group):
             return super().invoke(ctx)
         except QkvError as error:
             command = self.get_command(ctx, ctx.invoked_subcommand or "")
-            raise click.ClickException(printable(spelled(str(error), ctx, command))) from error
+            raise click.ClickException(spelled(str(error), ctx, command)) from error
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
@@ -104,26 +105,30 @@ def main(args: list[str] | None = None) -> None:
     _use_utf8()
     try:
         code = group.main(args, prog_name="qkvsearch", standalone_mode=False)
-    except click.NoSuchOption as error:
-        error.show()
-        if error.option_name in BEFORE_THE_COMMAND:
-            click.echo(f"It comes before the command: qkvsearch {error.option_name} …", err=True)
-        code = error.exit_code
     except click.ClickException as error:
-        error.show()
+        _show(error)
         code = error.exit_code
     except (click.Abort, KeyboardInterrupt):
         click.echo("Stopped.", err=True)
         code = 130
     except UnicodeEncodeError as error:
-        click.echo(f"Error: {error.object!r}: not text in UTF-8", err=True)
+        click.echo(in_one_line(f"Error: {error.object!r}: not text in UTF-8"), err=True)
         code = 1
     except OSError as error:
         named = f"{error.filename}: " if error.filename else ""
-        click.echo(f"Error: {named}{error.strerror or error}", err=True)
+        click.echo(in_one_line(f"Error: {named}{error.strerror or error}"), err=True)
         _abandon_stdout()
         code = 1
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _show(error: click.ClickException) -> None:
+    """As Click shows it, with what the person typed made visible."""
+    text = io.StringIO()
+    error.show(text)
+    click.echo(printable(text.getvalue()), nl=False, err=True)
+    if isinstance(error, click.NoSuchOption) and error.option_name in BEFORE_THE_COMMAND:
+        click.echo(f"It comes before the command: qkvsearch {error.option_name} …", err=True)
 
 
 def _abandon_stdout() -> None:

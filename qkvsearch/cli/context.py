@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from qkvsearch.errors import QkvError, WorkspaceError
+from qkvsearch.terminal import in_one_line, printable
 
 if TYPE_CHECKING:
     from qkvsearch.engine import Engine
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 DEFAULT_WORKSPACE = Path(".qkvsearch")
 # What the name of a bundled sample begins with.
 SAMPLE = "sample:"
-# A title may hold what would steer the terminal; it is shown as a sign of its own.
-CONTROLS = dict.fromkeys((*range(32), *range(127, 160)), "�")
 # Under which a context keeps the words of the command line, and the seconds of --wait.
 TYPED, WAIT = "qkvsearch.typed", "qkvsearch.wait"
 # What a build that did not come to its end leaves in its folder.
@@ -184,21 +183,21 @@ class CommandContext:
         from rich.console import Console
         from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn())
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TaskProgressColumn(),
+        )
         with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
             tasks: dict[str, int] = {}
 
             def report(stage: str, done: int, total: int) -> None:
                 if stage not in tasks:
-                    tasks[stage] = bar.add_task(stage.capitalize(), total=total)
+                    shown = in_one_line(stage.capitalize())
+                    tasks[stage] = bar.add_task(shown, total=total)
                 bar.update(tasks[stage], completed=done, total=total)  # type: ignore[arg-type]
 
             yield report
-
-
-def printable(text: str) -> str:
-    """Line ends stay, for cells of several lines."""
-    return "\n".join(line.translate(CONTROLS) for line in text.split("\n"))
 
 
 def spelled(message: str, context: click.Context, command: click.Command | None) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from qkvsearch.cli.context import settings
-from qkvsearch.cli.render import Output, output_options, to_table
+from qkvsearch.cli.render import Output, output_options, to_table, write_data
 
 FIELDS = ("name", "about", "megabytes", "terms", "address", "md5")
 
@@ -65,4 +65,4 @@ def fetch_command(name: str, folder: Path) -> None:
     run.say(f"{download.address} ({download.megabytes:g} MB). Terms: {download.terms}")
     with run.progress() as progress:
         path = fetch(download, folder, progress)
-    click.echo(path)
+    write_data(f"{path}\n")

@@ -6,7 +6,8 @@ from typing import Any
 from rich.cells import cell_len
 from rich.text import Text
 
-from qkvsearch.cli.render import GAP, abreast, printable, terminal_width, to_table
+from qkvsearch.cli.render import GAP, abreast, terminal_width, to_table
+from qkvsearch.terminal import printable
 from qkvsearch.texts.encoded_text import Comparison, Focus
 from qkvsearch.texts.self_attention import AttentionMap
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch.cli.listing import layout, shown
-from qkvsearch.cli.render import Output, output_options, printable, to_table
+from qkvsearch.cli.render import Output, output_options, to_table
+from qkvsearch.terminal import printable
 
 if TYPE_CHECKING:
     from qkvsearch.retrieval import Ranking

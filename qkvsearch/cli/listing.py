@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch.cli.context import settings
-from qkvsearch.cli.render import GAP, Output, printable, terminal_width
+from qkvsearch.cli.render import GAP, Output, terminal_width
+from qkvsearch.terminal import printable
 
 if TYPE_CHECKING:
     from qkvsearch.answers.columns import Listing
@@ -38,7 +39,10 @@ def listing_table(listing: Listing, kind: str) -> str:
         return ""
     names = listing.names
     layouts = [layout(name, [row[name] for row in listing]) for name in names]
-    lines = [names, *([printable(shown(row[name])) for name in names] for row in listing)]
+    lines = [
+        list(map(printable, names)),
+        *([printable(shown(row[name])) for name in names] for row in listing),
+    ]
     widths = [max(map(cell_len, cells)) for cells in zip(*lines, strict=True)]
     flexible = [place for place, way in enumerate(layouts) if way == "wrap"]
     narrowed(widths, flexible, terminal_width() - GAP * (len(names) - 1))

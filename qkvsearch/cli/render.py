@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import printable, settings
+from qkvsearch.cli.context import settings
 from qkvsearch.data import writers
-from qkvsearch.errors import QkvError
+from qkvsearch.files import replacing, write_file
+from qkvsearch.terminal import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -34,6 +35,8 @@ BY_SUFFIX = {
 # What is more than rows can be a page or a notebook, too.
 DOCUMENT_FORMATS = (*FORMATS, "html", "ipynb")
 DOCUMENT_BY_SUFFIX = {**BY_SUFFIX, ".html": "html", ".ipynb": "ipynb"}
+# Whose cells stand as they are, which is for programs and not for a terminal.
+UNESCAPED = ("csv", "markdown")
 # Between the columns of a grid.
 GAP = 2
 
@@ -134,14 +137,13 @@ class Output:
 
     def _emit(self, text: str) -> None:
         if self.path is None:
-            write_text(text)
+            (write_data if self.format in UNESCAPED else write_text)(text)
             return
         if self.format == "table":  # made for a terminal, if stdout is one
             text = click.unstyle(text)
-        try:
-            self.path.write_text(text if text.endswith("\n") else text + "\n", encoding="utf-8")
-        except OSError as error:
-            raise QkvError(f"{self.path}: cannot write: {error.strerror}") from None
+        text = text if text.endswith("\n") else text + "\n"
+        with replacing(self.path) as file:
+            file.write((printable(text) if file.isatty() else text).encode())
 
     def _csv(self, rows: Rows, fields: Sequence[str]) -> str:
         """As CSV; what was changed in it for spreadsheets is said."""
@@ -154,12 +156,10 @@ class Output:
     def _write_parquet(self, rows: Rows, fields: Sequence[str]) -> None:
         import pandas as pd
 
+        assert self.path is not None
         writers.require_pyarrow(self.path)
-        try:
-            frame = pd.DataFrame(rows, columns=_columns(rows, fields))
-            frame.to_parquet(self.path, index=False)
-        except OSError as error:
-            raise QkvError(f"{self.path}: cannot write: {error.strerror or error}") from None
+        frame = pd.DataFrame(rows, columns=_columns(rows, fields))
+        write_file(self.path, frame.to_parquet(index=False))
 
 
 def write_text(text: str) -> None:
@@ -167,8 +167,13 @@ def write_text(text: str) -> None:
     click.echo(text, nl=bool(text) and not text.endswith("\n"))
 
 
+def write_data(text: str) -> None:
+    """`write_text`, for what programs read: a terminal is shown it made visible."""
+    write_text(printable(text) if sys.stdout.isatty() else text)
+
+
 def to_json(rows: Rows | Mapping[str, Any], fields: Sequence[str] = ()) -> str:
-    return json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
+    return printable(json.dumps(rows, ensure_ascii=False, indent=1)) + "\n"
 
 
 def to_jsonl(rows: Rows, fields: Sequence[str] = ()) -> str:
@@ -218,7 +223,7 @@ def to_table(
     table = Table(box=None, pad_edge=False, header_style="bold", show_header=has_header)
     for name, layout in columns:
         table.add_column(
-            name,
+            Text(printable(name)),
             justify="right" if layout == "right" else "left",
             no_wrap=layout != "wrap",
             overflow="fold" if layout == "wrap" else "ellipsis",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import http.client
 import os
+import re
 import urllib.error
 import urllib.request
 import zipfile
@@ -14,12 +15,14 @@ from pathlib import Path
 
 from qkvsearch.errors import DataError, suggest
 from qkvsearch.files import folder_beside
+from qkvsearch.limits import DOWNLOAD, PACKED_FILES, check_unpacked
 from qkvsearch.progress import Progress
 
 MOVIELENS = "https://files.grouplens.org/datasets/movielens"
 TERMS = "research use only; see its README"
 TIMEOUT = 30
 CHUNK = 1 << 18
+LENGTH = re.compile("[0-9]{1,18}")
 
 
 @dataclass(frozen=True)
@@ -89,11 +92,12 @@ def _download(address: str, path: Path, progress: Progress | None) -> str:
     digest, done = hashlib.md5(usedforsecurity=False), 0
     with urllib.request.urlopen(address, timeout=TIMEOUT) as response, path.open("wb") as file:
         length = response.headers.get("Content-Length") or ""
-        total = int(length) if length.isdigit() else 0
+        total = int(length) if LENGTH.fullmatch(length) else 0
         while chunk := response.read(CHUNK):
+            done += len(chunk)
+            DOWNLOAD.check(done, address)
             file.write(chunk)
             digest.update(chunk)
-            done += len(chunk)
             if progress is not None:
                 progress("downloading", done, max(total, done))
     return digest.hexdigest()
@@ -107,9 +111,15 @@ def _published_md5(address: str) -> str:
 
 
 def _unpack(archive: Path, folder: Path) -> Path:
-    """The one folder inside the archive. `extractall` keeps every member inside `folder`."""
+    """The one folder inside the archive. `extractall` keeps every member inside `folder`, makes no
+    links, and writes no more of a member than the archive says that it has.
+    """
     try:
         with zipfile.ZipFile(archive) as packed:
+            members = packed.infolist()
+            PACKED_FILES.check(len(members), archive.name)
+            size = sum(member.file_size for member in members)
+            check_unpacked(size, archive.stat().st_size, archive.name)
             packed.extractall(folder)
     except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError) as error:
         raise DataError(f"{archive.name}: not a zip archive: {error}") from None

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from qkvsearch.errors import need
+from qkvsearch.terminal import printable
 
 # What a spreadsheet takes for the beginning of a formula; a plain negative number is none.
 FORMULA = re.compile(r"[=+\-@\t\r]")
@@ -80,7 +81,7 @@ def said_of_guarded(guarded: Mapping[str, int]) -> str:
 
 def to_jsonl(rows: Iterable[Mapping[str, Any]]) -> str:
     """One JSON object a line."""
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    return "".join(printable(json.dumps(row, ensure_ascii=False)) + "\n" for row in rows)
 
 
 def require_pyarrow(path: Path | None) -> None:

@@ -1,12 +1,11 @@
 """Which lessons a person has done: a small file among their data, and never a reason to stop."""
 
 import json
-import os
 from contextlib import suppress
 from pathlib import Path
 
 from qkvsearch.errors import DataError
-from qkvsearch.files import folder_beside
+from qkvsearch.files import write_file
 from qkvsearch.lessons import LESSONS
 from qkvsearch.user_files import data_folder
 
@@ -27,11 +26,9 @@ def remember(lesson: str) -> bool:
     names = done() | {lesson}
     try:
         path = _path()
-        with folder_beside(path) as folder:
-            written = folder / FILE
-            text = json.dumps({"done": [name for name in LESSONS if name in names]})
-            written.write_text(text + "\n", encoding="utf-8")
-            os.replace(written, path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = json.dumps({"done": [name for name in LESSONS if name in names]})
+        write_file(path, f"{text}\n".encode())
     except (OSError, RuntimeError, DataError):  # the latter where there is no home at all
         return False
     return True

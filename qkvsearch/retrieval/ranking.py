@@ -13,6 +13,7 @@ from qkvsearch.attention import hide, softmax
 from qkvsearch.data.ids import Id
 from qkvsearch.retrieval.fusion import Head, Part
 from qkvsearch.retrieval.topk import top_k
+from qkvsearch.terminal import in_one_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -193,9 +194,8 @@ def _counted(ranking: Ranking) -> str:
 
 
 def _named(hit: Hit) -> str:
-    """Title and id, without what would steer a terminal."""
-    named = f"{hit.title} ({hit.id})"
-    return "".join(char if char.isprintable() else "�" for char in named)
+    """Title and id."""
+    return in_one_line(f"{hit.title} ({hit.id})")
 
 
 def _reasons(hit: Hit) -> str:

@@ -10,12 +10,10 @@ import numpy as np
 
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.labelled import LabelledVectors
+from qkvsearch.limits import ATTENDED
 from qkvsearch.texts.analysis import STOP_WORDS, fold
 from qkvsearch.texts.pretrained.subwords import sum_rows
 from qkvsearch.texts.self_attention import AttentionMap, self_attend
-
-# The weights of 512 words are a quarter of a million numbers, more than anyone reads.
-MAX_ATTENDED = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +127,8 @@ def without_layers(
 
 def check_length(n: int) -> None:
     """Raises `QkvError` for more words than are shown."""
-    if n > MAX_ATTENDED:
-        raise QkvError(f"{n:,} words are too many to show; {MAX_ATTENDED} at most")
+    if n > ATTENDED.most:
+        raise QkvError(f"{n:,} words are too many to show; {ATTENDED.most} at most")
 
 
 # --- one word ---

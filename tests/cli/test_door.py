@@ -102,7 +102,7 @@ def test_signs_that_would_steer_the_terminal_are_shown_instead(qkv):
     assert qkv("-w", "ws", "build", "odd.csv").code == 0
     answer = qkv("-w", "ws", "search", "bread")
     assert "\x1b" not in answer.stdout
-    assert "\ufffd]0;gone\ufffd crumbs" in answer.stdout
+    assert r"\u001b]0;gone\u0007 crumbs" in answer.stdout
 
 
 def test_more_words_than_anyone_reads_are_refused(qkv, videos_path):
@@ -121,7 +121,7 @@ def test_such_signs_are_shown_in_notes_and_errors_too(qkv):
     Path("odd.csv").write_text('id,title\n7,"a\x1b]0;x"\nb,7\nc,"a\x1b]0;y"\n')
     assert qkv("-w", "ws", "build", "odd.csv", "--text-columns", "title").code == 0
     answer = qkv("-w", "ws", "similar", "7")
-    assert "'7' is the id of 7 = a\ufffd]0;x and the title of b = 7" in answer.stderr
+    assert r"'7' is the id of 7 = a\u001b]0;x and the title of b = 7" in answer.stderr
     answer = qkv("-w", "ws", "show", "a\x1b]0;z")
     assert answer.code == 1
     assert "\x1b" not in answer.stderr

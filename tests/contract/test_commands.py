@@ -126,7 +126,8 @@ def shopkeeper(
     monkeypatch.setenv("QKVSEARCH_WORKSPACE", str(shop_path))
     shop_items.to_csv("items.csv", index=False)
     shop_items.tail(2).assign(id=[51, 52]).to_csv("more.csv", index=False)
-    shutil.copytree(shop_path, "recorded")
+    with Engine(shutil.copytree(shop_path, "recorded")) as engine:
+        engine.record(101, 1)
     shutil.copytree(changed_path, "changed")
     shutil.copytree(movies_path, "tuned")
     (tmp_path / "q.tsv").write_text("q1\tred apple\nq2\tladder\n", encoding="utf-8")

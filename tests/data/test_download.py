@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import http.client
 import io
@@ -90,6 +91,47 @@ def leaves_nothing(download, folder, message):
     with pytest.raises(DataError, match=message):
         fetch(download, folder)
     assert list(folder.iterdir()) == []
+
+
+def hostile(server, tiny, archive):
+    server.files["/tiny.zip"] = archive
+    return with_md5(tiny, hashlib.md5(archive).hexdigest())
+
+
+def test_an_archive_made_to_fill_the_disk_leaves_nothing(server, tiny, tmp_path, monkeypatch):
+    monkeypatch.setenv("QKVSEARCH_MAX_UNPACKED", "1_000_000")
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("tiny/movies.csv", b"0" * 30_000_000)
+    bomb = hostile(server, tiny, buffer.getvalue())
+    leaves_nothing(bomb, tmp_path, "more than 1,000,000 bytes unpacked")
+
+
+def test_an_archive_of_too_many_files_leaves_nothing(server, tiny, tmp_path, monkeypatch):
+    monkeypatch.setenv("QKVSEARCH_MAX_FILES", "10")
+    crowd = hostile(server, tiny, zipped({f"tiny/{i}": b"" for i in range(11)}))
+    leaves_nothing(crowd, tmp_path, "more than 10 files in an archive")
+
+
+def test_a_download_without_end_leaves_nothing(tiny, tmp_path, monkeypatch):
+    monkeypatch.setenv("QKVSEARCH_MAX_DOWNLOAD", "100")
+    leaves_nothing(tiny, tmp_path, r"tiny\.zip: more than 100 bytes of a download")
+
+
+def test_links_and_paths_in_an_archive_lead_nowhere(server, tiny, tmp_path):
+    secret, inside = tmp_path / "secret", tmp_path / "in"
+    secret.write_text("outside")
+    link = zipfile.ZipInfo("tiny/movies.csv")
+    link.create_system, link.external_attr = 3, 0o120777 << 16
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr(link, str(secret))
+        archive.writestr("../../secret", b"overwritten")
+        archive.writestr("tiny/../../../secret", b"overwritten")
+    with contextlib.suppress(DataError):
+        fetch(hostile(server, tiny, buffer.getvalue()), inside)
+    assert secret.read_text() == "outside"
+    assert not any(path.is_symlink() for path in inside.rglob("*"))
 
 
 def test_a_wrong_checksum_leaves_nothing(tiny, tmp_path):

@@ -6,10 +6,10 @@ import pandas as pd
 import pytest
 
 from qkvsearch.data.columns import Columns
-from qkvsearch.data.files.frames import MAX_COLUMNS
 from qkvsearch.data.readers import read_dataset
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
+from qkvsearch.limits import COLUMNS
 
 ITEMS = "id,title\n" + "".join(f"{n},thing {n}\n" for n in range(20))
 
@@ -66,5 +66,5 @@ def test_more_columns_than_a_workspace_keeps_are_refused_before_anything_is_read
     if kind == "file":
         source.to_csv(tmp_path / "wide.csv", index=False)
         source = tmp_path / "wide.csv"
-    with pytest.raises(DataError, match=rf"2,100 columns, and a workspace keeps {MAX_COLUMNS:,}"):
+    with pytest.raises(DataError, match=rf"2,100 columns, and a workspace keeps {COLUMNS.most:,}"):
         read_dataset(source, None)

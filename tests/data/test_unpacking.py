@@ -13,7 +13,6 @@ import zipfile
 
 import pytest
 
-from qkvsearch.data.files import unpacking
 from qkvsearch.data.files.tables import read_table
 from qkvsearch.errors import DataError
 
@@ -72,14 +71,14 @@ def test_a_packed_file_cut_short_is_said_to_be(save, kind):
 
 @pytest.mark.parametrize("kind", PACKERS)
 def test_a_file_made_to_fill_the_disk_is_refused(save, kind, monkeypatch):
-    monkeypatch.setattr(unpacking, "MOST_UNPACKED", 1_000_000)
+    monkeypatch.setenv("QKVSEARCH_MAX_UNPACKED", "1_000_000")
     path = save("bomb.csv", PACKERS[kind](b"0" * 30_000_000))
-    with pytest.raises(DataError, match="unpacked it is more than 200 times as large"):
+    with pytest.raises(DataError, match=r"1,000,000 bytes unpacked .*QKVSEARCH_MAX_UNPACKED=N"):
         read_table(path)
 
 
 def test_a_file_that_shrinks_as_tables_do_is_not_refused(save, monkeypatch):
-    monkeypatch.setattr(unpacking, "MOST_UNPACKED", 1)
+    monkeypatch.setenv("QKVSEARCH_MAX_UNPACKED", "1")
     assert len(read_table(save("t.csv", gzip.compress(TABLE * 50)))[0]) == 149
 
 

@@ -9,11 +9,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from qkvsearch.data.files.frames import MAX_CELL
 from qkvsearch.data.files.tables import read_table
 from qkvsearch.data.readers import read_dataset
 from qkvsearch.data.sources import read_source
 from qkvsearch.errors import DataError
+from qkvsearch.limits import CELL
 
 ITEMS = "id,title\nm1,kettle\nm2,anchor\n"
 LOG = "user,item,rating\nann,m1,4\nbob,m2,2\n"
@@ -47,8 +47,7 @@ def titles(qkv):
     def look():
         from qkvsearch.workspace import Workspace
 
-        tables = Workspace("ws").open().tables
-        return [title for (title,) in tables.db.execute(f"SELECT title FROM items_{tables.build}")]
+        return [title for _, title, *_ in Workspace("ws").open().tables.cells()]
 
     return look
 
@@ -169,7 +168,7 @@ class TestLongLines:
         items = b"id,title\n1," + b"word " * (self.LONG // 5) + b"\n2,anchor\n"
         text = build(items=items)
         assert (
-            f"1 skipped (1 with a cell of more than {MAX_CELL:,} characters, first row 2)" in text
+            f"1 skipped (1 with a cell of more than {CELL.most:,} characters, first row 2)" in text
         )
         assert titles() == ["anchor"]
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from qkvsearch.attention import look_ahead_mask
 from qkvsearch.errors import QkvError
-from qkvsearch.texts.encoded_text import MAX_ATTENDED, compare, focus
+from qkvsearch.limits import ATTENDED
+from qkvsearch.texts.encoded_text import compare, focus
 from qkvsearch.texts.encoders import pretrained
 from qkvsearch.texts.pretrained import fetch as models
 from qkvsearch.texts.self_attention import MASKS, self_attend
@@ -99,7 +100,7 @@ def test_an_encoder_without_layers_attends_without_parameters_and_says_so(plain)
 
 
 def test_more_words_than_anyone_reads_are_refused(plain):
-    with pytest.raises(QkvError, match=f"600 words are too many to show; {MAX_ATTENDED}"):
+    with pytest.raises(QkvError, match=f"600 words are too many to show; {ATTENDED.most}"):
         attend(plain, "guitar " * 600)
 
 

@@ -123,6 +123,34 @@ def test_files_that_cannot_be_read_are_named(files, tmp_path):
         StaticEncoder.from_files(tmp_path / "other.safetensors", tokenizer)
 
 
+def test_a_token_without_a_row_is_told_by_every_question(files, tmp_path):
+    numpy_files.save_file({static.TENSOR: VECTORS[:2].astype("f4")}, tmp_path / "short.safetensors")
+    encoder = StaticEncoder.from_files(tmp_path / "short.safetensors", files[1])
+    for ask in (
+        encoder.encode,
+        lambda text: encoder.encode_many([text]),
+        lambda text: encoder.idf([text]),
+        lambda text: encoder.tokens_many([text], 9, 9),
+    ):
+        with pytest.raises(QkvError, match="has a token 4, and the table 2 rows"):
+            ask("deep red")
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        (np.ones((2, 2), np.int64), "holds I64; F16, F32 and F64"),
+        (np.ones(4, np.float32), r"is \(4,\), not \(any, any\)"),
+        (np.ones((0, 4), np.float32), r"is \(0, 4\)"),
+        (np.full((2, 2), np.inf, np.float32), "not finite"),
+    ],
+)
+def test_a_table_of_another_kind_is_refused(tmp_path, table, said):
+    numpy_files.save_file({static.TENSOR: table}, tmp_path / "table.safetensors")
+    with pytest.raises(QkvError, match=said):
+        static.read_table(tmp_path / "table.safetensors")
+
+
 def test_without_the_package_the_extra_is_named(monkeypatch):
     monkeypatch.setattr(static, "find_spec", lambda name: None)
     with pytest.raises(QkvError, match=r"pip install 'qkvsearch\[encoders\]'"):
@@ -137,7 +165,7 @@ def test_without_a_library_the_extra_is_named(files, monkeypatch):
     with pytest.raises(QkvError, match=r"needs safetensors: pip install 'qkvsearch\[encoders\]'"):
         static.read_table(files[0])
     with pytest.raises(QkvError, match="needs tokenizers: "):
-        static.open_tokenizer(files[1])
+        static.TokenizerFile(files[1])
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qkvsearch.attention.masks import look_ahead_mask
@@ -245,6 +247,12 @@ def test_progress_counts_every_text(encoder):
 # --- what cannot be read is refused by name ---
 
 
+def header(entries):
+    """The beginning of a safetensors file that says what it likes."""
+    text = json.dumps(entries).encode()
+    return len(text).to_bytes(8, "little") + text + bytes(4)
+
+
 def changed(folder, tmp_path, name, content):
     """A copy of the folder with one file of other content, or without it."""
     copy = tmp_path / "changed"
@@ -278,6 +286,29 @@ def changed(folder, tmp_path, name, content):
         ("tokenizer.json", None, "no such file"),
         ("tokenizer.json", b"{}", "not a tokenizer"),
         ("1_Pooling/config.json", {"pooling_mode_cls_token": True}, "only the mean"),
+        ("1_Pooling/config.json", {"pooling_mode": {"mean": 1}}, "only the mean"),
+        ("config.json", b"[" * 200_000, "nested too deeply"),
+        ("config.json", b'{"hidden_size": ' + b"9" * 5000 + b"}", "not JSON"),
+        ("config.json", {**CONFIG, "hidden_size": 10**30}, r"is \(2, 24\), not \(2, 1000"),
+        ("config.json", {**CONFIG, "num_hidden_layers": 10**9}, r"no tensor 'encoder\.layer\.2\."),
+        ("config.json", {**CONFIG, "num_hidden_layers": True}, "num_hidden_layers is True"),
+        ("config.json", {**CONFIG, "layer_norm_eps": float("nan")}, "layer_norm_eps is nan"),
+        ("config.json", {**CONFIG, "hidden_act": ["gelu"]}, "hidden_act is "),
+        ("config.json", b"\xff\xfe", "not JSON"),
+        ("sentence_bert_config.json", {"max_seq_length": 2}, "its own tokens leave none of the 2"),
+        ("sentence_bert_config.json", {"max_seq_length": "12"}, "max_seq_length is '12'"),
+        ("tokenizer.json", b"[" * 200_000, "not a tokenizer"),
+        (
+            "model.safetensors",
+            header({"w": {"dtype": "F32", "shape": [10**12], "data_offsets": [0, 4]}}),
+            "not a safet",
+        ),
+        (
+            "model.safetensors",
+            header({"w": {"dtype": "PICKLE", "shape": [1], "data_offsets": [0, 4]}}),
+            "not a safet",
+        ),
+        ("model.safetensors", b"\xff" * 64, "not a safetensors file"),
     ],
 )
 def test_a_folder_that_cannot_be_read_is_refused(folder, tmp_path, name, content, message):
@@ -292,6 +323,8 @@ def test_a_folder_that_cannot_be_read_is_refused(folder, tmp_path, name, content
         ({"encoder.layer.1.output.dense.bias": None}, "no tensor 'encoder.layer.1.output.dense.b"),
         ({"embeddings.LayerNorm.weight": np.ones(3, np.float32)}, r"is \(3,\), not \(24,\)"),
         ({"embeddings.LayerNorm.weight": np.ones(D, np.int8)}, "holds I8"),
+        ({"embeddings.LayerNorm.weight": np.full(D, np.nan, "f4")}, "not finite"),
+        ({"embeddings.LayerNorm.weight": np.full(D, 1e300)}, "not finite"),
     ],
 )
 def test_weights_of_another_model_are_refused(folder, tmp_path, change, message):
@@ -312,3 +345,77 @@ def test_names_under_bert_and_half_precision_are_read(folder, tmp_path):
     np.testing.assert_allclose(
         total, TransformerEncoder.from_folder(folder).encode("deep sea").total, atol=0.02
     )
+
+
+def retold(folder, tmp_path, change):
+    """A copy of the folder whose tokenizer's JSON has passed through `change`."""
+    settings = json.loads((folder / "tokenizer.json").read_text())
+    change(settings)
+    return changed(folder, tmp_path, "tokenizer.json", settings)
+
+
+def test_a_token_without_a_row_is_refused(folder, tmp_path):
+    def far(settings):
+        settings["model"]["vocab"]["deep"] = 4_000_000_000
+
+    def added(settings):
+        settings["post_processor"]["special_tokens"]["[CLS]"]["ids"] = [99]
+
+    for i, change in enumerate((far, added)):
+        copy = retold(folder, tmp_path / str(i), change)
+        with pytest.raises(QkvError, match=r"has a token .*, and the model only 17 rows"):
+            TransformerEncoder.from_folder(copy)
+
+
+def test_a_tokenizer_that_fails_at_a_text_is_named(folder, tmp_path):
+    def without_unknown(settings):
+        settings["model"]["unk_token"] = "[GONE]"
+
+    encoder = TransformerEncoder.from_folder(retold(folder, tmp_path, without_unknown))
+    for ask in (encoder.read, encoder.attend, lambda text: encoder.encode_many([text])):
+        with pytest.raises(QkvError, match=r"tokenizer\.json: cannot cut this text into tokens"):
+            ask("unheard of")
+
+
+def test_weights_that_make_no_numbers_are_told(folder, tmp_path):
+    copy = changed(folder, tmp_path, "model.safetensors", None)
+    weights = {**tensors(), "embeddings.LayerNorm.bias": np.full(D, 3e38, np.float32)}
+    numpy_files.save_file(weights, copy / "model.safetensors")
+    encoder = TransformerEncoder.from_folder(copy)
+    with np.errstate(all="ignore"), pytest.raises(QkvError, match="not finite"):
+        encoder.encode_many(["deep sea"])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege on Windows")
+def test_a_link_out_of_the_folder_is_not_followed_but_into_a_cache_it_is(folder, tmp_path):
+    copy = changed(folder, tmp_path, "config.json", None)
+    (copy / "config.json").symlink_to(folder / "config.json")
+    with pytest.raises(QkvError, match=r"config\.json: a link out of the model's folder"):
+        TransformerEncoder.from_folder(copy)
+    cache = tmp_path / "models--a--b"
+    snapshot, blobs = cache / "snapshots" / "1a2b", cache / "blobs"
+    blobs.mkdir(parents=True)
+    for path in folder.rglob("*.*"):
+        place = snapshot / path.relative_to(folder)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        blob = blobs / path.relative_to(folder).as_posix().replace("/", "-")
+        blob.write_bytes(path.read_bytes())
+        place.symlink_to(os.path.relpath(blob, place.parent))
+    assert TransformerEncoder.from_folder(snapshot).encode("deep sea").labels
+
+
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_whatever_is_changed_in_a_folder_it_is_read_or_refused(folder, tmp_path_factory, data):
+    name = data.draw(st.sampled_from(["config.json", "model.safetensors", "tokenizer.json"]))
+    content = bytearray((folder / name).read_bytes())
+    end = min(len(content), 3000)  # of the tensors, what is said of them stands there
+    for _ in range(data.draw(st.integers(1, 3))):
+        place = data.draw(st.integers(0, end - 1))
+        content[place : place + 1] = data.draw(st.binary(max_size=3))
+    copy = changed(folder, tmp_path_factory.mktemp("fuzzed"), name, bytes(content))
+    try:
+        with np.errstate(all="ignore"):
+            TransformerEncoder.from_folder(copy).encode_many(["deep sea", "unheard"])
+    except QkvError:
+        pass

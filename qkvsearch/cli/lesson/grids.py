@@ -9,10 +9,11 @@ from rich.text import Text
 
 from qkvsearch.cli.heatmap import HIDDEN, SHADES, shade
 from qkvsearch.cli.lesson.wrapping import ATOM, wrapped
-from qkvsearch.cli.render import GAP, abreast, printable
+from qkvsearch.cli.render import GAP, abreast
 from qkvsearch.lessons.exports.document import ROLE_NAMES
 from qkvsearch.lessons.messages import mark, say, shown
 from qkvsearch.lessons.parts import Matrix, Table
+from qkvsearch.terminal import printable
 
 # A row's label takes a third of the terminal at most; a column's is folded when it is longer.
 LABEL_SHARE, HEADING = 3, 14

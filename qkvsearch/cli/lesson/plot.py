@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.cli.plot import CELL, draw_matrix, drawn, save, side_by_side
-from qkvsearch.cli.render import printable
+from qkvsearch.cli.plot import CELL, draw_matrix, drawn, side_by_side
 from qkvsearch.errors import QkvError
+from qkvsearch.files import write_file
 from qkvsearch.lessons.messages import shown
 from qkvsearch.lessons.parts import Curve, Lesson, Matrix
+from qkvsearch.terminal import printable
 
 ABREAST = 3
 # Inches of a picture besides its cells, and a curve's width and height.
@@ -34,7 +35,7 @@ def write_plot(path: Path, lessons: Sequence[Lesson]) -> None:
         raise QkvError(f"{path}: no matrix and no curve to draw here")
     title = ", ".join(lesson.title for lesson in lessons)
     instead = "--format html needs nothing"
-    save(path, drawn(path, lambda figure: _draw(figure, shown_parts, title), title, instead))
+    write_file(path, drawn(path, lambda figure: _draw(figure, shown_parts, title), title, instead))
 
 
 def _draw(figure: Any, parts: Sequence[Matrix | Curve], title: str) -> None:

@@ -6,10 +6,11 @@ import click
 from rich.text import Text
 
 from qkvsearch.cli.lesson.view import bold, paragraph, title
-from qkvsearch.cli.render import printable, rendered, to_table, write_text
+from qkvsearch.cli.render import rendered, to_table, write_text
 from qkvsearch.lessons.answers import GradedAnswer
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.quizzes import Quiz
+from qkvsearch.terminal import printable
 
 INDENT = 3
 

@@ -9,10 +9,11 @@ from rich.text import Text as Line
 
 from qkvsearch.cli.lesson.grids import legends, matrix_view, table_view
 from qkvsearch.cli.lesson.wrapping import WIDEST, marked, wrapped
-from qkvsearch.cli.render import printable, rendered, terminal_width
+from qkvsearch.cli.render import rendered, terminal_width
 from qkvsearch.lessons.messages import say, shown
 from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Table, Text
 from qkvsearch.lessons.workbench import Workbench
+from qkvsearch.terminal import printable
 
 # Lessons that compute with the reader's own matrices.
 OWN_MATRICES = ("self-attention", "masks")

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rich.cells import cell_len, chop_cells
 from rich.text import Text
 
-from qkvsearch.cli.render import printable
+from qkvsearch.terminal import printable
 
 # No paragraph is wider, however wide the terminal.
 WIDEST = 80

@@ -182,7 +182,7 @@ def choose_catalog_columns(
     if len(choice.names) > 1:
         choice.by_cells("id", partial(_are_ids, frame))
     if "id" not in choice.found:
-        require_column("id", None, choice.names, report.file)
+        require_column("id", None, choice.free(), report.file, choice.names)
     if columns.text is None:
         prose = named_as_text(choice.names)
         choice.by_cells("title", partial(_are_titles, prose))

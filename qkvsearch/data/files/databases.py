@@ -13,6 +13,7 @@ import pandas as pd
 from qkvsearch.data.files.frames import picked, table_of
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, need
+from qkvsearch.limits import ROWS
 
 URL = re.compile(r"[A-Za-z][A-Za-z0-9+._-]*://")
 WEB = ("http", "https", "ftp", "s3", "gs", "file")
@@ -23,6 +24,8 @@ READS = {
     for name in ("SQLITE_SELECT", "SQLITE_READ", "SQLITE_FUNCTION", "SQLITE_RECURSIVE")
 }
 SQLITE = b"SQLite format 3\0"
+# Rows that are taken at a time.
+FETCHED = 100_000
 
 
 def is_url(source: str) -> bool:
@@ -52,7 +55,7 @@ def read_sqlite(label: str, path: Path, part: str) -> tuple[pd.DataFrame, ReadRe
             cursor = database.execute(query)
             names = [column[0] for column in cursor.description]
             name = Path(label.partition("#")[0]).name
-            return table_of(cursor.fetchall(), names, label, f"{name}#{part}".rstrip("#"))
+            return table_of(_fetched(cursor, label), names, label, f"{name}#{part}".rstrip("#"))
     except (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError) as error:
         if isinstance(error, DataError):
             raise
@@ -86,7 +89,7 @@ def read_url(source: str) -> tuple[pd.DataFrame, ReadReport]:
         with engine.connect() as plain:
             options = {"postgresql_readonly": True, "no_parameters": True}
             cursor = _select(sqlalchemy, plain.execution_options(**options), part, label)
-            rows, names = cursor.fetchall(), list(cursor.keys())
+            rows, names = _fetched(cursor, label), list(cursor.keys())
     except DataError:
         raise
     except ImportError as error:
@@ -110,6 +113,15 @@ def _select(sqlalchemy: Any, connection: Any, part: str, label: str) -> Any:
         schema, name = "", picked(part, tables, "table", label)
     table = sqlalchemy.table(name, schema=schema or None)
     return connection.execute(sqlalchemy.select(sqlalchemy.text("*")).select_from(table))
+
+
+def _fetched(cursor: Any, label: str) -> list[Any]:
+    """All rows, while there are not too many: those of a view may never end."""
+    rows: list[Any] = []
+    while piece := cursor.fetchmany(FETCHED):
+        rows += piece
+        ROWS.check(len(rows), label)
+    return rows
 
 
 def _without_secrets(error: Exception, url: Any) -> str:

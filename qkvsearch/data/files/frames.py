@@ -11,11 +11,8 @@ import pandas as pd
 
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, listed_names, suggest
+from qkvsearch.limits import CELL, COLUMNS, ROWS
 
-# More characters than a book has. A longer cell is the rest of a file after a stray quote.
-MAX_CELL = 10_000_000
-# A workspace keeps a table in SQLite, which has 2,000 columns at most; it adds some of its own.
-MAX_COLUMNS = 1_990
 # What stands above a table, such as its name and date, takes so many rows at most; a table below
 # has so many columns at least, and as many in so many of the rows.
 MOST_ABOVE, LEAST_COLUMNS, ALIKE = 20, 3, 0.9
@@ -34,7 +31,8 @@ def as_text(frame: pd.DataFrame) -> pd.DataFrame:
 def table_of(
     rows: Sequence[Any], names: Sequence[Any] | None, label: str, name: str
 ) -> tuple[pd.DataFrame, ReadReport]:
-    """Rows of cells of any kind, counted from 1."""
+    """Rows of cells of any kind, counted from 1. Raises `DataError` for too many."""
+    ROWS.check(len(rows), label)
     # As objects: a gap would turn a column into floats, which cannot hold long numbers exactly.
     frame = pd.DataFrame(rows, columns=names, dtype=object)
     check_width(len(frame.columns), label)
@@ -66,10 +64,10 @@ def picked(part: str, names: Sequence[str], kind: str, label: str) -> str:
 
 def check_width(width: int, label: str) -> None:
     """Raises `DataError` where a table has more columns than a workspace can keep."""
-    if width > MAX_COLUMNS:
+    if width > COLUMNS.most:
         raise DataError(
-            f"{label}: {width:,} columns, and a workspace keeps {MAX_COLUMNS:,} at most; leave out "
-            "those that are not needed"
+            f"{label}: {width:,} columns, and a workspace keeps {COLUMNS.most:,} at most; leave "
+            "out those that are not needed"
         )
 
 
@@ -106,10 +104,10 @@ def without_long_cells(frame: pd.DataFrame, report: ReadReport) -> pd.DataFrame:
     """Without rows that have a cell longer than any book."""
     too_long = pd.Series(False, index=frame.index)
     for name in frame:
-        too_long |= frame[name].str.len() > MAX_CELL
+        too_long |= frame[name].str.len() > CELL.most
     if not too_long.any():
         return frame
-    report.skip(f"with a cell of more than {MAX_CELL:,} characters", too_long.index[too_long])
+    report.skip(f"with a cell of more than {CELL.most:,} characters", too_long.index[too_long])
     return frame[~too_long]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ import pandas as pd
 from qkvsearch.data.files.frames import table_of
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
+from qkvsearch.limits import JSON_DEPTH
 
 
 def looks_like_json(text: io.TextIOBase) -> bool:
@@ -43,11 +45,26 @@ def _json_rows(label: str, text: io.TextIOBase) -> Iterator[tuple[int, dict[str,
         try:
             parsed = json.loads(line)
         except RecursionError:
-            raise DataError(f"{label}, line {number}: nested too deeply") from None
+            JSON_DEPTH.check(sys.maxsize, f"{label}, line {number}")
+            raise
         except ValueError as error:
             raise DataError(f"{label}, line {number}: not JSON: {error}") from None
         for place, row in enumerate(parsed if whole else [parsed], 1):
+            JSON_DEPTH.check(_depth(row), f"{label}, line {number}")
             if not isinstance(row, dict):
                 where = f"entry {place}" if whole else f"line {number}"
                 raise DataError(f'{label}, {where}: expected objects like {{"id": 7}}')
             yield place if whole else number, row
+
+
+def _depth(value: Any) -> int:
+    """How many objects and arrays stand in one another, without recursion.
+
+    >>> _depth({"id": 7, "tags": [["a"], []]}), _depth(7)
+    (3, 0)
+    """
+    level, depth = [value], 0
+    while level := [one for one in level if isinstance(one, dict | list)]:
+        depth += 1
+        level = [part for one in level for part in (one.values() if isinstance(one, dict) else one)]
+    return depth

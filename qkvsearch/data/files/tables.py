@@ -10,12 +10,13 @@ import pandas as pd
 
 from qkvsearch.data.files.databases import SQLITE, is_url, read_sqlite, read_url
 from qkvsearch.data.files.delimited import read_delimited
-from qkvsearch.data.files.frames import MAX_CELL, as_text, check_width, without_long_cells
+from qkvsearch.data.files.frames import as_text, check_width, without_long_cells
 from qkvsearch.data.files.json_rows import looks_like_json, read_json_rows
 from qkvsearch.data.files.unpacking import ZIP, Place, unpacked
 from qkvsearch.data.files.workbooks import read_workbook
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, need
+from qkvsearch.limits import CELL, ROWS
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 TAB_SUFFIXES = (".tsv", ".tab")
@@ -59,8 +60,9 @@ def read_table(
         frame, report = _read_by_kind(place, start) or _read_text(
             place, start, delimiter, names, encoding
         )
-        if place.path.stat().st_size > MAX_CELL:
+        if place.path.stat().st_size > CELL.most:
             frame = without_long_cells(frame, report)
+        ROWS.check(len(frame), place.label)
     return frame, report
 
 
@@ -86,9 +88,13 @@ def _read_by_kind(place: Place, start: bytes) -> tuple[pd.DataFrame, ReadReport]
 
 
 def _read_parquet(place: Place) -> tuple[pd.DataFrame, ReadReport]:
-    need("pyarrow", "parquet", f"{place.label}: reading Parquet", error=DataError)
+    parquet = need("pyarrow.parquet", "parquet", f"{place.label}: reading Parquet", error=DataError)
     try:
+        # A file of a few bytes may say that it has any number of rows.
+        ROWS.check(parquet.read_metadata(place.path).num_rows, place.label)
         frame = pd.read_parquet(place.path)
+    except DataError:
+        raise
     except (OSError, ValueError, NotImplementedError) as error:
         raise DataError(f"{place.label}: not a Parquet file: {error}") from None
     check_width(len(frame.columns), place.label)

@@ -17,13 +17,9 @@ from typing import Any, BinaryIO
 
 from qkvsearch.data.files.frames import picked
 from qkvsearch.errors import DataError, need
+from qkvsearch.limits import PACKED_FILES, PACKED_LAYERS, check_unpacked
 
 STDIN = "-"
-# What is unpacked may be this long, or so many times as long as what is packed, whichever is more:
-# few tables shrink to a hundredth, and a file made to fill the disk shrinks to a thousandth.
-MOST_UNPACKED, MOST_TIMES = 100_000_000, 200
-# A packed file in a packed file, as `orders.csv.gz` in an archive, but no further.
-MOST_LAYERS = 3
 PACKERS: dict[bytes, Any] = {
     b"\x1f\x8b": gzip.open,
     b"BZh": bz2.open,
@@ -64,13 +60,15 @@ def unpacked(source: str | Path) -> Iterator[Place]:
     """
     with ExitStack() as stack:
         place = _place(str(source), stack)
-        for _ in range(MOST_LAYERS):
+        for _ in range(PACKED_LAYERS.most):
             layer = _unpack(place, stack)
             if layer is None:
                 break
             place = layer
         else:
-            raise DataError(f"{place.label}: packed more than {MOST_LAYERS} times; unpack it first")
+            raise DataError(
+                f"{place.label}: packed more than {PACKED_LAYERS.most} times; unpack it first"
+            )
         yield place
 
 
@@ -125,8 +123,9 @@ def _from_archive(place: Place, stack: ExitStack) -> Place | None:
         with zipfile.ZipFile(place.path) as archive:
             if "xl/workbook.xml" in archive.namelist():
                 size = sum(member.file_size for member in archive.infolist())
-                _check_size(size, place)
+                check_unpacked(size, place.path.stat().st_size, place.label)
                 return None
+            PACKED_FILES.check(len(archive.namelist()), place.label)
             names = [
                 name
                 for name in archive.namelist()
@@ -146,10 +145,10 @@ def _copy(chunks: Iterable[bytes], place: Place, stack: ExitStack) -> Path:
     """A file of what is unpacked, as long as the context lasts."""
 
     def checked() -> Iterator[bytes]:
-        total = 0
+        total, packed = 0, place.path.stat().st_size
         for chunk in chunks:
             total += len(chunk)
-            _check_size(total, place)
+            check_unpacked(total, packed, place.label)
             yield chunk
 
     try:
@@ -163,14 +162,6 @@ def _kept(chunks: Iterable[bytes], stack: ExitStack) -> Path:
     with path.open("wb") as file:
         file.writelines(chunks)
     return path
-
-
-def _check_size(size: int, place: Place) -> None:
-    if size > max(MOST_UNPACKED, MOST_TIMES * place.path.stat().st_size):
-        raise DataError(
-            f"{place.label}: unpacked it is more than {MOST_TIMES} times as large; if that is "
-            "right, unpack it yourself"
-        )
 
 
 def _chunks(file: Any) -> Iterator[bytes]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,13 @@ from qkvsearch.attention.layers.basic import (
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention
 from qkvsearch.attention.layers.transformer import Encoder, EncoderLayer
 from qkvsearch.errors import QkvError
-from qkvsearch.texts.pretrained.subwords import open_tensors, open_tokenizer
+from qkvsearch.texts.pretrained.model_files import (
+    Tensors,
+    TokenizerFile,
+    check_json_size,
+    file_of,
+    open_tensors,
+)
 
 CONFIG = "config.json"
 TENSORS = "model.safetensors"
@@ -55,33 +60,35 @@ class TokenEmbedding:
         return self.norm(self.positions(self.words(ids), places) + self.kind)
 
 
-def read_bert(folder: Path) -> tuple[Any, TokenEmbedding, Encoder, int]:
+def read_bert(folder: Path) -> tuple[TokenizerFile, TokenEmbedding, Encoder, int]:
     """Tokenizer, embedding, layers, and the most tokens of a text, [CLS] and [SEP] included.
 
     Raises `QkvError` naming the file and what was found in it.
     """
-    config = Config(folder / CONFIG)
+    config = Config(folder, CONFIG)
     config.require("model_type", "bert")
     config.require("position_embedding_type", "absolute", default="absolute")
-    _check_pooling(folder / POOLING)
-    with open_tensors(_present(folder / TENSORS)) as file:
-        tensors = Tensors(folder / TENSORS, file)
+    _check_pooling(folder)
+    with open_tensors(file_of(folder, TENSORS)) as file:
+        tensors = BertTensors(file)
         embedding = _embedding(config, tensors)
         layers = [_layer(config, tensors, i) for i in range(config.number("num_hidden_layers"))]
-    limit = _limit(folder / LENGTH, len(embedding.positions.weight))
-    tokenizer = _tokenizer(folder / TOKENIZER, limit, len(embedding.words.weight))
+    limit = _limit(folder, len(embedding.positions.weight))
+    tokenizer = TokenizerFile(file_of(folder, TOKENIZER), limit)
+    tokenizer.check_ids(len(embedding.words.weight))
     return tokenizer, embedding, Encoder(layers), limit
 
 
 class Config:
     """A JSON file of settings, read with errors that name it."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, folder: Path, name: str) -> None:
+        self.path = path = file_of(folder, name)
+        check_json_size(path)
         try:
             self.settings = json.loads(path.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise QkvError(f"{path}: no such file; an encoder's folder has one") from None
+        except RecursionError:
+            raise QkvError(f"{path}: nested too deeply") from None
         except OSError as error:
             raise QkvError(f"{path}: cannot read: {error.strerror}") from None
         except ValueError as error:
@@ -114,27 +121,17 @@ class Config:
         return ACTIVATIONS[found]
 
 
-class Tensors:
-    """The arrays of a safetensors file, by name and of the shape expected, as float32."""
+class BertTensors:
+    """The tensors of a file under the names that BERT has for them."""
 
-    def __init__(self, path: Path, file: Any) -> None:
-        self.path, self.file = path, file
-        self.names = set(file.keys())
+    def __init__(self, tensors: Tensors) -> None:
+        self.tensors = tensors
         # A model saved with a head for another task has its encoder under a name of its own.
         word_table = "bert.embeddings.word_embeddings.weight"
-        self.prefix = "bert." if word_table in self.names else ""
+        self.prefix = "bert." if word_table in tensors.names else ""
 
     def __call__(self, name: str, *shape: int) -> np.ndarray:
-        name = self.prefix + name
-        if name not in self.names:
-            raise QkvError(f"{self.path}: no tensor {name!r}: not the weights of a BERT encoder")
-        entry = self.file.get_slice(name)
-        found, kind = tuple(entry.get_shape()), entry.get_dtype()
-        if found != shape:
-            raise QkvError(f"{self.path}: {name} is {found}, not {shape} as {CONFIG} has it")
-        if kind not in ("F16", "F32", "F64"):
-            raise QkvError(f"{self.path}: {name} holds {kind}; F16, F32 and F64 can be read")
-        return np.asarray(self.file.get_tensor(name), dtype=np.float32)
+        return self.tensors.read(self.prefix + name, shape, f" as {CONFIG} of a BERT has it")
 
     def linear(self, name: str, d_in: int, d_out: int) -> Linear:
         return Linear(self(f"{name}.weight", d_out, d_in), self(f"{name}.bias", d_out))
@@ -143,7 +140,7 @@ class Tensors:
         return LayerNorm(self(f"{name}.weight", d), self(f"{name}.bias", d), epsilon)
 
 
-def _embedding(config: Config, tensors: Tensors) -> TokenEmbedding:
+def _embedding(config: Config, tensors: BertTensors) -> TokenEmbedding:
     d, n_kinds = config.number("hidden_size"), config.number("type_vocab_size", 2)
     kinds = tensors("embeddings.token_type_embeddings.weight", n_kinds, d)
     n_positions = config.number("max_position_embeddings")
@@ -156,7 +153,7 @@ def _embedding(config: Config, tensors: Tensors) -> TokenEmbedding:
     )
 
 
-def _layer(config: Config, tensors: Tensors, i: int) -> EncoderLayer:
+def _layer(config: Config, tensors: BertTensors, i: int) -> EncoderLayer:
     d, d_hidden = config.number("hidden_size"), config.number("intermediate_size")
     n_heads, name = config.number("num_attention_heads"), f"encoder.layer.{i}"
     if d % n_heads:
@@ -180,16 +177,11 @@ def _layer(config: Config, tensors: Tensors, i: int) -> EncoderLayer:
     )
 
 
-def _present(path: Path) -> Path:
-    if not path.is_file():
-        raise QkvError(f"{path}: no such file; an encoder's folder has one")
-    return path
-
-
-def _check_pooling(path: Path) -> None:
+def _check_pooling(folder: Path) -> None:
     """A text's vector must be the mean of its tokens', or it is no sum that reasons can open."""
+    path = folder / POOLING
     if path.exists():
-        settings = Config(path).settings
+        settings = Config(folder, POOLING).settings
         chosen = [
             name.removeprefix("pooling_mode_")
             for name, is_on in settings.items()
@@ -200,19 +192,10 @@ def _check_pooling(path: Path) -> None:
             raise QkvError(f"{path}: pools by {chosen}; only the mean of all tokens can be read")
 
 
-def _limit(path: Path, n_positions: int) -> int:
-    if not path.exists():
+def _limit(folder: Path, n_positions: int) -> int:
+    if not (folder / LENGTH).exists():
         return n_positions
-    config = Config(path)
+    config = Config(folder, LENGTH)
     if config.settings.get("max_seq_length") is None:
         return n_positions
     return min(config.number("max_seq_length"), n_positions)
-
-
-def _tokenizer(path: Path, limit: int, n_words: int) -> Any:
-    tokenizer = open_tokenizer(_present(path), limit)
-    if tokenizer.get_vocab_size() > n_words:
-        raise QkvError(
-            f"{path}: knows {tokenizer.get_vocab_size()} tokens, the model only {n_words}"
-        )
-    return tokenizer

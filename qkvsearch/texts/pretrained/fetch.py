@@ -18,6 +18,7 @@ from typing import IO, TextIO, TypeVar
 
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.files import folder_beside
+from qkvsearch.limits import DOWNLOAD
 from qkvsearch.texts.pretrained import static
 from qkvsearch.user_files import models_folder
 
@@ -177,6 +178,7 @@ def _copy(file: IO[bytes], path: Path, wanted: str, source: Path) -> None:
         while chunk := file.read(CHUNK):
             digest.update(chunk)
             copy.write(chunk)
+            DOWNLOAD.check(copy.tell(), f"{source}: {path.name}", QkvError)
         copy.flush()
         os.fsync(copy.fileno())
     if digest.hexdigest() != wanted:

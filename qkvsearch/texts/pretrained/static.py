@@ -14,11 +14,10 @@ from qkvsearch.errors import QkvError
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.progress import Progress
 from qkvsearch.texts.encoded_text import EncodedText, without_layers
+from qkvsearch.texts.pretrained.model_files import TokenizerFile, open_tensors
 from qkvsearch.texts.pretrained.subwords import (
     is_blank,
     join_pieces,
-    open_tensors,
-    open_tokenizer,
     sum_rows,
     whole,
 )
@@ -83,7 +82,7 @@ class StaticEncoder:
 
         Raises `QkvError` naming the file that is missing, damaged, or of another kind.
         """
-        return cls(open_tokenizer(Path(tokenizer)), read_table(Path(table)))
+        return cls(TokenizerFile(Path(tokenizer)), read_table(Path(table)))
 
     @property
     def n_components(self) -> int:
@@ -117,7 +116,7 @@ class StaticEncoder:
     def _rows_many(self, texts: Sequence[str], progress: Progress | None) -> Iterator[np.ndarray]:
         done = 0
         for batch in self._id_batches(texts):
-            yield from (np.array(ids, dtype=np.int32) for ids in batch)
+            yield from (self._checked(np.array(ids, dtype=np.int64)) for ids in batch)
             done += len(batch)
             if progress is not None:
                 progress("reading tokens", done, len(texts))
@@ -182,7 +181,15 @@ class StaticEncoder:
             return [], np.zeros(0, np.int64), np.zeros(0, np.int64)
         found = self.tokenizer.encode(text, add_special_tokens=False)
         labels, owners = join_pieces(text, found.offsets)
-        return labels, owners, np.array(found.ids, dtype=np.int64)
+        return labels, owners, self._checked(np.array(found.ids, dtype=np.int64))
+
+    def _checked(self, ids: np.ndarray) -> np.ndarray:
+        """Raise `QkvError` where a token has no row in the table: SciPy would read beyond it."""
+        if ids.size and ids.max() >= len(self.vectors):
+            raise QkvError(
+                f"the tokenizer has a token {ids.max():,}, and the table {len(self.vectors):,} rows"
+            )
+        return ids
 
     def _count_batches(self, texts: Sequence[str]) -> Iterator[csr_matrix]:
         """How often each text has each token, sparse (n, n_tokens), some texts at a time."""
@@ -190,7 +197,8 @@ class StaticEncoder:
 
         for ids in self._id_batches(texts):
             indptr = np.cumsum([0, *map(len, ids)])
-            indices = np.fromiter((i for row in ids for i in row), np.int32, indptr[-1])
+            every = (i for row in ids for i in row)
+            indices = self._checked(np.fromiter(every, np.int64, indptr[-1]))
             ones = np.ones(len(indices), dtype=np.float32)
             yield csr_matrix((ones, indices, indptr), shape=(len(ids), len(self.vectors)))
 
@@ -212,10 +220,5 @@ def find_package() -> Path | None:
 
 def read_table(path: Path) -> np.ndarray:
     """The vectors (n_tokens, d) of a safetensors file, as float32."""
-    with open_tensors(path) as file:
-        if TENSOR not in file.keys():  # noqa: SIM118  (the file is no dictionary)
-            raise QkvError(f"{path}: no tensor {TENSOR!r}; there are {', '.join(file.keys())}")
-        table = np.asarray(file.get_tensor(TENSOR), dtype=np.float32)
-    if table.ndim != 2:
-        raise QkvError(f"{path}: {TENSOR} is {table.shape}, not (n_tokens, d)")
-    return table
+    with open_tensors(path) as tensors:
+        return tensors.read(TENSOR, (None, None))

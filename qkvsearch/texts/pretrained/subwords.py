@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from qkvsearch.errors import QkvError, need
 from qkvsearch.texts.analysis import CJK, MARKS
 from qkvsearch.texts.self_attention import PADDING
 
-# For `errors.need`: the extra that has the libraries of the pretrained encoders.
-ENCODERS = ("encoders", "a pretrained encoder")
 # A CJK character is a word: a run of them has no spaces to divide it.
 LETTER = rf"(?:(?![{CJK}_])[\w{MARKS}\u0300-\u036f])"
 WORDS = re.compile(rf"[{CJK}]|{LETTER}+(?:['’]{LETTER}+)*")
@@ -30,31 +25,6 @@ UNPLACED = -1
 PAD_TOKEN = "[PAD]"
 # A piece that continues the word before it.
 CONTINUES = "##"
-
-
-def open_tokenizer(path: Path, limit: int | None = None) -> Any:
-    """A `tokenizers.Tokenizer` that does not pad, and cuts at `limit` where there is one."""
-    tokenizers = need("tokenizers", *ENCODERS)
-    try:
-        tokenizer = tokenizers.Tokenizer.from_file(str(path))
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        if limit is not None:
-            tokenizer.enable_truncation(limit)
-    except Exception as error:  # the library raises nothing narrower
-        raise QkvError(f"{path}: not a tokenizer: {error}") from None
-    return tokenizer
-
-
-@contextmanager
-def open_tensors(path: Path) -> Iterator[Any]:
-    """A safetensors file, open."""
-    safetensors = need("safetensors", *ENCODERS)
-    try:
-        with safetensors.safe_open(str(path), framework="numpy") as file:
-            yield file
-    except (safetensors.SafetensorError, OSError) as error:
-        raise QkvError(f"{path}: not a safetensors file: {error}") from None
 
 
 def is_blank(text: str) -> bool:

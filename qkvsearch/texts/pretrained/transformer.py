@@ -14,6 +14,7 @@ import numpy as np
 
 from qkvsearch.attention.layers.packed import Chunk, encode_one, encode_packed
 from qkvsearch.attention.layers.transformer import Encoder, LayerOutput
+from qkvsearch.errors import QkvError
 from qkvsearch.labelled import LabelledVectors, quantize_int8, unit_rows
 from qkvsearch.progress import Progress
 from qkvsearch.texts.encoded_text import EncodedText, check_length
@@ -106,6 +107,7 @@ class TransformerEncoder:
         """
         text, encoding = self._encoding(text)
         vectors = encode_one(self.encoder, self.embedding(np.array(encoding.ids, dtype=np.int64)))
+        _check_finite(vectors)
         shares = vectors / np.linalg.norm(vectors.sum(axis=0))
         labels, owners = parts_of(text, encoding)
         parts = LabelledVectors(labels, sum_rows(shares, owners, len(labels)))
@@ -169,6 +171,7 @@ class TransformerEncoder:
             embeddings[chunk.members] = unit_rows(np.concatenate(means))
 
         self._run(ids, take, "encoding", progress)
+        _check_finite(embeddings)
         return EncodedTexts(embeddings, np.array(cut, np.int64))
 
     def _run(
@@ -220,6 +223,12 @@ class TransformerEncoder:
             batch = [whole(text) for text in texts[start : start + BATCH]]
             for text, found in zip(batch, encode(batch), strict=True):
                 yield text, NOTHING if is_blank(text) or len(found.ids) <= n_added else found
+
+
+def _check_finite(vectors: np.ndarray) -> None:
+    """Raise `QkvError` for what weights that are too large make of a text."""
+    if not np.isfinite(vectors).all():
+        raise QkvError("the model makes numbers of a text that are not finite: it is damaged")
 
 
 def _word_means(vectors: np.ndarray, owners: np.ndarray, n_words: int) -> np.ndarray:

@@ -1,0 +1,196 @@
+"""Whatever stands in a catalog, no command lets it steer the terminal, or hide on it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import qkvsearch
+from qkvsearch.cli import COMMANDS
+from qkvsearch.terminal import UNSAFE
+
+pytestmark = pytest.mark.skipif(
+    sys.platform == "win32", reason="Windows has no pseudo-terminals to ask"
+)
+# A title, an id and a user that set the window's title, clear the screen and turn the direction.
+STEER, CLEAR, TURN = "\x1b]gone\x07", "\x9b2J", "\u202e"
+UGLY = f"{STEER}{CLEAR}{TURN}"
+FORMATS = ("table", "json", "jsonl", "csv", "markdown")
+DONE = [
+    ["-w", f"new{UGLY}", "build", "--items", "items.csv", "--interactions", "log.csv"],
+    ["-v", "build", "--items", "items.csv", "--interactions", "log.csv", "--plan"],
+    ["add", "items.csv"],
+    ["remove", f"id1{UGLY}", "--dry-run"],
+    ["remove", "--where", f"title = 'bread 1{UGLY}'", "--dry-run"],
+    ["record", f"ann{UGLY}", f"id1{UGLY}", "4"],
+    ["record", "log.csv"],
+    ["record", "--undo"],
+    ["similar", f"bread 1{UGLY}"],
+    ["similar", "--user", f"ann{UGLY}", "--explain"],
+    ["search", f"bread {UGLY}", "--explain", "--fields", f"n{TURN}ote,note"],
+    ["recommend", "--user", f"ann{UGLY}", "--explain"],
+    ["recommend", "--all-users", "-o", f"all{UGLY}.csv"],
+    ["items", "--fields", f"note,n{TURN}ote"],
+    ["show", f"id1{UGLY}"],
+    ["users"],
+    ["history", f"ann{UGLY}"],
+    ["attend", f"bread {UGLY} crumbs"],
+    ["attend", "bread", "--plot", f"x{UGLY}.html"],
+    ["teach", "context", "--sentence", f"bread {UGLY} bread", "--no-quiz"],
+    ["evaluate", "search", "--queries", "queries.tsv", "--qrels", "qrels.txt"],
+    ["evaluate", "recommend", "--protocol", "random"],
+    ["tune", "--trials", "1"],
+    ["info"],
+    ["data", "list"],
+    ["model", "list"],
+    ["demo"],
+]
+REFUSED = [
+    ["build", "--items", "items.csv", "--id-column", f"i{UGLY}d"],
+    ["build", f"no{UGLY}.csv"],
+    ["add", f"no{UGLY}.csv"],
+    ["remove", "--where", f"noet = '{UGLY}'"],
+    ["record", f"ann{UGLY}", "bread 1"],
+    ["record", f"no{UGLY}.csv"],
+    ["similar", f"brad 1{UGLY}"],
+    ["similar", "--user", f"an{UGLY}"],
+    ["search", "bread", "--fields", f"not{UGLY}"],
+    ["search", "bread", "--where", f"note = '{UGLY}"],
+    ["search", f"--{UGLY}"],
+    ["recommend", "--user", f"anne{UGLY}"],
+    ["recommend", "--like", f"braed 1{UGLY}"],
+    ["recommend", "--like", f"twin{UGLY}"],
+    ["recommend", "--all-users", "-o", f"all{UGLY}.txt"],
+    ["show", f"title:bred 1{UGLY}"],
+    ["history", f"anne{UGLY}"],
+    ["teach", f"mask{UGLY}"],
+    ["evaluate", "search", "--queries", "queries.tsv", "--qrels", "wrong.txt"],
+    ["data", "fetch", f"ml{UGLY}"],
+    ["model", "fetch", f"mini{UGLY}"],
+    ["demo", f"x{UGLY}"],
+    [f"serch{UGLY}"],
+    ["-w", f"no{UGLY}", "info"],
+]
+LISTS = ("similar", "search", "recommend", "items", "show", "users", "history", "info", "attend")
+ALL = [
+    [*call, *form]
+    for call in DONE
+    for form in (
+        [["--format", name] for name in FORMATS]
+        if call[0] in LISTS and "-o" not in call and "--plot" not in call
+        else [[]]
+    )
+] + REFUSED
+# One after the other in one process, so that it is started once.
+ONE_BY_ONE = """
+import json, sys
+from qkvsearch.cli import main
+
+codes = []
+for args in json.loads(sys.argv[1]):
+    try:
+        main(args)
+    except SystemExit as stopped:
+        codes.append(stopped.code)
+        open("codes.json", "w").write(json.dumps(codes))
+"""
+# What is ours: styles, and how a progress bar is drawn again.
+OURS = re.compile(r"\x1b\[(?:[\d;]*m|\d*[AK]|\?25[lh])")
+
+
+@pytest.fixture
+def ugly(surroundings, tmp_path, monkeypatch):
+    """A workspace whose titles, ids, users, columns and cells are such, and the files of it."""
+    items = pd.DataFrame(
+        {
+            "id": [f"id{i}{UGLY}" for i in range(8)],
+            "title": [*(f"bread {i}{UGLY}" for i in range(6)), f"twin{UGLY}", f"twin{UGLY}"],
+            "note": [UGLY] * 8,
+            f"n{TURN}ote": [f"a{TURN}b"] * 8,
+        }
+    )
+    log = pd.DataFrame(
+        [(f"{user}{UGLY}", f"id{i}{UGLY}", i) for user in ("ann", "bob") for i in range(1, 5)],
+        columns=["user", "item", "rating"],
+    )
+    items.to_csv("items.csv", index=False)
+    log.to_csv("log.csv", index=False)
+    (tmp_path / "queries.tsv").write_text(f"q{UGLY}\tbread\n", encoding="utf-8")
+    (tmp_path / "qrels.txt").write_text(f"q{UGLY}\tid1{UGLY}\t1\n", encoding="utf-8")
+    (tmp_path / "wrong.txt").write_text(f"r{UGLY}\tid1{UGLY}\t1\n", encoding="utf-8")
+    qkvsearch.build("ws", items=items, interactions=log, encoder="corpus").close()
+    monkeypatch.setenv("QKVSEARCH_WORKSPACE", "ws")
+
+
+def asked(calls: list[list[str]]) -> list[str]:
+    return [sys.executable, "-c", ONE_BY_ONE, json.dumps(calls)]
+
+
+def read(descriptor: int) -> str:
+    pieces = []
+    try:
+        while piece := os.read(descriptor, 1 << 16):
+            pieces.append(piece)
+    except OSError:  # how Linux says that the other side is closed
+        pass
+    os.close(descriptor)
+    return b"".join(pieces).decode("utf-8")
+
+
+def raw(text: str) -> list[str]:
+    """What of a text should not be there, each with what stands around it."""
+    text = OURS.sub("", text.replace("\r\n", "\n")).replace("\r", "")
+    return [text[max(found.start() - 80, 0) : found.end() + 20] for found in UNSAFE.finditer(text)]
+
+
+def test_every_command_is_asked():
+    assert {word for call in DONE for word in call[:3:2] if word in COMMANDS} == set(COMMANDS)
+
+
+def check_codes() -> None:
+    """What should be done was done, and what should be refused was refused."""
+    codes = dict(zip(map(str, ALL), json.loads(Path("codes.json").read_text()), strict=True))
+    wrong = [call for call, code in codes.items() if (code > 0) != (call in map(str, REFUSED))]
+    assert wrong == []
+
+
+def test_nothing_raw_reaches_a_terminal(ugly):
+    import pty
+
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        asked(ALL), stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL, env=environment()
+    )
+    os.close(theirs)
+    text = read(ours)
+    process.wait()
+    check_codes()
+    assert raw(text) == []
+    assert "Traceback" not in text
+    assert text.count(r"\u001b]gone\u0007") > 100
+    assert text.count(r"\u202e") > 100
+
+
+def test_nothing_raw_reaches_stderr_in_a_pipe_and_rows_for_programs_are_whole(ugly):
+    done = subprocess.run(
+        asked(ALL), capture_output=True, env=environment(), stdin=subprocess.DEVNULL
+    )
+    check_codes()
+    said = done.stderr.decode("utf-8")
+    assert raw(said) == []
+    assert "Traceback" not in said
+    rows = subprocess.run(
+        asked([["items", "--format", "csv"]]), capture_output=True, env=environment()
+    ).stdout.decode("utf-8")
+    assert f"id1{UGLY},bread 1{UGLY}" in rows
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONUTF8": "1", "TERM": "xterm-256color"}

@@ -1,0 +1,223 @@
+"""What all fuzzing shares: strange texts and values, and what a function may do when given them."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+import os
+import pickle
+import random
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from qkvsearch.errors import QkvError
+from tests.faults.runner import Fault, Trial
+from tests.faults.world import WORDS
+
+# Inputs of one trial, and seconds that one of them may take.
+INPUTS, LONGEST = 200, 20
+# Signs with which readers of text have had trouble.
+STRANGE = [
+    "", " ", "\t", "\n", "\r\n", "\r", "\0", "\x1b[31m", "\x9b1m", "\u202e", "\ufeff", "\ud800",
+    "\U0001f680", "e\u0301", "ß", "İ", "ﬁ", "\u2028", "\u00a0", "\u200b", '"', "'", '""', "''",
+    "`", "\\", "/", "../", "%", "_", ";", ",", "|", "--", "/*", "*/", "=1+1", "@x", "-1", "+",
+    "NULL", "nan", "NaN", "inf", "-inf", "1e309", "1e-400", "-0", "0x1F", "1_000", "٣", "１２",
+    "9223372036854775807", "9223372036854775808", "-9223372036854775809", "1" * 400, "a" * 5000,
+    "true", "None", "1970-01-01", "0000-00-00", "9999-12-31T23:59:60Z", "31.12.1999", "12:60",
+    "title:", "title:rain", "id:3", "sample:movies", "~", "*", "?", "[", "]", "{", "}", "(", ")",
+    "<script>", "&amp;", "&#0;", "\x7f", "\x1f\x8b", "PK\x03\x04", "SQLite format 3\0",
+]  # fmt: skip
+
+
+def text(chance: random.Random, most: int = 6) -> str:
+    """Words and strange signs."""
+    parts = [
+        chance.choice(STRANGE) if chance.random() < 0.5 else chance.choice(WORDS)
+        for _ in range(chance.randint(0, most))
+    ]
+    return chance.choice(["", " ", " "]).join(parts)
+
+
+def changed_bytes(content: bytes, chance: random.Random) -> bytes:
+    """A few changes: flips, cuts, runs put in, taken out, repeated or moved."""
+    found = bytearray(content)
+    for _ in range(chance.choice([1, 1, 2, 4, 8])):
+        if not found:
+            return chance.randbytes(chance.randrange(20))
+        place, n = chance.randrange(len(found)), chance.choice([1, 1, 2, 4, 16, 64])
+        kind = chance.randrange(7)
+        if kind <= 1:
+            found[place] ^= 1 << chance.randrange(8)
+        elif kind == 2:
+            found[place : place + n] = chance.randbytes(n)
+        elif kind == 3:
+            found[place : place + n] = b""
+        elif kind == 4:
+            found[place:place] = found[place : place + n] * chance.choice([1, 2, 50])
+        elif kind == 5:
+            found[place:place] = chance.choice(STRANGE).encode("utf-8", "surrogatepass")
+        else:
+            found = found[:place]
+    return bytes(found)
+
+
+def value(chance: random.Random, depth: int = 2) -> Any:
+    """Something that nobody should give, of any type."""
+    kind = chance.randrange(12 if depth else 8)
+    if kind <= 1:
+        return text(chance)
+    if kind == 2:
+        return chance.choice(
+            [0, 1, -1, 2, 3, 10**9, 2**31, 2**63 - 1, 2**63, -(2**63) - 1, 10**400, True, False]
+        )
+    if kind == 3:
+        return chance.choice([0.0, -0.0, 0.5, 1.5, 1e308, 5e-324, math.nan, math.inf, -math.inf])
+    if kind == 4:
+        return chance.choice([None, None, ..., NotImplemented, b"", b"rain", bytearray(b"\xff")])
+    if kind == 5:
+        return chance.choice(
+            [
+                np.int64(3), np.float32(0.5), np.float64("nan"), np.str_("rain"), np.bool_(True),
+                np.datetime64("NaT"), pd.NaT, pd.NA, pd.Timestamp("2020-01-01"),
+                decimal.Decimal("NaN"), decimal.Decimal("1.5"), datetime.date(2020, 1, 1), 1 + 2j,
+            ]
+        )  # fmt: skip
+    if kind == 6:
+        return chance.choice([Path("/nowhere"), Path(), object(), int, len, range(3), iter("ab")])
+    if kind == 7:
+        return chance.choice(
+            [np.arange(3), np.zeros((2, 2)), np.array("x"), np.array([None]), pd.DataFrame(),
+             pd.Series([1, 2]), pd.Index(["a"])]
+        )  # fmt: skip
+    if kind == 8:
+        return [value(chance, depth - 1) for _ in range(chance.randint(0, 3))]
+    if kind == 9:
+        return tuple(value(chance, depth - 1) for _ in range(chance.randint(0, 3)))
+    if kind == 10:
+        return {text(chance, 2): value(chance, depth - 1) for _ in range(chance.randint(0, 3))}
+    return {chance.choice([1, "a", None, 2.5]) for _ in range(chance.randint(0, 3))}
+
+
+def changed_json(content: Any, chance: random.Random) -> Any:
+    """A copy in which one value is another one, is gone, or is there twice."""
+    if isinstance(content, dict) and content and chance.random() < 0.85:
+        name = chance.choice(list(content))
+        rest = dict(content)
+        if chance.random() < 0.15:
+            del rest[name]
+        elif chance.random() < 0.1:
+            rest[text(chance, 2)] = rest.pop(name)
+        else:
+            rest[name] = changed_json(rest[name], chance)
+        return rest
+    if isinstance(content, list) and content and chance.random() < 0.85:
+        place = chance.randrange(len(content))
+        changed = [changed_json(content[place], chance)] if chance.random() < 0.7 else []
+        return [*content[:place], *changed * chance.choice([1, 1, 2]), *content[place + 1 :]]
+    if isinstance(content, int | float) and not isinstance(content, bool) and chance.random() < 0.5:
+        return chance.choice([content + 1, content - 1, -content, content * 1000, 0, 2**40])
+    return chance.choice(
+        [None, True, 0, -1, 1, 7, 2**63, 0.5, 1e308, "", "x", "../x", "/etc/passwd", [], {}, [[]],
+         [1, 2], {"a": 1}, text(chance, 3), "\ud800"]
+    )  # fmt: skip
+
+
+@cache
+def canary() -> Path:
+    """What a pickle that is planted in files would make, if anybody unpickled it."""
+    return Path(tempfile.gettempdir()) / f"faults-code-was-run-{os.getpid()}"
+
+
+class _Payload:
+    def __reduce__(self) -> tuple:
+        return os.system, (f"touch {canary()}",)
+
+
+@cache
+def pickled() -> bytes:
+    return pickle.dumps(_Payload())
+
+
+@contextmanager
+def within(seconds: float, said: Callable[[], str]) -> Iterator[None]:
+    """Raises `Fault` where it takes longer."""
+
+    def stop(*_: object) -> None:
+        raise Fault(f"{said()}: takes longer than {seconds} s")
+
+    former = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, former)
+
+
+def clear_error(error: QkvError, said: str) -> None:
+    """A message of one line that is no copy of another library's error."""
+    message = str(error)
+    if not message.strip():
+        raise Fault(f"{said}: an error that says nothing")
+    if "Traceback" in message:
+        raise Fault(f"{said}: a traceback in a message")
+
+
+def shown(given: Any, most: int = 300) -> str:
+    return ascii(given)[:most]
+
+
+def inputs(
+    trial: Trial,
+    make: Callable[[random.Random], Any],
+    use: Callable[[Any], Any],
+    n: int = INPUTS,
+    most: int = 300,
+) -> None:
+    """`use` of so many made inputs ends well or in a `QkvError`. Raises `Fault`, which names the
+    first input of each kind that does not.
+    """
+    found: dict[str, str] = {}
+    for number in range(n):
+        chance = random.Random(f"{trial.chance.random()} {number}")
+        given = make(chance)
+        trial.at(number)
+        trial.counts["inputs"] += 1
+        said = lambda given=given, number=number: f"input {number} {shown(given, most)}"  # noqa: E731
+        try:
+            with within(LONGEST, said):
+                use(given)
+            trial.counts["accepted"] += 1
+        except QkvError as error:
+            clear_error(error, said())
+            trial.counts["refused"] += 1
+        except Exception as error:
+            place = place_of(error)
+            found.setdefault(place, f"{said()}: {type(error).__name__}: {error} [{place}]")
+        if canary().exists():
+            canary().unlink()
+            raise Fault(f"{said()}: code was run")
+    if found:
+        raise Fault("; ".join([*found.values()][:4]))
+
+
+def place_of(error: BaseException) -> str:
+    """The innermost lines of our own that an error came through."""
+    import traceback
+
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if "qkvsearch" in frame.filename]
+    if isinstance(error, Fault):
+        return str(error)[-80:]
+    return " < ".join(
+        f"{frame.filename.rpartition('qkvsearch/')[2]}:{frame.lineno}" for frame in ours[-3:][::-1]
+    )

@@ -1,0 +1,43 @@
+"""The parts of a full run, by name, and how many trials each has."""
+
+from __future__ import annotations
+
+from tests.faults import operations, world
+from tests.faults.at_once import at_once
+from tests.faults.clock import jump
+from tests.faults.damage import damage
+from tests.faults.full_disk import full_disk
+from tests.faults.fuzz_calls import fuzz_commands, fuzz_methods, fuzz_writes
+from tests.faults.fuzz_models import fuzz_models
+from tests.faults.fuzz_stored import fuzz_signed, fuzz_stored
+from tests.faults.fuzz_tables import fuzz_tables
+from tests.faults.fuzz_where import fuzz_where
+from tests.faults.kills import kill
+from tests.faults.runner import Part
+
+
+def prepared() -> None:
+    """What processes share is made before they are forked."""
+    for name in world.WORLDS:
+        world.made(name)
+    operations.cases()
+
+
+PARTS = {
+    part.name: part
+    for part in (
+        Part("kills", kill, 1300),
+        Part("damage", damage, 2400),
+        Part("full-disk", full_disk, 300),
+        Part("clock", jump, 60),
+        Part("at-once", at_once, 1, workers=1),
+        Part("fuzz-where", fuzz_where, 400),
+        Part("fuzz-tables", fuzz_tables, 250),
+        Part("fuzz-signed", fuzz_signed, 200),
+        Part("fuzz-stored", fuzz_stored, 300),
+        Part("fuzz-models", fuzz_models, 80),
+        Part("fuzz-methods", fuzz_methods, 200),
+        Part("fuzz-writes", fuzz_writes, 100),
+        Part("fuzz-commands", fuzz_commands, 240),
+    )
+}

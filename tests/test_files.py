@@ -1,0 +1,123 @@
+"""A file that is written is the former one or the new one, whole, whatever happens meanwhile."""
+
+from __future__ import annotations
+
+import errno
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from qkvsearch import files
+from qkvsearch.errors import DataError
+from qkvsearch.files import replacing, write_file
+
+posix = pytest.mark.skipif(sys.platform == "win32", reason="no such files on Windows")
+FORMER = b"what was there"
+# A call of each kind of file that a command writes.
+WRITES = {
+    "rows.json": ["search", "apple"],
+    "rows.csv": ["items"],
+    "rows.md": ["users"],
+    "rows.parquet": ["search", "apple"],
+    "all.csv": ["recommend", "--all-users"],
+    "all.parquet": ["recommend", "--all-users"],
+    "map.html": ["attend", "red apple hammer", "--plot"],
+    "course.html": ["teach", "softmax"],
+    "course.ipynb": ["teach", "softmax"],
+    "answer.md": ["teach", "softmax"],
+}
+
+
+@pytest.fixture
+def full_disk(monkeypatch):
+    """The disk is found to be full when all is written, as at the latest it is."""
+
+    def fail(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(files.os, "fsync", fail)
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_on_a_full_disk_every_command_keeps_the_former_file(
+    qkv, shop_path, tmp_path, full_disk, name
+):
+    path = tmp_path / name
+    path.write_bytes(FORMER)
+    call = WRITES[name] if WRITES[name][-1] == "--plot" else [*WRITES[name], "-o"]
+    answer = qkv("-w", shop_path, *call, name)
+    assert (answer.code, answer.stdout) == (1, "")
+    assert "No space left on device" in answer.stderr
+    assert path.read_bytes() == FORMER
+    assert {found.name for found in tmp_path.iterdir()} <= {name, f"{name}.parts"}
+
+
+def test_an_error_half_way_keeps_the_former_file_and_leaves_nothing_else(tmp_path):
+    path = tmp_path / "out.txt"
+    path.write_bytes(FORMER)
+
+    def interrupted():
+        with replacing(path) as file:
+            file.write(b"half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert path.read_bytes() == FORMER
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@posix
+def test_a_link_and_permissions_stay(tmp_path):
+    real, link = tmp_path / "real.txt", tmp_path / "link.txt"
+    real.write_bytes(FORMER)
+    real.chmod(0o640)
+    link.symlink_to("real.txt")
+    write_file(link, b"new")
+    assert link.is_symlink()
+    assert (real.read_bytes(), real.stat().st_mode & 0o777) == (b"new", 0o640)
+    new = tmp_path / "new.txt"
+    before = os.umask(0o027)
+    try:
+        write_file(new, b"")
+    finally:
+        os.umask(before)
+    assert new.stat().st_mode & 0o777 == 0o640
+
+
+@posix
+def test_a_pipe_and_a_device_are_written_to_as_they_are(tmp_path):
+    pipe, read = tmp_path / "pipe", []
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    write_file(pipe, b"through")
+    reader.join()
+    assert read == [b"through"]
+    write_file(Path("/dev/null"), b"nothing")
+    assert pipe.is_fifo()
+    assert Path("/dev/null").is_char_device()
+
+
+@posix
+@pytest.mark.parametrize("call", [["items"], ["recommend", "--all-users"]])
+def test_stdout_by_its_name_takes_the_place_of_nothing(surroundings, shop_path, tmp_path, call):
+    path = tmp_path / "out.csv"
+    path.write_bytes(b"above\n")
+    code = "from qkvsearch.cli import main; main()"
+    args = ["-w", str(shop_path), *call, "--format", "csv", "-o", "/dev/stdout"]
+    with path.open("ab") as out:
+        subprocess.run([sys.executable, "-c", code, *args], stdout=out, check=True)
+    lines = path.read_text("utf-8").splitlines()
+    assert (lines[0], lines[1].split(",")[0]) == ("above", "user" if len(call) > 1 else "id")
+    assert not Path("/dev/stdout.parts").exists()
+
+
+def test_what_cannot_be_written_is_named(tmp_path):
+    for path, reason in ((tmp_path, "Is a directory"), (tmp_path / "no" / "x", "No such file")):
+        with pytest.raises(DataError, match=f"{path}: cannot write: {reason}"):
+            write_file(path, b"")
