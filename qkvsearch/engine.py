@@ -17,6 +17,7 @@ from qkvsearch.answers.opened import OpenedBuild
 from qkvsearch.answers.recording import Recording
 from qkvsearch.answers.rows import ItemRows, UserRows
 from qkvsearch.answers.search import TextSearch
+from qkvsearch.checked import checked, checked_methods
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import DamagedError
 from qkvsearch.progress import Progress
@@ -55,6 +56,7 @@ def _asked(
     return ask
 
 
+@checked_methods
 class Engine:
     """The workspace at `path`, ready to answer from the build that is current when it is opened,
     as long as the engine lives, whatever is published later; with `follow` each question is
@@ -363,6 +365,7 @@ class Engine:
         self._changed(learn_preferences, tuned, progress)
 
 
+@checked
 def build(
     path: str | Path,
     source: Source | None = None,
@@ -405,6 +408,7 @@ def build(
     return Engine(path, wait=wait)
 
 
+@checked
 def repair(
     path: str | Path,
     *,

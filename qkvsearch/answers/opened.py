@@ -220,11 +220,12 @@ class OpenedBuild:
         In CSV, a text that a spreadsheet would run as a formula begins with an apostrophe, unless
         `raw`. Raises `QkvError` for an argument that cannot be used.
         """
+        check(k=k)
         columns = own_columns(self.tables, fields)
         recommender = self.recommender
         mask = candidates(self.tables, self.n_items, where, only=only)
         batch = BatchRecommendations(
-            recommender, k, mask, seen, recent, damping, model, columns, raw
+            recommender, min(k, self.n_items), mask, seen, recent, damping, model, columns, raw
         )
         state = f"{self.snapshot.name} {self.tables.records.state}"
         return batch.write(Path(path), format, state, progress)
