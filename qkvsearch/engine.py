@@ -16,12 +16,14 @@ from qkvsearch.answers.facts import build_rows
 from qkvsearch.answers.opened import OpenedBuild
 from qkvsearch.answers.recording import Recording
 from qkvsearch.answers.rows import ItemRows, UserRows
+from qkvsearch.answers.search import TextSearch
 from qkvsearch.checked import checked, checked_methods
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import DamagedError
 from qkvsearch.progress import Progress
 from qkvsearch.stored import StoredModels
 from qkvsearch.workspace import BuildEntry, Snapshot, Tables, Workspace
+from qkvsearch.workspace.segments import BUILDS_FOLDER
 
 if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
@@ -119,6 +121,11 @@ class Engine:
     def models(self) -> StoredModels:
         """What was learned."""
         return self.build.models
+
+    @property
+    def texts(self) -> TextSearch:
+        """The heads that a text is answered by."""
+        return self.build.texts
 
     @property
     def n_items(self) -> int:
@@ -415,4 +422,7 @@ def repair(
     """
     from qkvsearch import revision
 
-    return revision.repair(Workspace(path, wait=wait, say=say), progress)
+    workspace = Workspace(path, wait=wait, say=say)
+    if not (workspace.path / BUILDS_FOLDER).is_dir():
+        workspace.open().close()  # says that none is here
+    return revision.repair(workspace, progress)

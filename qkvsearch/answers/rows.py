@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 USER_NAMES = ("id", "interactions", "recorded")
 
 
-class Rows(ABC):
+class RowsById(ABC):
     """Ids in the order of their row numbers, each with a row, by column; nothing can be set."""
 
     ids: Ids
@@ -61,7 +61,7 @@ class Rows(ABC):
 
 @dataclass(eq=False, repr=False)
 @checked_methods
-class ItemRows(Rows):
+class ItemRows(RowsById):
     """The catalog: a title that only one item has finds it as well as its id."""
 
     tables: Tables
@@ -102,7 +102,7 @@ class ItemRows(Rows):
 
 @dataclass(eq=False, repr=False)
 @checked_methods
-class UserRows(Rows):
+class UserRows(RowsById):
     """The users of the build, then those recorded since: with how many items each interacted."""
 
     histories: Histories
