@@ -9,6 +9,7 @@ from contextlib import closing
 import pytest
 
 from qkvsearch import limits
+from qkvsearch.data.files import databases
 from qkvsearch.data.files.tables import read_table
 from qkvsearch.errors import DataError, QkvError
 from qkvsearch.workspace.where import guarded, tree
@@ -22,7 +23,7 @@ def test_conditions_are_limited_as_is_written():
 
 
 def rows_of(tmp_path, kind):
-    """Tables of three rows; that of the database never ends."""
+    """Tables of three rows; that of the database has many more."""
     path = tmp_path / f"items.{kind}"
     if kind == "csv":
         path.write_text("id,title\n1,a\n2,b\n3,c\n")
@@ -33,8 +34,10 @@ def rows_of(tmp_path, kind):
         pandas.DataFrame({"id": [1, 2, 3]}).to_parquet(path)
     else:
         with closing(sqlite3.connect(path)) as db:
-            endless = "WITH RECURSIVE n(id) AS (VALUES (1) UNION ALL SELECT id + 1 FROM n)"
-            db.execute(f"CREATE VIEW items AS {endless} SELECT id FROM n")
+            long = (
+                "WITH RECURSIVE n(id) AS (VALUES (1) UNION ALL SELECT id + 1 FROM n LIMIT 300000)"
+            )
+            db.execute(f"CREATE VIEW items AS {long} SELECT id FROM n")
     return path
 
 
@@ -51,13 +54,28 @@ def test_a_table_of_too_many_rows_is_refused_and_the_limit_can_be_raised(
         assert len(read_table(path)[0]) == 3
 
 
+def test_a_view_without_end_is_left_when_there_are_too_many_rows(monkeypatch):
+    monkeypatch.setenv("QKVSEARCH_MAX_ROWS", "20")
+
+    class Endless:
+        taken = 0
+
+        def fetchmany(self, n):
+            self.taken += 1
+            assert self.taken < 9
+            return [(1,)] * 10
+
+    with pytest.raises(DataError, match="more than 20 rows"):
+        databases._fetched(Endless(), "shop.db")
+
+
 def test_a_limit_that_is_no_number_is_said(tmp_path, monkeypatch):
     monkeypatch.setenv("QKVSEARCH_MAX_ROWS", "many")
     with pytest.raises(DataError, match="QKVSEARCH_MAX_ROWS='many': write a whole number"):
         read_table(rows_of(tmp_path, "csv"))
 
 
-@pytest.mark.parametrize("depth", [98, 99, 2000, 200_000])
+@pytest.mark.parametrize("depth", [98, 99, 150, 2000, 200_000])
 def test_json_may_be_nested_a_hundred_deep(tmp_path, depth):
     path = tmp_path / "items.jsonl"
     path.write_text(f'{{"id": 1, "tags": {"[" * depth}{"]" * depth}}}\n')
