@@ -47,6 +47,7 @@ QUESTIONS = {
     "similar": ("Heat",),
     "similar_users": ("u001",),
     "history": ("u001",),
+    "records": (),
     "evaluate_recommend": (),
     "tune": (),
 }
