@@ -17,6 +17,7 @@ from qkvsearch.workspace.former.database import (
     damaged,
     in_use,
     read_current,
+    require_file,
 )
 from qkvsearch.workspace.former.format4 import any_manifest, open_former
 from qkvsearch.workspace.former.records import fill, in_memory, read_records
@@ -137,6 +138,7 @@ def clear(workspace: Path) -> None:
 def _locked(workspace: Path) -> Iterator[sqlite3.Connection]:
     """In a transaction, so that no older version can write. Raises `WorkspaceError`."""
     path = workspace / DATABASE
+    require_file(path)
     uri = f"{path.absolute().as_uri()}?mode=rw"
     try:
         db = sqlite3.connect(uri, uri=True, timeout=WAIT, isolation_level=None)
