@@ -27,6 +27,7 @@ from qkvsearch.workspace.locks import hold_build
 from qkvsearch.workspace.records import Records
 from qkvsearch.workspace.segment_catalog import SegmentCatalog
 from qkvsearch.workspace.segments import BUILDS_FOLDER, FORMAT_VERSION, MANIFEST, Segment
+from qkvsearch.workspace.signed import MOST_BYTES
 from qkvsearch.workspace.snapshot import Snapshot
 from qkvsearch.workspace.tables import Tables
 
@@ -108,6 +109,8 @@ def open_former(workspace: Path, *, trust: bool = False) -> Snapshot | None:
     with closing(connect(workspace / DATABASE)) as db:
         build = read_current(db, workspace)
     manifest = workspace / BUILDS_FOLDER / build.name / MANIFEST
+    if manifest.is_symlink() or (manifest.exists() and not manifest.is_file()):
+        raise _no_manifest(manifest.parent)
     try:
         held = hold_build(manifest)
     except OSError as error:
@@ -162,6 +165,8 @@ def any_manifest(folder: Path) -> tuple[dict[str, Any], int]:
     """Of a build of whatever format before 5; and the format. Raises `DamagedError`."""
     path = folder / MANIFEST
     try:
+        if path.lstat().st_size > MOST_BYTES:
+            raise _no_manifest(folder)
         manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return manifest, int(manifest["format"])
     except OSError as error:
