@@ -511,16 +511,19 @@ def test_a_build_over_any_format_keeps_what_was_recorded_and_what_tune_found(
     assert not list(path.glob("workspace.db*"))
 
 
-@pytest.mark.parametrize("damaged", ["array", "manifest", "database"])
+@pytest.mark.parametrize("damaged", ["array", "settings", "manifest", "database"])
 def test_a_build_over_a_damaged_format_4_says_what_it_cannot_take_over(
     unpacked, make, build_over, damaged
 ):
     path = unpacked("format4-first")
     with closing(Workspace(path).open()) as build:
         folder = build.base.folder
-    file = {"array": folder / "lexical.weights.npy", "manifest": folder / "manifest.json",
-            "database": path / "workspace.db"}[damaged]  # fmt: skip
-    file.write_bytes(file.read_bytes()[:-1] if damaged == "array" else b"damaged" * 999)
+    file = {"array": folder / "lexical.weights.npy", "database": path / "workspace.db"}.get(
+        damaged, folder / "manifest.json"
+    )
+    content = file.read_bytes()
+    made = {"array": content[:-1], "settings": content.replace(b'"max_iter"', b'"max_item"')}
+    file.write_bytes(made.get(damaged, b"damaged" * 999))
     with build_over(path) as engine:
         info = engine.info(verify=True)
     said = "\n".join(line for line in info["rows"] if "not taken over" in line)

@@ -37,6 +37,7 @@ FORMAT = 4
 FACTS = {"n_items": int, "encoder": str, "head_weights": dict, "text_columns": list, "rows": list,
          "qkvsearch": str}  # fmt: skip
 FACTS_OF = {"interactions": ("n_users", int), "next_item": ("next_item", dict)}
+SETTINGS = {"n_components", "max_iter", "alpha0", "reg", "nu"}
 COLUMN = {"name", "role", "type"}
 NUMBERS_OF = {"implicit": {"alpha0", "reg", "nu", "n_items"},
               "ratings": {"mean", "lowest", "highest", "reg", "damping", "bias_reg"}}  # fmt: skip
@@ -184,6 +185,7 @@ def _check_facts(facts: Mapping[str, Any], groups: set[str]) -> None:
         if numbers.keys() != NUMBERS_OF[group] or not _are_numbers(numbers.values()):
             wrong.append(group)
     weights = facts["head_weights"]
+    wrong += [] if are_settings(facts.get("tuned")) else ["tuned"]
     if wrong or not {"lexical"} <= weights.keys() <= groups or not _are_numbers(weights.values()):
         raise LookupError(wrong)
 
@@ -201,6 +203,15 @@ def _check_columns(segment: FormerSegment) -> None:
         is_as_written = False
     if not is_as_written:
         raise _no_manifest(segment.folder)
+
+
+def are_settings(tuned: Any) -> bool:
+    """Whether this is what `tune` writes, or None."""
+    if tuned is None:
+        return True
+    settings = tuned.get("settings") if isinstance(tuned, dict) else None
+    found = settings if isinstance(settings, dict) else {"": None}
+    return found.keys() <= SETTINGS and _are_numbers(found.values())
 
 
 def _are_numbers(values: Iterable[Any]) -> bool:

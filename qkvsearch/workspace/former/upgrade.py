@@ -19,7 +19,7 @@ from qkvsearch.workspace.former.database import (
     read_current,
     require_file,
 )
-from qkvsearch.workspace.former.format4 import any_manifest, open_former
+from qkvsearch.workspace.former.format4 import any_manifest, are_settings, open_former
 from qkvsearch.workspace.former.records import fill, in_memory, read_records
 from qkvsearch.workspace.records import RecordsDatabase
 from qkvsearch.workspace.root import ROOT
@@ -99,6 +99,8 @@ def known_facts(workspace: Path) -> tuple[dict[str, Any], list[str]]:
         with closing(connect(workspace / DATABASE)) as db:
             build = read_current(db, workspace)
         facts, _ = any_manifest(workspace / BUILDS_FOLDER / build.name)
+        if not are_settings(facts.get("tuned")):
+            lost.append(f"{LOST_FACTS} ({facts.pop('tuned')!r:.80})")
     except DamagedError as error:
         lost.append(f"{LOST_FACTS} ({error.file}: {error.what})")
     except WorkspaceError:
