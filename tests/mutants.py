@@ -116,8 +116,8 @@ EQUIVALENT = [
     ),
     (
         "stored/ratings.py",
-        "return RatingFactors.from_state(self.read_all(build.snapshot), numbers)",
-        "return RatingFactors.from_state(numbers, self.read_all(build.snapshot))",
+        "return RatingFactors.from_state(self.read(build.snapshot), numbers)",
+        "return RatingFactors.from_state(numbers, self.read(build.snapshot))",
         "both are merged into one set of names",
     ),
     (

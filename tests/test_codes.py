@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import numpy as np
+from contextlib import closing
+
 import pandas as pd
 import pytest
-from qkvsearch.revision.items import without_items
 
 import qkvsearch as qkv
-from qkvsearch.revision import revised_contents
+from qkvsearch.progress import silent
+from qkvsearch.revision.merging import merged_contents
+from qkvsearch.stored import BuildReader, CodesPart
 from qkvsearch.workspace import Workspace
 
 THINGS = ["rain jacket", "tent", "climbing rope", "headlamp", "wool sock"]
@@ -149,16 +151,23 @@ def test_what_joins_is_found_by_its_codes_and_what_left_is_not(tmp_path):
     engine.close()
 
 
-def test_a_build_from_before_there_were_codes_answers_by_words_and_takes_items(tmp_path):
-    def without_codes(build):
-        nobody = np.zeros(build.facts["n_items"], dtype=bool)
-        contents = revised_contents(without_items(build, nobody), lambda *_: None)
-        contents.shared -= {name for name in contents.shared if name.startswith("codes.")}
-        workspace.publish(contents)
+def test_what_replaces_an_item_is_found_by_its_own_codes_alone(tmp_path):
+    """In a number column beside gaps, too."""
+    engine = qkv.build(tmp_path, items=shop(20), columns=COLUMNS, encoder="corpus")
+    new = shop(3).tail(2).assign(model=["ZZ-1/1", "ZZ-2/2"], ean=[None, "4006389999999"])
+    engine.add(new, COLUMNS)
+    assert first(engine, "zz-2/2") == first(engine, "4006389999999") == new["sku"].iloc[1]
+    assert not engine.search("4006381000003")
+    assert new["sku"].iloc[1] not in [hit.id for hit in engine.search("KX-3/1B")]
+    engine.close()
 
+
+def test_a_build_from_before_there_were_codes_answers_by_words_and_takes_items(tmp_path):
     qkv.build(tmp_path, items=shop(20), columns=COLUMNS, encoder="corpus").close()
     workspace = Workspace(tmp_path)
-    workspace.revise(without_codes)
+    with closing(workspace.open()) as build:
+        contents = merged_contents(BuildReader(build), silent, but=[CodesPart()])
+        workspace.publish(contents, "test")
     with qkv.Engine(tmp_path) as engine:
         assert not engine.search("000467")
         before = engine.search("tent", k=3)

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -51,13 +52,15 @@ from qkvsearch.stored import (
     preferences,
     tokens,
 )
+from qkvsearch.stored import dense as dense_module
 from qkvsearch.texts.analysis import Analyzer, Token
 from qkvsearch.texts.pretrained.static import find_package
-from qkvsearch.texts.text_encoder import encode_items
+from qkvsearch.texts.text_encoder import EncodedItems, encode_items
 from qkvsearch.texts.vocabulary import count_terms
 from qkvsearch.workspace import BuildContents, Workspace
 from qkvsearch.workspace.catalog_file import CATALOG
 
+pytestmark = pytest.mark.usefixtures("former_builds_stay")
 QUERIES = ["deep sea", "red season", "colder", "zzqx"]
 # As text "10" comes before "2" and "-1" before "-2": rows move when ids become numbers.
 ITEMS = pd.DataFrame(
@@ -594,7 +597,9 @@ def test_more_tokens_than_a_build_keeps_are_none_at_all(path, whole, monkeypatch
         room.append(given.get("room", room_))
 
     monkeypatch.setattr(tokens, "item_tokens", too_many)
-    add_items(Workspace(path), pd.DataFrame({"id": ["4"], "title": ["sea"], "sku": [None]}))
+    same = ITEMS.loc[ITEMS["id"] == "7", "title"].item()
+    frame = pd.DataFrame({"id": ["4", "7"], "title": ["sea", same], "sku": [None, None]})
+    add_items(Workspace(path), frame)
     lengths = np.diff(whole.token_keys.indptr)
     assert room == [9 - (lengths.sum() - lengths[ITEMS["id"].sort_values().tolist().index("4")])]
     with qkv.open(path) as engine:
@@ -617,6 +622,61 @@ def test_texts_that_were_read_are_not_read_again(path, whole, monkeypatch):
             np.testing.assert_array_equal(found, like)
         assert engine.models.code_keys.n_with("sku-504") == 0
         assert engine.models.code_keys.n_with("sku-7777") == 1
+
+
+def test_nonsense_is_as_near_as_the_items_that_stay(path, whole, monkeypatch):
+    """Where strings lose the items that were nearest: to a removal, then to texts that say nothing.
+    Keys are drawn, since a random transformer makes all alike.
+    """
+    part, workspace, levels = DensePart(whole.main_head), Workspace(path), []
+    d = whole.dense_keys(part.group).vectors.shape[1]
+    drawn = unit_rows(np.random.default_rng(0).normal(size=(len(ITEMS), d))).astype(np.float32)
+
+    def nothing_said(head: str, *given: Any) -> EncodedItems:
+        keys = np.zeros((1, whole.dense_keys(head).vectors.shape[1]), np.float32)
+        return EncodedItems(keys, np.zeros(1, np.uint16))
+
+    monkeypatch.setattr(dense_module, "encode_items", nothing_said)
+    monkeypatch.setattr(tokens, "item_tokens", vectors_of_words)
+
+    def draw(contents: BuildContents) -> None:
+        part.put(contents, keys=drawn)
+        part.note_texts(contents)
+
+    for change in (
+        lambda ids: republished(path, draw),
+        lambda ids: remove_items(workspace, [f"id:{i}" for i in ids]),
+        lambda ids: add_items(workspace, pd.DataFrame({"id": ids, "title": "deep", "sku": None})),
+    ):
+        with qkv.open(path) as engine:
+            probes, keys = part.read(engine.snapshot, "probes", "keys").values()
+            ids = engine.snapshot.tables.ids("items").texts
+        change([ids[row] for row in np.unique((probes @ keys.T).argmax(axis=1))])
+        with qkv.open(path) as engine:
+            _, keys, nearest = part.read(engine.snapshot, "probes", "keys", "nearest").values()
+            assert engine.snapshot.facts["chance"] == np.quantile(nearest, 0.95)
+        np.testing.assert_allclose(nearest, nearest_cosines(probes, keys), atol=1e-7)
+        levels.append(nearest)
+    for before, now in pairwise(levels):
+        assert (now < before - 1e-3).any()
+
+
+def test_texts_that_were_cut_are_counted_as_items_join_and_leave(path, monkeypatch):
+    monkeypatch.setattr(tokens, "item_tokens", vectors_of_words)
+    workspace, long = Workspace(path), "deep " * 20
+
+    def told(*updates: Callable[[], Any]) -> Iterator[str]:
+        for update in updates:
+            update()
+            with qkv.open(path) as engine:
+                yield engine.snapshot.facts.get("texts_cut", "").partition(" texts")[0]
+
+    def add(*titles: str) -> Callable[[], Any]:
+        frame = pd.DataFrame({"id": ["4", "77"][: len(titles)], "title": titles, "sku": None})
+        return lambda: add_items(workspace, frame)
+
+    updates = add(long, long), add("deep"), lambda: remove_items(workspace, ["77"])
+    assert [*told(*updates)] == ["2 of 62", "1 of 62", ""]
 
 
 def test_the_scale_of_ratings_stays_the_one_that_was_learned_on(path, whole):
@@ -760,9 +820,13 @@ def test_where_texts_no_longer_tell_of_preferences_no_map_stays(path, monkeypatc
         assert engine.models.implicit is not None
 
 
-def test_a_log_without_ratings_leaves_nothing_of_those_that_were_there(path, whole):
+@pytest.mark.parametrize("leaving", [[], ["x1"]])
+def test_a_log_without_ratings_leaves_nothing_of_those_that_were_there(leaving, path):
     """Nor of times and weights: what is learned again is learned from this log alone."""
-    log = replace(whole.log(), ratings=None, times=None, weights=None, scale=None)
+    if leaving:  # so that arrays are not shared
+        remove_items(Workspace(path), leaving)
+    with qkv.open(path) as engine:
+        log = replace(engine.models.log(), ratings=None, times=None, weights=None, scale=None)
 
     def learn(contents: BuildContents) -> None:
         for part in (LogPart(), PreferencesPart(), RatingsPart()):
