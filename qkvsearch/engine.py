@@ -16,11 +16,14 @@ from qkvsearch.answers.facts import build_rows
 from qkvsearch.answers.opened import OpenedBuild
 from qkvsearch.answers.recording import Recording
 from qkvsearch.answers.rows import ItemRows, UserRows
+from qkvsearch.answers.search import TextSearch
+from qkvsearch.checked import checked, checked_methods
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import DamagedError
 from qkvsearch.progress import Progress
 from qkvsearch.stored import StoredModels
 from qkvsearch.workspace import BuildEntry, Snapshot, Tables, Workspace
+from qkvsearch.workspace.segments import BUILDS_FOLDER
 
 if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
@@ -53,6 +56,7 @@ def _asked(
     return ask
 
 
+@checked_methods
 class Engine:
     """The workspace at `path`, ready to answer from the build that is current when it is opened,
     as long as the engine lives, whatever is published later; with `follow` each question is
@@ -117,6 +121,11 @@ class Engine:
     def models(self) -> StoredModels:
         """What was learned."""
         return self.build.models
+
+    @property
+    def texts(self) -> TextSearch:
+        """The heads that a text is answered by."""
+        return self.build.texts
 
     @property
     def n_items(self) -> int:
@@ -356,6 +365,7 @@ class Engine:
         self._changed(learn_preferences, tuned, progress)
 
 
+@checked
 def build(
     path: str | Path,
     source: Source | None = None,
@@ -398,6 +408,7 @@ def build(
     return Engine(path, wait=wait)
 
 
+@checked
 def repair(
     path: str | Path,
     *,
@@ -411,4 +422,7 @@ def repair(
     """
     from qkvsearch import revision
 
-    return revision.repair(Workspace(path, wait=wait, say=say), progress)
+    workspace = Workspace(path, wait=wait, say=say)
+    if not (workspace.path / BUILDS_FOLDER).is_dir():
+        workspace.open().close()  # says that none is here
+    return revision.repair(workspace, progress)

@@ -81,11 +81,12 @@ def suggest(word: str, known: list[str]) -> str:
     return f"; did you mean {', '.join(by_folded[name] for name in close)}?" if close else ""
 
 
-def listed_names(names: Sequence[str], most: int = 20) -> str:
+def listed_names(names: Sequence[str], most: int = 20, longest: int = 40) -> str:
     """Names for a message: not too many, and none too long.
 
     >>> listed_names(["a", "b" * 99, "c"], most=2)
     'a, bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb… and 1 more'
     """
-    shown = ", ".join(name if len(name) <= 40 else f"{name[:39]}…" for name in names[:most])
+    short = (name if len(name) <= longest else f"{name[: longest - 1]}…" for name in names[:most])
+    shown = ", ".join(short)
     return shown if len(names) <= most else f"{shown} and {len(names) - most:,} more"

@@ -6,6 +6,7 @@ import json
 
 from qkvsearch.engine import Engine
 from qkvsearch.revision import learn_preferences
+from qkvsearch.workspace import Workspace
 
 SETTINGS = {"n_components": 8, "max_iter": 5, "alpha0": 0.3, "reg": 0.02, "nu": 0.9}
 
@@ -18,7 +19,7 @@ def components(path):
 def test_later_builds_use_the_settings_until_they_are_reset(qkv):
     build = ("-w", "ws", "build", "sample:movies", "--encoder", "corpus")
     assert "tune" not in qkv(*build).stderr
-    learn_preferences("ws", {"settings": SETTINGS})
+    learn_preferences(Workspace("ws"), {"settings": SETTINGS})
     assert "Preferences: with the settings that tune found" in qkv(*build).stderr
     assert components("ws") == (8, {"settings": SETTINGS})
     assert qkv("-w", "ws", "tune", "--reset").code == 0
@@ -30,7 +31,7 @@ def test_info_says_with_which_settings(qkv):
     assert qkv("-w", "ws", "build", "sample:movies", "--encoder", "corpus").code == 0
     assert "tuned" not in qkv("-w", "ws", "info").stdout
     found = {"protocol": "time", "seed": 0, "settings": SETTINGS}
-    learn_preferences("ws", found)
+    learn_preferences(Workspace("ws"), found)
     (facts,) = json.loads(qkv("-w", "ws", "info", "--format", "json").stdout)
     assert facts["tuned"] == found
     shown = " ".join(qkv("-w", "ws", "info").stdout.split())
@@ -39,7 +40,7 @@ def test_info_says_with_which_settings(qkv):
 
 def test_a_build_without_interactions_is_not_tuned(qkv, shop_items):
     assert qkv("-w", "ws", "build", "sample:movies", "--encoder", "corpus").code == 0
-    learn_preferences("ws", {"settings": SETTINGS})
+    learn_preferences(Workspace("ws"), {"settings": SETTINGS})
     shop_items.to_csv("items.csv", index=False)
     assert qkv("-w", "ws", "build", "items.csv").code == 0
     with Engine("ws") as engine:

@@ -29,17 +29,13 @@ def answers(ranking):
 
 def met_by_user(movies):
     """Every user of the sample with the ids of what they met."""
-    users = [user for (user,) in movies.tables.db.execute(f"SELECT id FROM {users_table(movies)}")]
+    users = list(movies.tables.ids("users"))
     indptr = movies.snapshot.array("interactions.indptr")
     items = movies.snapshot.array("interactions.items")
     return {
         user: set(movies.tables.names(items[indptr[i] : indptr[i + 1]])[0])
         for i, user in enumerate(users)
     }
-
-
-def users_table(engine):
-    return f"users_{engine.tables.build}"
 
 
 # --- search ---
@@ -115,8 +111,8 @@ def test_where_keeps_only_what_it_says_and_shares_the_weight_among_it(videos):
 
 
 def ranking_ids(engine, condition):
-    table = f"items_{engine.tables.build}"
-    return [row[0] for row in engine.tables.db.execute(f"SELECT id FROM {table} WHERE {condition}")]
+    (catalog,) = engine.tables.catalogs
+    return [id_ for _, id_ in catalog.all_cells(["id"], condition)]
 
 
 def test_where_that_nothing_meets_gives_no_hits(videos):

@@ -14,6 +14,7 @@ import qkvsearch as qkv
 from qkvsearch.attention import attention, dot_score
 from qkvsearch.collaborative import factors
 from qkvsearch.revision import learn_preferences
+from qkvsearch.workspace import Workspace
 
 
 def tensors(dtype: str, lead: tuple[int, ...]) -> tuple[np.ndarray, ...]:
@@ -90,7 +91,7 @@ def test_embeddings_are_the_same_in_one_thread_and_in_two(d, monkeypatch):
 
 def test_answers_are_the_same_in_one_thread_and_in_two(movies_path, tmp_path):
     path = shutil.copytree(movies_path, tmp_path / "films")
-    learn_preferences(path, {"settings": {"n_components": 160, "max_iter": 1}})
+    learn_preferences(Workspace(path), {"settings": {"n_components": 160, "max_iter": 1}})
     found = []
     with qkv.open(path) as engine:
         for n_threads in (1, 2):

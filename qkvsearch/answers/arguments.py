@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.attention import exclusion_mask
+from qkvsearch.checked import shown
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import QkvError, UnknownIdError, suggest
 from qkvsearch.retrieval import Head, Ranking, rank
@@ -27,7 +28,10 @@ def _whole(least: int) -> Callable[[Any], bool]:
 
 
 def _finite(value: Any) -> bool:
-    return isinstance(value, Real) and math.isfinite(value)
+    try:
+        return isinstance(value, Real) and math.isfinite(value)
+    except OverflowError:  # a whole number too large for a float
+        return False
 
 
 # Of each parameter: which values it takes, and what a person is told of the others.
@@ -36,7 +40,7 @@ WANTED: dict[str, tuple[Callable[[Any], bool], str]] = {
     "offset": (_whole(0), "how many to pass over, a whole number from 0 up"),
     "min_weight": (lambda x: _finite(x) and 0 <= x <= 1, "a share of the weight, from 0 to 1"),
     "temperature": (lambda x: x is None or (_finite(x) and x > 0), "a number above 0"),
-    "damping": (lambda x: _finite(x) and x >= 0, "a number from 0 up"),
+    "damping": (lambda x: _finite(x) and 0 <= x <= 1e9, "a number from 0 to 1e9"),
     "diversity": (lambda x: _finite(x) and 0 <= x <= 1, "a number from 0 to 1"),
     "recent": (
         lambda x: x is None or (_finite(x) and x >= 1),
@@ -54,18 +58,18 @@ def check(**given: Any) -> None:
     >>> check(k=10, recent=None)
     >>> check(k=10, damping=float("nan"))
     Traceback (most recent call last):
-    qkvsearch.errors.QkvError: `damping` is a number from 0 up, not nan
+    qkvsearch.errors.QkvError: `damping` is a number from 0 to 1e9, not nan
     """
     for name, value in given.items():
         takes, wanted = WANTED[name]
         if isinstance(value, bool) or not takes(value):
-            raise QkvError(f"`{name}` is {wanted}, not {value!r}")
+            raise QkvError(f"`{name}` is {wanted}, not {shown(value)}")
 
 
 def check_cutoff(k: int) -> None:
     """Raise `QkvError` where figures at `k` would be of no hits."""
     if isinstance(k, bool) or not _whole(1)(k):
-        raise QkvError(f"`k` is how many hits count, a whole number from 1 up, not {k!r}")
+        raise QkvError(f"`k` is how many hits count, a whole number from 1 up, not {shown(k)}")
 
 
 def check_model(model: str, recent: int | None) -> None:

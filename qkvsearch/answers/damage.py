@@ -7,7 +7,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from qkvsearch.errors import DamagedError, WorkspaceError, listed_names
+from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.stored.part import main_head
 from qkvsearch.workspace import Snapshot, Workspace
 from qkvsearch.workspace.verify import damaged_files
@@ -15,6 +15,8 @@ from qkvsearch.workspace.verify import damaged_files
 # What a question needs of a build, by the first word of its arrays' names; see `_need`.
 WORDS, PEOPLE = {"lexical", "codes"}, {"interactions", "implicit", "ratings", "records"}
 TOKENS, ALL = "tokens", "all"
+# Of the files that are damaged, so many are named.
+SHOWN = 20
 NOTHING, MEND = "nothing works until then", "mend it with repair"
 
 
@@ -40,7 +42,8 @@ def verified(workspace: Workspace) -> str:
     with suppress(WorkspaceError), closing(workspace.open()) as build:
         works = _still(build, damaged)
     files = "1 file is" if len(damaged) == 1 else f"{len(damaged)} files are"
-    what = f"{files} not as written: {listed_names(names)}"
+    more = f", and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    what = f"{files} not as written: {', '.join(names[:SHOWN])}{more}"
     raise DamagedError(path, what, f"{works}; {MEND}")
 
 

@@ -92,6 +92,10 @@ def build_rows(workspace: Workspace) -> Listing:
             "current": entry.name == current,
         }
         rows.append(row)
+    if not rows:
+        notes.append(
+            "An older version wrote the workspace; builds are listed from its next change on."
+        )
     return Listing(rows[::-1], len(rows), BUILD_NAMES, notes=notes)
 
 
@@ -99,5 +103,5 @@ def _added(folder: Path, met: set[tuple[int, int]]) -> float:
     """Megabytes of the files in a folder that are not `met` in another one, to which they go."""
     found = {(stat.st_dev, stat.st_ino): stat.st_size for stat in map(Path.stat, folder.iterdir())}
     size = sum(found[file] for file in found.keys() - met)
-    met |= found.keys()
+    met.update(found)
     return round(size / 1e6, 2)

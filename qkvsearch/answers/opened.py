@@ -73,6 +73,11 @@ class OpenedBuild:
         """Of all users, with what was recorded since the build."""
         return Histories(self.models, self.tables)
 
+    @property
+    def recommender(self) -> Recommender:
+        """What turns a history into scores."""
+        return Recommender(self.models, self.tables)
+
     def history(self, user: Any, *, k: int | None = None, offset: int = 0) -> Listing:
         """What is known of a user, the latest first: each item with the rating and the time, the
         confidence that it counts with, and whether it was recorded since the build. The notes name
@@ -127,7 +132,7 @@ class OpenedBuild:
         columns = own_columns(self.tables, fields)
 
         def preferences() -> Head | None:
-            recommender = self._recommender()
+            recommender = self.recommender
             return recommender.head(recommender.histories.of(user))
 
         names = None if heads is None else as_list(heads)
@@ -180,7 +185,7 @@ class OpenedBuild:
         check(offset=offset, min_weight=min_weight)
         check_model(model, recent)
         columns = own_columns(self.tables, fields)
-        recommender = self._recommender()
+        recommender = self.recommender
         liked, notes = positions_of(self.tables, as_list(likes))
         history = recommender.histories.of(user, liked, recent)
         known = () if seen else history.positions
@@ -215,11 +220,12 @@ class OpenedBuild:
         In CSV, a text that a spreadsheet would run as a formula begins with an apostrophe, unless
         `raw`. Raises `QkvError` for an argument that cannot be used.
         """
+        check(k=k)
         columns = own_columns(self.tables, fields)
-        recommender = self._recommender()
+        recommender = self.recommender
         mask = candidates(self.tables, self.n_items, where, only=only)
         batch = BatchRecommendations(
-            recommender, k, mask, seen, recent, damping, model, columns, raw
+            recommender, min(k, self.n_items), mask, seen, recent, damping, model, columns, raw
         )
         state = f"{self.snapshot.name} {self.tables.records.state}"
         return batch.write(Path(path), format, state, progress)
@@ -240,7 +246,7 @@ class OpenedBuild:
         """
         check(k=k, temperature=temperature, offset=offset, min_weight=min_weight)
         last = last_place(k, offset)
-        found = similar_users(self._recommender(), user, last, temperature, explain, progress)
+        found = similar_users(self.recommender, user, last, temperature, explain, progress)
         return found.page(offset, min_weight)
 
     def similar(
@@ -279,6 +285,3 @@ class OpenedBuild:
     def info(self) -> dict[str, Any]:
         """What was built, when, and from what."""
         return {"workspace": str(self.workspace.path), **build_facts(self.snapshot)}
-
-    def _recommender(self) -> Recommender:
-        return Recommender(self.models, self.tables)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,7 +14,9 @@ import numpy as np
 from qkvsearch.answers.arguments import candidates
 from qkvsearch.answers.columns import Listing, item_rows, own_columns, page_of
 from qkvsearch.answers.histories import Histories
+from qkvsearch.checked import checked_methods, id_of
 from qkvsearch.data.ids import Id, Ids, id_text
+from qkvsearch.errors import QkvError
 from qkvsearch.workspace import Tables
 from qkvsearch.workspace.where import Where, matching_rows
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 USER_NAMES = ("id", "interactions", "recorded")
 
 
-class Rows(ABC):
+class RowsById(ABC):
     """Ids in the order of their row numbers, each with a row, by column; nothing can be set."""
 
     ids: Ids
@@ -36,7 +39,9 @@ class Rows(ABC):
         return iter(self.ids)
 
     def __contains__(self, id_: object) -> bool:
-        return id_ in self.ids
+        with suppress(QkvError):
+            return id_of("id", id_) in self.ids
+        return False
 
     def keys(self) -> Ids:
         """The ids."""
@@ -55,7 +60,8 @@ class Rows(ABC):
 
 
 @dataclass(eq=False, repr=False)
-class ItemRows(Rows):
+@checked_methods
+class ItemRows(RowsById):
     """The catalog: a title that only one item has finds it as well as its id."""
 
     tables: Tables
@@ -67,7 +73,7 @@ class ItemRows(Rows):
         return self.tables.ids("items")
 
     def __getitem__(self, id_: Any) -> dict[str, Any]:
-        return self.tables.row(self.tables.item_position(id_))
+        return self.tables.row(self.tables.item_position(id_of("item", id_)))
 
     def to_frame(self) -> pd.DataFrame:
         import pandas as pd
@@ -95,7 +101,8 @@ class ItemRows(Rows):
 
 
 @dataclass(eq=False, repr=False)
-class UserRows(Rows):
+@checked_methods
+class UserRows(RowsById):
     """The users of the build, then those recorded since: with how many items each interacted."""
 
     histories: Histories
@@ -106,7 +113,7 @@ class UserRows(Rows):
         return self.histories.ids
 
     def __getitem__(self, id_: Any) -> dict[str, Any]:
-        n = len(self.histories.of("" if id_ is None else id_))
+        n = len(self.histories.of(id_of("user", id_)))
         # Recorded since this view was made, or all of whose items have left: as it was asked for.
         known = self.ids[int(self.ids.positions([id_])[0])] if id_ in self.ids else id_text(id_)
         return {"id": known, "interactions": n}

@@ -143,7 +143,7 @@ class CommandContext:
         folder = "-".join([name, __version__, str(FORMAT_VERSION), fingerprint, *encoders])
         path = samples_folder() / folder
         with suppress(WorkspaceError):
-            return self._opened(path)
+            return self._sound(path)
         try:
             return self._built_sample(name, path)
         except WorkspaceError:  # a home that cannot be written to, as services have
@@ -152,17 +152,27 @@ class CommandContext:
             return self._built_sample(name, path)
 
     def _built_sample(self, name: str, path: Path) -> Engine:
-        """Built by one process, which others wait for."""
+        """Built by one process, for which others wait; in the place of one that is damaged."""
         from qkvsearch.builder import build_workspace
         from qkvsearch.data.sources import read_source
 
         workspace = self.to_write(path)
         with workspace.writing("build"):
             with suppress(WorkspaceError):
-                return self._opened(path)
+                return self._sound(path)
+            (path / "root.json").unlink(missing_ok=True)
+            shutil.rmtree(path / "builds", ignore_errors=True)
             with self.progress() as report:
                 build_workspace(workspace, read_source(f"sample:{name}"), progress=report)
         return self._opened(path)
+
+    def _sound(self, path: Path) -> Engine:
+        """A sample of which no file is damaged. Raises `WorkspaceError`."""
+        from qkvsearch.answers.damage import verified
+
+        engine = self._opened(path)
+        verified(engine.workspace)
+        return engine
 
     @contextmanager
     def progress(self) -> Iterator[Progress | None]:

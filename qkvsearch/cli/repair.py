@@ -15,8 +15,8 @@ def command() -> None:
 
     \b
     Examples:
-      qkvsearch -w shop info --verify
       qkvsearch -w shop repair
+      qkvsearch -w shop info --verify && echo sound
     """
     from qkvsearch.engine import repair
 
@@ -25,8 +25,9 @@ def command() -> None:
     with run.progress() as progress:
         done = repair(path, wait=run.wait, say=run.say, progress=progress)
     run.say_notes(done.notes)
-    for said, files in (("made again", done.rebuilt), ("lost", done.lost)):
-        for file in files:
-            run.say(f"{file}: {said}")
-    if not done.rebuilt and not done.lost:
+    for what in done.rebuilt:
+        run.say(f"Made again: {what}.")
+    for what in done.lost:
+        run.say(f"Lost: {what}.")
+    if not (done.rebuilt or done.lost or done.notes):
         run.say(f"{path}: nothing is damaged.")

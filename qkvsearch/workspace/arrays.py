@@ -27,6 +27,10 @@ def write_array(path: Path, array: np.ndarray) -> dict[str, Any]:
     with path.open("wb") as file:
         np.save(file, array, allow_pickle=False)
         sync(file)
+    return _array_entry(path, array)
+
+
+def _array_entry(path: Path, array: np.ndarray) -> dict[str, Any]:
     return {**file_entry(path), "dtype": array.dtype.str, "shape": list(array.shape)}
 
 
@@ -65,4 +69,6 @@ def share_file(source: StoredFile, target: Path) -> Mapping[str, Any]:
         shutil.copyfile(source.path, target)
         with target.open("rb+") as file:
             sync(file)
-    return source.entry if "xxh3" in source.entry else {**file_entry(target)}
+    if "xxh3" in source.entry:
+        return source.entry
+    return _array_entry(target, read_array(source, trust=True))  # an older version wrote it

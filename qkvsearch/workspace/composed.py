@@ -21,7 +21,7 @@ SMALL = 1000
 
 
 @dataclass(frozen=True)
-class Part:
+class CatalogPart:
     """A catalog, and the item row of each of its rows, −1 of the departed; None: they are its own,
     and none has departed.
     """
@@ -84,11 +84,11 @@ class ComposedCatalog:
         return np.cumsum([0, self.rows.n_base, *sizes])[:-1]
 
     @cached_property
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[CatalogPart]:
         """The catalogs that are asked. The order of the rows of each is that of its item rows."""
         if self.rows.is_plain:
-            return [Part(self.catalogs[0], None)]
-        segments = list(map(Part, self.catalogs, np.split(self.rows.place, self.starts[1:])))
+            return [CatalogPart(self.catalogs[0], None)]
+        segments = list(map(CatalogPart, self.catalogs, np.split(self.rows.place, self.starts[1:])))
         number = self._part_of_segment
         n_parts = 1 + int(number.max())
         return [
@@ -105,10 +105,8 @@ class ComposedCatalog:
         return np.where(is_own, np.cumsum(is_own) - 1, is_own.sum())
 
     def close(self) -> None:
-        """Close the files; they are opened again where something is asked."""
-        for part in self.__dict__.pop("parts", ()):
-            part.catalog.close()
-        for catalog in self.catalogs:
+        """Close the files for good."""
+        for catalog in (*self.catalogs, *(part.catalog for part in self.__dict__.get("parts", ()))):
             catalog.close()
 
     def find(self, ids: Sequence[str]) -> dict[str, int]:
@@ -153,7 +151,7 @@ class ComposedCatalog:
                 total -= part.catalog.filled(departed)
         return dict(zip(self.columns, total.tolist(), strict=True))
 
-    def _located(self, positions: Sequence[int]) -> Iterator[tuple[Part, list[int]]]:
+    def _located(self, positions: Sequence[int]) -> Iterator[tuple[CatalogPart, list[int]]]:
         """Each part with its rows of those items."""
         if self.rows.is_plain:
             yield self.parts[0], list(positions)
@@ -166,15 +164,15 @@ class ComposedCatalog:
             part, here = self.parts[place], number == place
             yield part, (wanted if part.place is None else own_rows)[here].tolist()
 
-    def _one_of(self, parts: Sequence[Part]) -> Part:
+    def _one_of(self, parts: Sequence[CatalogPart]) -> CatalogPart:
         """Several segments as one, with the items that are there under their item rows."""
         if len(parts) == 1:
             return parts[0]
         numbered = _in_order(parts, lambda catalog: catalog.all_cells(list(self.columns)))
         joined = CatalogInMemory(self.columns, numbered, self.catalogs[0].folds)
         for part in parts:
-            part.catalog.close()
-        return Part(joined, None)
+            part.catalog.release()
+        return CatalogPart(joined, None)
 
     def _merged(
         self, read: Callable[[SegmentCatalog], Iterator[tuple[Any, ...]]]
@@ -183,7 +181,7 @@ class ComposedCatalog:
 
 
 def _in_order(
-    parts: Sequence[Part], read: Callable[[SegmentCatalog], Iterator[tuple[Any, ...]]]
+    parts: Sequence[CatalogPart], read: Callable[[SegmentCatalog], Iterator[tuple[Any, ...]]]
 ) -> Iterator[tuple[Any, ...]]:
     """What is read of each part, by item row. read: gives the row number first, ascending."""
     streams = [part.placed(read(part.catalog)) for part in parts]

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from qkvsearch.data.ids import Id, Ids
-from qkvsearch.errors import DamagedError
+from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.workspace.catalog_file import fill_items
 from qkvsearch.workspace.columns import quoted
 
@@ -32,6 +32,7 @@ class SegmentCatalog:
         self.items, self.titles = f"items{suffix}", f"titles{suffix}"
         self.users, self.folded = f"users{suffix}", f"folded{suffix}"
         self._db: sqlite3.Connection | None = None
+        self._is_closed = False
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
@@ -40,18 +41,29 @@ class SegmentCatalog:
     def db(self) -> sqlite3.Connection:
         """A connection that all threads share."""
         if self._db is None:
-            self._db = self.connect()
+            self._db = self.separate()
         return self._db
 
+    def separate(self) -> sqlite3.Connection:
+        """A connection for one question alone, which closes it."""
+        if self._is_closed:
+            raise WorkspaceError(f"{self.path}: closed; open the workspace again")
+        return self.connect()
+
     def connect(self) -> sqlite3.Connection:
-        """Another connection."""
+        """Open the file once more."""
         try:
             return sqlite3.connect(self.uri, uri=True, check_same_thread=False)
         except sqlite3.Error as error:
             raise self._unread(error) from None
 
     def close(self) -> None:
-        """Close the shared connection; it is opened again where it is needed."""
+        """Close the file for good: all that is asked then is a `WorkspaceError`."""
+        self._is_closed = True
+        self.release()
+
+    def release(self) -> None:
+        """Close the file until it is needed again."""
         db, self._db = self._db, None
         if db is not None:
             db.close()
@@ -122,9 +134,9 @@ class SegmentCatalog:
         """How many items have a smaller id than each of `ids`, int64 (n,). Text is behind all whole
         numbers.
         """
-        n_rows, keys = self.n_rows, ids if self.whole_ids else ids.texts
+        n_rows = self.n_rows
         first = f"SELECT _position FROM {self.items} WHERE id >= ? ORDER BY id LIMIT 1"
-        found = (self.select(first, key) for key in keys)
+        found = (self.select(first, text) for text in ids.texts)
         return np.array([rows[0][0] if rows else n_rows for rows in found], dtype=np.int64)
 
     def user_text(self, row: int) -> str:
@@ -154,18 +166,13 @@ class SegmentCatalog:
 
     def select(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """The rows of a query."""
-        try:
-            return self.db.execute(sql, values).fetchall()
-        except UnicodeEncodeError:  # no file holds half a character
-            return []
-        except sqlite3.DatabaseError as error:
-            raise self._unread(error) from None
+        return list(self.stream(sql, *values))
 
     def stream(self, sql: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         """The same, each row when it is asked for."""
         try:
             yield from self.db.execute(sql, values)
-        except UnicodeEncodeError:
+        except UnicodeEncodeError:  # no file holds half a character
             return
         except sqlite3.DatabaseError as error:
             raise self._unread(error) from None

@@ -137,7 +137,7 @@ class Tables:
         with ExitStack() as stack:
             # Connections of its own: the authorizer would also stop other threads.
             tables = [
-                (stack.enter_context(closing(part.catalog.connect())), part.catalog.items)
+                (stack.enter_context(closing(part.catalog.separate())), part.catalog.items)
                 for part in parts
             ]
             found = matching_in_all(tables, self.catalog_columns, where, cells)
@@ -207,10 +207,12 @@ class Tables:
         """Those texts, each with the row number of the item that it is the id of (−1: of none),
         that are titles of other items.
         """
-        keys = {title_key(text): text for text, row in rows.items() if row >= 0}
+        keys = {text: title_key(text) for text, row in rows.items() if row >= 0}
         some = "key IN (SELECT value FROM json_each(?))"
-        found = self._items.keyed_titles(some, json.dumps(list(keys)))
-        return list({keys[key]: 0 for row, key, _ in found if row != rows[keys[key]]})
+        titled: dict[str, set[int]] = {}
+        for row, key, _ in self._items.keyed_titles(some, json.dumps(list(keys.values()))):
+            titled.setdefault(key, set()).add(row)
+        return [text for text, key in keys.items() if titled.get(key, set()) - {rows[text]}]
 
     def _titled(self, wanted: str) -> list[int]:
         """Row numbers of the items with this very title, or else with one that is much like it."""

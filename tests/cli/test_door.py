@@ -5,10 +5,15 @@ from __future__ import annotations
 import gc
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Barrier
 
 import click
 import pytest
+
+from qkvsearch.cli import group
+from qkvsearch.cli.context import CommandContext
 
 
 @pytest.fixture
@@ -29,9 +34,22 @@ def test_a_damaged_sample_is_built_again(qkv, samples):
 def test_a_sample_whose_first_build_was_interrupted_is_built_again(qkv, samples):
     assert qkv("search", "apple").code == 0
     (folder,) = samples.iterdir()
-    (folder / "workspace.db").write_bytes(b"")
     shutil.rmtree(folder / "builds")
     assert qkv("search", "apple").code == 0
+
+
+def test_a_sample_is_built_once_for_those_who_ask_at_once(samples):
+    together = Barrier(3)
+
+    def asked(_):
+        with click.Context(group):
+            together.wait()
+            return CommandContext(None, True, False).open_sample("videos").search("apple")[0].id
+
+    with ThreadPoolExecutor(3) as people:
+        assert len(set(people.map(asked, range(3)))) == 1
+    (folder,) = samples.iterdir()
+    assert len(list(folder.glob("builds/*"))) == 1
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are listed by Linux")

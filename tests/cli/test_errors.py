@@ -45,8 +45,8 @@ def test_mistakes_are_told_in_a_sentence_with_the_right_exit_code(qkv, args, cod
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (("recommend", "--user", "u001", "--damping", "nan"), "--damping is a number from 0 up"),
-        (("recommend", "--user", "u001", "--damping", "inf"), "--damping is a number from 0 up"),
+        (("recommend", "--user", "u001", "--damping", "nan"), "--damping is a number from 0"),
+        (("recommend", "--user", "u001", "--damping", "inf"), "--damping is a number from 0"),
         (("recommend", "--user", "u001", "--diversity", "nan"), "--diversity is a number from 0"),
         (("search", "war", "--temperature", "inf"), "--temperature is a number above 0"),
         (("similar", "Heat", "--temperature", "nan"), "--temperature is a number above 0"),

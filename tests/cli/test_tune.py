@@ -53,7 +53,7 @@ def state(path):
     with Engine(path) as engine:
         user = engine.models.log().user_ids[4]
         hits = [(hit.id, hit.score) for hit in engine.recommend(user=user, k=5)]
-        return engine.snapshot.folder.name, engine.snapshot.facts, hits
+        return engine.snapshot.name, engine.snapshot.facts, hits
 
 
 @pytest.fixture
@@ -87,15 +87,15 @@ def test_what_was_found_is_in_use_and_kept_in_the_workspace(qkv, ws, found):
     assert after[2] != before[2]
     with Engine(ws) as engine:
         assert engine.models.implicit.item_embeddings.shape == (engine.n_items, 8)
-        assert engine.snapshot.damaged_files() == []
+        assert engine.snapshot.damaged() == []
 
 
 def test_all_else_of_the_build_stays(ws):
     before = Workspace(ws).open()
-    learn_preferences(ws, {"settings": SETTINGS})
+    learn_preferences(Workspace(ws), {"settings": SETTINGS})
     after = Workspace(ws).open()
-    assert set(before.facts["files"]) == set(after.facts["files"])
-    for name in before.facts["files"]:
+    assert before.array_names == after.array_names
+    for name in before.array_names:
         if not name.startswith("implicit."):
             assert np.array_equal(before.array(name), after.array(name)), name
     assert before.array("implicit.gram").shape != after.array("implicit.gram").shape
@@ -108,7 +108,7 @@ def test_all_else_of_the_build_stays(ws):
 
 def test_reset_goes_back_to_what_a_build_learns(qkv, ws):
     before = state(ws)
-    learn_preferences(ws, {"settings": SETTINGS})
+    learn_preferences(Workspace(ws), {"settings": SETTINGS})
     answer = qkv("-w", ws, "tune", "--reset")
     after = state(ws)
     assert (answer.code, answer.stdout) == (0, "")
@@ -119,7 +119,7 @@ def test_reset_goes_back_to_what_a_build_learns(qkv, ws):
 
 @pytest.mark.parametrize("in_use", [None, {"settings": SETTINGS | {"n_components": 4}}])
 def test_settings_that_the_test_part_speaks_against_change_nothing(qkv, ws, found, in_use):
-    learn_preferences(ws, in_use)
+    learn_preferences(Workspace(ws), in_use)
     before = state(ws)
     found((-0.05, -0.01))
     answer = qkv("-w", ws, "tune")
@@ -129,7 +129,7 @@ def test_settings_that_the_test_part_speaks_against_change_nothing(qkv, ws, foun
 
 
 def test_what_an_earlier_search_found_is_judged_beside_what_is_tried(qkv, ws, small):
-    learn_preferences(ws, {"settings": SETTINGS, "protocol": "time"})
+    learn_preferences(Workspace(ws), {"settings": SETTINGS, "protocol": "time"})
     answer = qkv("-w", ws, "tune", "--trials", 1, "--format", "json")
     found = json.loads(answer.stdout)
     assert found["in_use"] == SETTINGS
@@ -142,7 +142,7 @@ def test_what_an_earlier_search_found_is_judged_beside_what_is_tried(qkv, ws, sm
 def test_the_best_of_those_in_use_the_default_and_the_tried_is_in_use_then(
     qkv, ws, found, settings
 ):
-    learn_preferences(ws, {"settings": SETTINGS})
+    learn_preferences(Workspace(ws), {"settings": SETTINGS})
     before = state(ws)
     found((0, 0) if settings else (0.01, 0.03), settings)
     answer = qkv("-w", ws, "tune")
@@ -173,11 +173,11 @@ def test_another_build_published_meanwhile_is_not_lost(ws, monkeypatch):
     def publish_in_between(*args):
         original(*args)
         monkeypatch.setattr(PreferencesPart, "store", original)
-        remove_items(ws, where="year < 1950")
+        remove_items(Workspace(ws), where="year < 1950")
 
     n_before = state(ws)[1]["n_items"]
     monkeypatch.setattr(PreferencesPart, "store", publish_in_between)
-    learn_preferences(ws, {"settings": SETTINGS})
+    learn_preferences(Workspace(ws), {"settings": SETTINGS})
     _, facts, _ = state(ws)
     assert facts["tuned"] == {"settings": SETTINGS}
     assert facts["n_items"] < n_before
@@ -200,7 +200,7 @@ def test_the_live_table_fits_80_columns_and_has_the_furthest_first():
 def test_evaluate_judges_the_settings_in_use(qkv, ws):
     run = ("-w", ws, "evaluate", "recommend", "--format", "json")
     default = json.loads(qkv(*run).stdout)["metrics"]["ndcg@10"]
-    learn_preferences(ws, {"settings": SETTINGS, "protocol": "time"})
+    learn_preferences(Workspace(ws), {"settings": SETTINGS, "protocol": "time"})
     answer = qkv(*run)
     assert json.loads(answer.stdout)["metrics"]["ndcg@10"] != default
     assert "settings that tune found by --protocol time" in answer.stderr

@@ -17,6 +17,7 @@ import click
 import pytest
 
 from qkvsearch.cli import COMMANDS, group
+from qkvsearch.engine import Engine
 
 CONTEXT = click.Context(group, info_name="qkvsearch")
 ESCAPE = "\x1b["
@@ -50,18 +51,26 @@ CALLS = {
     "history": ["history", "101"],
     "record": ["-w", "recorded", "record", "101", "red apple", "4"],
     "records": ["-w", "recorded", "records", "-k", "5"],
+    "learn": ["-w", "recorded", "learn"],
     "attend": ["attend", "red apple hammer"],
     "teach": ["teach", "--list"],
     "evaluate search": ["evaluate", "search", "--queries", "q.tsv", "--qrels", "qrels.txt"],
     "evaluate recommend": ["evaluate", "recommend"],
     "tune": ["-w", "tuned", "tune", "--trials", "1"],
     "info": ["info", "--verify"],
+    "builds": ["-w", "changed", "builds"],
+    "rollback": ["-w", "changed", "rollback"],
+    "compact": ["-w", "changed", "compact"],
+    "repair": ["-w", "recorded", "repair"],
+    "forget": ["-w", "recorded", "forget", "300", "--dry-run"],
     "data list": ["data", "list"],
     "model list": ["model", "list"],
 }
 # They ask a server: tests/cli/test_data.py calls one on loopback, test_model.py a folder instead.
 ASKS_A_SERVER = {"data fetch", "model fetch"}
-SILENT_ON_STDOUT = {"build", "add", "remove", "record"}
+SILENT_ON_STDOUT = {
+    "build", "add", "remove", "record", "learn", "rollback", "compact", "repair", "forget",
+}  # fmt: skip
 LISTING = sorted(
     name for name, leaf in LEAVES.items() if "format_name" in {param.name for param in leaf.params}
 )
@@ -84,6 +93,7 @@ NEAR = [
     (["evaluate", "search", "--queries", "q.tsv", "--qrels", "wrong.txt"], "did you mean q1"),
     (["data", "fetch", "ml-lm"], "did you mean ml-1m"),
     (["model", "fetch", "minlm"], "did you mean minilm"),
+    (["forget", "1011", "--yes"], "no user '1011'; did you mean 101"),
     (["build", "--items", "items.csv", "--id-column", "idd"], "did you mean id"),
     (["add", "more.csv", "--id-column", "idd"], "did you mean id"),
     (["remove", "claw hamer"], "did you mean claw hammer"),
@@ -98,13 +108,27 @@ TAKES_NAMES = {
 ON_THEIR_OWN = {"demo", "build", "data list", "model list", "teach"}
 
 
+@pytest.fixture(scope="module")
+def changed_path(shop_path, tmp_path_factory):
+    """The shop after two changes, each of which can be undone."""
+    path = shutil.copytree(shop_path, tmp_path_factory.mktemp("changed") / "ws")
+    with Engine(path) as engine:
+        engine.remove(1)
+        engine.remove(2)
+    return path
+
+
 @pytest.fixture
-def shopkeeper(surroundings, shop_path, movies_path, shop_items, tmp_path, monkeypatch):
+def shopkeeper(
+    surroundings, shop_path, changed_path, movies_path, shop_items, tmp_path, monkeypatch
+):
     """A folder with the files that the calls name, and the shop as the workspace."""
     monkeypatch.setenv("QKVSEARCH_WORKSPACE", str(shop_path))
     shop_items.to_csv("items.csv", index=False)
     shop_items.tail(2).assign(id=[51, 52]).to_csv("more.csv", index=False)
-    shutil.copytree(shop_path, "recorded")
+    with Engine(shutil.copytree(shop_path, "recorded")) as engine:
+        engine.record(101, 1)
+    shutil.copytree(changed_path, "changed")
     shutil.copytree(movies_path, "tuned")
     (tmp_path / "q.tsv").write_text("q1\tred apple\nq2\tladder\n", encoding="utf-8")
     (tmp_path / "qrels.txt").write_text("q1 0 1 1\nq2 0 7 2\n", encoding="utf-8")

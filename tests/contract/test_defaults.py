@@ -128,9 +128,11 @@ CONSTANTS = [
     ("texts", "PATIENCE", 60),  # of a choice, in seconds
     ("texts", "PATIENCE", 3),  # of contrastive training, in epochs
     ("texts", "MAX_TERM", 32),
-    ("workspace", "KEPT_BUILDS", 2),
-    ("workspace", "KEPT_SECONDS", 300),
-    ("workspace", "FORMAT_VERSION", 4),
+    ("workspace", "KEPT_BASES", 2),
+    ("workspace", "KEPT_BUILDS", 50),
+    ("workspace", "FORMAT_VERSION", 5),
+    ("revision", "MOST_SEGMENTS", 32),
+    ("revision", "LARGEST_SHARE", 0.2),
 ]
 
 

@@ -47,8 +47,7 @@ def titles(qkv):
     def look():
         from qkvsearch.workspace import Workspace
 
-        tables = Workspace("ws").open().tables
-        return [title for (title,) in tables.db.execute(f"SELECT title FROM items_{tables.build}")]
+        return [title for _, title, *_ in Workspace("ws").open().tables.cells()]
 
     return look
 

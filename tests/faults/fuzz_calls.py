@@ -180,7 +180,7 @@ def fuzz_commands(trial: Trial) -> None:
         if "Traceback" in said:
             raise Fault(f"{fuzz.shown(words)}: traceback: {said[-300:]}")
         if steering := [sign for sign in said if _steers(sign)]:
-            raise Fault(f"{fuzz.shown(words)}: stderr has {ascii(steering[:3])}: {ascii(said)[-200:]}")
+            raise Fault(f"{fuzz.shown(words)}: stderr has {steering[:3]!a}: {ascii(said)[-200:]}")
         if code:
             raise QkvError(said.strip() or "(nothing)")
 

@@ -102,11 +102,15 @@ def test_format_4_answers_as_it_did_and_the_same_to_the_bit_when_it_is_upgraded(
     found = make.answers(path, name)
     assert_as_expected(found, name)
     assert Workspace(path).exists
+    with qkvsearch.Engine(path) as engine:
+        assert "older version" in engine.builds().notes[0]
     assert contents_of(path) == before
     upgrade(path)
     assert make.answers(path, name) == found
     with qkvsearch.Engine(path) as engine:
         assert engine.info(verify=True)["format"] == FORMAT_VERSION
+        arrays = [entry for file, entry in engine.snapshot.files if file.suffix == ".npy"]
+        assert all({"xxh3", "dtype", "shape"} <= entry.keys() for entry in arrays)
     assert not list(path.glob("workspace.db*"))
     assert len(list((path / "builds").iterdir())) == 1
 
@@ -124,7 +128,12 @@ FIRST_WRITERS = {
 }
 
 
-@pytest.mark.parametrize("command", FIRST_WRITERS)
+SLOW = {"learn": pytest.mark.slow}
+
+
+@pytest.mark.parametrize(
+    "command", [pytest.param(name, marks=SLOW.get(name, ())) for name in FIRST_WRITERS]
+)
 def test_every_writer_upgrades_first_and_takes_all_over(unpacked, command):
     path = unpacked("format4-text")
     with qkvsearch.Engine(path) as engine:
@@ -139,9 +148,25 @@ def test_every_writer_upgrades_first_and_takes_all_over(unpacked, command):
         assert (after["format"], after["recorded"]) == (FORMAT_VERSION, recorded)
         assert after["tuned"] == (None if command == "reset_tuning" else before["tuned"])
         assert after["columns"] == before["columns"]
-        assert [build["command"] for build in engine.builds()][-1:] in (["upgrade"], ["compact"])
+        first = engine.builds()[-1]["command"]
+        assert first == ("forget" if command == "forget" else "upgrade")
         engine.remove(["f11"])  # which no longer waits for those who read format 4
     assert not list(path.glob("workspace.db*"))
+    if command == "forget":
+        assert not [name for name, content in contents_of(path).items() if b"ben" in content]
+
+
+def test_numbers_of_records_go_on_and_batches_stay_what_was_recorded_together(unpacked):
+    path = unpacked("format4-text")
+    with closing(sqlite3.connect(path / "workspace.db")) as db, db:
+        db.execute("DELETE FROM recorded WHERE number = 5")  # as its `record --undo` did
+    with qkvsearch.Engine(path) as engine:
+        engine.record("ada", "f05", 3)
+        assert [row["number"] for row in engine.records()] == [6, 4, 3, 2, 1]
+        assert [len(engine.undo_record()) for _ in range(3)] == [1, 3, 1]
+    first = unpacked("format4-first")  # whose version knew of no batches
+    with qkvsearch.Engine(first) as engine:
+        assert [len(engine.undo_record()) for _ in range(2)] == [1, 1]
 
 
 def test_a_reader_that_opened_format_4_answers_on_beside_the_upgrade(make, unpacked):

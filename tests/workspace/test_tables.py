@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.errors import UnknownIdError
-from qkvsearch.workspace import Workspace
+from qkvsearch.workspace import Workspace, titles
 from qkvsearch.workspace.titles import title_key
 
 
@@ -154,6 +154,12 @@ def test_what_was_typed_is_looked_for_inside_titles_and_without_the_year(tables)
         tables.item_position("teapt")
     with pytest.raises(UnknownIdError, match="did you mean Anchor"):
         tables.item_position("anch")
+
+
+def test_titles_that_share_a_word_are_compared_before_all_others(tables, monkeypatch):
+    monkeypatch.setattr(titles, "MAX_COMPARED", 1)
+    with pytest.raises(UnknownIdError, match="did you mean Kettle"):
+        tables.item_position("kettle x")
 
 
 def test_a_condition_does_not_disturb_other_threads(tables):

@@ -24,7 +24,7 @@ CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
 def as_text(frame: pd.DataFrame) -> pd.DataFrame:
     """A frame in memory, in the form of one read from a file: columns of text, blanks missing."""
     frame = frame.set_axis(distinct(frame.columns), axis=1).reset_index(drop=True)
-    texts = frame.astype(object).map(_cell).astype(str)
+    texts = frame.astype(object).map(_readable).astype(str)
     return texts.where(frame.notna() & (texts != ""))
 
 
@@ -123,6 +123,15 @@ def distinct(names: Iterable[Any]) -> list[str]:
             new = f"{text}.{number}"
         taken[new] = None
     return list(taken)
+
+
+def _readable(value: Any) -> str:
+    """Raises `DataError` for a value that has no text, such as a whole number of 5,000 digits."""
+    try:
+        return _cell(value)
+    except Exception as error:  # of a stranger's class
+        reason = f"{type(error).__name__}: {error}"
+        raise DataError(f"a cell of type {type(value).__name__} has no text: {reason}") from None
 
 
 def _cell(value: Any) -> str:

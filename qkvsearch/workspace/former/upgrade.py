@@ -29,8 +29,8 @@ from qkvsearch.workspace.snapshot import Snapshot
 UNREAD = f"{DATABASE}.unread"
 LOST_RECORDS = f"what was recorded cannot be read, and stays in {UNREAD}"
 LOST_FACTS = "settings that tune found, if it did, cannot be read"
-# What SQLite keeps beside a database.
-BESIDE = ("", "-wal", "-shm")
+# What SQLite keeps beside a database, and then the database, which tells that they may be there.
+BESIDE = ("-wal", "-shm", "")
 # A program of an older version that is still running finds nothing to write to.
 CLOSED = "ALTER TABLE builds RENAME TO builds_of_an_older_format"
 # In seconds, for writers of older versions, who know of no other lock.

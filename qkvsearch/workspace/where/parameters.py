@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime
 from numbers import Integral, Real
 from typing import Any, TypeAlias
 
+from qkvsearch.checked import shown
 from qkvsearch.errors import QkvError
 
 Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any]
@@ -53,9 +55,10 @@ def _plain(name: str, value: Any) -> Any:
         return value
     if isinstance(value, Integral) and -(2**63) <= int(value) < 2**63:
         return int(value)
-    if isinstance(value, Real) and math.isfinite(value):
-        return float(value)
+    with suppress(OverflowError):  # a whole number too large for a float
+        if isinstance(value, Real) and math.isfinite(value):
+            return float(value)
     raise QkvError(
-        f"value {name.removeprefix('_')} is {value!r}, and cells are compared with finite numbers, "
-        "texts, dates, True, False and None"
+        f"value {name.removeprefix('_')} is {shown(value)}, and cells are compared with finite "
+        "numbers, texts, dates, True, False and None"
     )
