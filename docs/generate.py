@@ -1,7 +1,7 @@
 """Writes what the pages can be told by the code itself: python docs/generate.py.
 
-docs/commands.md from the commands' own help, docs/points.md from the lessons and their tests, and
-the tables of docs/teaching.md from the lessons.
+docs/commands.md from the commands' own help, docs/points.md from the lessons and their tests, the
+tables of docs/teaching.md from the lessons, and the limits of docs/trust.md.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from qkvsearch import limits
 from qkvsearch.cli import group
 from qkvsearch.lessons import LESSONS, lesson
 from qkvsearch.lessons.exports.markdown import table
@@ -19,7 +20,8 @@ from qkvsearch.lessons.parts import Lesson
 from qkvsearch.lessons.quizzes import Quiz
 
 DOCS = Path(__file__).parent
-PAGE, POINTS, TEACHING = (DOCS / f"{name}.md" for name in ("commands", "points", "teaching"))
+NAMES = ("commands", "points", "teaching", "trust")
+PAGE, POINTS, TEACHING, TRUST = (DOCS / f"{name}.md" for name in NAMES)
 TESTS = DOCS.parent / "tests"
 INTRODUCTION = """# Commands
 
@@ -163,14 +165,17 @@ def _steps(one: Lesson, point: int) -> str:
 
 
 def teaching_page(text: str, lessons: Sequence[Lesson]) -> str:
-    """The page with its generated parts made anew; what stands around them is written by hand."""
-    for name, made in (("outline", _outline(lessons)), ("quizzes", _quizzes(lessons))):
-        start, end = f"<!-- {name}, generated -->\n", f"<!-- end of {name} -->\n"
-        before, _, rest = text.partition(start)
-        _, found, after = rest.partition(end)
-        assert found, f"docs/teaching.md has lost its marker {end.strip()}"
-        text = f"{before}{start}\n{made}\n{end}{after}"
-    return text
+    """The page with its generated parts made anew."""
+    return _renewed(_renewed(text, "outline", _outline(lessons)), "quizzes", _quizzes(lessons))
+
+
+def _renewed(text: str, name: str, made: str) -> str:
+    """A page with one part made anew; what stands around it is written by hand."""
+    start, end = f"<!-- {name}, generated -->\n", f"<!-- end of {name} -->\n"
+    before, _, rest = text.partition(start)
+    _, found, after = rest.partition(end)
+    assert found, f"a page has lost its marker {end.strip()}"
+    return f"{before}{start}\n{made}\n{end}{after}"
 
 
 def _outline(lessons: Sequence[Lesson]) -> str:
@@ -200,9 +205,28 @@ def _kind(quiz: Quiz) -> str:
     return "a number" if isinstance(quiz.answer, float | int) else "numbers"
 
 
+# --- the table of limits ---
+
+
+def trust_page(text: str) -> str:
+    """docs/trust.md with the limits as qkvsearch/limits.py has them."""
+    rows = [
+        [limit.what, f"{limit.default:,}", limit.beyond, _raised_by(limit)]
+        for limit in limits.ALL.values()
+    ]
+    return _renewed(
+        text, "limits", table(["of what", "most", "more is", "raised by"], rows, [0, 2, 3]) + "\n"
+    )
+
+
+def _raised_by(limit: limits.Limit) -> str:
+    return f"`{limit.raised_by}`" if limit.raised_by else ""
+
+
 if __name__ == "__main__":
     course = [lesson(name) for name in LESSONS]
     PAGE.write_text(page(), encoding="utf-8")
     POINTS.write_text(points_page(course), encoding="utf-8")
     written = TEACHING.read_text(encoding="utf-8")
     TEACHING.write_text(teaching_page(written, course), encoding="utf-8")
+    TRUST.write_text(trust_page(TRUST.read_text(encoding="utf-8")), encoding="utf-8")

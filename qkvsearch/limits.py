@@ -48,7 +48,7 @@ ROWS = Limit("rows of a table", 50_000_000, raised_by="QKVSEARCH_MAX_ROWS")
 # A workspace keeps a table in SQLite, which has 2,000 columns at most; it adds some of its own.
 COLUMNS = Limit("columns of a table", 1_990)
 # More characters than a book has. A longer cell is the rest of a file after a stray quote.
-CELL = Limit("characters in a cell", 10_000_000, "its row is skipped, and counted")
+CELL = Limit("characters of a cell", 10_000_000, "skipped, its row, and counted")
 JSON_DEPTH = Limit("levels of JSON in one another", 100)
 # What is unpacked may be this long, or so many times as long as what is packed, whichever is more:
 # few tables shrink to a hundredth, and a file made to fill the disk shrinks to a thousandth.
@@ -74,9 +74,7 @@ QUERY = Limit("characters of a text that is asked or named", 200_000)
 ATTENDED = Limit("words that attend to each other", 512)
 EXPRESSION = Limit("characters of a condition", 100_000)
 EXPRESSION_DEPTH = Limit("parts of a condition in one another", 250)
-EXPRESSION_SECONDS = Limit(
-    "seconds that a condition takes", 2, raised_by="--where-seconds, `Condition(seconds=…)`"
-)
+EXPRESSION_SECONDS = Limit("seconds that a condition takes", 2, "stopped", "--where-seconds")
 EXPRESSION_TEXT = Limit("characters of a text made by a condition", 1_000_000)
 
 ALL = {name: limit for name, limit in list(globals().items()) if isinstance(limit, Limit)}

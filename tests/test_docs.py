@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import qkvsearch
+from qkvsearch import limits
 from qkvsearch.cli import COMMANDS, group
 from qkvsearch.texts.pretrained.static import find_package
 
@@ -28,6 +29,15 @@ def test_the_command_reference_is_what_generate_writes():
     written = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
     assert written == generate.page(), "run python docs/generate.py"
     assert all(f"## qkvsearch {command}\n" in written for command in COMMANDS)
+
+
+def test_the_table_of_limits_is_what_they_are():
+    text = (ROOT / "docs" / "trust.md").read_text(encoding="utf-8")
+    assert text == script("generate").trust_page(text), "run python docs/generate.py"
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines()]
+    shown = {row[0]: row[1:] for row in rows if len(row) == 4}
+    for limit in limits.ALL.values():
+        assert shown[limit.what][:2] == [f"{limit.default:,}", limit.beyond]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())

@@ -212,6 +212,7 @@ def spelled(message: str, context: click.Context, command: click.Command | None)
         command = next((command.commands[word] for word in typed if word in command.commands), None)
     others = (root.command.get_command(root, name) for name in ("build", "search"))  # type: ignore[attr-defined]
     own, *lent = map(_options, (command, *others))
+    arguments = {p.name for p in command.params if isinstance(p, click.Argument)} if command else ()
 
     def option(match: re.Match[str]) -> str:
         name = match[1]
@@ -219,6 +220,8 @@ def spelled(message: str, context: click.Context, command: click.Command | None)
             return match[0]
         if name in own:
             return own[name].opts[0]
+        if name in arguments:
+            return name.upper()
         for options in lent:
             if name in options:
                 value = " FILE" * isinstance(options[name].type, click.Path)

@@ -47,28 +47,26 @@ class TermsPart(StoredPart[TermKeys]):
         if snapshot.rows.is_plain:
             arrays = self.piece(snapshot.base, *TERM_FORMS)
             return LexicalKeys(Vocabulary(arrays.pop("terms")), n_items=build.n_items, **arrays)
-        base = self.segment_counts(snapshot.base)
-        place = snapshot.rows.place[: snapshot.base.n_rows]
-        _, *added = self._placed(snapshot)
-        norms = self.norms(snapshot)
-        return CountedKeys(base, place, TermCounts.joined(added), norms, build.n_items)
+        (base, place), *others = self._counts(snapshot)
+        added = TermCounts.joined([counts.placed(to) for counts, to in others])
+        return CountedKeys(base, place, added, self.norms(snapshot), build.n_items)
 
     def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:
         if build.snapshot.rows.is_plain:
             self.share(contents, build.snapshot, *self.names_in(build.snapshot))
         else:
-            counts = TermCounts.joined(list(self._placed(build.snapshot)))
-            self.store_counts(contents, counts, build.n_items)
+            pieces = [counts.placed(to) for counts, to in self._counts(build.snapshot)]
+            self.store_counts(contents, TermCounts.joined(pieces), build.n_items)
 
     def put_keys(self, contents: BuildContents, keys: LexicalKeys) -> None:
         """Add what `load` reads of a whole build."""
         postings = {name: getattr(keys, name) for name in list(TERM_FORMS)[1:]}
         self.put(contents, terms=keys.vocabulary.terms, **postings)
 
-    def _placed(self, build: Snapshot) -> Iterator[TermCounts]:
-        """Of each segment, by the row numbers that the items have now."""
+    def _counts(self, build: Snapshot) -> Iterator[tuple[TermCounts, np.ndarray]]:
+        """Of each segment, with the row number that each of its rows has now."""
         start = 0
         for segment in with_items(build):
             end = start + segment.n_rows
-            yield self.segment_counts(segment).placed(build.rows.place[start:end])
+            yield self.segment_counts(segment), build.rows.place[start:end]
             start = end

@@ -170,8 +170,6 @@ class ComposedCatalog:
             return parts[0]
         numbered = _in_order(parts, lambda catalog: catalog.all_cells(list(self.columns)))
         joined = CatalogInMemory(self.columns, numbered, self.catalogs[0].folds)
-        for part in parts:
-            part.catalog.release()
         return CatalogPart(joined, None)
 
     def _merged(

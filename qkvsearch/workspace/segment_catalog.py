@@ -58,12 +58,8 @@ class SegmentCatalog:
             raise self._unread(error) from None
 
     def close(self) -> None:
-        """Close the file for good: all that is asked then is a `WorkspaceError`."""
+        """Close the shared connection: all that is asked from then on is a `WorkspaceError`."""
         self._is_closed = True
-        self.release()
-
-    def release(self) -> None:
-        """Close the file until it is needed again."""
         db, self._db = self._db, None
         if db is not None:
             db.close()

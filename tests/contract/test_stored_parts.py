@@ -597,7 +597,9 @@ def test_more_tokens_than_a_build_keeps_are_none_at_all(path, whole, monkeypatch
         room.append(given.get("room", room_))
 
     monkeypatch.setattr(tokens, "item_tokens", too_many)
-    add_items(Workspace(path), pd.DataFrame({"id": ["4"], "title": ["sea"], "sku": [None]}))
+    same = ITEMS.loc[ITEMS["id"] == "7", "title"].item()
+    frame = pd.DataFrame({"id": ["4", "7"], "title": ["sea", same], "sku": [None, None]})
+    add_items(Workspace(path), frame)
     lengths = np.diff(whole.token_keys.indptr)
     assert room == [9 - (lengths.sum() - lengths[ITEMS["id"].sort_values().tolist().index("4")])]
     with qkv.open(path) as engine:
@@ -818,9 +820,13 @@ def test_where_texts_no_longer_tell_of_preferences_no_map_stays(path, monkeypatc
         assert engine.models.implicit is not None
 
 
-def test_a_log_without_ratings_leaves_nothing_of_those_that_were_there(path, whole):
+@pytest.mark.parametrize("leaving", [[], ["x1"]])
+def test_a_log_without_ratings_leaves_nothing_of_those_that_were_there(leaving, path):
     """Nor of times and weights: what is learned again is learned from this log alone."""
-    log = replace(whole.log(), ratings=None, times=None, weights=None, scale=None)
+    if leaving:  # so that arrays are not shared
+        remove_items(Workspace(path), leaving)
+    with qkv.open(path) as engine:
+        log = replace(engine.models.log(), ratings=None, times=None, weights=None, scale=None)
 
     def learn(contents: BuildContents) -> None:
         for part in (LogPart(), PreferencesPart(), RatingsPart()):

@@ -113,7 +113,7 @@ def stream(trial: Trial, world_name: str) -> None:
                 engine.record("killed", number, 4)
                 os.write(writing, b".")
 
-    after = trial.chance.uniform(0, 0.15)
+    after = trial.chance.uniform(0, 1.0)
     ran = children.forked(record, kill_after=after)
     os.close(writing)
     told = len(os.read(reading, 1000))

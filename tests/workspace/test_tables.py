@@ -160,6 +160,8 @@ def test_titles_that_share_a_word_are_compared_before_all_others(tables, monkeyp
     monkeypatch.setattr(titles, "MAX_COMPARED", 1)
     with pytest.raises(UnknownIdError, match="did you mean Kettle"):
         tables.item_position("kettle x")
+    with pytest.raises(UnknownIdError, match=r"no item 'ketle'$"):
+        tables.item_position("ketle")
 
 
 def test_a_condition_does_not_disturb_other_threads(tables):
