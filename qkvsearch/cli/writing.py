@@ -7,6 +7,7 @@ import sys
 import click
 
 from qkvsearch.cli.context import WAIT, settings
+from qkvsearch.terminal import in_one_line
 
 
 def _keep(context: click.Context, _: click.Parameter, seconds: float | None) -> None:
@@ -32,6 +33,6 @@ def is_asked() -> bool:
 
 def confirm(question: str) -> None:
     """Ask a person; end the command where the answer is no."""
-    if not click.confirm(question, err=True):
+    if not click.confirm(in_one_line(question), err=True):
         settings().say("Nothing was changed.")
         raise click.exceptions.Exit(1)

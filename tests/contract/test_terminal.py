@@ -48,6 +48,13 @@ DONE = [
     ["evaluate", "recommend", "--protocol", "random"],
     ["tune", "--trials", "1"],
     ["info"],
+    ["records", "--user", f"ann{UGLY}"],
+    ["learn"],
+    ["builds"],
+    ["rollback"],
+    ["compact", "--drop-builds"],
+    ["repair"],
+    ["forget", f"bob{UGLY}", "--dry-run"],
     ["data", "list"],
     ["model", "list"],
     ["demo"],
@@ -72,13 +79,19 @@ REFUSED = [
     ["history", f"anne{UGLY}"],
     ["teach", f"mask{UGLY}"],
     ["evaluate", "search", "--queries", "queries.tsv", "--qrels", "wrong.txt"],
+    ["records", "--user", f"anne{UGLY}"],
+    ["rollback", f"2024{UGLY}"],
+    ["forget", f"anne{UGLY}", "--yes"],
     ["data", "fetch", f"ml{UGLY}"],
     ["model", "fetch", f"mini{UGLY}"],
     ["demo", f"x{UGLY}"],
     [f"serch{UGLY}"],
     ["-w", f"no{UGLY}", "info"],
 ]
-LISTS = ("similar", "search", "recommend", "items", "show", "users", "history", "info", "attend")
+LISTS = (
+    "similar", "search", "recommend", "items", "show", "users", "history", "info", "attend",
+    "records", "builds",
+)  # fmt: skip
 ALL = [
     [*call, *form]
     for call in DONE
@@ -176,6 +189,21 @@ def test_nothing_raw_reaches_a_terminal(ugly):
     assert "Traceback" not in text
     assert text.count(r"\u001b]gone\u0007") > 100
     assert text.count(r"\u202e") > 100
+
+
+def test_a_question_before_a_change_names_nothing_raw(ugly):
+    import pty
+
+    ours, theirs = pty.openpty()
+    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
+    process = subprocess.Popen(asked([["forget", f"bob{UGLY}"]]), env=environment(), **streams)
+    os.close(theirs)
+    os.write(ours, b"n\n")
+    text = read(ours)
+    assert process.wait() == 0
+    assert raw(text) == []
+    assert r"Forget bob\u001b]gone\u0007\u009b2J\u202e?" in text
+    assert "Nothing was changed." in text
 
 
 def test_nothing_raw_reaches_stderr_in_a_pipe_and_rows_for_programs_are_whole(ugly):
