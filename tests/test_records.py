@@ -155,7 +155,7 @@ def test_007_is_not_7(tmp_path):
 
 @pytest.mark.parametrize("user", ["\ud800", None, "", " ", True, ["a"], b"a", float("nan")])
 def test_what_is_nobodys_id_is_refused(engine, user):
-    with pytest.raises(QkvError, match=r"a user"):
+    with pytest.raises(QkvError, match="user"):
         engine.record(user, "x", 3)
     assert not engine.records()
 

@@ -102,7 +102,12 @@ def changes() -> list[Row]:
         ),
         f"`remove` of {ADDED} items": steps(
             workspace,
-            lambda number: ["remove", *yes, "--where", f"id >= {number * 10} AND id < {number * 10 + 10}"],
+            lambda number: [
+                "remove",
+                *yes,
+                "--where",
+                f"id >= {number * 10} AND id < {number * 10 + 10}",
+            ],
         ),
         f"`build` of {ITEMS:,} items": (built, megabytes),
     }

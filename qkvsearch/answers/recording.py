@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -36,7 +35,8 @@ class Recording:
 
     def record(self, user: Any, item: Any, value: float | None) -> Listing:
         """One interaction. Raises `QkvError` where the user, the item or the value cannot be."""
-        check_user(user)
+        if not id_text(user):
+            raise QkvError("a user needs an id")
         self.check_value(value)
         tables = self.histories.tables
         position, note = tables.item_named(item)
@@ -84,8 +84,6 @@ class Recording:
         """Raise `QkvError` for a rating where there are none, or one outside the log's scale."""
         if value is None:
             return
-        if isinstance(value, bool) or not isinstance(value, Real):
-            raise QkvError(f"`rating` is a number, not {value!r}")
         scale = self.histories.models.rating_scale
         if scale is not None and not scale[0] <= value <= scale[1]:
             raise QkvError(f"a rating here is from {scale[0]:g} to {scale[1]:g}, not {value:g}")
@@ -103,16 +101,6 @@ class Recording:
             time = None if row.time is None else readable_time(row.time)
             found.append([row.user, id_, title, row.rating, row.weight, time])
         return _listing(RECORDED_NAMES, found, notes, always=3)
-
-
-def check_user(user: Any) -> None:
-    """Raise `QkvError` for what cannot be anybody's id."""
-    if not isinstance(user, str | Real) or isinstance(user, bool) or not id_text(user):
-        raise QkvError(f"a user needs an id, a text or a number, not {user!r}")
-    try:
-        id_text(user).encode()
-    except UnicodeEncodeError:
-        raise QkvError(f"a user's id is text in UTF-8, not {user!r}") from None
 
 
 def record_rows(tables: Tables, user: Any, k: int | None, offset: int) -> Listing:

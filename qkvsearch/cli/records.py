@@ -1,10 +1,13 @@
 """`qkvsearch records`: what was recorded, as a listing."""
 
+from dataclasses import replace
+from functools import partial
+
 import click
 
 from qkvsearch.cli.context import settings
 from qkvsearch.cli.hits import offset_option
-from qkvsearch.cli.listing import write_page
+from qkvsearch.cli.listing import counted, listing_table
 from qkvsearch.cli.render import Output, output_options
 
 
@@ -23,5 +26,12 @@ def command(user: str | None, k: int | None, offset: int, output: Output) -> Non
       qkvsearch -w shop records -k 20
       qkvsearch -w shop records --user 1017 --format json
     """
-    listing = settings().open().records(user, k=k, offset=offset)
-    write_page(listing, k, "records", output)
+    run = settings()
+    listing = run.open().records(user, k=k, offset=offset)
+    if not listing and k != 0:
+        run.say(counted(listing, "records"))
+    # Programs get every field; a table has room for those in which something is.
+    empty = {name for name in ("rating", "weight") if all(row[name] is None for row in listing)}
+    shown = replace(listing, names=[name for name in listing.names if name not in empty])
+    table = partial(listing_table, shown, "records")
+    output.write(listing.to_records(), table, listing.names)

@@ -60,10 +60,10 @@ class StoredHead:
 
     @property
     def _width(self) -> int:
-        """Of the keys: as the manifest has it, so that an encoder is found whose keys are damaged."""
-        base, name = self._snapshot.base, f"{self._part.group}.keys.npy"
-        shape = base.files.get(name, {}).get("shape") or self.keys.vectors.shape
-        return int(shape[1])
+        """Of the keys, by the manifest: an encoder is found where its keys are damaged."""
+        files, name = self._snapshot.base.files, f"{self._part.group}.keys.npy"
+        shape = files.get(name, {}).get("shape", ())
+        return int(shape[1]) if len(shape) == 2 else self.keys.vectors.shape[1]
 
     def _check_same(self, encoder: TextEncoder, made: np.ndarray) -> None:
         """Raises `WorkspaceError` where the encoder is not the one that made the keys."""

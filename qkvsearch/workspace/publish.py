@@ -108,12 +108,12 @@ class Workspace:
 
     def _open_former(self) -> Snapshot | None:
         try:
-            return former.open_former(self.path, trust=self.trust)
+            found = former.open_former(self.path, trust=self.trust)
         except WorkspaceError:
             found = open_current(self.path, trust=self.trust)
             if found is None:
                 raise
-            return found  # a writer has upgraded it meanwhile
+        return found or open_current(self.path, trust=self.trust)  # a writer has upgraded it
 
     @contextmanager
     def writing(self, command: str) -> Iterator[None]:

@@ -59,7 +59,7 @@ def test_build_writes_to_the_named_workspace_or_to_this_folder(qkv, shop_items, 
         assert (answer.code, answer.stdout) == (0, "")
         assert "10 rows read = 10 kept" in answer.stderr
         assert f"Built {folder}: 10 items" in answer.stderr
-        assert (tmp_path / folder / "workspace.db").is_file()
+        assert (tmp_path / folder / "root.json").is_file()
 
 
 def test_build_takes_the_columns_it_is_told(qkv, shop_items, shop_log, tmp_path):

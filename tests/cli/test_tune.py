@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import shutil
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -167,17 +168,19 @@ def test_ctrl_c_leaves_the_workspace_as_it_was(qkv, ws, monkeypatch):
     assert state(ws) == before
 
 
-def test_another_build_published_meanwhile_is_not_lost(ws, monkeypatch):
+def test_who_removes_meanwhile_waits_and_neither_is_lost(ws, monkeypatch):
     original = PreferencesPart.store
+    other = Thread(target=lambda: remove_items(Workspace(ws), where="year < 1950"))
 
-    def publish_in_between(*args):
+    def begun_in_between(*args):
         original(*args)
-        monkeypatch.setattr(PreferencesPart, "store", original)
-        remove_items(Workspace(ws), where="year < 1950")
+        if not other.ident:
+            other.start()
 
     n_before = state(ws)[1]["n_items"]
-    monkeypatch.setattr(PreferencesPart, "store", publish_in_between)
+    monkeypatch.setattr(PreferencesPart, "store", begun_in_between)
     learn_preferences(Workspace(ws), {"settings": SETTINGS})
+    other.join()
     _, facts, _ = state(ws)
     assert facts["tuned"] == {"settings": SETTINGS}
     assert facts["n_items"] < n_before

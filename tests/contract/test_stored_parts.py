@@ -412,10 +412,11 @@ def everything(models: StoredModels, terms: list[str]) -> dict[str, list[Any]]:
 
 
 def answers(engine: Any) -> list[Any]:
+    some_item = engine.snapshot.tables.ids("items").texts[5]
     rankings = [
         *(engine.search(query, k=99) for query in (*QUERIES, "sku-507", "squid zanzibar")),
         *(engine.recommend(user="u3", k=99, model=model) for model in ("tastes", "next-item")),
-        engine.similar("4", k=99),
+        engine.similar(f"id:{some_item}", k=99),
     ]
     return [([(hit.id, hit.score) for hit in found], found.notes) for found in rankings]
 

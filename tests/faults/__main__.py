@@ -33,7 +33,11 @@ def main() -> int:
         print("  FAULT", fault)
     for name, _, number in named:
         part = PARTS[name]
-        numbers = [int(number)] if number else range(min(part.trials, max(2, round(part.trials * chosen.share))))
+        numbers = (
+            [int(number)]
+            if number
+            else range(min(part.trials, max(2, round(part.trials * chosen.share))))
+        )
         print(f"# {name}: {len(numbers)} trials", flush=True)
         outcome = run_part(part, list(numbers), chosen.seed, chosen.most_faults)
         outcomes.append(outcome)

@@ -73,7 +73,9 @@ def jump(trial: Trial) -> None:
         done.append(f"{name} at {seconds:+.0f} s")
         said = ", ".join(done)
         if (first.code, bool(first.stderr)) != (second.code, bool(second.stderr)):
-            raise Fault(f"{said}: {first.code} {first.last_line} and {second.code} {second.last_line}")
+            raise Fault(
+                f"{said}: {first.code} {first.last_line} and {second.code} {second.last_line}"
+            )
         if complaint := world.verify(moved):
             raise Fault(f"{said}: {complaint}")
         one, other = observe(steady), observe(moved)
@@ -88,7 +90,10 @@ def same_builds(steady: Path, moved: Path, said: str) -> None:
         return
     with qkvsearch.open(steady) as one, qkvsearch.open(moved) as other:
         listed = [
-            [(row["command"], row["items"], row["current"]) for row in map(_as_dict, engine.builds())]
+            [
+                (row["command"], row["items"], row["current"])
+                for row in map(_as_dict, engine.builds())
+            ]
             for engine in (one, other)
         ]
     if listed[0] != listed[1]:

@@ -156,9 +156,7 @@ def complains(path: Path, named: set[str] | None, said: str) -> None:
         raise Fault(f"{said}: verify does not name it: {found}")
 
 
-def asked(
-    trial: Trial, path: Path, world_name: str, named: set[str] | None, said: str
-) -> None:
+def asked(trial: Trial, path: Path, world_name: str, named: set[str] | None, said: str) -> None:
     """Each question has the same answer as ever, or an error that names the file."""
     expected = dict(effect_before(world_name).answers)
     try:

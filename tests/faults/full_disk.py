@@ -53,7 +53,9 @@ def full_disk(trial: Trial) -> None:
         if may_mount():
             return small_disk(trial, path, world_name, operation, found)
         trial.counts["skipped: a small disk, which this system does not let us mount"] += 1
-    limit = trial.chance.choice([0, 1 << trial.chance.randrange(18), trial.chance.randrange(200_000)])
+    limit = trial.chance.choice(
+        [0, 1 << trial.chance.randrange(18), trial.chance.randrange(200_000)]
+    )
     ran = children.command(path, OPERATIONS[operation].arguments(), set_up=lambda: _limit(limit))
     said = f"{operation} on {world_name}, no file over {limit} bytes"
     judge(trial, path, found, ran, said)
@@ -108,4 +110,3 @@ def judge(trial: Trial, path: Path, found: Effect, ran: children.Ran, said: str)
         if again.code:
             raise Fault(f"{said}: with room again: exit {again.code}: {again.last_line}")
         check(path, found, f"{said}, then with room", acknowledged=True)
-

@@ -115,7 +115,9 @@ def command_line(chance: random.Random, commands: list[str]) -> list[str]:
     words: list[str] = []
     for parameter in command.params:
         if isinstance(parameter, click.Argument):
-            words += [_word(chance, str(parameter.name)) for _ in range(chance.choice([0, 1, 1, 2]))]
+            words += [
+                _word(chance, str(parameter.name)) for _ in range(chance.choice([0, 1, 1, 2]))
+            ]
     options = [one for one in command.params if isinstance(one, click.Option)]
     for option in chance.sample(options, min(len(options), chance.randint(0, 3))):
         words.append(chance.choice([*option.opts, *option.secondary_opts]))
@@ -162,7 +164,9 @@ def fuzz_commands(trial: Trial) -> None:
     os.chdir(trial.folder)
 
     def use(words: list[str]) -> None:
-        out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace") for _ in "12")
+        out, err = (
+            io.TextIOWrapper(io.BytesIO(), encoding="utf-8", errors="replace") for _ in "12"
+        )
         former = sys.stdin
         sys.stdin = io.TextIOWrapper(io.BytesIO(b""), encoding="utf-8")
         code: object = 0
@@ -190,4 +194,6 @@ def fuzz_commands(trial: Trial) -> None:
 
 def _steers(sign: str) -> bool:
     number = ord(sign)
-    return (number < 32 and sign not in "\n\t") or 127 <= number < 160 or sign in "\u202e\u2066\u202d"
+    return (
+        (number < 32 and sign not in "\n\t") or 127 <= number < 160 or sign in "\u202e\u2066\u202d"
+    )

@@ -216,4 +216,3 @@ def fuzz_signed(trial: Trial) -> None:
             raise Fault("a changed text is taken for what was written")
 
     fuzz.inputs(trial, make, use)
-

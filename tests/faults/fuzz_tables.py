@@ -50,9 +50,7 @@ def _delimited(table: list[list[str]], chance: random.Random) -> bytes:
     sign = chance.choice([",", ",", ";", "\t", "|", "::"])
     quote = chance.choice(["", '"', '"'])
     ends = chance.choice(["\n", "\n", "\r\n", "\r"])
-    lines = [
-        sign.join(quote + cell.replace('"', '""') + quote for cell in row) for row in table
-    ]
+    lines = [sign.join(quote + cell.replace('"', '""') + quote for cell in row) for row in table]
     encoding = chance.choice(["utf-8", "utf-8", "utf-8-sig", "utf-16", "latin-1", "cp1252"])
     errors = "surrogatepass" if encoding.startswith("utf") else "replace"
     return ends.join(lines).encode(encoding, errors)

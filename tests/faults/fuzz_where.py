@@ -11,7 +11,9 @@ from tests.faults import fuzz, world
 from tests.faults.runner import Trial
 
 COLUMNS = ["id", "title", "year", "tags", "ID", '"title"', "[year]", "yaer", "rowid", "_row"]
-OPERATORS = "= == != <> < > <= >= + - * / % || & | << >> AND OR IS LIKE GLOB IN MATCH REGEXP".split()
+OPERATORS = (
+    "= == != <> < > <= >= + - * / % || & | << >> AND OR IS LIKE GLOB IN MATCH REGEXP".split()
+)
 FUNCTIONS = (
     "length lower upper abs round substr replace instr has like glob coalesce ifnull nullif min max "
     "random date datetime strftime julianday printf hex zeroblob randomblob quote typeof trim "

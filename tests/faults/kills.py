@@ -38,9 +38,7 @@ def kill(trial: Trial) -> None:
     write_again(path, said)
 
 
-def _killed(
-    trial: Trial, path: Path, arguments: list, found: Effect
-) -> tuple[str, children.Ran]:
+def _killed(trial: Trial, path: Path, arguments: list, found: Effect) -> tuple[str, children.Ran]:
     chance = trial.chance
     if trial.number % PROCESS_EVERY == 0:
         after = chance.uniform(STARTING / 3, STARTING + found.seconds)

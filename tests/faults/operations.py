@@ -129,7 +129,11 @@ def warm_up() -> None:
             if operation.exists:
                 with contextlib.suppress(SystemExit, Exception):  # `effect` will say
                     main(["-q", "-w", str(path), *map(str, operation.arguments())])
-        for arguments in (["info", "--verify"], ["search", "rain"], ["items", "--where", "year > 1"]):
+        for arguments in (
+            ["info", "--verify"],
+            ["search", "rain"],
+            ["items", "--where", "year > 1"],
+        ):
             with contextlib.suppress(SystemExit):
                 main(["-q", "-w", str(path), *arguments])
     with qkvsearch.open(path) as engine:

@@ -43,7 +43,12 @@ def items(first: int, n: int, seed: int = 0) -> pd.DataFrame:
 def log(n: int, seed: int = 0) -> pd.DataFrame:
     chance = random.Random(f"log {n} {seed}")
     rows = [
-        (f"u{chance.randrange(N_USERS)}", chance.randrange(N_ITEMS), chance.randint(1, 5), 10**9 + k)
+        (
+            f"u{chance.randrange(N_USERS)}",
+            chance.randrange(N_ITEMS),
+            chance.randint(1, 5),
+            10**9 + k,
+        )
         for k in range(n)
     ]
     return pd.DataFrame(rows, columns=["user", "item", "rating", "timestamp"])
@@ -101,9 +106,7 @@ def _base(path: Path) -> None:
     """A build beside the one before it, and a few records."""
     given = files()
     qkvsearch.build(path, items=given.other_items, encoder="corpus").close()
-    engine = qkvsearch.build(
-        path, items=given.items, interactions=given.log, encoder="corpus"
-    )
+    engine = qkvsearch.build(path, items=given.items, interactions=given.log, encoder="corpus")
     for user, item, rating in [("u1", 7, 4), ("u2", 9, 2), ("someone", 11, 5)]:
         engine.record(user, item, rating)
     engine.close()

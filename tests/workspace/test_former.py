@@ -10,6 +10,7 @@ import tarfile
 from contextlib import closing
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 from threading import Timer
 
@@ -19,6 +20,7 @@ import pytest
 import qkvsearch
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.workspace import FORMAT_VERSION, Workspace
+from qkvsearch.workspace.former import format4
 
 FOLDER = Path(__file__).parent / "former"
 FORMAT_4 = ["format4-text", "format4-whole", "format4-folded", "format4-things", "format4-first"]
@@ -169,6 +171,30 @@ def test_numbers_of_records_go_on_and_batches_stay_what_was_recorded_together(un
         assert [len(engine.undo_record()) for _ in range(2)] == [1, 1]
 
 
+def test_who_opens_format_4_while_it_is_upgraded_finds_what_it_has_become(unpacked, monkeypatch):
+    path = unpacked("format4-text")
+    read = format4.read_current
+
+    def overtaken(*args):
+        found = read(*args)
+        monkeypatch.undo()
+        upgrade(path)
+        return found
+
+    monkeypatch.setattr(format4, "read_current", overtaken)
+    with qkvsearch.Engine(path) as engine:
+        assert engine.info()["format"] == FORMAT_VERSION
+
+
+def test_a_database_that_is_a_link_is_not_followed(unpacked):
+    path = unpacked("format4-text")
+    (path / "workspace.db").rename(path.with_name("elsewhere.db"))
+    (path / "workspace.db").symlink_to(path.with_name("elsewhere.db"))
+    for use in (qkvsearch.Engine, upgrade):
+        with pytest.raises(DamagedError, match="it is a link"):
+            use(path)
+
+
 def test_a_reader_that_opened_format_4_answers_on_beside_the_upgrade(make, unpacked):
     path = unpacked("format4-whole")
     with qkvsearch.Engine(path) as reader:
@@ -281,7 +307,7 @@ needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 
 
 @needs_fork
-@pytest.mark.parametrize("every", [12, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [24, pytest.param(1, marks=pytest.mark.slow)])
 def test_an_upgrade_that_is_killed_anywhere_leaves_a_workspace_that_answers(unpacked, every):
     path = unpacked("format4-text")
     kept = path.with_name("kept")
@@ -388,6 +414,28 @@ def test_a_damaged_database_of_format_4_gives_no_traceback_and_is_not_upgraded(q
         assert "Traceback" not in answer.stderr
 
 
+@pytest.mark.parametrize("name", ["format4-whole", "format4-things"])
+def test_a_manifest_of_format_4_that_is_not_as_it_was_gives_no_traceback(unpacked, name):
+    """It has no checksum: what is read of it is looked at."""
+    path = unpacked(name)
+    with closing(Workspace(path).open()) as build:
+        manifest = build.base.folder / "manifest.json"
+    written, random, refused = manifest.read_bytes(), Random(1), 0
+    quoted = [at for at, byte in enumerate(written) if byte == ord('"')]
+    for at in random.sample(quoted, 40):
+        content = bytearray(written)
+        content[at + 1] = ord("x")  # the first letter of a name, or of what comes after a text
+        manifest.write_bytes(content)
+        try:
+            with qkvsearch.Engine(path) as engine:
+                engine.search("tea in space", where="year > 1990")
+                engine.recommend(likes="Last Orbit")
+                engine.info()
+        except qkvsearch.QkvError:
+            refused += 1
+    assert 10 < refused <= 40
+
+
 # --- formats 1 to 3, and a build over any ---
 
 
@@ -463,16 +511,19 @@ def test_a_build_over_any_format_keeps_what_was_recorded_and_what_tune_found(
     assert not list(path.glob("workspace.db*"))
 
 
-@pytest.mark.parametrize("damaged", ["array", "manifest", "database"])
+@pytest.mark.parametrize("damaged", ["array", "settings", "manifest", "database"])
 def test_a_build_over_a_damaged_format_4_says_what_it_cannot_take_over(
     unpacked, make, build_over, damaged
 ):
     path = unpacked("format4-first")
     with closing(Workspace(path).open()) as build:
         folder = build.base.folder
-    file = {"array": folder / "lexical.weights.npy", "manifest": folder / "manifest.json",
-            "database": path / "workspace.db"}[damaged]  # fmt: skip
-    file.write_bytes(file.read_bytes()[:-1] if damaged == "array" else b"damaged" * 999)
+    file = {"array": folder / "lexical.weights.npy", "database": path / "workspace.db"}.get(
+        damaged, folder / "manifest.json"
+    )
+    content = file.read_bytes()
+    made = {"array": content[:-1], "settings": content.replace(b'"max_iter"', b'"max_item"')}
+    file.write_bytes(made.get(damaged, b"damaged" * 999))
     with build_over(path) as engine:
         info = engine.info(verify=True)
     said = "\n".join(line for line in info["rows"] if "not taken over" in line)

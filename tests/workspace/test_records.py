@@ -8,6 +8,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import threading
 import time
 from contextlib import closing
 
@@ -62,6 +63,12 @@ def test_numbers_are_never_given_twice(path):
     assert items(path) == ["a", "b", "c", "g"]
 
 
+def test_what_was_undone_is_in_no_file(path):
+    assert "é".encode() in (path / "records.db").read_bytes()
+    records.undo(fresh(path))
+    assert "é".encode() not in (path / "records.db").read_bytes()
+
+
 def test_what_a_build_has_learned_from_is_not_undone(path):
     with pytest.raises(QkvError, match=r"learned from .* rollback"):
         records.undo(fresh(path), learned=6)
@@ -102,6 +109,17 @@ def test_a_reader_sees_each_change_and_keeps_nobody_waiting(path):
     assert reader.rows(count) == [(7,)]
     records.undo(fresh(path))
     assert reader.rows(count) == [(6,)]
+
+
+def test_a_reader_waits_for_a_writer_at_work(path):
+    found = []
+    with fresh(path).alone("write"):
+        thread = threading.Thread(target=lambda: found.extend(items(path)))
+        thread.start()
+        thread.join(timeout=0.3)
+        assert not found
+    thread.join(timeout=30)
+    assert len(found) == 6
 
 
 # --- damage ---
@@ -318,6 +336,20 @@ def test_repair_ends_what_a_killed_writer_began(path, step):
     assert len(rows(path)) == n
 
 
+@posix
+def test_a_journal_that_restores_damage_is_not_played_into_what_was_repaired(path):
+    expected = rows(path)
+    kill_in(path, "spilled", 40_000)
+    journal = path / "records.db-journal"
+    flip(journal, journal.read_bytes().index("é".encode()) + 20)
+    with pytest.raises(DamagedError):
+        rows(path)
+    done = repair_records(path)
+    assert (done.kept, done.lost) == (5, 1)
+    assert not journal.exists()
+    assert rows(path) == [row for row in expected if row[0] != 5]
+
+
 def test_repair_where_the_file_is_gone_says_that_nobody_knows(path):
     (path / "records.db").unlink()
     done = repair_records(path)
@@ -342,6 +374,7 @@ def test_what_is_forgotten_is_in_no_file(tmp_path, fold):
     assert b"Zaphod-77" not in content
     assert (b"zaphod-77" not in content) == fold
     assert [row for row in rows(tmp_path) if row[1] in ("bob", "eve")] == others
+    assert fresh(tmp_path).rows("PRAGMA freelist_count") == [(0,)]
     fresh(tmp_path).check()
 
 

@@ -56,6 +56,7 @@ def check(db: sqlite3.Connection, path: Path) -> None:
 
 def connect(database: Path) -> sqlite3.Connection:
     """Read only, also where nothing can be written beside the database. Raises `WorkspaceError`."""
+    require_file(database)
     try:
         try:
             return _opened(database, "mode=ro")
@@ -67,6 +68,12 @@ def connect(database: Path) -> sqlite3.Connection:
         if "locked" in str(error):
             raise in_use(database) from None
         raise damaged(database, error) from None
+
+
+def require_file(database: Path) -> None:
+    """Raise `DamagedError` for a link, which could lead anywhere."""
+    if database.is_symlink():
+        raise DamagedError(database, "it is a link, and was written as a file", AGAIN)
 
 
 def _copied(database: Path) -> sqlite3.Connection:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from qkvsearch.data.columns.facts import TYPES
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.workspace.checksums import check_size
 from qkvsearch.workspace.former.database import (
@@ -26,10 +27,20 @@ from qkvsearch.workspace.locks import hold_build
 from qkvsearch.workspace.records import Records
 from qkvsearch.workspace.segment_catalog import SegmentCatalog
 from qkvsearch.workspace.segments import BUILDS_FOLDER, FORMAT_VERSION, MANIFEST, Segment
+from qkvsearch.workspace.signed import MOST_BYTES
 from qkvsearch.workspace.snapshot import Snapshot
 from qkvsearch.workspace.tables import Tables
 
 FORMAT = 4
+# Facts that every build has, and those that go with the arrays of a part: nothing else says that a
+# manifest of format 4 is as it was written.
+FACTS = {"n_items": int, "encoder": str, "head_weights": dict, "text_columns": list, "rows": list,
+         "qkvsearch": str}  # fmt: skip
+FACTS_OF = {"interactions": ("n_users", int), "next_item": ("next_item", dict)}
+SETTINGS = {"n_components", "max_iter", "alpha0", "reg", "nu"}
+COLUMN = {"name", "role", "type"}
+NUMBERS_OF = {"implicit": {"alpha0", "reg", "nu", "n_items"},
+              "ratings": {"mean", "lowest", "highest", "reg", "damping", "bias_reg"}}  # fmt: skip
 
 
 class FormerSnapshot(Snapshot):
@@ -62,7 +73,8 @@ class FormerSegment(Segment):
         facts = read_manifest(self.folder)
         try:
             files = facts.pop("files")
-            self.n_rows = int(facts["n_items"])
+            _check_facts(facts, {name.partition(".")[0] for name in files})
+            self.n_rows = facts["n_items"]
             self.files: Mapping[str, Mapping[str, Any]] = {
                 f"{name}.npy": {"bytes": entry["bytes"], "sha256": str(entry["sha256"])}
                 for name, entry in files.items()
@@ -97,9 +109,25 @@ def open_former(workspace: Path, *, trust: bool = False) -> Snapshot | None:
         return None
     with closing(connect(workspace / DATABASE)) as db:
         build = read_current(db, workspace)
-    segment = FormerSegment(workspace, build, trust=trust)
-    held = hold_build(segment.folder / MANIFEST)
-    return FormerSnapshot(workspace, build.created, [segment], held)
+    manifest = workspace / BUILDS_FOLDER / build.name / MANIFEST
+    if manifest.is_symlink() or (manifest.exists() and not manifest.is_file()):
+        raise _no_manifest(manifest.parent)
+    try:
+        held = hold_build(manifest)
+    except OSError as error:
+        raise DamagedError(manifest, error.strerror or str(error), AGAIN) from None
+    try:
+        segment = FormerSegment(workspace, build, trust=trust)
+    except BaseException:
+        held.close()
+        raise
+    snapshot = FormerSnapshot(workspace, build.created, [segment], held)
+    try:
+        _check_columns(segment)
+    except BaseException:
+        snapshot.close()
+        raise
+    return snapshot
 
 
 def damaged_files(workspace: Path) -> list[DamagedError]:
@@ -138,12 +166,56 @@ def any_manifest(folder: Path) -> tuple[dict[str, Any], int]:
     """Of a build of whatever format before 5; and the format. Raises `DamagedError`."""
     path = folder / MANIFEST
     try:
+        if path.lstat().st_size > MOST_BYTES:
+            raise _no_manifest(folder)
         manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return manifest, int(manifest["format"])
     except OSError as error:
         raise DamagedError(path, error.strerror or str(error), AGAIN) from None
     except (ValueError, LookupError, TypeError, RecursionError):
         raise _no_manifest(folder) from None
+
+
+def _check_facts(facts: Mapping[str, Any], groups: set[str]) -> None:
+    """groups: the parts that have arrays. Raises `LookupError` where a fact is not as it should."""
+    needed = FACTS | dict(of for group, of in FACTS_OF.items() if group in groups)
+    wrong = [name for name, type_ in needed.items() if not isinstance(facts[name], type_)]
+    for group in NUMBERS_OF.keys() & groups:
+        numbers = facts[group]
+        if numbers.keys() != NUMBERS_OF[group] or not _are_numbers(numbers.values()):
+            wrong.append(group)
+    weights = facts["head_weights"]
+    wrong += [] if are_settings(facts.get("tuned")) else ["tuned"]
+    if wrong or not {"lexical"} <= weights.keys() <= groups or not _are_numbers(weights.values()):
+        raise LookupError(wrong)
+
+
+def _check_columns(segment: FormerSegment) -> None:
+    """Against the table of items. Raises `DamagedError`."""
+    facts, stored = segment.facts, segment.catalog.columns.keys()
+    try:
+        columns = [*facts.get("columns", ()), *facts.get("interaction_columns", ())]
+        known = {column.get("stored") or column["name"] for column in facts.get("columns", ())}
+        is_as_written = known | set(facts["text_columns"]) <= stored and all(
+            column.keys() >= COLUMN and column["type"] in TYPES for column in columns
+        )
+    except (AttributeError, LookupError, TypeError):
+        is_as_written = False
+    if not is_as_written:
+        raise _no_manifest(segment.folder)
+
+
+def are_settings(tuned: Any) -> bool:
+    """Whether this is what `tune` writes, or None."""
+    if tuned is None:
+        return True
+    settings = tuned.get("settings") if isinstance(tuned, dict) else None
+    found = settings if isinstance(settings, dict) else {"": None}
+    return found.keys() <= SETTINGS and _are_numbers(found.values())
+
+
+def _are_numbers(values: Iterable[Any]) -> bool:
+    return all(isinstance(value, int | float) for value in values)
 
 
 def _no_manifest(folder: Path) -> DamagedError:

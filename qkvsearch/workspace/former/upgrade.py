@@ -17,8 +17,9 @@ from qkvsearch.workspace.former.database import (
     damaged,
     in_use,
     read_current,
+    require_file,
 )
-from qkvsearch.workspace.former.format4 import any_manifest, open_former
+from qkvsearch.workspace.former.format4 import any_manifest, are_settings, open_former
 from qkvsearch.workspace.former.records import fill, in_memory, read_records
 from qkvsearch.workspace.records import RecordsDatabase
 from qkvsearch.workspace.root import ROOT
@@ -98,6 +99,8 @@ def known_facts(workspace: Path) -> tuple[dict[str, Any], list[str]]:
         with closing(connect(workspace / DATABASE)) as db:
             build = read_current(db, workspace)
         facts, _ = any_manifest(workspace / BUILDS_FOLDER / build.name)
+        if not are_settings(facts.get("tuned")):
+            lost.append(f"{LOST_FACTS} ({facts.pop('tuned')!r:.80})")
     except DamagedError as error:
         lost.append(f"{LOST_FACTS} ({error.file}: {error.what})")
     except WorkspaceError:
@@ -137,6 +140,7 @@ def clear(workspace: Path) -> None:
 def _locked(workspace: Path) -> Iterator[sqlite3.Connection]:
     """In a transaction, so that no older version can write. Raises `WorkspaceError`."""
     path = workspace / DATABASE
+    require_file(path)
     uri = f"{path.absolute().as_uri()}?mode=rw"
     try:
         db = sqlite3.connect(uri, uri=True, timeout=WAIT, isolation_level=None)

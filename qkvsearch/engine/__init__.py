@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from functools import wraps
 from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from qkvsearch.answers.arguments import as_list
 from qkvsearch.answers.columns import Listing
-from qkvsearch.answers.damage import explained, verified
-from qkvsearch.answers.facts import build_rows
-from qkvsearch.answers.opened import OpenedBuild
 from qkvsearch.answers.recording import Recording
-from qkvsearch.answers.rows import ItemRows, UserRows
-from qkvsearch.answers.search import TextSearch
 from qkvsearch.checked import checked, checked_methods
 from qkvsearch.data.ids import Id
-from qkvsearch.errors import DamagedError
+from qkvsearch.engine.asked import AskedEngine
 from qkvsearch.progress import Progress
-from qkvsearch.stored import StoredModels
-from qkvsearch.workspace import BuildEntry, Snapshot, Tables, Workspace
+from qkvsearch.workspace import BuildEntry, Workspace
 from qkvsearch.workspace.segments import BUILDS_FOLDER
 
 if TYPE_CHECKING:
@@ -38,26 +30,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def _asked(
-    question: Callable[Concatenate[OpenedBuild, P], T],
-) -> Callable[Concatenate[Engine, P], T]:
-    """A question of an opened build, asked of the one that the engine answers from: to its end,
-    whatever is published meanwhile.
-    """
-
-    @wraps(question)
-    def ask(engine: Engine, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        build = engine.build
-        try:
-            return question(build, *args, **kwargs)
-        except DamagedError as error:
-            raise explained(error, build.snapshot) from None
-
-    return ask
-
-
 @checked_methods
-class Engine:
+class Engine(AskedEngine):
     """The workspace at `path`, ready to answer from the build that is current when it is opened,
     as long as the engine lives, whatever is published later; with `follow` each question is
     answered from the build that is current when it is asked.
@@ -66,110 +40,6 @@ class Engine:
     a change waits for another writer of the workspace, by default as long as it takes; `say` is
     told whom it waits for. Engines may be asked by several threads. Raises `WorkspaceError`.
     """
-
-    def __init__(
-        self,
-        path: str | Path,
-        *,
-        follow: bool = False,
-        trust: bool = False,
-        wait: float | None = None,
-        say: Callable[[str], None] | None = None,
-    ) -> None:
-        self.workspace = Workspace(path, trust=trust, wait=wait, say=say)
-        self._follows, self._lock = follow, Lock()
-        self._open()
-
-    def _open(self) -> None:
-        # Looked at first: what is published while a build is opened is noticed next time.
-        self._state = self.workspace.state()
-        self._build = OpenedBuild(self.workspace)
-
-    @property
-    def build(self) -> OpenedBuild:
-        """The build that a question asked now is answered from."""
-        if self._follows:
-            with self._lock:
-                if self.workspace.state() != self._state:
-                    self._open()
-        return self._build
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Let go of the workspace's files."""
-        self._build.close()
-
-    def __repr__(self) -> str:
-        return repr(self.build)
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The build's files."""
-        return self.build.snapshot
-
-    @property
-    def tables(self) -> Tables:
-        """Look-ups in the catalog."""
-        return self.build.tables
-
-    @property
-    def models(self) -> StoredModels:
-        """What was learned."""
-        return self.build.models
-
-    @property
-    def texts(self) -> TextSearch:
-        """The heads that a text is answered by."""
-        return self.build.texts
-
-    @property
-    def n_items(self) -> int:
-        """How many items there are."""
-        return self.build.n_items
-
-    @property
-    def items(self) -> ItemRows:
-        """The catalog: `items["m042"]` is a row by column, `items.to_frame()` all of them."""
-        return self.build.items
-
-    @property
-    def users(self) -> UserRows:
-        """The users, those recorded since the build as well, in the same way as `items`."""
-        return self.build.users
-
-    # --- questions ---
-
-    search = _asked(OpenedBuild.search)
-    head = _asked(OpenedBuild.head)
-    recommend = _asked(OpenedBuild.recommend)
-    recommend_all = _asked(OpenedBuild.recommend_all)
-    similar = _asked(OpenedBuild.similar)
-    similar_users = _asked(OpenedBuild.similar_users)
-    show = _asked(OpenedBuild.show)
-    history = _asked(OpenedBuild.history)
-    records = _asked(OpenedBuild.records)
-    attend = _asked(OpenedBuild.attend)
-    _facts = _asked(OpenedBuild.info)
-
-    def info(self, *, verify: bool = False) -> dict[str, Any]:
-        """What was built, when, and from what. With `verify` every file of the workspace, of former
-        builds too, is compared with its checksum; raises `DamagedError`, which lists those that
-        are not as they were written, what still works, and what to do.
-        """
-        checked = {"checksums": verified(self.workspace)} if verify else {}
-        return {**self._facts(), **checked}
-
-    def builds(self) -> Listing:
-        """The builds that `rollback` can return to, the latest first: the `id` of each, when it was
-        `created` and by which `command`, its `items`, of how many `segments` it is, how many
-        `megabytes` it added on disk, and which one is `current`. The notes name damaged ones.
-        """
-        return build_rows(self.workspace)
 
     # --- changes ---
 
@@ -281,8 +151,7 @@ class Engine:
     ) -> T:
         """From now on the engine answers from what is current after the change."""
         done = change(self.workspace, *args, **kwargs)
-        with self._lock:
-            self._open()
+        self._reopen()
         return done
 
     # --- measurements ---
