@@ -14,7 +14,7 @@ from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.workspace.arrays import StoredFile, read_array
 from qkvsearch.workspace.catalog.file import CATALOG
 from qkvsearch.workspace.catalog.segment import SegmentCatalog
-from qkvsearch.workspace.checksums import check_file
+from qkvsearch.workspace.checksums import check_file, compare
 from qkvsearch.workspace.signed import checksum_of, read_signed
 
 # 2: several dense heads, each with its encoder, and weights learned for all.
@@ -35,11 +35,21 @@ class Segment:
     when it is first read, so that one that is damaged or gone is missed only by what needs it.
 
     checksum: that of the manifest, None where any will do. trust: read files without comparing
-    them with their checksums. Raises `DamagedError`, and `WorkspaceError` for a newer format.
+    them with their checksums. again: compare them whatever this process has seen or trusts, since
+    what is read will be written elsewhere and signed. Raises `DamagedError`, and `WorkspaceError` for a newer format.
     """
 
-    def __init__(self, folder: Path, checksum: str | None = None, *, trust: bool = False) -> None:
-        self.folder, self.trust = folder, trust
+    again = False
+
+    def __init__(
+        self,
+        folder: Path,
+        checksum: str | None = None,
+        *,
+        trust: bool = False,
+        again: bool = False,
+    ) -> None:
+        self.folder, self.trust, self.again = folder, trust, again
         path = folder / MANIFEST
         try:
             manifest = read_signed(path, checksum)
@@ -83,14 +93,26 @@ class Segment:
 
     def array(self, name: str) -> np.ndarray:
         """Checked the first time that this process reads it. Raises `DamagedError`."""
-        return read_array(self.file(f"{name}.npy"), trust=self.trust)
+        file = self.file(f"{name}.npy")
+        return read_array(file, trust=self._is_trusted(file))
 
     @cached_property
     def catalog(self) -> SegmentCatalog:
         """Checked like an array. Raises `DamagedError`."""
         file = self.file(CATALOG)
-        check_file(*file, trust=self.trust)
+        check_file(*file, trust=self._is_trusted(file))
         return SegmentCatalog(file.path)
+
+    def _is_trusted(self, file: StoredFile) -> bool:
+        """Whether a file may be read as it is. Raises `DamagedError`."""
+        if self.again and file.path not in self._compared:
+            compare(*file)
+            self._compared.add(file.path)
+        return self.again or self.trust
+
+    @cached_property
+    def _compared(self) -> set[Path]:
+        return set()
 
     @property
     def is_read(self) -> bool:

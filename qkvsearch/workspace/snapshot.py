@@ -13,7 +13,7 @@ import numpy as np
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.workspace.arrays import StoredFile
 from qkvsearch.workspace.checksums import compare
-from qkvsearch.workspace.locks import hold_build
+from qkvsearch.workspace.locks import hold_build, is_writing
 from qkvsearch.workspace.root import BuildEntry, read_root
 from qkvsearch.workspace.rows import Rows
 from qkvsearch.workspace.segments import (
@@ -22,6 +22,7 @@ from qkvsearch.workspace.segments import (
     DEPARTED,
     MANIFEST,
     ORIGIN,
+    OWN_NAME,
     Segment,
 )
 from qkvsearch.workspace.tables import Tables
@@ -49,17 +50,20 @@ class Snapshot:
         self.facts: Mapping[str, Any] = segments[-1].facts
 
     @classmethod
-    def of(cls, workspace: Path, entry: BuildEntry, *, trust: bool = False) -> Snapshot:
-        """A build that there is. Raises `DamagedError`."""
+    def of(
+        cls, workspace: Path, entry: BuildEntry, *, trust: bool = False, again: bool = False
+    ) -> Snapshot:
+        """A build that there is; trust, again: as in `Segment`. Raises `DamagedError`."""
         builds = workspace / BUILDS_FOLDER
         held = _held(builds / entry.name / MANIFEST)
         try:
-            own = Segment(builds / entry.name, entry.manifest, trust=trust)
+            own = Segment(builds / entry.name, entry.manifest, trust=trust, again=again)
             below = [
-                Segment(builds / name, checksum, trust=trust)
+                Segment(builds / _own_name(name), checksum, trust=trust, again=again)
                 for name, checksum in own.manifest["below"]
             ]
         except (ValueError, TypeError, LookupError):
+            held.close()
             raise DamagedError(builds / entry.name / MANIFEST, "it is no manifest") from None
         except BaseException:
             held.close()
@@ -184,19 +188,29 @@ class Snapshot:
 
 
 def open_current(workspace: Path, *, trust: bool = False) -> Snapshot | None:
-    """The current build; None where there is no root. Raises `DamagedError`, `WorkspaceError`."""
+    """The current build; None where there is no root. Whoever may write the workspace reads no file
+    that was not compared with its checksum since. Raises `DamagedError`, `WorkspaceError`.
+    """
+    again = is_writing(workspace)
     for attempt in range(ATTEMPTS):
         root = read_root(workspace)
         if root is None:
             return None
         try:
-            return Snapshot.of(workspace, root.current_build, trust=trust)
+            return Snapshot.of(workspace, root.current_build, trust=trust, again=again)
         except DamagedError:
             # A writer may have removed it, if another one is the current one now.
             again = read_root(workspace)
             if attempt == ATTEMPTS - 1 or again is None or again.current == root.current:
                 raise
     raise AssertionError
+
+
+def _own_name(name: str) -> str:
+    """Raise `ValueError` for one that leads elsewhere."""
+    if not OWN_NAME.fullmatch(name):
+        raise ValueError(name)
+    return name
 
 
 def _held(manifest: Path) -> IO[Any]:
