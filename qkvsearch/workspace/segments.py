@@ -36,7 +36,8 @@ class Segment:
 
     checksum: that of the manifest, None where any will do. trust: read files without comparing
     them with their checksums. again: compare them whatever this process has seen or trusts, since
-    what is read will be written elsewhere and signed. Raises `DamagedError`, and `WorkspaceError` for a newer format.
+    what is read will be written elsewhere and signed. Raises `DamagedError`, and `WorkspaceError`
+    for a newer format.
     """
 
     again = False
