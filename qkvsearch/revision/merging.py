@@ -92,7 +92,7 @@ def _is_due(build: Snapshot) -> bool:
     rows = build.rows
     n_departed = int(np.count_nonzero(build.departed < rows.n_base))
     changed = rows.n_stored - rows.n_base + n_departed
-    kinds = {segment.catalog.whole_ids for segment in build.segments if segment.n_rows}
+    kinds = {segment.catalog.whole_ids for segment in build.with_items}
     return (
         len(build.segments) > MOST_SEGMENTS
         or changed > LARGEST_SHARE * rows.n_base
