@@ -83,7 +83,7 @@ def test_what_cannot_be_is_refused_by_its_name(
     if question == "recommend":
         ask = partial(ask, user="u001")
     refused = REFUSED[name] + [0] * (name == "k" and question in ("evaluate_recommend", "tune"))
-    if question == "history":  # all that is known, where no number is told
+    if question in ("history", "records"):  # all that is known, where no number is told
         refused = [value for value in refused if value is not None]
     for value in refused:
         with pytest.raises(QkvError, match=f"`{name}` is "):

@@ -17,6 +17,7 @@ from qkvsearch.texts import choice
 from qkvsearch.texts.pretrained import static
 from qkvsearch.texts.pretrained.static import find_package
 from qkvsearch.texts.pretrained.transformer import TransformerEncoder
+from qkvsearch.workspace import Workspace
 
 needs_static = pytest.mark.skipif(find_package() is None, reason="needs wordllama")
 ITEMS = pd.DataFrame(
@@ -203,8 +204,8 @@ def test_an_encoder_that_is_not_there_is_named_before_any_work(
 
 def built(path, **options):
     """What a build knows of itself, by the builder alone."""
-    workspace = build_workspace(path, read_source(items=ITEMS), **options)
-    with qkv.open(workspace.path) as engine:
+    build_workspace(Workspace(path), read_source(items=ITEMS), **options)
+    with qkv.open(path) as engine:
         return engine.snapshot.facts
 
 
@@ -227,7 +228,7 @@ def test_static_is_taken_where_it_is_installed_and_minilm_is_not(tmp_path):
 def test_texts_beyond_the_models_limit_are_counted(tiny_bert, tmp_path):
     titles, tags = ["deep " * 30, "sea", "red"], ["sea " * 30, "", "a"]
     items = pd.DataFrame({"id": [1, 2, 3], "title": titles, "tags": tags})
-    build_workspace(tmp_path / "ws", read_source(items=items), encoder=str(tiny_bert))
+    build_workspace(Workspace(tmp_path / "ws"), read_source(items=items), encoder=str(tiny_bert))
     with qkv.open(tmp_path / "ws") as engine:
         cut = engine.snapshot.facts["texts_cut"]
     assert cut == "2 of 6 texts are longer than transformer's 12 tokens and were cut"

@@ -93,10 +93,8 @@ def emptied(tmp_path, shop_items, shop_log):
     """A shop whose user 400 has nothing left, for the item they met was removed."""
     log = pd.concat([shop_log, pd.DataFrame({"user": [400], "item": [8], "rating": [5]})])
     qkv.build(tmp_path / "emptied", items=shop_items, interactions=log)
-    from qkvsearch.revision import remove_items
-
-    remove_items(tmp_path / "emptied", 8)
     with qkv.open(tmp_path / "emptied") as engine:
+        engine.remove(8)
         yield engine
 
 

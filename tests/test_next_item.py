@@ -11,9 +11,11 @@ import pytest
 
 import qkvsearch as qkv
 from qkvsearch.errors import QkvError, WorkspaceError
+from qkvsearch.progress import silent
+from qkvsearch.revision.merging import merged_contents
 from qkvsearch.sequences.model import NextItemModel
-from qkvsearch.stored import NextItemPart
-from qkvsearch.workspace import BuildContents, Workspace
+from qkvsearch.stored import BuildReader, NextItemPart
+from qkvsearch.workspace import Workspace
 
 ITEMS = pd.DataFrame({"id": range(12), "title": [f"part {chr(97 + i)}" for i in range(12)]})
 USERS, DAYS = np.divmod(np.arange(40 * 8), 8)
@@ -26,14 +28,9 @@ def untrained(tmp_path):
     qkv.build(tmp_path, items=ITEMS, interactions=LOG, encoder="corpus").close()
     workspace = Workspace(tmp_path)
     former = workspace.open()
-    facts = {name: fact for name, fact in former.facts.items() if name not in ("files", "format")}
-    from qkvsearch.data.sources import read_source
-
-    catalog = read_source(None, ITEMS, LOG, None).catalog
-    contents = BuildContents(catalog, former.tables.ids("users"), facts=facts, base=former)
-    contents.shared |= set(former.facts["files"])
+    contents = merged_contents(BuildReader(former), silent)
     NextItemPart().store(contents, NextItemModel.create(12, 8, 2, 2, 10, rng=0))
-    workspace.publish(contents)
+    workspace.publish(contents, "build")
     former.close()
     with qkv.open(tmp_path) as engine:
         yield engine

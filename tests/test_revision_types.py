@@ -12,6 +12,7 @@ from qkvsearch import builder
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError
 from qkvsearch.revision import add_items, remove_items
+from qkvsearch.workspace import Workspace
 
 PRODUCTS = pd.DataFrame(
     {
@@ -68,7 +69,7 @@ def test_a_build_stores_each_column_as_its_type(path):
 
 def test_new_cells_are_read_as_the_columns_were(path):
     more = product(Preis="1.299", Added="04/05/2024", New="y", Tags="camp", Code="99", Views="6")
-    add_items(path, more)
+    add_items(Workspace(path), more)
     assert cells(path) == [
         *CELLS, ("004", "Tent", 1299, "2024-05-04", 1, "camp", "99", 6)
     ]  # fmt: skip
@@ -76,7 +77,9 @@ def test_new_cells_are_read_as_the_columns_were(path):
 
 def test_new_cells_that_do_not_fit_are_emptied_counted_and_shown(path):
     before = types(path)
-    (note,) = add_items(path, product(Preis="call us", Added="soon", New="perhaps")).notes
+    (note,) = add_items(
+        Workspace(path), product(Preis="call us", Added="soon", New="perhaps")
+    ).notes
     assert "column Preis: 1 of 1 cells emptied, for they are no number: 'call us' (id 004)" in note
     assert "'soon' (id 004)" in note
     assert "'perhaps' (id 004)" in note
@@ -86,17 +89,17 @@ def test_new_cells_that_do_not_fit_are_emptied_counted_and_shown(path):
 
 
 def test_removing_what_made_a_column_text_leaves_it_text(path):
-    remove_items(path, "001")
+    remove_items(Workspace(path), "001")
     assert cells(path) == CELLS[1:]
     assert types(path)["Code"] == "text"
 
 
 def test_what_is_known_of_a_column_follows_its_items(path):
     assert facts(path, "Preis")["empty"] == pytest.approx(1 / 3, abs=1e-3)
-    add_items(path, product(Preis="5,00 €"))
+    add_items(Workspace(path), product(Preis="5,00 €"))
     assert facts(path, "Preis")["empty"] == 0.25
     assert facts(path, "Preis")["changed"]["€ removed"] == 3
-    remove_items(path, ["001", "003"])
+    remove_items(Workspace(path), ["001", "003"])
     after = facts(path, "Preis")
     assert (after["empty"], after["example"]) == (0, "12")
 
@@ -105,14 +108,14 @@ def test_own_names_for_the_id_and_the_title_are_known(tmp_path):
     items = pd.DataFrame({"Artikelnummer": ["a1"], "Ware": ["Zelt"]})
     columns = qkv.Columns(id="Artikelnummer", title="Ware")
     qkv.build(tmp_path / "ws", items=items, columns=columns, encoder="corpus").close()
-    add_items(tmp_path / "ws", pd.DataFrame({"ware": ["Seil"], "ARTIKELNUMMER": ["a2"]}))
+    add_items(Workspace(tmp_path / "ws"), pd.DataFrame({"ware": ["Seil"], "ARTIKELNUMMER": ["a2"]}))
     assert cells(tmp_path / "ws") == [("a1", "Zelt"), ("a2", "Seil")]
 
 
 def test_what_is_stored_can_be_added_again_and_changes_nothing(path):
     with Engine(path) as engine:
         stored = engine.items.to_frame()
-    add_items(path, stored)
+    add_items(Workspace(path), stored)
     assert cells(path) == CELLS
 
 
@@ -134,7 +137,7 @@ def test_a_build_from_before_columns_had_types_keeps_its_numbers(tmp_path, monke
         "stored": "", "convention": "",
     }  # fmt: skip
     more = pd.DataFrame({"id": ["c", "d"], "title": ["Lamp", "Saw"], "price": ["$7.50", "free"]})
-    add_items(tmp_path / "ws", more)
+    add_items(Workspace(tmp_path / "ws"), more)
     assert [row[2] for row in cells(tmp_path / "ws")] == [5, None, 7.5, None]
 
 
@@ -163,17 +166,17 @@ def test_numbers_survive_additions_and_removals_exactly(tmp_path_factory, first,
     qkv.build(path, items=frame(first, "a"), columns=columns, encoder="corpus").close()
     before = cells(path)
     assert [row[2:] for row in before] == [(price, int(is_new)) for price, is_new in first]
-    add_items(path, frame(more, "b"))
+    add_items(Workspace(path), frame(more, "b"))
     assert cells(path)[: len(first)] == before
     assert [row[2:] for row in cells(path)[len(first) :]] == [
         (price, int(is_new)) for price, is_new in more
     ]
-    remove_items(path, [f"b{n}" for n in range(len(more))])
+    remove_items(Workspace(path), [f"b{n}" for n in range(len(more))])
     assert cells(path) == before
 
 
 def test_a_condition_compares_numbers_whatever_joined(path):
-    add_items(path, product(Preis="99,90"))
-    assert remove_items(path, where="preis > 1000").removed == 1
+    add_items(Workspace(path), product(Preis="99,90"))
+    assert remove_items(Workspace(path), where="preis > 1000").removed == 1
     with pytest.raises(QkvError):
-        remove_items(path, where="preis > 'cheap'")
+        remove_items(Workspace(path), where="preis > 'cheap'")

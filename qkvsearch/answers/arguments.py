@@ -17,7 +17,7 @@ from qkvsearch.errors import QkvError, UnknownIdError, suggest
 from qkvsearch.retrieval import Head, Ranking, rank
 from qkvsearch.retrieval.ranking import Names
 from qkvsearch.workspace import Tables
-from qkvsearch.workspace.titles import as_form
+from qkvsearch.workspace.catalog.titles import as_form
 from qkvsearch.workspace.where import Where
 
 TASTES, NEXT_ITEM = MODELS = ("tastes", "next-item")

@@ -28,7 +28,7 @@ from qkvsearch.progress import Progress
 from qkvsearch.retrieval.ranking import own_key
 from qkvsearch.retrieval.topk import Score, search_blocks
 from qkvsearch.threads import one_blas_thread
-from qkvsearch.workspace.columns import StoredColumn
+from qkvsearch.workspace.catalog.columns import StoredColumn
 
 # Columns by name, all of one length.
 Table = Mapping[str, Sequence[Any]]

@@ -12,7 +12,7 @@ from qkvsearch.answers.arguments import as_list, check
 from qkvsearch.retrieval import Ranking
 from qkvsearch.retrieval.ranking import own_key
 from qkvsearch.workspace import Tables
-from qkvsearch.workspace.columns import StoredColumn
+from qkvsearch.workspace.catalog.columns import StoredColumn
 
 if TYPE_CHECKING:
     import pandas as pd

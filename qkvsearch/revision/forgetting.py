@@ -15,7 +15,7 @@ from qkvsearch.progress import Progress, silent
 from qkvsearch.revision.merging import merged_contents
 from qkvsearch.stored import LogPart, PreferencesPart, StoredModels
 from qkvsearch.workspace import BuildContents, CatalogRows, Workspace
-from qkvsearch.workspace.catalog_file import CATALOG
+from qkvsearch.workspace.catalog.file import CATALOG
 
 FORGOTTEN = "(forgotten)"
 

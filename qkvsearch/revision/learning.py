@@ -23,7 +23,7 @@ from qkvsearch.stored import (
     StoredModels,
 )
 from qkvsearch.workspace import CatalogRows, Snapshot, Workspace
-from qkvsearch.workspace.catalog_file import CATALOG
+from qkvsearch.workspace.catalog.file import CATALOG
 
 # The fact that says up to which number records are in the log of a build.
 LEARNED = "learned_records"

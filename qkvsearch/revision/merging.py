@@ -12,7 +12,7 @@ import numpy as np
 from qkvsearch.progress import Progress, silent
 from qkvsearch.stored import BuildReader, StoredPart, parts_of
 from qkvsearch.workspace import BuildContents, CatalogRows, Snapshot, Workspace
-from qkvsearch.workspace.catalog_file import CATALOG
+from qkvsearch.workspace.catalog.file import CATALOG
 
 # Above so many segments, or so large a share of the base's rows that joined or departed, an update
 # merges. Each segment costs a query a little, and each departed row some room on disk.

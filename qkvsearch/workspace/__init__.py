@@ -1,6 +1,6 @@
 """The workspace on disk: segments under a root that is written last, read without unpickling."""
 
-from qkvsearch.workspace.catalog_file import CatalogRows
+from qkvsearch.workspace.catalog.file import CatalogRows
 from qkvsearch.workspace.publish import BuildContents, Workspace
 from qkvsearch.workspace.root import BuildEntry
 from qkvsearch.workspace.segments import FORMAT_VERSION

@@ -11,15 +11,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-import portalocker
-
 from qkvsearch.errors import WorkspaceError
+from qkvsearch.workspace.file_lock import lock, unlock
 
 WRITER = "writer.lock"
 # In seconds: how often a lock is asked for where waiting for it has an end, and after how long
 # whom it waits for is said.
 PAUSE, MOMENT = 0.05, 1.0
-_BUSY = (portalocker.LockException, OSError)
 # What this process holds: by workspace and thread, how many times over.
 _held: dict[tuple[str, int], int] = {}
 
@@ -70,7 +68,7 @@ def exclusive(
         try:
             yield file
         finally:
-            portalocker.unlock(file)
+            unlock(file)
 
 
 def _wait_for(
@@ -81,7 +79,8 @@ def _wait_for(
     if say is not None and wait != 0:
         say(f"Waiting for {_owner(path)}.")
     if wait is None:
-        portalocker.lock(file, portalocker.LOCK_EX)  # the system's queue: nobody starves
+        if not lock(file):  # the system's queue: nobody starves
+            raise WorkspaceError(f"{path}: this file system has no locks; use a local folder")
     elif not _is_free(file, wait - MOMENT):
         raise WorkspaceError(
             f"{path.parent}: {_owner(path)} is writing here, and did not end within {wait:g} "
@@ -92,20 +91,17 @@ def _wait_for(
 def _is_free(file: IO[Any], seconds: float) -> bool:
     """Whether the lock could be had within that time."""
     end = time.monotonic() + seconds
-    while True:
-        with suppress(*_BUSY):
-            portalocker.lock(file, portalocker.LOCK_EX | portalocker.LOCK_NB)
-            return True
+    while not lock(file, wait=False):
         if time.monotonic() >= end:
             return False
         time.sleep(PAUSE)
+    return True
 
 
 def hold_build(manifest: Path) -> IO[Any]:
     """An open file: as long as it is open, nobody removes the build whose manifest it is."""
     file = manifest.open("rb")
-    with suppress(*_BUSY):  # a file system without locks, such as one that is read-only
-        portalocker.lock(file, portalocker.LOCK_SH | portalocker.LOCK_NB)
+    lock(file, shared=True)  # whoever asks `is_held` has it for a moment
     return file
 
 
@@ -113,13 +109,9 @@ def is_held(manifest: Path) -> bool:
     """Whether some reader has the build of this manifest open."""
     try:
         with manifest.open("rb") as file:
-            portalocker.lock(file, portalocker.LOCK_EX | portalocker.LOCK_NB)
-            portalocker.unlock(file)
+            return not lock(file, wait=False)
     except FileNotFoundError:
         return False
-    except _BUSY:
-        return True
-    return False
 
 
 def _sign(file: IO[Any], command: str) -> None:

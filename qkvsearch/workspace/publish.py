@@ -20,7 +20,7 @@ from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, listed_name
 from qkvsearch.files import sync_directory
 from qkvsearch.workspace import former, records
 from qkvsearch.workspace.arrays import StoredFile, file_entry, share_file, write_array
-from qkvsearch.workspace.catalog_file import CATALOG, CatalogRows, write_catalog
+from qkvsearch.workspace.catalog.file import CATALOG, CatalogRows, write_catalog
 from qkvsearch.workspace.locks import is_held, writer_lock
 from qkvsearch.workspace.records import Record, Recorded, RecordsDatabase
 from qkvsearch.workspace.root import ROOT, BuildEntry, Root, read_root, root_state, write_root

@@ -12,9 +12,9 @@ import numpy as np
 
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.workspace.arrays import StoredFile, read_array
-from qkvsearch.workspace.catalog_file import CATALOG
+from qkvsearch.workspace.catalog.file import CATALOG
+from qkvsearch.workspace.catalog.segment import SegmentCatalog
 from qkvsearch.workspace.checksums import check_file
-from qkvsearch.workspace.segment_catalog import SegmentCatalog
 from qkvsearch.workspace.signed import checksum_of, read_signed
 
 # 2: several dense heads, each with its encoder, and weights learned for all.

@@ -15,12 +15,18 @@ import numpy as np
 
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import UnknownIdError, suggest
-from qkvsearch.workspace.columns import CatalogColumns, StoredColumn
-from qkvsearch.workspace.composed import ComposedCatalog
+from qkvsearch.workspace.catalog.columns import CatalogColumns, StoredColumn
+from qkvsearch.workspace.catalog.composed import ComposedCatalog
+from qkvsearch.workspace.catalog.segment import Kind, SegmentCatalog
+from qkvsearch.workspace.catalog.titles import (
+    MAX_COMPARED,
+    MAX_SHOWN,
+    as_form,
+    near_titles,
+    title_key,
+)
 from qkvsearch.workspace.records import Records
 from qkvsearch.workspace.rows import Rows
-from qkvsearch.workspace.segment_catalog import Kind, SegmentCatalog
-from qkvsearch.workspace.titles import MAX_COMPARED, MAX_SHOWN, as_form, near_titles, title_key
 from qkvsearch.workspace.where import Where, matching_in_all
 
 

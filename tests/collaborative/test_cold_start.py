@@ -128,10 +128,11 @@ def test_items_that_join_later_are_placed_at_once(stall, tmp_path):
     import shutil
 
     from qkvsearch.revision import add_items, remove_items
+    from qkvsearch.workspace import Workspace
 
     path = shutil.copytree(stall.workspace.path, tmp_path / "later")
-    add_items(path, pd.DataFrame({"id": [70], "title": ["saw drill"]}))
-    remove_items(path, [2, 5])
+    add_items(Workspace(path), pd.DataFrame({"id": [70], "title": ["saw drill"]}))
+    remove_items(Workspace(path), [2, 5])
     with qkv.open(path) as engine:
         found = {user: engine.recommend(user=user, only=[70])[0] for user in range(3)}
         assert all(hit.cold for hit in found.values())

@@ -58,7 +58,7 @@ from qkvsearch.texts.pretrained.static import find_package
 from qkvsearch.texts.text_encoder import EncodedItems, encode_items
 from qkvsearch.texts.vocabulary import count_terms
 from qkvsearch.workspace import BuildContents, Workspace
-from qkvsearch.workspace.catalog_file import CATALOG
+from qkvsearch.workspace.catalog.file import CATALOG
 
 pytestmark = pytest.mark.usefixtures("former_builds_stay")
 QUERIES = ["deep sea", "red season", "colder", "zzqx"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -15,6 +14,7 @@ import pandas as pd
 import pytest
 
 from qkvsearch.workspace import FORMAT_VERSION, Workspace
+from qkvsearch.workspace.signed import write_signed
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has other modes, limits and signals")
 QUESTIONS = [
@@ -55,60 +55,48 @@ def assert_each_answers_or_names(qkv, workspace: Path, *names: str) -> None:
 
 
 def test_a_newer_format_asks_for_an_upgrade(qkv, shop_copy):
-    path = build_of(shop_copy) / "manifest.json"
-    path.write_text(json.dumps({"format": FORMAT_VERSION + 1}))
+    write_signed(shop_copy / "root.json", {"format": FORMAT_VERSION + 1})
     for args in QUESTIONS:
         answer = qkv("-w", shop_copy, *args)
         assert (answer.code, answer.stdout) == (1, "")
         assert "upgrade with pip install -U qkvsearch" in answer.stderr
 
 
-def files_of_a_build(shop_path: Path) -> list[str]:
-    return sorted(path.name for path in build_of(shop_path).iterdir())
+def damaged(content: bytes, how: str) -> bytes | None:
+    if how == "garbage":
+        middle = len(content) // 2
+        return content[:middle] + bytes(i * 37 % 251 for i in range(9)) + content[middle + 9 :]
+    return {"missing": None, "truncated": content[: len(content) // 2], "empty": b""}[how]
 
 
-@pytest.mark.parametrize("damage", ["missing", "truncated", "empty"])
-def test_each_file_of_a_build_is_named_where_it_is_missing_or_cut_short(qkv, shop_copy, damage):
+@pytest.mark.parametrize("how", ["missing", "truncated", "empty", "garbage"])
+def test_each_damaged_file_is_named_by_what_needs_it_and_changes_no_answer(qkv, shop_copy, how):
     folder = build_of(shop_copy)
-    assert len(files_of_a_build(shop_copy)) > 10
-    for name in files_of_a_build(shop_copy):
-        path = folder / name
-        content = path.read_bytes()
-        if damage == "missing":
-            path.unlink()
-        else:
-            path.write_bytes(content[: len(content) // 2] if damage == "truncated" else b"")
-        answer = qkv("-w", shop_copy, "search", "apple")
-        assert (answer.code, answer.stdout) == (1, ""), name
-        assert f"{name}: " in answer.stderr
-        assert "build the workspace again" in answer.stderr
-        path.write_bytes(content)
-    assert qkv("-w", shop_copy, "search", "apple").code == 0
+    questions = [["search", "apple", "--where", "made > 2000"], ["recommend", "--user", "101"]]
+    expected = [qkv("-w", shop_copy, *args).stdout for args in questions]
+    names = sorted(path.name for path in folder.iterdir())
+    assert len(names) > 10
+    for name in names:
+        path, kept = folder / name, (folder / name).read_bytes()
+        path.unlink()
+        content = damaged(kept, how)
+        if content is not None:
+            path.write_bytes(content)
+        for args, answer in zip([*questions, ["info", "--verify"]], [*expected, None], strict=True):
+            found = qkv("-w", shop_copy, *args)
+            assert found.code == 1 or found.stdout == answer, (name, args)
+            assert "Traceback" not in found.stderr
+            if found.code:
+                assert name in found.stderr, args
+                assert found.stdout == ""
+        path.unlink(missing_ok=True)
+        path.write_bytes(kept)
+    assert [qkv("-w", shop_copy, *args).stdout for args in questions] == expected
 
 
-@pytest.mark.parametrize("share", [0.0, 0.01, 0.3, 0.6, 0.9])
-def test_a_database_cut_short_is_named(qkv, shop_copy, share):
-    path = shop_copy / "workspace.db"
-    content = path.read_bytes()
-    path.write_bytes(content[: int(share * len(content))])
-    assert_each_answers_or_names(qkv, shop_copy, "workspace.db", str(shop_copy), "--where")
-
-
-@pytest.mark.parametrize("page", [0, 1, 2, 5, 9])
-def test_a_database_with_garbage_in_it_is_named(qkv, shop_copy, page):
-    path = shop_copy / "workspace.db"
-    content = bytearray(path.read_bytes())
-    content[4096 * page : 4096 * page + 4096] = bytes(i * 37 % 251 for i in range(4096))
-    path.write_bytes(content)
-    for args in QUESTIONS:
-        answer = qkv("-w", shop_copy, *args)
-        assert answer.code in (0, 1)
-        assert "Traceback" not in answer.stderr
-
-
-def test_a_database_that_is_gone_says_how_to_build(qkv, shop_copy):
-    (shop_copy / "workspace.db").unlink()
-    assert_each_answers_or_names(qkv, shop_copy, "no workspace here; make one with")
+def test_a_root_that_is_gone_says_how_to_build(qkv, shop_copy):
+    (shop_copy / "root.json").unlink()
+    assert_each_answers_or_names(qkv, shop_copy, "no workspace here; make one with", "root.json")
 
 
 @posix
@@ -175,7 +163,7 @@ def test_a_disk_that_is_full_ends_the_build_and_keeps_the_former(qkv_process, sh
         assert f"Error: {shop_copy}: cannot write the build: " in text
         assert "full" in text
     assert build_of(shop_copy) == before
-    assert Workspace(shop_copy).open().damaged_files() == []
+    assert Workspace(shop_copy).open().damaged() == []
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
@@ -198,13 +186,14 @@ def test_a_result_that_does_not_fit_on_the_disk_is_an_error(shop_path, surroundi
 WAITING = """
 import signal, sys, time
 import qkvsearch.builder
+from qkvsearch import files
 from qkvsearch.workspace import arrays, publish
 from qkvsearch.cli import main
 from qkvsearch.collaborative.als import ImplicitALS
 
 # What runs in the background inherits that Ctrl-C is ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-place = {"fit": ImplicitALS, "save": arrays.np, "fsync": arrays.os, "write_tables": publish}
+place = {"fit": ImplicitALS, "save": arrays.np, "fsync": files.os, "write_catalog": publish}
 
 def wait(*args, **kwargs):
     print(name, flush=True)
@@ -225,7 +214,7 @@ for name in sys.argv.pop(1).split(","):
 def test_ctrl_c_during_a_build_exits_130_and_keeps_the_former(
     shop_copy, shop_items, shop_log, surroundings
 ):
-    steps = ["fit", "save", "fsync", "write_tables"]
+    steps = ["fit", "save", "fsync", "write_catalog"]
     before = build_of(shop_copy)
     shop_items.to_csv("items.csv", index=False)
     shop_log.to_csv("log.csv", index=False)
@@ -247,4 +236,4 @@ def test_ctrl_c_during_a_build_exits_130_and_keeps_the_former(
     assert [text.endswith("Stopped.\n") for text in said.split("== 130\n")] == [True] * 4 + [False]
     assert said.endswith("== 130\n")
     assert build_of(shop_copy) == before
-    assert Workspace(shop_copy).open().folder == before
+    assert Workspace(shop_copy).open().base.folder == before

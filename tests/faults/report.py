@@ -52,7 +52,7 @@ def summary(outcome: Outcome) -> str:
 def keep(outcomes: Sequence[Outcome], seed: int, share: float) -> None:
     """The figures of these parts take the place of those that there were."""
     kept = {row["part"]: row for row in read()}
-    run = asdict(Run.here(["xxhash", "portalocker"]))
+    run = asdict(Run.here(["xxhash"]))
     for outcome in outcomes:
         kept[outcome.name] = {
             "part": outcome.name,

@@ -15,12 +15,13 @@ import pytest
 from qkvsearch.data.catalog import Catalog
 from qkvsearch.data.ids import Ids
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
-from qkvsearch.workspace import Tables, composed, titles
-from qkvsearch.workspace.catalog_file import CatalogRows, write_catalog
-from qkvsearch.workspace.columns import quoted
+from qkvsearch.workspace import Tables
+from qkvsearch.workspace.catalog import composed, titles
+from qkvsearch.workspace.catalog.columns import quoted
+from qkvsearch.workspace.catalog.file import CatalogRows, write_catalog
+from qkvsearch.workspace.catalog.segment import SegmentCatalog
+from qkvsearch.workspace.catalog.titles import title_key
 from qkvsearch.workspace.rows import Rows
-from qkvsearch.workspace.segment_catalog import SegmentCatalog
-from qkvsearch.workspace.titles import title_key
 
 COLUMNS = [("title", "TEXT"), ("year", "INTEGER"), ("genres", "TEXT"), ('a "price"', "REAL")]
 IDS = {

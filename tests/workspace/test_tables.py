@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.errors import UnknownIdError
-from qkvsearch.workspace import Workspace, titles
-from qkvsearch.workspace.titles import title_key
+from qkvsearch.workspace import Workspace
+from qkvsearch.workspace.catalog import titles
+from qkvsearch.workspace.catalog.titles import title_key
 
 
 @pytest.mark.parametrize("spelling", [30, "30", 30.0, " 30 "])

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from qkvsearch.errors import QkvError
 from qkvsearch.workspace import Workspace
-from qkvsearch.workspace.columns import CatalogColumns
+from qkvsearch.workspace.catalog.columns import CatalogColumns
 from qkvsearch.workspace.where import matching_positions
 from qkvsearch.workspace.where.guarded import TimeLimit, positions
 

@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 
 from qkvsearch.errors import QkvError
-from qkvsearch.workspace.columns import CatalogColumns
+from qkvsearch.workspace.catalog.columns import CatalogColumns
 from qkvsearch.workspace.where import Condition, guarded, matching_in_all, matching_positions
 
 COLUMNS = CatalogColumns.of([("name", "TEXT"), ("price", "REAL")], [])

@@ -13,6 +13,7 @@ from typing import Any
 
 from qkvsearch.data.columns.facts import TYPES
 from qkvsearch.errors import DamagedError, WorkspaceError
+from qkvsearch.workspace.catalog.segment import SegmentCatalog
 from qkvsearch.workspace.checksums import check_size
 from qkvsearch.workspace.former.database import (
     AGAIN,
@@ -25,7 +26,6 @@ from qkvsearch.workspace.former.database import (
 from qkvsearch.workspace.former.records import FormerRecords
 from qkvsearch.workspace.locks import hold_build
 from qkvsearch.workspace.records import Records
-from qkvsearch.workspace.segment_catalog import SegmentCatalog
 from qkvsearch.workspace.segments import BUILDS_FOLDER, FORMAT_VERSION, MANIFEST, Segment
 from qkvsearch.workspace.signed import MOST_BYTES
 from qkvsearch.workspace.snapshot import Snapshot

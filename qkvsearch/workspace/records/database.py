@@ -20,18 +20,15 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-import portalocker
-
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.workspace.checksums import checksum
+from qkvsearch.workspace.file_lock import lock
 from qkvsearch.workspace.locks import exclusive
 from qkvsearch.workspace.records.rows import PAGE_SIZE, create, is_empty, require_whole
 from qkvsearch.workspace.signed import read_signed, write_signed
 
 NAME = "records.db"
 CASEFOLD = "casefold"
-# Windows has no lock that readers share without another library.
-SHARED = portalocker.LOCK_EX if os.name == "nt" else portalocker.LOCK_SH
 READ_ONLY = "mode=ro&immutable=1"
 NOTHING = {"bytes": 0, "xxh3": ""}
 # Without a lock, as in a folder of which a part is out of reach, a writer may be at work meanwhile.
@@ -300,6 +297,5 @@ class RecordsDatabase:
             yield  # nobody has ever written here, or nobody can
             return
         with file:
-            with suppress(portalocker.LockException, OSError):  # a file system without locks
-                portalocker.lock(file, SHARED)
+            lock(file, shared=True)
             yield

@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
 
 from qkvsearch.errors import DamagedError, QkvError, listed_names
-from qkvsearch.workspace.columns import CatalogColumns, StoredColumn, quoted
+from qkvsearch.workspace.catalog.columns import CatalogColumns, StoredColumn, quoted
 from qkvsearch.workspace.where.guarded import SECONDS, TimeLimit, positions
 from qkvsearch.workspace.where.mismatch import Cells
 from qkvsearch.workspace.where.parameters import Parameters, bound

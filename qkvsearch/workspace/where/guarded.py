@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from qkvsearch.errors import DamagedError, QkvError
-from qkvsearch.workspace.columns import StoredColumn, quoted
+from qkvsearch.workspace.catalog.columns import StoredColumn, quoted
 from qkvsearch.workspace.where.functions import COLLATIONS, DATES, FUNCTIONS
 from qkvsearch.workspace.where.parameters import for_sqlite
 

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from qkvsearch.errors import QkvError
-from qkvsearch.workspace.columns import StoredColumn
+from qkvsearch.workspace.catalog.columns import StoredColumn
 
 if TYPE_CHECKING:
     from sqlglot import exp

@@ -9,7 +9,7 @@ from typing import Any
 from sqlglot import exp
 
 from qkvsearch.errors import QkvError, suggest
-from qkvsearch.workspace.columns import CatalogColumns, StoredColumn
+from qkvsearch.workspace.catalog.columns import CatalogColumns, StoredColumn
 from qkvsearch.workspace.where.functions import LIST_SEPARATOR
 from qkvsearch.workspace.where.guarded import PURE_FUNCTIONS
 from qkvsearch.workspace.where.mismatch import (

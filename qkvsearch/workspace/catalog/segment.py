@@ -13,8 +13,8 @@ import numpy as np
 
 from qkvsearch.data.ids import Id, Ids
 from qkvsearch.errors import DamagedError, WorkspaceError
-from qkvsearch.workspace.catalog_file import fill_items
-from qkvsearch.workspace.columns import quoted
+from qkvsearch.workspace.catalog.columns import quoted
+from qkvsearch.workspace.catalog.file import fill_items
 
 Kind = Literal["items", "users"]
 IMMUTABLE = "mode=ro&immutable=1"

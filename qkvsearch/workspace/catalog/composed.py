@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.data.ids import Id
+from qkvsearch.workspace.catalog.segment import CatalogInMemory, SegmentCatalog
 from qkvsearch.workspace.rows import Rows
-from qkvsearch.workspace.segment_catalog import CatalogInMemory, SegmentCatalog
 
 # Segments of at most so many rows are joined in memory when the build is asked first: one look-up
 # in each file of twenty would take longer than all of a question.

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from qkvsearch.data.ids import Ids
 from qkvsearch.files import sync
-from qkvsearch.workspace.columns import quoted
-from qkvsearch.workspace.titles import title_key
+from qkvsearch.workspace.catalog.columns import quoted
+from qkvsearch.workspace.catalog.titles import title_key
 
 if TYPE_CHECKING:
     from qkvsearch.data.catalog import Catalog

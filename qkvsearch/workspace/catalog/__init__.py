@@ -1,0 +1,1 @@
+"""The catalog on disk: written once a segment, looked up in all segments as one."""
