@@ -55,12 +55,11 @@ def merge_if_many(workspace: Workspace, command: str, progress: Progress) -> lis
     with closing(workspace.open()) as build:
         if not _is_due(build):
             return []
-        n_segments, was_whole = len(build.segments), build.base.catalog.whole_ids
+        was_whole = build.base.catalog.whole_ids
         contents = merged_contents(BuildReader(build), progress)
         workspace.publish(contents, command, instead_of=build.name)
         is_text = was_whole and not build.tables.are_whole("items")
-    notes = ["All ids are text from now on."] if is_text else []
-    return [f"{n_segments} segments were merged into one.", *notes]
+    return ["All ids are text from now on."] if is_text else []
 
 
 def merged_contents(
@@ -92,7 +91,7 @@ def _is_due(build: Snapshot) -> bool:
     rows = build.rows
     n_departed = int(np.count_nonzero(build.departed < rows.n_base))
     changed = rows.n_stored - rows.n_base + n_departed
-    kinds = {segment.catalog.whole_ids for segment in build.segments if segment.n_rows}
+    kinds = {segment.catalog.whole_ids for segment in build.with_items}
     return (
         len(build.segments) > MOST_SEGMENTS
         or changed > LARGEST_SHARE * rows.n_base

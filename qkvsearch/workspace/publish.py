@@ -350,7 +350,7 @@ class Workspace:
         needed = listed | kept
         try:
             for name in needed - former.older_builds(folders, kept):
-                needed |= {below for below, _ in Segment(folders / name).manifest["below"]}
+                needed |= {below for below, _ in Segment(folders / name).below}
         except DamagedError:  # nobody can tell what it needs
             return
         for name in ours - needed:

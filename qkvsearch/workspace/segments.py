@@ -36,8 +36,9 @@ class Segment:
 
     checksum: that of the manifest, None where any will do. trust: read files without comparing
     them with their checksums. again: compare them whatever this process has seen or trusts, since
-    what is read will be written elsewhere and signed. Raises `DamagedError`, and `WorkspaceError`
-    for a newer format.
+    what is read will be written elsewhere and signed. below: the segments that it stands on, base
+    first, each by its name and the checksum of its manifest. Raises `DamagedError`,
+    `WorkspaceError` for a newer format.
     """
 
     again = False
@@ -55,22 +56,19 @@ class Segment:
         try:
             manifest = read_signed(path, checksum)
             self.checksum = checksum or checksum_of(manifest)
-        except FileNotFoundError:
-            raise DamagedError(path, "it is not there") from None
-        try:
-            newer = manifest["format"] > FORMAT_VERSION
+            require_readable(folder, manifest["format"])
             self.manifest: Mapping[str, Any] = manifest
-            self.files: Mapping[str, Mapping[str, Any]] = {} if newer else dict(manifest["files"])
+            self.files: Mapping[str, Mapping[str, Any]] = dict(manifest["files"])
             self.n_rows: int = manifest["n_rows"]
+            self.below = [(str(name), str(sum_)) for name, sum_ in manifest["below"]]
             if any("/" in name or "\\" in name or name.startswith(".") for name in self.files):
                 raise LookupError
-        except (AttributeError, LookupError, TypeError):
+            if not all(OWN_NAME.fullmatch(name) for name, _ in self.below):
+                raise LookupError
+        except FileNotFoundError:
+            raise DamagedError(path, "it is not there") from None
+        except (AttributeError, LookupError, TypeError, ValueError):
             raise DamagedError(path, "it is no manifest") from None
-        if newer:
-            raise WorkspaceError(
-                f"{folder}: written in format {manifest['format']}, this version reads up to "
-                f"{FORMAT_VERSION}; upgrade with pip install -U qkvsearch"
-            )
 
     @property
     def name(self) -> str:
@@ -104,6 +102,14 @@ class Segment:
         check_file(*file, trust=self._is_trusted(file))
         return SegmentCatalog(file.path)
 
+    def damaged(self) -> Iterator[DamagedError]:
+        """Every file is read, and compared with its checksum."""
+        for name in self.files:
+            try:
+                compare(*self.file(name))
+            except DamagedError as error:
+                yield error
+
     def _is_trusted(self, file: StoredFile) -> bool:
         """Whether a file may be read as it is. Raises `DamagedError`."""
         if self.again and file.path not in self._compared:
@@ -115,11 +121,15 @@ class Segment:
     def _compared(self) -> set[Path]:
         return set()
 
-    @property
-    def is_read(self) -> bool:
-        """Whether its catalog is open."""
-        return "catalog" in self.__dict__
-
     def close(self) -> None:
-        if self.is_read:
+        if "catalog" in self.__dict__:
             self.catalog.close()
+
+
+def require_readable(place: Path, written_in: int) -> None:
+    """Raise `WorkspaceError` for the format of a newer version."""
+    if written_in > FORMAT_VERSION:
+        raise WorkspaceError(
+            f"{place}: written in format {written_in}, this version reads up to {FORMAT_VERSION}; "
+            "upgrade with pip install -U qkvsearch"
+        )
