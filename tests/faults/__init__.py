@@ -1,1 +1,1 @@
-"""What may go wrong around a workspace, done to it on purpose: `make faults`, `make faults SEED=1`."""
+"""What may go wrong around a workspace, done to it on purpose: `make faults SEED=1`."""

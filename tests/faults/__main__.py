@@ -6,6 +6,7 @@ python -m tests.faults [--seed N] [--share .01] [--only PART[:TRIAL]] [--keep]
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 from tests.faults import operations
@@ -25,6 +26,7 @@ def main() -> int:
     named = [name.partition(":") for name in chosen.only or PARTS]
     if unknown := {name for name, _, _ in named} - set(PARTS):
         parser.error(f"no part {unknown.pop()!r}; there are {', '.join(PARTS)}")
+    os.environ.setdefault("FAULTS_MINUTES", str(max(0.3, 10 * chosen.share)))
     prepared()
     for name in operations.missing():
         print("left out, as there is no such command:", name)

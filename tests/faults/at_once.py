@@ -12,7 +12,7 @@ from typing import Any
 
 import qkvsearch
 from tests.faults import children, world
-from tests.faults.runner import Fault, Trial
+from tests.faults.runner import Fault, Trial, die_with_parent
 from tests.faults.world import QUESTIONS, copied, has, verify
 
 # Items of one `add` come together or not at all.
@@ -40,6 +40,7 @@ class Worker:
         pid = os.fork()
         if pid == 0:
             code = 1
+            die_with_parent()
             try:
                 number = 0
                 while time.time() < self.until:
@@ -103,7 +104,7 @@ class Worker:
     def record(self, number: int) -> None:
         """One more interaction of somebody new."""
         user = f"recorder{self.number}-{number}"
-        if self.command("record", user, self.chance.randrange(50), 4, may_be_killed=True):
+        if self.command("record", user, 30 + self.chance.randrange(50), 4, may_be_killed=True):
             self.say(recorded=user)
         time.sleep(self.chance.random() * 0.2)
 
@@ -135,7 +136,7 @@ class Worker:
 
 
 def at_once(trial: Trial) -> None:
-    seconds = float(os.environ.get("FAULTS_MINUTES", "10")) * 60
+    seconds = float(os.environ["FAULTS_MINUTES"]) * 60
     path = copied("segments", trial.folder)
     seed, until = trial.chance.random(), time.time() + seconds
     workers = [Worker(number, path, trial.folder, seed, until) for number in range(5)]

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import qkvsearch
+from tests.faults.runner import die_with_parent
 
 ROOT = Path(qkvsearch.__file__).resolve().parents[1]
 # A command that does not end is killed by the kernel's clock of this many seconds.
@@ -106,12 +107,14 @@ def _child(
     """Never returns."""
     code = 70
     count = lambda: 0  # noqa: E731
+    die_with_parent()
     try:
         for number, pipe in zip((1, 2), pipes, strict=False):
             os.dup2(pipe, number)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         sys.stdin, sys.stdout, sys.stderr = (
-            open(number, mode, encoding="utf-8", closefd=False) for number, mode in enumerate("rww")
+            os.fdopen(number, mode, encoding="utf-8", closefd=False)
+            for number, mode in enumerate("rww")
         )
         signal.alarm(LONGEST)
         count = _count_events(kill_at_event)

@@ -1,4 +1,4 @@
-"""Files of a workspace damaged: each is named, no answer is another one, and nothing makes it pass."""
+"""Files of a workspace damaged: each is named, no answer is another, nothing makes it pass."""
 
 from __future__ import annotations
 
@@ -235,21 +235,39 @@ def _still_there(path: Path, world_name: str, name: str) -> bool:
 
 
 def repaired(trial: Trial, path: Path, world_name: str, said: str) -> None:
-    """`repair` says what it cannot do, or verify is clean afterwards."""
+    """`repair` says what it cannot do, or verify is clean afterwards; what it does not name as lost
+    or learned again is as it was.
+    """
     if not world.has("repair"):
         trial.counts["skipped: repair"] += 1
         return
-    ran = children.command(path, ["repair"])
-    if ran.code not in (0, 1) or "Traceback" in ran.stderr:
-        raise Fault(f"{said}; repair: exit {ran.code}: {ran.last_line}")
-    if ran.code == 1:
+    try:
+        before = world.observe(path)
+    except QkvError:
+        before = None
+    try:
+        done = qkvsearch.repair(path)
+    except QkvError as error:
         trial.counts["repairs that say what cannot be"] += 1
-        if not ran.stderr.strip():
-            raise Fault(f"{said}; repair: exit 1, and says nothing")
+        if len(str(error)) < 20:
+            raise Fault(f"{said}; repair: {error!r}") from error
         return
     trial.counts["repairs"] += 1
+    told = f"{said}; repair: {done}"
     if found := world.verify(path):
-        raise Fault(f"{said}; repair done, yet: {found}")
+        raise Fault(f"{told}; done, yet: {found}")
+    seen = world.observe(path)
+    is_same = not done.lost and "again" not in str(done) and not done.notes
+    if before is not None and is_same and seen != before:
+        raise Fault(f"{told}; {seen.differs(before)}")
+    if not done.lost and seen.items not in items_before_and_after(world_name):
+        raise Fault(f"{told}; other items than before and after: {len(seen.items)}")
     again = children.command(path, ["add", world.files().two])
     if again.code:
-        raise Fault(f"{said}; repair done, yet add: {again.last_line}")
+        raise Fault(f"{told}; done, yet add: {again.last_line}")
+
+
+def items_before_and_after(world_name: str) -> list[tuple[str, ...]]:
+    """Of each command that may have come before the repair."""
+    found = [effect(world_name, name) for name in WRITES if (world_name, name) in cases()]
+    return [items for one in found if one for items in (one.before.items, one.after.items)]

@@ -27,7 +27,7 @@ set +e
 "$PYTHON" -m qkvsearch -q -w "$DISK/ws" "$@" 2>"$OUT/stderr" </dev/null
 echo $? >"$OUT/code"
 dd if=/dev/zero of="$DISK/filler" bs=4096 2>/dev/null
-"$PYTHON" -m qkvsearch -q -w "$DISK/ws" search rain --format json >"$OUT/answer" 2>"$OUT/asked" </dev/null
+"$PYTHON" -m qkvsearch -q -w "$DISK/ws" search rain >"$OUT/answer" 2>"$OUT/asked" </dev/null
 echo $? >"$OUT/answered"
 rm "$DISK/filler"
 cp -r "$DISK/ws" "$OUT/ws"

@@ -1,4 +1,4 @@
-"""What writes to a workspace, as command lines, and what each makes of the workspaces of `world`."""
+"""Command lines that write to a workspace, and what each makes of the workspaces of `world`."""
 
 from __future__ import annotations
 
@@ -49,7 +49,11 @@ OPERATIONS = {
         Operation("build others", lambda: ["build", files().other_items, "--encoder", "corpus"]),
         Operation("learn", lambda: ["learn"]),
         Operation("compact", lambda: ["compact"]),
-        Operation("compact drop", lambda: ["compact", "--drop-builds"], ("compact", "--drop-builds")),
+        Operation(
+            "compact drop",
+            lambda: ["compact", "--drop-builds"],
+            ("compact", "--drop-builds"),
+        ),
         Operation("rollback", lambda: ["rollback"]),
         Operation("forget", lambda: _yes("forget", "u5")),
         Operation("forget recorded", lambda: _yes("forget", "someone"), ("forget",)),

@@ -7,11 +7,11 @@ from tests.faults.at_once import at_once
 from tests.faults.clock import jump
 from tests.faults.damage import damage
 from tests.faults.full_disk import full_disk
-from tests.faults.fuzz_calls import fuzz_commands, fuzz_methods, fuzz_writes
-from tests.faults.fuzz_models import fuzz_models
-from tests.faults.fuzz_stored import fuzz_signed, fuzz_stored
-from tests.faults.fuzz_tables import fuzz_tables
-from tests.faults.fuzz_where import fuzz_where
+from tests.faults.fuzz.calls import fuzz_commands, fuzz_methods, fuzz_writes
+from tests.faults.fuzz.models import fuzz_models
+from tests.faults.fuzz.stored import fuzz_signed, fuzz_stored
+from tests.faults.fuzz.tables import fuzz_tables
+from tests.faults.fuzz.where import fuzz_where
 from tests.faults.kills import kill
 from tests.faults.runner import Part
 

@@ -126,4 +126,5 @@ def skipped_of(rows: Sequence[dict[str, Any]]) -> list[str]:
 def _described(row: dict[str, Any]) -> str:
     share = "" if row["share"] == 1 else f", {row['share']:.0%} of a full run"
     versions = ", ".join(f"{name} {version}" for name, version in row["versions"].items())
-    return f"Seed {row['seed']}{share}, {row['date']}, {row['cores']} cores of {row['cpu']}; {versions}"
+    machine = f"{row['cores']} cores of {row['cpu']}"
+    return f"Seed {row['seed']}{share}, {row['date']}, {machine}; {versions}"

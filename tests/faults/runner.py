@@ -1,4 +1,4 @@
-"""Runs the trials of a part in forked processes: each by its own seed, so that one can be run again.
+"""Runs the trials of a part in forked processes, each by its own seed, to be run again alone.
 
 A trial that raises is a finding, and so is one that brings its process down or does not end: the
 number under which it runs stands in memory that all processes share.
@@ -6,6 +6,7 @@ number under which it runs stands in memory that all processes share.
 
 from __future__ import annotations
 
+import ctypes
 import json
 import mmap
 import os
@@ -25,6 +26,7 @@ from pathlib import Path
 
 # A trial that takes longer than this many seconds counts as one that hangs.
 LONGEST = 180
+PR_SET_PDEATHSIG = 1
 PLACE = struct.Struct("qqd")  # which trial, which of its inputs, since when
 
 
@@ -99,6 +101,7 @@ class _Worker:
             code = 1
             with suppress(BaseException):
                 os.setpgid(0, 0)
+                die_with_parent()
                 self._work(seed, writing)
                 code = 0
             os._exit(code)
@@ -151,6 +154,11 @@ class _Worker:
             os.killpg(self.pid, signal.SIGKILL)
         with suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
+
+
+def die_with_parent() -> None:
+    """This process is killed when the one that forked it ends, so that none is left behind."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def run_trial(part: Part, number: int, seed: int, note: Callable[[int, int], None]) -> dict:

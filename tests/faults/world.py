@@ -19,8 +19,8 @@ from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError
 
 WORDS = (
-    "rain river bank guitar bread attention winter mountain engine garden music planet stone forest "
-    "copper window letter harbor island salt thunder violin kettle meadow"
+    "rain river bank guitar bread attention winter mountain engine garden music planet stone "
+    "forest copper window letter harbor island salt thunder violin kettle meadow"
 ).split()
 N_ITEMS, N_USERS, N_LOG = 240, 50, 1500
 

@@ -216,8 +216,8 @@ def place_of(error: BaseException) -> str:
 
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if "qkvsearch" in frame.filename]
-    if isinstance(error, Fault):
-        return str(error)[-80:]
+    if isinstance(error, Fault) or not ours:
+        return f"{str(error)[-80:]} {frames[-1].filename}:{frames[-1].lineno}"
     return " < ".join(
         f"{frame.filename.rpartition('qkvsearch/')[2]}:{frame.lineno}" for frame in ours[-3:][::-1]
     )

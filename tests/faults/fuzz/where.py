@@ -15,8 +15,8 @@ OPERATORS = (
     "= == != <> < > <= >= + - * / % || & | << >> AND OR IS LIKE GLOB IN MATCH REGEXP".split()
 )
 FUNCTIONS = (
-    "length lower upper abs round substr replace instr has like glob coalesce ifnull nullif min max "
-    "random date datetime strftime julianday printf hex zeroblob randomblob quote typeof trim "
+    "length lower upper abs round substr replace instr has like glob coalesce ifnull nullif min "
+    "max random date datetime strftime julianday printf hex zeroblob randomblob quote typeof trim "
     "load_extension readfile sqlite_version total_changes count sum group_concat json_extract iif"
 ).split()
 STATEMENTS = [

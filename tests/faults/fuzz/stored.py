@@ -1,4 +1,4 @@
-"""Files of a workspace changed and then signed again, so that checks beside the checksums are tried."""
+"""Files of a workspace changed and signed again, so that more than checksums is tried."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def _other_numbers(array: np.ndarray, chance: random.Random) -> np.ndarray:
 
 def _other_type(array: np.ndarray, chance: random.Random) -> np.ndarray:
     names = ["<f8", "<f4", "<f2", "<i8", "<i4", "|u1", "|b1", "<U3", "|S2", "<c16", "<M8[s]", ">f4"]
-    with contextlib.suppress(ValueError, TypeError), np.errstate(all="ignore"):
+    with contextlib.suppress(ValueError, TypeError, OverflowError), np.errstate(all="ignore"):
         return array.astype(chance.choice(names))
     return np.zeros(array.shape, "<U1")
 

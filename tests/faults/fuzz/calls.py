@@ -18,7 +18,7 @@ from qkvsearch.cli import COMMANDS, group, main
 from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError
 from tests.faults import fuzz, world
-from tests.faults.fuzz_where import engine, expression
+from tests.faults.fuzz.where import engine, expression
 from tests.faults.runner import Fault, Trial
 
 # Questions that answer in milliseconds; a listing is asked like a mapping.
