@@ -49,12 +49,11 @@ def merge_if_many(workspace: Workspace, command: str, progress: Progress) -> lis
     with closing(workspace.open()) as build:
         if not _is_due(build):
             return []
-        n_segments, was_whole = len(build.segments), build.base.catalog.whole_ids
+        was_whole = build.base.catalog.whole_ids
         contents = merged_contents(BuildReader(build), progress)
         workspace.publish(contents, command, instead_of=build.name)
         is_text = was_whole and not build.tables.are_whole("items")
-    notes = ["All ids are text from now on."] if is_text else []
-    return [f"{n_segments} segments were merged into one.", *notes]
+    return ["All ids are text from now on."] if is_text else []
 
 
 def merged_contents(
