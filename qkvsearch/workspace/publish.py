@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -298,11 +298,9 @@ class Workspace:
                 there = f"; there are {listed_names(others)}" if others else "; there is no other"
                 what = "no build before the current one" if name is None else f"no build {name!r}"
                 raise WorkspaceError(f"{self.path}: {what}{there}")
-            former = Snapshot.of(self.path, entry)
-            damaged = former.damaged()
-            former.close()
-            if damaged:
-                raise damaged[0]
+            with closing(Snapshot.of(self.path, entry)) as build:
+                for error in build.damaged():
+                    raise error
             self.write_root(replace(root, current=entry.name))
         return entry
 
