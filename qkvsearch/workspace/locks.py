@@ -65,7 +65,7 @@ def exclusive(
 ) -> Iterator[IO[Any]]:
     """A file that nobody else has locked, made if it is not there. Raises `WorkspaceError`."""
     try:
-        file = path.open("a+", encoding="utf-8")
+        file = open(path, "a+", encoding="utf-8", opener=_no_link)
     except OSError as error:
         raise WorkspaceError(f"{path}: cannot write: {error.strerror}") from None
     with file:
@@ -74,6 +74,11 @@ def exclusive(
             yield file
         finally:
             unlock(file)
+
+
+def _no_link(path: str, flags: int) -> int:
+    """Open a file, but not where a link leads: what is written there may be anything."""
+    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
 
 
 def _wait_for(
