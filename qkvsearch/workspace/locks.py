@@ -65,7 +65,7 @@ def exclusive(
 ) -> Iterator[IO[Any]]:
     """A file that nobody else has locked, made if it is not there. Raises `WorkspaceError`."""
     try:
-        file = open(path, "a+", encoding="utf-8", opener=_no_link)
+        file = os.fdopen(_opened(path), "a+", encoding="utf-8")
     except OSError as error:
         raise WorkspaceError(f"{path}: cannot write: {error.strerror}") from None
     with file:
@@ -76,9 +76,10 @@ def exclusive(
             unlock(file)
 
 
-def _no_link(path: str, flags: int) -> int:
-    """Open a file, but not where a link leads: what is written there may be anything."""
-    return os.open(path, flags | getattr(os, "O_NOFOLLOW", 0), 0o666)
+def _opened(path: Path) -> int:
+    """A descriptor, but not where a link leads: what is there may be anything."""
+    no_link = getattr(os, "O_NOFOLLOW", 0)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | no_link, 0o666)
 
 
 def _wait_for(
