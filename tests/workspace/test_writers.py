@@ -16,6 +16,7 @@ import qkvsearch as qkv
 from qkvsearch import builder
 from qkvsearch.engine import Engine, build
 from qkvsearch.errors import DamagedError, WorkspaceError
+from qkvsearch.revision import joining
 from qkvsearch.workspace import signed
 from qkvsearch.workspace.records import changes
 from qkvsearch.workspace.signed import read_signed, write_signed
@@ -163,3 +164,20 @@ def test_nothing_is_written_where_a_link_leads(engine, tmp_path, name):
         with suppress(WorkspaceError):
             change()
     assert outside.read_text() == "mine"
+
+
+def test_text_ids_that_joined_whole_numbers_are_text_before_the_merge_too(tmp_path, monkeypatch):
+    numbered = ITEMS.assign(id=range(6))
+    engine = build(tmp_path, items=numbered, encoder="corpus")
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(joining, "merge_if_many", killed)
+        with pytest.raises(KeyboardInterrupt):
+            engine.add(pd.DataFrame({"id": ["x"], "title": ["sea"]}))
+    with qkv.open(tmp_path) as mixed:
+        found = [hit.id for hit in mixed.search("sea")], [row["id"] for row in mixed.items.list()]
+        mixed.compact()
+        assert ([hit.id for hit in mixed.search("sea")], list("012345x")) == found
