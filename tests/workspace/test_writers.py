@@ -18,7 +18,7 @@ from qkvsearch.engine import Engine, build
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.revision import joining
 from qkvsearch.workspace import signed
-from qkvsearch.workspace.records import changes
+from qkvsearch.workspace.records import changes, database
 from qkvsearch.workspace.signed import read_signed, write_signed
 
 ITEMS = pd.DataFrame(
@@ -181,3 +181,21 @@ def test_text_ids_that_joined_whole_numbers_are_text_before_the_merge_too(tmp_pa
         found = [hit.id for hit in mixed.search("sea")], [row["id"] for row in mixed.items.list()]
         mixed.compact()
         assert ([hit.id for hit in mixed.search("sea")], list("012345x")) == found
+
+
+def test_what_is_on_disk_is_acknowledged_where_the_disk_is_full_at_the_signature(
+    engine, monkeypatch
+):
+    write = database.write_signed
+
+    def full(path: Path, content: dict[str, Any]) -> None:
+        if content["state"] == "clean":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        write(path, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(database, "write_signed", full)
+        engine.record("u", "f", 1)
+    engine.record("u", "e", 1)
+    assert len(engine.records()) == 2
+    assert engine.info(verify=True)["recorded"] == 2

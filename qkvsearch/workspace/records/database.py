@@ -95,7 +95,9 @@ class RecordsDatabase:
                     if not self.journal.exists() and self._entry() == former:
                         self.sign()
                 raise
-            self.sign()
+            # All is on disk: an error now would make people write it twice. The next writer signs.
+            with suppress(OSError):
+                self.sign()
 
     @contextmanager
     def alone(self, what: str) -> Iterator[None]:
