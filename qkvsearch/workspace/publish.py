@@ -126,6 +126,8 @@ class Workspace:
             raise self._missing
         with ExitStack() as stack:
             is_first = stack.enter_context(writer_lock(self.path, command, self.wait, self.say))
+            if is_first and command != "repair":
+                read_root(self.path)  # or hours of work would end at one that is damaged
             if is_first and former.is_former(self.path):
                 try:
                     self._upgrade()
@@ -299,7 +301,7 @@ class Workspace:
             with closing(Snapshot.of(self.path, entry)) as build:
                 for error in build.damaged():
                     raise error
-            write_root(self.path, replace(root, current=entry.name))
+            self.write_root(replace(root, current=entry.name))
         return entry
 
     def drop_builds(self, *, though_held: bool = False, but: Iterable[str] = ()) -> int:
@@ -311,9 +313,17 @@ class Workspace:
             assert root is not None
             listed = {root.current, *but}
             kept = [build for build in root.builds if build.name in listed]
-            write_root(self.path, Root(kept, root.current))
+            self.write_root(Root(kept, root.current))
             self._remove_leftovers(though_held)
             return len(root.builds) - len(kept)
+
+    def write_root(self, root: Root) -> None:
+        """Make another build the current one, or list others. Raises `WorkspaceError`."""
+        try:
+            write_root(self.path, root)
+        except OSError as error:
+            message = f"{self.path}: cannot write: {error.strerror or error}; nothing has changed"
+            raise WorkspaceError(message) from error
 
     def _discard(self, name: str) -> None:
         """Remove a build's folder, unless it became current just before the interruption."""

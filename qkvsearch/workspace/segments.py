@@ -36,12 +36,23 @@ class Segment:
     when it is first read, so that one that is damaged or gone is missed only by what needs it.
 
     checksum: that of the manifest, None where any will do. trust: read files without comparing
-    them with their checksums. below: the segments that it stands on, base first, each by its name
-    and the checksum of its manifest. Raises `DamagedError`, `WorkspaceError` for a newer format.
+    them with their checksums. again: compare them whatever this process has seen or trusts, since
+    what is read will be written elsewhere and signed. below: the segments that it stands on, base
+    first, each by its name and the checksum of its manifest. Raises `DamagedError`,
+    `WorkspaceError` for a newer format.
     """
 
-    def __init__(self, folder: Path, checksum: str | None = None, *, trust: bool = False) -> None:
-        self.folder, self.trust = folder, trust
+    again = False
+
+    def __init__(
+        self,
+        folder: Path,
+        checksum: str | None = None,
+        *,
+        trust: bool = False,
+        again: bool = False,
+    ) -> None:
+        self.folder, self.trust, self.again = folder, trust, again
         path = folder / MANIFEST
         try:
             manifest = read_signed(path, checksum)
@@ -82,13 +93,14 @@ class Segment:
 
     def array(self, name: str) -> np.ndarray:
         """Checked the first time that this process reads it. Raises `DamagedError`."""
-        return read_array(self.file(f"{name}.npy"), trust=self.trust)
+        file = self.file(f"{name}.npy")
+        return read_array(file, trust=self._is_trusted(file))
 
     @cached_property
     def catalog(self) -> SegmentCatalog:
         """Checked like an array. Raises `DamagedError`."""
         file = self.file(CATALOG)
-        check_file(*file, trust=self.trust)
+        check_file(*file, trust=self._is_trusted(file))
         return SegmentCatalog(file.path)
 
     def damaged(self) -> Iterator[DamagedError]:
@@ -98,6 +110,17 @@ class Segment:
                 compare(*self.file(name))
             except DamagedError as error:
                 yield error
+
+    def _is_trusted(self, file: StoredFile) -> bool:
+        """Whether a file may be read as it is. Raises `DamagedError`."""
+        if self.again and file.path not in self._compared:
+            compare(*file)
+            self._compared.add(file.path)
+        return self.again or self.trust
+
+    @cached_property
+    def _compared(self) -> set[Path]:
+        return set()
 
     def close(self) -> None:
         if "catalog" in self.__dict__:
