@@ -79,7 +79,7 @@ def _beside(target: Path) -> Iterator[IO[bytes]]:
 def _renamed(unfinished: Path, target: Path) -> Iterator[IO[bytes]]:
     """An open file that is called `target` once the disk has all of it; after an error, removed."""
     try:
-        with unfinished.open("wb") as file:
+        with unfinished.open("xb") as file:
             yield file
             sync(file)
         unfinished.replace(target)
@@ -114,7 +114,9 @@ def sync(file: IO[Any]) -> None:
 
 def write_synced(target: Path, data: bytes) -> None:
     """A file with these bytes in place of `target`, whole on the disk when this returns."""
-    with _renamed(target.with_name(f".{target.name}-{os.getpid()}"), target) as file:
+    beside = target.with_name(f".{target.name}-{os.getpid()}")
+    beside.unlink(missing_ok=True)  # what was killed left it, or it is a link to elsewhere
+    with _renamed(beside, target) as file:
         file.write(data)
     sync_directory(target.parent)
 

@@ -65,7 +65,7 @@ def exclusive(
 ) -> Iterator[IO[Any]]:
     """A file that nobody else has locked, made if it is not there. Raises `WorkspaceError`."""
     try:
-        file = path.open("a+", encoding="utf-8")
+        file = os.fdopen(_opened(path), "a+", encoding="utf-8")
     except OSError as error:
         raise WorkspaceError(f"{path}: cannot write: {error.strerror}") from None
     with file:
@@ -74,6 +74,12 @@ def exclusive(
             yield file
         finally:
             unlock(file)
+
+
+def _opened(path: Path) -> int:
+    """A descriptor, but not where a link leads: what is there may be anything."""
+    no_link = getattr(os, "O_NOFOLLOW", 0)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | no_link, 0o666)
 
 
 def _wait_for(

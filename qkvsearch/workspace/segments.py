@@ -54,6 +54,8 @@ class Segment:
     ) -> None:
         self.folder, self.trust, self.again = folder, trust, again
         path = folder / MANIFEST
+        if folder.is_symlink():
+            raise DamagedError(folder, "it is a link, and was written as a folder")
         try:
             manifest = read_signed(path, checksum)
             self.checksum = checksum or checksum_of(manifest)

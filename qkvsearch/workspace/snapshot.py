@@ -168,13 +168,13 @@ def open_current(workspace: Path, *, trust: bool = False) -> Snapshot | None:
     """The current build; None where there is no root. Whoever may write the workspace reads no file
     that was not compared with its checksum since. Raises `DamagedError`, `WorkspaceError`.
     """
-    again = is_writing(workspace)
+    is_writer = is_writing(workspace)
     for attempt in range(ATTEMPTS):
         root = read_root(workspace)
         if root is None:
             return None
         try:
-            return Snapshot.of(workspace, root.current_build, trust=trust, again=again)
+            return Snapshot.of(workspace, root.current_build, trust=trust, again=is_writer)
         except DamagedError:
             # A writer may have removed it, if another one is the current one now.
             newer = read_root(workspace)

@@ -80,10 +80,11 @@ def test_what_a_build_has_learned_from_is_not_undone(path):
 
 def test_a_record_without_a_time_is_after_the_log(tmp_path):
     late = 4_000_000_000
-    (one,) = records.append(fresh(tmp_path), [Recorded("u", "a")], after=late)
-    (two,) = records.append(fresh(tmp_path), [Recorded("u", "a")], after=5)
-    assert one.time == late + 1
-    assert abs(two.time - time.time()) < 60
+    (one,) = records.append(fresh(tmp_path), [Recorded("u", "a")], after=5)
+    (two,) = records.append(fresh(tmp_path), [Recorded("u", "a")], after=late)
+    (three,) = records.append(fresh(tmp_path), [Recorded("u", "a")], after=5)
+    assert abs(one.time - time.time()) < 60
+    assert two.time == three.time == late + 1  # the last one recorded is the last one
 
 
 def test_where_nothing_was_recorded_nothing_is_made_by_reading(tmp_path):

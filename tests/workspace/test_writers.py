@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import qkvsearch as qkv
 from qkvsearch import builder
 from qkvsearch.engine import Engine, build
 from qkvsearch.errors import DamagedError, WorkspaceError
+from qkvsearch.revision import joining
 from qkvsearch.workspace import signed
 from qkvsearch.workspace.records import changes
 from qkvsearch.workspace.signed import read_signed, write_signed
@@ -130,3 +132,52 @@ def test_to_learn_says_which_records_no_log_can_have(engine):
     learned = engine.learn()
     assert learned.recorded == 1
     assert learned.notes == [note for note in learned.notes if "1 recorded" in note] != []
+
+
+# --- links out of the workspace ---
+
+
+@pytest.mark.parametrize(
+    "name", ["root.json", "records.json", "builds/…", "builds/…/manifest.json"]
+)
+def test_a_link_is_not_followed_to_what_is_read(engine, tmp_path, name):
+    engine.record("u", "a", 1)
+    path = engine.workspace.path / name.replace("…", engine.snapshot.name)
+    path.symlink_to(path.rename(tmp_path / "outside"))
+    with pytest.raises(DamagedError, match="it is a link"):
+        engine.info(verify=True)
+    if name != "records.json":  # which this process has read, and it is the same text
+        with pytest.raises(DamagedError, match="it is a link"):
+            qkv.open(engine.workspace.path)
+
+
+@pytest.mark.parametrize("name", ["writer.lock", "records.lock", ".root.json-PID"])
+def test_nothing_is_written_where_a_link_leads(engine, tmp_path, name):
+    outside, link = (
+        tmp_path / "outside",
+        engine.workspace.path / name.replace("PID", str(os.getpid())),
+    )
+    outside.write_text("mine")
+    link.unlink(missing_ok=True)
+    link.symlink_to(outside)
+    for change in (lambda: engine.remove(["f"]), lambda: engine.record("u", "a", 1)):
+        with suppress(WorkspaceError):
+            change()
+    assert outside.read_text() == "mine"
+
+
+def test_text_ids_that_joined_whole_numbers_are_text_before_the_merge_too(tmp_path, monkeypatch):
+    numbered = ITEMS.assign(id=range(6))
+    engine = build(tmp_path, items=numbered, encoder="corpus")
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(joining, "merge_if_many", killed)
+        with pytest.raises(KeyboardInterrupt):
+            engine.add(pd.DataFrame({"id": ["x"], "title": ["sea"]}))
+    with qkv.open(tmp_path) as mixed:
+        found = [hit.id for hit in mixed.search("sea")], [row["id"] for row in mixed.items.list()]
+        mixed.compact()
+        assert ([hit.id for hit in mixed.search("sea")], list("012345x")) == found
