@@ -12,14 +12,6 @@ from qkvsearch import limits
 from qkvsearch.data.files import databases
 from qkvsearch.data.files.tables import read_table
 from qkvsearch.errors import DataError, QkvError
-from qkvsearch.workspace.where import guarded, tree
-
-
-def test_conditions_are_limited_as_is_written():
-    assert limits.EXPRESSION.most == tree.MAX_LENGTH
-    assert limits.EXPRESSION_DEPTH.most == guarded.MAX_DEPTH
-    assert limits.EXPRESSION_SECONDS.most == guarded.SECONDS
-    assert limits.EXPRESSION_TEXT.most == guarded.LIMITS[sqlite3.SQLITE_LIMIT_LENGTH]
 
 
 def rows_of(tmp_path, kind):

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from qkvsearch.data.ids import Id, Ids
+from qkvsearch.data.ids import Id, Ids, id_text
+from qkvsearch.errors import QkvError
 from qkvsearch.progress import Progress, silent
 from qkvsearch.revision.merging import merged_contents
 from qkvsearch.stored import LogPart, PreferencesPart, StoredModels
-from qkvsearch.workspace import BuildContents, CatalogRows, Workspace
+from qkvsearch.workspace import BuildContents, CatalogRows, Snapshot, Workspace
 from qkvsearch.workspace.catalog.file import CATALOG
+from qkvsearch.workspace.segments import BUILDS_FOLDER, MANIFEST, Segment
 
 FORGOTTEN = "(forgotten)"
 
@@ -45,15 +47,17 @@ def forget_user(
     with workspace.writing("forget"):
         with closing(workspace.open()) as build:
             models, row = StoredModels(build), build.tables.user_position(user)
-            if row is None and not build.tables.records.has(user):
+            is_known = row is not None or build.tables.records.has(user)
+            # A run that was killed, or a build from other files, left them to former builds alone.
+            if not (is_known or _is_in_folders(workspace, user)):
                 raise build.tables.unknown_user(user)
             text, n_interactions = build.tables.user_text(user), 0
-            # The current build holds nothing of who is in the records alone.
-            n_builds = len(workspace.builds()) - (row is None)
+            stays = row is None and not _is_told(build, text)
+            n_builds = len(workspace.builds()) - stays
             if dry_run:
                 n_records = build.tables.records.page(user, 0, 0)[1]
                 return Forgotten(len(models.history(row)), n_records, n_builds, [])
-            if row is not None:
+            if not stays:
                 contents, n_interactions = _without(models, row, text, progress)
                 workspace.publish(contents, "forget")
             n_records = workspace.forget_records(build.tables, user)
@@ -65,11 +69,33 @@ def forget_user(
     return Forgotten(n_interactions, n_records, n_builds, [learned] if n_interactions else [])
 
 
+def _is_in_folders(workspace: Workspace, user: Id) -> bool:
+    """Whether any build on the disk, listed or not, has the user."""
+    for manifest in (workspace.path / BUILDS_FOLDER).glob(f"*/{MANIFEST}"):
+        with suppress(QkvError):
+            segment = Segment(manifest.parent)
+            if CATALOG not in segment.files:
+                continue
+            with closing(segment):
+                if segment.catalog.find("users", [id_text(user, segment.catalog.whole_users)]):
+                    return True
+    return False
+
+
+def _is_told(build: Snapshot, text: str) -> bool:
+    """Whether the facts of any segment have the id."""
+    fold = build.tables.fold_ids
+    return any(segment.facts != _scrubbed(segment.facts, text, fold) for segment in build.segments)
+
+
 def _without(
-    models: StoredModels, row: int, text: str, progress: Progress
+    models: StoredModels, row: int | None, text: str, progress: Progress
 ) -> tuple[BuildContents, int]:
-    """A base without the user in this row, and how many interactions they had."""
-    contents = merged_contents(models, progress)
+    """A base without the user in this row, if any, and how many interactions they had."""
+    contents, fold = merged_contents(models, progress), models.snapshot.tables.fold_ids
+    contents.facts = dict(_scrubbed(contents.facts, text, fold))
+    if row is None:
+        return contents, 0
     log = models.log("forget from")
     stays = log.users != row
     users = Ids([name for i, name in enumerate(log.user_ids.texts) if i != row], log.user_ids.fold)
@@ -81,20 +107,26 @@ def _without(
     PreferencesPart().put(contents, item_counts=counts)
     contents.shared.pop(CATALOG, None)
     contents.catalog = CatalogRows.of_tables(models.snapshot.tables)
-    contents.facts = {name: _scrubbed(fact, text) for name, fact in contents.facts.items()}
     return contents, int((~stays).sum())
 
 
-def _scrubbed(fact: Any, text: str) -> Any:
-    """A fact without the id, be it the example of a column or a word of a line.
+def _scrubbed(facts: Mapping[str, Any], text: str, fold: bool = False) -> Mapping[str, Any]:
+    """Without the id in what was read of the log: lines about its rows, examples of its columns.
+    Other facts are about no person, and may be spelled like an id, such as "text". fold: in every
+    spelling that differs in case alone.
 
-    >>> _scrubbed({"example": "ann", "rows": ["ann and Ann differ", "annual"]}, "ann")
-    {'example': '(forgotten)', 'rows': ['(forgotten) and Ann differ', 'annual']}
+    >>> _scrubbed({"encoder": "ann", "rows": ["ann and Ann differ", "annual"]}, "ann")
+    {'encoder': 'ann', 'rows': ['(forgotten) and Ann differ', 'annual']}
     """
-    if isinstance(fact, str):
-        return re.sub(rf"(?<!\w){re.escape(text)}(?!\w)", FORGOTTEN, fact)
-    if isinstance(fact, Mapping):
-        return {name: _scrubbed(value, text) for name, value in fact.items()}
-    if isinstance(fact, list | tuple):
-        return [_scrubbed(value, text) for value in fact]
-    return fact
+    word = re.compile(rf"(?<!\w){re.escape(text)}(?!\w)", re.IGNORECASE if fold else 0)
+    found = dict(facts)
+    if "rows" in facts:
+        found["rows"] = [word.sub(FORGOTTEN, line) for line in facts["rows"]]
+    if "interaction_columns" in facts:
+        found["interaction_columns"] = [
+            column
+            if column["role"] == "item"
+            else {**column, "example": word.sub(FORGOTTEN, column.get("example", ""))}
+            for column in facts["interaction_columns"]
+        ]
+    return found

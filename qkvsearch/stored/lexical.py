@@ -12,7 +12,7 @@ from qkvsearch.retrieval import LexicalKeys
 from qkvsearch.retrieval.keys import length_norms
 from qkvsearch.retrieval.term_counts import TermCounts
 from qkvsearch.stored.forms import Form
-from qkvsearch.stored.part import Addition, BuildReader, with_items
+from qkvsearch.stored.part import Addition, BuildReader
 from qkvsearch.stored.terms import TERM_FORMS, TermsPart
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.vocabulary import Vocabulary
@@ -70,7 +70,7 @@ class LexicalPart(TermsPart):
         return TermCounts(Vocabulary(terms), indptr, indices, counts)
 
     def norms(self, build: Snapshot) -> np.ndarray:
-        return length_norms(build.rows.take(list(map(self._lengths, with_items(build)))))
+        return length_norms(build.rows.take(list(map(self._lengths, build.with_items))))
 
     def _lengths(self, segment: Segment) -> np.ndarray:
         if segment.has(f"{self.group}.lengths"):

@@ -215,7 +215,7 @@ class StoredPart(ABC, Generic[T]):
         return array
 
     def _pieces(self, build: Snapshot, name: str, sizes: dict[str, int]) -> list[np.ndarray]:
-        return [self._piece(segment, [name], sizes)[name] for segment in with_items(build)]
+        return [self._piece(segment, [name], sizes)[name] for segment in build.with_items]
 
     def _piece(
         self, segment: Segment, names: Iterable[str], sizes: dict[str, int]
@@ -245,8 +245,3 @@ class LearnedPart(StoredPart[T]):
         """Leave the part out."""
         self.put(contents, **dict.fromkeys(self.arrays))
         contents.facts.pop(self.group, None)
-
-
-def with_items(build: Snapshot) -> list[Segment]:
-    """The segments of a build that have rows, the base first."""
-    return [segment for segment in build.segments if segment.n_rows]

@@ -12,7 +12,7 @@ from qkvsearch.retrieval import LexicalKeys, TermKeys
 from qkvsearch.retrieval.keys import CountedKeys
 from qkvsearch.retrieval.term_counts import TermCounts
 from qkvsearch.stored.forms import Form
-from qkvsearch.stored.part import BuildReader, StoredPart, with_items
+from qkvsearch.stored.part import BuildReader, StoredPart
 from qkvsearch.texts.vocabulary import Vocabulary
 from qkvsearch.workspace import BuildContents, Snapshot
 from qkvsearch.workspace.segments import Segment
@@ -66,7 +66,7 @@ class TermsPart(StoredPart[TermKeys]):
     def _counts(self, build: Snapshot) -> Iterator[tuple[TermCounts, np.ndarray]]:
         """Of each segment, with the row number that each of its rows has now."""
         start = 0
-        for segment in with_items(build):
+        for segment in build.with_items:
             end = start + segment.n_rows
             yield self.segment_counts(segment), build.rows.place[start:end]
             start = end

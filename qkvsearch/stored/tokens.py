@@ -11,7 +11,7 @@ from qkvsearch.progress import Progress
 from qkvsearch.retrieval.late_interaction import MOST_TOKENS, TokenKeys, item_tokens
 from qkvsearch.stored.dense import DensePart
 from qkvsearch.stored.forms import Form
-from qkvsearch.stored.part import Addition, BuildReader, StoredPart, with_items
+from qkvsearch.stored.part import Addition, BuildReader, StoredPart
 from qkvsearch.workspace import BuildContents, Snapshot
 
 
@@ -35,7 +35,7 @@ class TokensPart(StoredPart[TokenKeys]):
     def is_in(self, build: Snapshot) -> bool:
         """Not where they became more than a build keeps: then a segment is without them."""
         name = self._name("token_indptr")
-        return all(segment.has(name) for segment in with_items(build))
+        return all(segment.has(name) for segment in build.with_items)
 
     def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
         """Tokens of texts that were read go along, and between them come those of the new texts;
@@ -74,7 +74,7 @@ class TokensPart(StoredPart[TokenKeys]):
         kind, sizes = self._kind(build), {} if table is None else {"table": len(table)}
         names = ("token_indptr", kind)
         (starts, stored), *others = (
-            self.piece(segment, *names, **sizes).values() for segment in with_items(build)
+            self.piece(segment, *names, **sizes).values() for segment in build.with_items
         )
         if build.rows.is_plain:
             return TokenKeys(starts, stored, table)

@@ -54,6 +54,11 @@ def writer_lock(
             _sign(file, "")
 
 
+def is_writing(workspace: Path) -> bool:
+    """Whether this thread has the right to change a workspace."""
+    return (str(workspace.resolve()), threading.get_ident()) in _held
+
+
 @contextmanager
 def exclusive(
     path: Path, wait: float | None = None, say: Callable[[str], None] | None = None

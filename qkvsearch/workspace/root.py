@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from qkvsearch.errors import DamagedError, WorkspaceError
-from qkvsearch.workspace.segments import FORMAT_VERSION, OWN_NAME
+from qkvsearch.errors import DamagedError
+from qkvsearch.workspace.segments import FORMAT_VERSION, OWN_NAME, require_readable
 from qkvsearch.workspace.signed import read_signed, write_signed
 
 ROOT = "root.json"
@@ -62,16 +62,10 @@ def read_root(workspace: Path) -> Root | None:
     except FileNotFoundError:
         return None
     try:
-        newer = content["format"] > FORMAT_VERSION
-        root = None if newer else _root(content)
+        require_readable(workspace, content["format"])
+        return _root(content)
     except (AttributeError, LookupError, TypeError):
         raise DamagedError(path, "it is no list of builds") from None
-    if root is None:
-        raise WorkspaceError(
-            f"{workspace}: written in format {content['format']}, this version reads up to "
-            f"{FORMAT_VERSION}; upgrade with pip install -U qkvsearch"
-        )
-    return root
 
 
 def root_state(workspace: Path) -> tuple[int, ...] | None:

@@ -14,7 +14,7 @@ from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.workspace.arrays import StoredFile, read_array
 from qkvsearch.workspace.catalog.file import CATALOG
 from qkvsearch.workspace.catalog.segment import SegmentCatalog
-from qkvsearch.workspace.checksums import check_file
+from qkvsearch.workspace.checksums import check_file, compare
 from qkvsearch.workspace.signed import checksum_of, read_signed
 
 # 2: several dense heads, each with its encoder, and weights learned for all.
@@ -35,31 +35,40 @@ class Segment:
     when it is first read, so that one that is damaged or gone is missed only by what needs it.
 
     checksum: that of the manifest, None where any will do. trust: read files without comparing
-    them with their checksums. Raises `DamagedError`, and `WorkspaceError` for a newer format.
+    them with their checksums. again: compare them whatever this process has seen or trusts, since
+    what is read will be written elsewhere and signed. below: the segments that it stands on, base
+    first, each by its name and the checksum of its manifest. Raises `DamagedError`,
+    `WorkspaceError` for a newer format.
     """
 
-    def __init__(self, folder: Path, checksum: str | None = None, *, trust: bool = False) -> None:
-        self.folder, self.trust = folder, trust
+    again = False
+
+    def __init__(
+        self,
+        folder: Path,
+        checksum: str | None = None,
+        *,
+        trust: bool = False,
+        again: bool = False,
+    ) -> None:
+        self.folder, self.trust, self.again = folder, trust, again
         path = folder / MANIFEST
         try:
             manifest = read_signed(path, checksum)
             self.checksum = checksum or checksum_of(manifest)
-        except FileNotFoundError:
-            raise DamagedError(path, "it is not there") from None
-        try:
-            newer = manifest["format"] > FORMAT_VERSION
+            require_readable(folder, manifest["format"])
             self.manifest: Mapping[str, Any] = manifest
-            self.files: Mapping[str, Mapping[str, Any]] = {} if newer else dict(manifest["files"])
+            self.files: Mapping[str, Mapping[str, Any]] = dict(manifest["files"])
             self.n_rows: int = manifest["n_rows"]
+            self.below = [(str(name), str(sum_)) for name, sum_ in manifest["below"]]
             if any("/" in name or "\\" in name or name.startswith(".") for name in self.files):
                 raise LookupError
-        except (AttributeError, LookupError, TypeError):
+            if not all(OWN_NAME.fullmatch(name) for name, _ in self.below):
+                raise LookupError
+        except FileNotFoundError:
+            raise DamagedError(path, "it is not there") from None
+        except (AttributeError, LookupError, TypeError, ValueError):
             raise DamagedError(path, "it is no manifest") from None
-        if newer:
-            raise WorkspaceError(
-                f"{folder}: written in format {manifest['format']}, this version reads up to "
-                f"{FORMAT_VERSION}; upgrade with pip install -U qkvsearch"
-            )
 
     @property
     def name(self) -> str:
@@ -83,20 +92,44 @@ class Segment:
 
     def array(self, name: str) -> np.ndarray:
         """Checked the first time that this process reads it. Raises `DamagedError`."""
-        return read_array(self.file(f"{name}.npy"), trust=self.trust)
+        file = self.file(f"{name}.npy")
+        return read_array(file, trust=self._is_trusted(file))
 
     @cached_property
     def catalog(self) -> SegmentCatalog:
         """Checked like an array. Raises `DamagedError`."""
         file = self.file(CATALOG)
-        check_file(*file, trust=self.trust)
+        check_file(*file, trust=self._is_trusted(file))
         return SegmentCatalog(file.path)
 
-    @property
-    def is_read(self) -> bool:
-        """Whether its catalog is open."""
-        return "catalog" in self.__dict__
+    def damaged(self) -> Iterator[DamagedError]:
+        """Every file is read, and compared with its checksum."""
+        for name in self.files:
+            try:
+                compare(*self.file(name))
+            except DamagedError as error:
+                yield error
+
+    def _is_trusted(self, file: StoredFile) -> bool:
+        """Whether a file may be read as it is. Raises `DamagedError`."""
+        if self.again and file.path not in self._compared:
+            compare(*file)
+            self._compared.add(file.path)
+        return self.again or self.trust
+
+    @cached_property
+    def _compared(self) -> set[Path]:
+        return set()
 
     def close(self) -> None:
-        if self.is_read:
+        if "catalog" in self.__dict__:
             self.catalog.close()
+
+
+def require_readable(place: Path, written_in: int) -> None:
+    """Raise `WorkspaceError` for the format of a newer version."""
+    if written_in > FORMAT_VERSION:
+        raise WorkspaceError(
+            f"{place}: written in format {written_in}, this version reads up to {FORMAT_VERSION}; "
+            "upgrade with pip install -U qkvsearch"
+        )

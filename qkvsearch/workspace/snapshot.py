@@ -12,8 +12,8 @@ import numpy as np
 
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.workspace.arrays import StoredFile
-from qkvsearch.workspace.checksums import compare
-from qkvsearch.workspace.locks import hold_build
+from qkvsearch.workspace.locks import hold_build, is_writing
+from qkvsearch.workspace.records import RecordsDatabase
 from qkvsearch.workspace.root import BuildEntry, read_root
 from qkvsearch.workspace.rows import Rows
 from qkvsearch.workspace.segments import (
@@ -49,18 +49,18 @@ class Snapshot:
         self.facts: Mapping[str, Any] = segments[-1].facts
 
     @classmethod
-    def of(cls, workspace: Path, entry: BuildEntry, *, trust: bool = False) -> Snapshot:
-        """A build that there is. Raises `DamagedError`."""
+    def of(
+        cls, workspace: Path, entry: BuildEntry, *, trust: bool = False, again: bool = False
+    ) -> Snapshot:
+        """A build that there is; trust, again: as in `Segment`. Raises `DamagedError`."""
         builds = workspace / BUILDS_FOLDER
         held = _held(builds / entry.name / MANIFEST)
         try:
-            own = Segment(builds / entry.name, entry.manifest, trust=trust)
+            own = Segment(builds / entry.name, entry.manifest, trust=trust, again=again)
             below = [
-                Segment(builds / name, checksum, trust=trust)
-                for name, checksum in own.manifest["below"]
+                Segment(builds / name, checksum, trust=trust, again=again)
+                for name, checksum in own.below
             ]
-        except (ValueError, TypeError, LookupError):
-            raise DamagedError(builds / entry.name / MANIFEST, "it is no manifest") from None
         except BaseException:
             held.close()
             raise
@@ -77,8 +77,8 @@ class Snapshot:
         return self.segments[0]
 
     @cached_property
-    def _with_items(self) -> list[Segment]:
-        """The segments that have rows."""
+    def with_items(self) -> list[Segment]:
+        """The segments that have rows, the base first."""
         return [segment for segment in self.segments if segment.n_rows]
 
     @cached_property
@@ -90,7 +90,7 @@ class Snapshot:
     @cached_property
     def rows(self) -> Rows:
         """Which stored rows are the items. Raises `DamagedError`."""
-        base, *others = self._with_items
+        base, *others = self.with_items
         if not others and not len(self.departed):
             return Rows.plain(base.n_rows)
         after, origin = (
@@ -98,7 +98,7 @@ class Snapshot:
             for name in (AFTER, ORIGIN)
         )
         ids: list[Any] = [id_ for segment in others for id_ in segment.catalog.ids()]
-        if len({segment.catalog.whole_ids for segment in self._with_items}) == 1:
+        if len({segment.catalog.whole_ids for segment in self.with_items}) == 1:
             return Rows.joined(base.n_rows, self.departed, after, origin, ids)
         # Text has joined whole numbers, which from now on are sorted as text.
         texts = list(map(str, [*base.catalog.ids(), *ids]))
@@ -109,33 +109,20 @@ class Snapshot:
     def tables(self) -> Tables:
         """Look-ups in the catalog, and of users. Raises `DamagedError`."""
         return Tables(
-            [segment.catalog for segment in self._with_items],
+            [segment.catalog for segment in self.with_items],
             self.rows,
             self.facts,
-            self.workspace,
+            self.recorded,
         )
+
+    @property
+    def recorded(self) -> RecordsDatabase:
+        """The records of the workspace."""
+        return RecordsDatabase.of(self.workspace)
 
     def array(self, name: str) -> np.ndarray:
         """An array of the whole build: of the newest segment that has it. Raises `DamagedError`."""
         return self._newest(name).array(name)
-
-    def pieces(self, name: str) -> list[np.ndarray]:
-        """Arrays of the segments that have items, the base first: each of its own rows. Raises
-        `DamagedError`.
-        """
-        return [segment.array(name) for segment in self._with_items]
-
-    def text_rows(self, name: str) -> np.ndarray:
-        """What was made of the texts of each item, (n_items, …): the base's own memory map where
-        there is nothing else, otherwise a copy.
-        """
-        return self.rows.take(self.pieces(name))
-
-    def item_rows(self, name: str) -> np.ndarray:
-        """What was learned from the interactions of each item, (n_items, …); zeros for an item that
-        joined since.
-        """
-        return self.rows.by_origin(self.base.array(name))
 
     def file(self, name: str) -> StoredFile:
         """The file of an array, in the newest segment that has it."""
@@ -165,13 +152,7 @@ class Snapshot:
 
     def damaged(self) -> list[DamagedError]:
         """Every file is read, and compared with its checksum."""
-        found = []
-        for file in self.files:
-            try:
-                compare(*file)
-            except DamagedError as error:
-                found.append(error)
-        return found
+        return [error for segment in self.segments for error in segment.damaged()]
 
     def close(self) -> None:
         """Close the catalog, and let go of the files."""
@@ -184,17 +165,20 @@ class Snapshot:
 
 
 def open_current(workspace: Path, *, trust: bool = False) -> Snapshot | None:
-    """The current build; None where there is no root. Raises `DamagedError`, `WorkspaceError`."""
+    """The current build; None where there is no root. Whoever may write the workspace reads no file
+    that was not compared with its checksum since. Raises `DamagedError`, `WorkspaceError`.
+    """
+    again = is_writing(workspace)
     for attempt in range(ATTEMPTS):
         root = read_root(workspace)
         if root is None:
             return None
         try:
-            return Snapshot.of(workspace, root.current_build, trust=trust)
+            return Snapshot.of(workspace, root.current_build, trust=trust, again=again)
         except DamagedError:
             # A writer may have removed it, if another one is the current one now.
-            again = read_root(workspace)
-            if attempt == ATTEMPTS - 1 or again is None or again.current == root.current:
+            newer = read_root(workspace)
+            if attempt == ATTEMPTS - 1 or newer is None or newer.current == root.current:
                 raise
     raise AssertionError
 

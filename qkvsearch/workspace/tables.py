@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from qkvsearch.workspace.catalog.titles import (
     near_titles,
     title_key,
 )
-from qkvsearch.workspace.records import Records
+from qkvsearch.workspace.records import Records, RecordsDatabase
 from qkvsearch.workspace.rows import Rows
 from qkvsearch.workspace.where import Where, matching_in_all
 
@@ -35,14 +34,14 @@ class Tables:
     """The catalogs of a build's segments, base first, as the one catalog of the items that are
     there: what others call a position is a row of this one, in the order of the ids.
 
-    rows: which of the stored rows are items. facts: of the build's manifest. workspace: the folder,
-    in which things are recorded.
+    rows: which of the stored rows are items. facts: of the build's manifest. recorded: in the
+    workspace, by whatever build.
     """
 
     catalogs: Sequence[SegmentCatalog]
     rows: Rows
     facts: Mapping[str, Any]
-    workspace: Path
+    recorded: RecordsDatabase
 
     def close(self) -> None:
         """Close the files."""
@@ -164,7 +163,7 @@ class Tables:
     @cached_property
     def records(self) -> Records:
         """What was recorded since builds began, for the items of this one."""
-        return Records(self.workspace, self)
+        return Records(self, self.recorded)
 
     def unknown_user(self, user: Any) -> UnknownIdError:
         """The error for a user who is neither in the build nor recorded since."""

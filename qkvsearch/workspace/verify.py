@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from qkvsearch.errors import DamagedError
 from qkvsearch.workspace import former
-from qkvsearch.workspace.checksums import compare
 from qkvsearch.workspace.records import RecordsDatabase
 from qkvsearch.workspace.root import read_root
-from qkvsearch.workspace.segments import BUILDS_FOLDER, MANIFEST, OWN_NAME
-from qkvsearch.workspace.signed import read_signed
+from qkvsearch.workspace.segments import BUILDS_FOLDER, OWN_NAME, Segment
 
 
 def damaged_files(workspace: Path) -> list[DamagedError]:
@@ -46,27 +43,10 @@ def _of_builds(folders: Path, builds: Mapping[str, str | None]) -> Iterator[Dama
         if name in met:
             continue
         met.add(name)
-        path = folders / name / MANIFEST
         try:
-            manifest = read_signed(path, checksum)
-            files, below = (
-                dict(manifest["files"]),
-                [(name, sum_) for name, sum_ in manifest["below"]],
-            )
-        except FileNotFoundError:
-            yield DamagedError(path, "it is not there")
+            segment = Segment(folders / name, checksum)
         except DamagedError as error:
             yield error
-        except (LookupError, TypeError, ValueError):
-            yield DamagedError(path, "it is no manifest")
         else:
-            waiting += below
-            yield from _of_files(path.parent, files)
-
-
-def _of_files(folder: Path, files: Mapping[str, Mapping[str, Any]]) -> Iterator[DamagedError]:
-    for name, entry in files.items():
-        try:
-            compare(folder / name, entry)
-        except DamagedError as error:
-            yield error
+            waiting += segment.below
+            yield from segment.damaged()

@@ -214,7 +214,12 @@ def kill_in(path, step, rows):
 
 @posix
 @pytest.mark.parametrize(
-    ("step", "rows_written"), [("signed", 2), ("spilled", 40_000), ("committed", 2)]
+    ("step", "rows_written"),
+    [
+        ("signed", 2),
+        pytest.param("spilled", 40_000, marks=pytest.mark.slow),
+        ("committed", 2),
+    ],
 )
 @pytest.mark.parametrize("first", [True, False])
 def test_a_killed_writer_leaves_all_or_nothing(tmp_path, step, rows_written, first):
@@ -325,7 +330,7 @@ def test_repair_keeps_what_is_whole_wherever_the_damage_is(path, seed):
 
 
 @posix
-@pytest.mark.parametrize("step", ["spilled", "committed"])
+@pytest.mark.parametrize("step", [pytest.param("spilled", marks=pytest.mark.slow), "committed"])
 def test_repair_ends_what_a_killed_writer_began(path, step):
     kill_in(path, step, 40_000)
     n = 6 if step == "spilled" else 40_006

@@ -21,6 +21,7 @@ from qkvsearch.workspace.catalog.columns import quoted
 from qkvsearch.workspace.catalog.file import CatalogRows, write_catalog
 from qkvsearch.workspace.catalog.segment import SegmentCatalog
 from qkvsearch.workspace.catalog.titles import title_key
+from qkvsearch.workspace.records import RecordsDatabase
 from qkvsearch.workspace.rows import Rows
 
 COLUMNS = [("title", "TEXT"), ("year", "INTEGER"), ("genres", "TEXT"), ('a "price"', "REAL")]
@@ -148,18 +149,8 @@ class History:
         return opened([SegmentCatalog(path)], Rows.plain(len(rows)))
 
 
-class NobodyRecorded:
-    def user_text(self, user):
-        return str(user)
-
-    def user_names(self, most):
-        return []
-
-
 def opened(catalogs, rows):
-    tables = Tables(catalogs, rows, {}, catalogs[0].path.parent)
-    tables.__dict__["records"] = NobodyRecorded()
-    return tables
+    return Tables(catalogs, rows, {}, RecordsDatabase(catalogs[0].path.parent))
 
 
 def said(ask, *given):

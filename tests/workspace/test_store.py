@@ -70,8 +70,8 @@ def test_a_segment_adds_its_items_and_rows_in_the_order_of_ids(workspace, make_c
     segment(workspace, [(6, "Six", 2000, None, 1.0)], make_catalog, departed=[1, 6])
     snapshot = workspace.open()
     assert snapshot.tables.names(range(6))[0] == [4, 5, 6, 8, 30, 100]
-    assert snapshot.text_rows("numbers").tolist() == [0, 70, 70, 2, 3, 4]
-    assert snapshot.item_rows("numbers").tolist() == [0, 0, 0, 2, 3, 4]
+    assert snapshot.rows.stored.tolist() == [0, 5, 7, 2, 3, 4]
+    assert snapshot.rows.origin.tolist() == [0, -1, -1, 2, 3, 4]
     assert snapshot.base.n_rows == 5
     assert [s.n_rows for s in snapshot.segments] == [5, 2, 1]
     assert snapshot.damaged() == []

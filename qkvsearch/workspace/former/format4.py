@@ -6,7 +6,6 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from dataclasses import fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,11 +24,16 @@ from qkvsearch.workspace.former.database import (
 )
 from qkvsearch.workspace.former.records import FormerRecords
 from qkvsearch.workspace.locks import hold_build
-from qkvsearch.workspace.records import Records
-from qkvsearch.workspace.segments import BUILDS_FOLDER, FORMAT_VERSION, MANIFEST, Segment
+from qkvsearch.workspace.records import RecordsDatabase
+from qkvsearch.workspace.segments import (
+    BUILDS_FOLDER,
+    FORMAT_VERSION,
+    MANIFEST,
+    Segment,
+    require_readable,
+)
 from qkvsearch.workspace.signed import MOST_BYTES
 from qkvsearch.workspace.snapshot import Snapshot
-from qkvsearch.workspace.tables import Tables
 
 FORMAT = 4
 # Facts that every build has, and those that go with the arrays of a part: nothing else says that a
@@ -46,20 +50,10 @@ NUMBERS_OF = {"implicit": {"alpha0", "reg", "nu", "n_items"},
 class FormerSnapshot(Snapshot):
     """A build of format 4. What is recorded is read where it is."""
 
-    @cached_property
-    def tables(self) -> Tables:
-        """Look-ups in the catalog, and of users."""
-        tables = super().tables
-        return FormerTables(**{field.name: getattr(tables, field.name) for field in fields(tables)})
-
-
-class FormerTables(Tables):
-    """Beside the records of an older workspace."""
-
-    @cached_property
-    def records(self) -> Records:
-        """What was recorded since builds began."""
-        return Records(self.workspace, self, FormerRecords(self.workspace))
+    @property
+    def recorded(self) -> RecordsDatabase:
+        """The records of the workspace."""
+        return FormerRecords(self.workspace)
 
 
 class FormerSegment(Segment):
@@ -81,7 +75,8 @@ class FormerSegment(Segment):
             }
         except (AttributeError, LookupError, TypeError, ValueError):
             raise _no_manifest(self.folder) from None
-        self.manifest = {"format": facts.pop("format"), "facts": facts, "below": []}
+        self.manifest = {"format": facts.pop("format"), "facts": facts}
+        self.below = []
         for name, entry in self.files.items():
             if "/" in name or "\\" in name or name.startswith("."):
                 raise _no_manifest(self.folder)
@@ -149,11 +144,7 @@ def damaged_files(workspace: Path) -> list[DamagedError]:
 def read_manifest(folder: Path) -> dict[str, Any]:
     """Of format 4. Raises `DamagedError`, and `WorkspaceError` for any other format."""
     manifest, version = any_manifest(folder)
-    if version > FORMAT:
-        raise WorkspaceError(
-            f"{folder}: written in format {version}, this version reads up to "
-            f"{FORMAT_VERSION}; upgrade with pip install -U qkvsearch"
-        )
+    require_readable(folder, version)
     if version < FORMAT:
         raise WorkspaceError(
             f"{folder}: written in format {version}, this version reads {FORMAT} and "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from qkvsearch.collaborative.history import Interaction
@@ -21,10 +20,8 @@ Row = tuple[str, str, float | None, int, float | None]
 class Records:
     """What was recorded in a workspace, as far as the items are in the catalog of a build."""
 
-    def __init__(
-        self, workspace: Path, tables: Tables, database: RecordsDatabase | None = None
-    ) -> None:
-        self.tables, self.database = tables, database or RecordsDatabase.of(workspace)
+    def __init__(self, tables: Tables, database: RecordsDatabase) -> None:
+        self.tables, self.database = tables, database
 
     @property
     def learned(self) -> int:
@@ -58,6 +55,11 @@ class Records:
         """How many there are since, including those of items that are not in the catalog."""
         sql = "SELECT count(*) FROM recorded WHERE number > ?"
         return sum(n for (n,) in self.database.rows(sql, self.learned))
+
+    def n_stray(self) -> int:
+        """How many of them are of items that are not in the catalog."""
+        rows = self._rows()
+        return len(rows) - len(self._interactions(rows))
 
     @property
     def state(self) -> str:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from qkvsearch.errors import DamagedError, QkvError
+from qkvsearch.limits import EXPRESSION_DEPTH, EXPRESSION_SECONDS, EXPRESSION_TEXT
 from qkvsearch.workspace.catalog.columns import StoredColumn, quoted
 from qkvsearch.workspace.where.functions import COLLATIONS, DATES, FUNCTIONS
 from qkvsearch.workspace.where.parameters import for_sqlite
@@ -18,18 +19,17 @@ PURE_FUNCTIONS = frozenset(
     "abs coalesce glob has ifnull iif instr length like lower ltrim max min nullif replace round "
     "rtrim substr substring trim typeof unicode upper".split()
 )
-SECONDS = 2.0
-MAX_DEPTH = 250
+SECONDS = float(EXPRESSION_SECONDS.most)
 TOO_DEEP = (
-    f"more than {MAX_DEPTH} parts in one another, or in one chain: write id IN (1, 2, 3) for many "
-    "values, or ask several times"
+    f"more than {EXPRESSION_DEPTH.most} parts in one another, or in one chain: write "
+    "id IN (1, 2, 3) for many values, or ask several times"
 )
 # Each step of SQLite's machine ends soon enough for the clock to be looked at: no text is longer
 # than a million bytes, and no pattern than 250.
 LIMITS = {
-    sqlite3.SQLITE_LIMIT_LENGTH: 1_000_000,
+    sqlite3.SQLITE_LIMIT_LENGTH: EXPRESSION_TEXT.most,
     sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 250,
-    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: MAX_DEPTH,
+    sqlite3.SQLITE_LIMIT_EXPR_DEPTH: EXPRESSION_DEPTH.most,
     sqlite3.SQLITE_LIMIT_FUNCTION_ARG: 100,
     sqlite3.SQLITE_LIMIT_VDBE_OP: 250_000,
 }
@@ -142,6 +142,6 @@ def _reason(error: str, seconds: float) -> str:
     if error == "parser stack overflow":
         return TOO_DEEP
     if error == "string or blob too big":
-        most = LIMITS[sqlite3.SQLITE_LIMIT_LENGTH]
-        return f"a text in it has more than {most:,} bytes, which no condition may read or make"
+        most = f"{EXPRESSION_TEXT.most:,}"
+        return f"a text in it has more than {most} bytes, which no condition may read or make"
     return error

@@ -1,0 +1,82 @@
+"""A person is forgotten, wherever the workspace has them, and nothing else is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import qkvsearch as qkv
+from qkvsearch.engine import build
+from qkvsearch.errors import UnknownIdError
+from qkvsearch.revision import forgetting
+from qkvsearch.workspace import Workspace
+
+ITEMS = pd.DataFrame({"id": ["a", "b", "c"], "title": ["red fox", "blue sea", "green tea"]})
+
+
+def log_of(*users: str) -> pd.DataFrame:
+    return pd.DataFrame([(user, item) for user in users for item in "abc"], columns=["user", "id"])
+
+
+def having(path: Path, text: str) -> list[str]:
+    files = (file for file in path.rglob("*") if file.is_file())
+    return [file.name for file in files if text.encode().lower() in file.read_bytes().lower()]
+
+
+@pytest.mark.parametrize("user", ["text", "title", "corpus", "1"])
+def test_an_id_that_is_a_word_of_the_facts_takes_no_fact_along(tmp_path, user):
+    engine = build(tmp_path, items=ITEMS, interactions=log_of(user, "zoe"), encoder="corpus")
+    before = engine.info()
+    engine.forget(user)
+    after = engine.info()
+    for name in ("columns", "searched_columns", "encoder", "qkvsearch"):
+        assert after[name] == before[name]
+    assert after["interaction_columns"][0]["example"] == forgetting.FORGOTTEN
+    assert engine.add(pd.DataFrame({"id": ["d"], "title": ["red tea"]})).added == 1
+
+
+def test_who_is_in_a_former_build_alone_can_be_forgotten(tmp_path):
+    build(tmp_path, items=ITEMS, interactions=log_of("secretperson", "zoe"), encoder="corpus")
+    engine = build(tmp_path, items=ITEMS, interactions=log_of("zoe", "bob"), encoder="corpus")
+    with pytest.raises(UnknownIdError):
+        engine.forget("secretperso")
+    assert engine.forget("secretperson").builds == 1
+    assert having(tmp_path, "secretperson") == []
+    assert len(engine.builds()) == 1
+
+
+@pytest.mark.parametrize("step", ["forget_records", "drop_builds", "_remove_leftovers"])
+def test_to_forget_goes_on_where_it_was_interrupted(tmp_path, monkeypatch, step):
+    people = log_of("secretperson", "zoe")
+    engine = build(tmp_path, items=ITEMS, interactions=people, encoder="corpus")
+    engine.record("secretperson", "a")
+
+    def killed(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Workspace, step, killed)
+        with pytest.raises(KeyboardInterrupt):
+            engine.forget("secretperson")
+    with qkv.open(tmp_path) as again:
+        again.forget("secretperson")
+    assert having(tmp_path, "secretperson") == []
+
+
+def test_folded_ids_are_forgotten_in_every_spelling(tmp_path):
+    people = pd.concat([log_of("SecretPerson"), log_of("secretperson", "zoe")])
+    columns = qkv.Columns(fold_ids=True)
+    engine = build(tmp_path, items=ITEMS, interactions=people, columns=columns, encoder="corpus")
+    engine.record("SECRETperson", "a")
+    engine.forget("sEcretperson")
+    assert having(tmp_path, "secretperson") == []
+
+
+def test_an_id_that_only_the_facts_have_beside_the_records_leaves_them(tmp_path):
+    people = pd.concat([pd.DataFrame({"user": ["secretperson"], "id": ["?"]}), log_of("zoe")])
+    engine = build(tmp_path, items=ITEMS, interactions=people, encoder="corpus")
+    engine.record("secretperson", "a")
+    engine.forget("secretperson")
+    assert having(tmp_path, "secretperson") == []
