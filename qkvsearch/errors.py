@@ -42,7 +42,10 @@ class DamagedError(WorkspaceError):
 
     def __init__(self, file: Any, what: str, advice: str = "") -> None:
         self.file, self.what = file, what
-        advice = advice or "see what is damaged with info --verify, mend it with repair"
+        advice = (
+            advice
+            or "see what is damaged with qkvsearch info --verify, mend it with qkvsearch repair"
+        )
         super().__init__(f"{file}: damaged: {what}; {advice}")
 
 
@@ -79,6 +82,15 @@ def suggest(word: str, known: list[str]) -> str:
     if not close and len(word) >= SHORTEST_PART:
         close = [name for name in by_folded if word in name][:3]
     return f"; did you mean {', '.join(by_folded[name] for name in close)}?" if close else ""
+
+
+def quantity(number: int, noun: str) -> str:
+    """A number of things, for a message.
+
+    >>> quantity(1, "former build"), quantity(1200, "user")
+    ('1 former build', '1,200 users')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def listed_names(names: Sequence[str], most: int = 20, longest: int = 40) -> str:

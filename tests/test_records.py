@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
+from qkvsearch.answers.columns import Listing
 from qkvsearch.errors import DamagedError, DataError, QkvError, UnknownIdError
 
 THINGS = pd.DataFrame({"id": ["x", "y", "z", "w"], "title": ["jacket", "trousers", "stove", "gas"]})
@@ -225,3 +226,17 @@ def test_damaged_records_stop_what_is_about_users_and_nothing_else(engine):
             with pytest.raises(DamagedError, match=r"records\.db.*repair"):
                 ask()
     assert path.read_bytes() == data
+
+
+def test_a_listing_shows_itself_as_a_table_that_hides_nothing():
+    rows = [{"user": f"<b>{n}\u202e", "rating": None} for n in range(30)]
+    listing = Listing(rows, 40, ("user", "rating"), notes=["one\ntwo"])
+    page = listing._repr_html_()
+    assert "<caption>Listing: 30 of 40 rows, 20 of them shown</caption>" in page
+    assert "<tr><th>user</th><th>rating</th></tr>" in page
+    assert r"<tr><td>&lt;b&gt;0\u202e</td><td></td></tr>" in page
+    assert (page.count("<tr>"), r"<p>one\ntwo</p>" in page) == (21, True)
+    lines = repr(listing).splitlines()
+    assert (len(lines), lines[-1]) == (22, r"one\ntwo")
+    assert "'<b>0" in lines[1]
+    assert repr(Listing([], 1, ("user",))) == "Listing: 0 of 1 row"

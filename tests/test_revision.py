@@ -521,7 +521,7 @@ def test_a_file_without_what_search_reads_is_refused_with_its_columns(things_pat
 def test_columns_by_other_names_are_told_in_the_builds_order(path):
     more = pd.DataFrame({"sku": [50], "Made": [1999], "title": ["no"], "label": ["brass bell"]})
     done = add_items(path, more, qkv.Columns(id="sku", text=["label"]))
-    assert done.notes == ["items: 1 rows read = 1 kept + 0 merged + 0 skipped; 0 repaired"]
+    assert done.notes == ["items: 1 row read = 1 kept + 0 merged + 0 skipped; 0 repaired"]
     with Engine(path) as engine:
         assert engine.tables.cells()[-1] == (50, "brass bell", 1999)
 

@@ -255,7 +255,8 @@ def test_all_that_is_damaged_is_told_at_once(path):
         engine.info(verify=True)
     for said in (
         "2 files are not as written", "lsa.keys.npy (0 bytes instead of", "ratings.item_biases",
-        "what still works: search with `heads` lexical,contrastive, items; mend it with repair",
+        "what still works: search with `heads` lexical,contrastive, items; mend it with "
+        "qkvsearch repair",
     ):  # fmt: skip
         assert said in str(told.value)
 

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qkvsearch.answers.arguments import as_list, check
+from qkvsearch.errors import quantity
 from qkvsearch.retrieval import Ranking
 from qkvsearch.retrieval.ranking import own_key
+from qkvsearch.terminal import in_one_line
 from qkvsearch.workspace import Tables
 from qkvsearch.workspace.catalog.columns import StoredColumn
 
@@ -18,7 +21,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@dataclass(frozen=True)
+# More rows than these are not shown where a listing is looked at in a notebook.
+SHOWN_ROWS = 20
+
+
+@dataclass(frozen=True, repr=False)
 class Listing(Sequence[dict[str, Any]]):
     """Rows of one kind by name, of as many as `total`, from the one in place `offset` on. `notes`:
     what whoever asked should know. names: of the columns, where no row shows them.
@@ -38,6 +45,28 @@ class Listing(Sequence[dict[str, Any]]):
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return iter(self.rows)
+
+    def __repr__(self) -> str:
+        rows = [f"  {row}" for row in self.rows[:SHOWN_ROWS]]
+        return "\n".join(map(in_one_line, [self._counted(), *rows, *self.notes]))
+
+    def _repr_html_(self) -> str:
+        heading = "".join(f"<th>{escape(in_one_line(name))}</th>" for name in self.names)
+        body = "".join(f"<tr>{self._cells(row)}</tr>" for row in self.rows[:SHOWN_ROWS])
+        said = "".join(f"<p>{escape(in_one_line(note))}</p>" for note in self.notes)
+        return (
+            f"<table><caption>{self._counted()}</caption><thead><tr>{heading}</tr></thead>"
+            f"<tbody>{body}</tbody></table>{said}"
+        )
+
+    def _counted(self) -> str:
+        shown = min(len(self), SHOWN_ROWS)
+        more = f", {shown:,} of them shown" if shown < len(self) else ""
+        return f"Listing: {len(self):,} of {quantity(self.total, 'row')}{more}"
+
+    def _cells(self, row: dict[str, Any]) -> str:
+        cells = ("" if row.get(name) is None else row[name] for name in self.names)
+        return "".join(f"<td>{escape(in_one_line(str(cell)))}</td>" for cell in cells)
 
     def page(self, k: int | None, offset: int) -> Listing:
         """`k` of the rows, all where it is None, from the one in place `offset` on."""

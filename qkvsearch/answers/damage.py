@@ -17,7 +17,7 @@ WORDS, PEOPLE = {"lexical", "codes"}, {"interactions", "implicit", "ratings", "r
 TOKENS, ALL = "tokens", "all"
 # Of the files that are damaged, so many are named.
 SHOWN = 20
-NOTHING, MEND = "nothing works until then", "mend it with repair"
+NOTHING, MEND = "nothing works until then", "mend it with qkvsearch repair"
 
 
 def explained(error: DamagedError, build: Snapshot) -> WorkspaceError:

@@ -5,6 +5,7 @@ import click
 from qkvsearch.cli.context import settings
 from qkvsearch.cli.record import columns_of, in_words, log_columns
 from qkvsearch.cli.writing import wait_option
+from qkvsearch.errors import quantity
 
 
 @click.command(short_help="Add items or interactions to a workspace without a rebuild.")
@@ -73,4 +74,7 @@ def _add_items(
         done = engine.add(file, columns, progress=progress)
     run.say_notes(done.notes)
     path = engine.workspace.path
-    run.say(f"{path}: {done.added:,} added, {done.replaced:,} replaced; {done.n_items:,} items.")
+    run.say(
+        f"{path}: {done.added:,} added, {done.replaced:,} replaced; "
+        f"{quantity(done.n_items, 'item')}."
+    )

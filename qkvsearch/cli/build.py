@@ -9,6 +9,7 @@ import click
 
 from qkvsearch.cli.context import CommandContext, settings
 from qkvsearch.cli.writing import wait_option
+from qkvsearch.errors import quantity
 
 if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
@@ -191,10 +192,10 @@ def _columns_shown(dataset: Dataset, verbose: bool) -> str:
 
 
 def _counted(dataset: Dataset) -> str:
-    counted = f"{len(dataset.catalog):,} items"
+    counted = quantity(len(dataset.catalog), "item")
     if dataset.interactions is not None:
         log = dataset.interactions
-        counted += f", {len(log.user_ids):,} users, {len(log):,} interactions"
+        counted += f", {quantity(len(log.user_ids), 'user')}, {quantity(len(log), 'interaction')}"
     return counted
 
 

@@ -4,6 +4,7 @@ import click
 
 from qkvsearch.cli.context import settings
 from qkvsearch.cli.writing import wait_option
+from qkvsearch.errors import quantity
 
 
 @click.command(short_help="Merge what add and remove left, and drop former builds.")
@@ -28,5 +29,5 @@ def command(drop_builds: bool) -> None:
     with run.progress() as progress:
         done = engine.compact(drop_builds=drop_builds, progress=progress)
     merged = f"{done.segments:,} segments merged" if done.segments > 1 else "nothing to merge"
-    dropped = f", {done.dropped:,} former builds removed" if drop_builds else ""
-    run.say(f"{engine.workspace.path}: {merged}{dropped}; {done.n_items:,} items.")
+    dropped = f", {quantity(done.dropped, 'former build')} removed" if drop_builds else ""
+    run.say(f"{engine.workspace.path}: {merged}{dropped}; {quantity(done.n_items, 'item')}.")

@@ -8,6 +8,7 @@ import click
 
 from qkvsearch.cli.context import settings
 from qkvsearch.cli.writing import confirm, is_asked, wait_option, yes_option
+from qkvsearch.errors import quantity
 
 if TYPE_CHECKING:
     from qkvsearch.revision import Forgotten
@@ -32,9 +33,9 @@ def command(user: str, yes: bool, dry_run: bool) -> None:
       qkvsearch -w shop forget 1017 --yes
     """
     run = settings()
+    engine = run.open_own()
     if not (yes or dry_run or is_asked()):
         raise click.UsageError("what forget deletes is gone for good: say so with --yes")
-    engine = run.open_own()
     path = engine.workspace.path
     if dry_run or not yes:
         would = engine.forget(user, dry_run=True)
@@ -50,6 +51,6 @@ def command(user: str, yes: bool, dry_run: bool) -> None:
 
 def _said(done: Forgotten) -> str:
     return (
-        f"{done.interactions:,} interactions, {done.records:,} records and {done.builds:,} former "
-        "builds"
+        f"{quantity(done.interactions, 'interaction')}, {quantity(done.records, 'record')} and "
+        f"{quantity(done.builds, 'former build')}"
     )

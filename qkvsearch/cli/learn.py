@@ -4,6 +4,7 @@ import click
 
 from qkvsearch.cli.context import settings
 from qkvsearch.cli.writing import wait_option
+from qkvsearch.errors import quantity
 
 
 @click.command(short_help="Learn from what was recorded, without the files of the build.")
@@ -23,6 +24,6 @@ def command() -> None:
         done = engine.learn(progress=progress)
     run.say_notes(done.notes)
     run.say(
-        f"{engine.workspace.path}: learned from {done.n_interactions:,} interactions of "
-        f"{done.n_users:,} users, {done.recorded:,} of them recorded since the last time."
+        f"{engine.workspace.path}: learned from {quantity(done.n_interactions, 'interaction')} of "
+        f"{quantity(done.n_users, 'user')}, {done.recorded:,} of them recorded since the last time."
     )

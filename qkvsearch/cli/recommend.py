@@ -10,6 +10,7 @@ import click
 from qkvsearch.cli.context import CommandContext, settings
 from qkvsearch.cli.hits import ranking_options, why_none, write_ranking
 from qkvsearch.cli.render import Output
+from qkvsearch.errors import quantity
 
 if TYPE_CHECKING:
     from qkvsearch.engine import Engine
@@ -111,7 +112,7 @@ def _recommend_all(run: CommandContext, engine: Engine, output: Output, **option
         )
     run.say_notes(done.notes)
     before = f", {done.before:,} of them before it was interrupted" if done.before else ""
-    run.say(f"{output.path}: recommendations for {done.users:,} users{before}.")
+    run.say(f"{output.path}: recommendations for {quantity(done.users, 'user')}{before}.")
 
 
 def _ids(path: Path) -> list[str]:

@@ -13,6 +13,7 @@ from qkvsearch.cli.context import TYPED, settings
 from qkvsearch.cli.listing import shown, write_listing
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.cli.writing import wait_option
+from qkvsearch.errors import quantity
 
 if TYPE_CHECKING:
     from qkvsearch.answers.columns import Listing
@@ -117,7 +118,7 @@ def in_words(done: Listing) -> str:
     """What was recorded: one interaction by name, many by their number."""
     users = {row["user"] for row in done}
     if len(done) > 1:
-        return f"{len(done):,} interactions of {len(users):,} users"
+        return f"{len(done):,} interactions of {quantity(len(users), 'user')}"
     (row,) = done
     item = f"{row['title'] or 'an item that left the catalog'} ({row['id']})"
     return f"user {row['user']}, {item}{_valued(row)}"

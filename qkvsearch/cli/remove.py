@@ -11,6 +11,7 @@ from qkvsearch.cli.hits import where_options
 from qkvsearch.cli.listing import write_listing
 from qkvsearch.cli.render import Output, output_options
 from qkvsearch.cli.writing import confirm, is_asked, wait_option, yes_option
+from qkvsearch.errors import quantity
 
 if TYPE_CHECKING:
     from qkvsearch.revision import Revision
@@ -73,8 +74,9 @@ def _said(done: Revision, path: str, where: Where | None, dry_run: bool) -> str:
     expression = where if where is None or isinstance(where, str) else where[0]
     why = "" if expression is None else f" ({expression})"
     return (
-        f"{path}: {done.removed:,} {does}{why}, with {done.interactions_removed:,} interactions; "
-        f"{done.n_items:,} items{stay}."
+        f"{path}: {done.removed:,} {does}{why}, with "
+        f"{quantity(done.interactions_removed, 'interaction')}; "
+        f"{quantity(done.n_items, 'item')}{stay}."
     )
 
 

@@ -1,9 +1,12 @@
 """`qkvsearch rollback`: back to a former build."""
 
+import shlex
+
 import click
 
 from qkvsearch.cli.context import settings
 from qkvsearch.cli.writing import wait_option
+from qkvsearch.errors import quantity
 
 
 @click.command(short_help="Undo the last change: return to a former build.")
@@ -23,9 +26,10 @@ def command(id: str | None) -> None:
     engine = run.open_own()
     left = engine.snapshot.name
     entry = engine.rollback(id)
+    path, created = engine.workspace.path, entry.created[:16].replace("T", " ")
     run.say(
-        f"{engine.workspace.path}: back to {entry.name}, by {entry.command}, of {entry.created}; "
-        f"{entry.items:,} items."
+        f"{path}: back to {entry.name}, by {entry.command}, of {created} (UTC); "
+        f"{quantity(entry.items, 'item')}."
     )
     if left != entry.name:
-        run.say(f"To undo that: rollback {left}")
+        run.say(f"To undo that: qkvsearch -w {shlex.quote(str(path))} rollback {left}")

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from qkvsearch.data.columns.facts import ColumnFacts
-from qkvsearch.errors import DataError
+from qkvsearch.errors import DataError, quantity
 
 # Of the rows, more than this share skipped is a warning.
 MANY = 0.1
@@ -94,8 +94,9 @@ class ReadReport:
         """All counts, even those that are 0."""
         reasons = self._reasons()
         text = (
-            f"{self.file}: {self.read:,} rows read = {self.kept:,} kept + {self.merged:,} merged + "
-            f"{self.skipped.total():,} skipped" + (f" ({reasons})" if reasons else "")
+            f"{self.file}: {quantity(self.read, 'row')} read = {self.kept:,} kept + "
+            f"{self.merged:,} merged + {self.skipped.total():,} skipped"
+            + (f" ({reasons})" if reasons else "")
         )
         repaired = f"{self.repaired:,} repaired"
         if self.repaired:

@@ -12,7 +12,7 @@ import numpy as np
 from qkvsearch.attention import exclusion_mask
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.ids import Id
-from qkvsearch.errors import QkvError
+from qkvsearch.errors import QkvError, quantity
 from qkvsearch.progress import Progress, silent
 from qkvsearch.revision.merging import merge_if_many
 from qkvsearch.stored import Addition, BuildReader, each_part
@@ -180,7 +180,8 @@ def _history(facts: Mapping[str, Any], done: Revision) -> dict[str, Any]:
     total = {name: former.get(name, 0) + getattr(done, name) for name in names}
     line = (
         f"since then: {total['added']:,} added, {total['replaced']:,} replaced, "
-        f"{total['removed']:,} removed with {total['interactions_removed']:,} interactions"
+        f"{total['removed']:,} removed with "
+        f"{quantity(total['interactions_removed'], 'interaction')}"
     )
     rows = facts["rows"][:-1] if former else facts["rows"]
     return {"revised": total, "rows": [*rows, line]}

@@ -12,7 +12,7 @@ import numpy as np
 from qkvsearch.answers.histories import Histories
 from qkvsearch.collaborative.history import UNKNOWN_TIME, History
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.errors import QkvError, WorkspaceError
+from qkvsearch.errors import QkvError, WorkspaceError, quantity
 from qkvsearch.progress import Progress, silent
 from qkvsearch.revision.merging import merged_contents
 from qkvsearch.stored import (
@@ -139,5 +139,5 @@ def _joined(found: list[tuple[str, History]], name: str) -> np.ndarray:
 
 
 def _rows(build: Snapshot, n_recorded: int) -> list[str]:
-    line = f"learned again, from {n_recorded:,} recorded interactions as well"
+    line = f"learned again, with {quantity(n_recorded, 'recorded interaction')} more"
     return [*build.facts["rows"], line]

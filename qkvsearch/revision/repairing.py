@@ -11,7 +11,7 @@ import numpy as np
 
 from qkvsearch.collaborative.cold_start import fit_text_map
 from qkvsearch.data.catalog import Catalog
-from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
+from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, quantity
 from qkvsearch.progress import Progress, silent
 from qkvsearch.revision.merging import merged_contents
 from qkvsearch.revision.rows_as_here import column_facts
@@ -84,7 +84,7 @@ def repair(workspace: Workspace, progress: Progress | None = None) -> Repaired:
         sound = [name for name in _sound(workspace) if name != entry.name or not damaged]
         n_dropped = workspace.drop_builds(but=sound)
         if n_dropped:
-            done.notes.append(f"removed, for they are damaged: {n_dropped} of the builds")
+            done.notes.append(f"{quantity(n_dropped, 'damaged build')} removed")
     return done
 
 
@@ -112,7 +112,7 @@ def _root(workspace: Workspace, done: Repaired) -> Root:
     root = Root(builds, builds[-1].name)
     workspace.write_root(root)
     done.rebuilt.append(
-        f"root.json, from the manifests of {len(builds)} builds; the newest is the current one"
+        f"root.json, from {quantity(len(builds), 'manifest')}; the newest is the current one"
     )
     return root
 
@@ -215,8 +215,8 @@ def _derive_interactions(
         for name in ("n_users", "n_interactions"):
             contents.facts.pop(name, None)
         done.lost.append(
-            f"the log of {n:,} interactions and what was learned from it; what was recorded stays: "
-            "build again with `interactions`"
+            f"the log of {quantity(n, 'interaction')} and what was learned from it; "
+            "what was recorded stays: build again with `interactions`"
         )
         return
     for part in learned:

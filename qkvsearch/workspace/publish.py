@@ -295,9 +295,10 @@ class Workspace:
             entry = root.find(root.current_build.parent if name is None else name)
             if entry is None:
                 others = [build.name for build in root.builds if build.name != root.current]
-                there = f"; there are {listed_names(others)}" if others else "; there is no other"
+                verb = "is" if len(others) == 1 else "are"
+                there = f"there {verb} {listed_names(others)}" if others else "there is no other"
                 what = "no build before the current one" if name is None else f"no build {name!r}"
-                raise WorkspaceError(f"{self.path}: {what}{there}")
+                raise WorkspaceError(f"{self.path}: {what}; {there}")
             with closing(Snapshot.of(self.path, entry)) as build:
                 for error in build.damaged():
                     raise error

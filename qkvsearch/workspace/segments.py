@@ -26,7 +26,8 @@ MANIFEST = "manifest.json"
 BUILDS_FOLDER = "builds"
 # A workspace may share its folder with other things, such as other folders in `builds/`.
 OWN_NAME = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
-# The two arrays by which a segment's rows find their places among those of the base.
+# By the first two a segment's rows find their places among those of the base; the third one holds
+# the stored rows, of whatever segment, that are no items of the build.
 AFTER, ORIGIN, DEPARTED = "rows.after", "rows.origin", "departed"
 
 

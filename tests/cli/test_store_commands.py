@@ -172,7 +172,7 @@ def test_on_a_terminal_to_forget_is_asked_first_and_shows_what_would_go(qkv, sho
     assert qkv("record", "300", "7", "2").code == 0
     code, said = answered("n\n", "forget", "300")
     assert code == 1
-    assert "2 interactions, 1 records and 1 former builds would be deleted for good" in said
+    assert "2 interactions, 1 record and 1 former build would be deleted for good" in said
     assert "Forget 300? [y/N]" in said
     assert qkv("history", "300").code == 0
     assert answered("y\n", "forget", "300")[0] == 0
@@ -195,13 +195,13 @@ def test_what_was_added_is_undone_and_done_again(qkv, shop_here, kettles):
     assert (added["command"], built["command"]) == ("add", "build")
     answer = qkv("rollback")
     assert f"back to {built['id']}, by build" in answer.stderr
-    assert f"To undo that: rollback {added['id']}" in answer.stderr
+    assert f"To undo that: qkvsearch -w {shop_here} rollback {added['id']}" in answer.stderr
     assert 60 not in ids(qkv)
     assert [line[0] for line in qkv("builds").stdout.splitlines()] == [" ", " ", "*"]
     assert qkv("rollback", added["id"]).code == 0
     assert 60 in ids(qkv)
     answer = qkv("rollback", "1999")
-    assert (answer.code, f"there are {built['id']}" in answer.stderr) == (1, True)
+    assert (answer.code, f"there is {built['id']}" in answer.stderr) == (1, True)
 
 
 def test_compact_merges_and_drops_when_told(qkv, shop_here, kettles):
@@ -230,9 +230,9 @@ def test_who_is_forgotten_is_in_no_file(qkv, shop_here, kettles):
     holding = [f for f in shop_here.rglob("*") if f.is_file() and b"secretperson" in f.read_bytes()]
     assert holding
     would = qkv("forget", "secretperson", "--dry-run").stderr
-    assert "1 interactions, 1 records and 3 former builds would be deleted" in would
+    assert "1 interaction, 1 record and 3 former builds would be deleted" in would
     answer = qkv("forget", "secretperson", "--yes")
-    assert "1 interactions, 1 records and 3 former builds deleted." in answer.stderr
+    assert "1 interaction, 1 record and 3 former builds deleted." in answer.stderr
     assert "until `learn` fits them again" in answer.stderr
     left = [f for f in shop_here.rglob("*") if f.is_file() and b"secretperson" in f.read_bytes()]
     assert left == []
@@ -272,3 +272,17 @@ def test_a_build_that_was_interrupted_leaves_no_workspace_behind(qkv, surroundin
     Path(".qkvsearch").mkdir(exist_ok=True)
     Path(".qkvsearch/writer.lock").touch()
     assert "no workspace is named, and this folder has none" in qkv("items").stderr
+
+
+def test_one_thing_is_said_as_one(qkv, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("one.csv").write_text("id,title\n1,Kettle\n", encoding="utf-8")
+    Path("log.csv").write_text("user,item\n7,1\n", encoding="utf-8")
+    built = qkv("build", "--items", "one.csv", "--interactions", "log.csv").stderr
+    assert "one.csv: 1 row read = 1 kept" in built
+    assert "Built .qkvsearch: 1 item, 1 user, 1 interaction." in built
+    assert "learned from 1 interaction of 1 user, 0 of them" in qkv("learn").stderr
+    assert qkv("rollback").code == 0
+    dropped = qkv("compact", "--drop-builds").stderr
+    assert "nothing to merge, 1 former build removed; 1 item." in dropped
+    assert "1 interaction, 0 records and 1 former build" in qkv("forget", "7", "--dry-run").stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -12,6 +13,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import qkvsearch
 from tests.faults.runner import die_with_parent
@@ -137,15 +139,34 @@ def _count_events(kill_at: int | None) -> Callable[[], int]:
     """How many events there were; at the one with this number the process is killed."""
     count = 0
 
-    def hook(event: str, _: tuple) -> None:
+    def happened(event: str = "", _: tuple = ()) -> None:
         nonlocal count
         if event.startswith(EVENTS):
             count += 1  # first: to kill is an event, too
             if count - 1 == kill_at:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-    sys.addaudithook(hook)
+    sys.addaudithook(happened)
+    _tell_of_syncs(lambda: happened("os.fsync"))
     return lambda: count
+
+
+def _tell_of_syncs(happened: Callable[[], None]) -> None:
+    """What is written to a disk, and what SQLite is told, Python tells of to no hook."""
+    fsync, connect = os.fsync, sqlite3.connect
+
+    def told(descriptor: int) -> None:
+        happened()
+        fsync(descriptor)
+        happened()
+
+    class Telling(sqlite3.Connection):
+        def execute(self, *given: Any) -> sqlite3.Cursor:
+            happened()
+            return super().execute(*given)
+
+    os.fsync = told
+    sqlite3.connect = lambda *given, **named: connect(*given, **{"factory": Telling, **named})
 
 
 def process(workspace: Path, args: Sequence[str], *, kill_after: float | None = None) -> Ran:

@@ -292,7 +292,7 @@ def test_repair_signs_what_is_whole(path):
     flip(path / "records.json", 30)
     done = repair_records(path)
     assert (done.kept, done.lost, done.changed) == (6, 0, True)
-    assert "all 6 records are whole" in str(done)
+    assert "6 records, none lost; signed again" in str(done)
     assert len(rows(path)) == 6
     assert repair_records(path).changed is False
 

@@ -10,7 +10,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from qkvsearch.errors import DamagedError
+from qkvsearch.errors import DamagedError, quantity
 from qkvsearch.workspace.records.database import NAME, NOTHING, RecordsDatabase
 from qkvsearch.workspace.records.rows import (
     Record,
@@ -37,11 +37,11 @@ class RecordsRepair:
 
     def __str__(self) -> str:
         if not self.changed:
-            return f"{NAME}: {self.kept:,} records, as they were written"
+            return f"{NAME}: {quantity(self.kept, 'record')}, as they were written"
         if self.lost == 0:
-            return f"{NAME}: all {self.kept:,} records are whole, and were signed again"
+            return f"{NAME}: {quantity(self.kept, 'record')}, none lost; signed again"
         lost = "how many were lost cannot be told" if self.lost is None else f"{self.lost:,} lost"
-        return f"{NAME}: {self.kept:,} records kept, {lost}"
+        return f"{NAME}: {quantity(self.kept, 'record')} kept, {lost}"
 
 
 def repair_records(workspace: Path) -> RecordsRepair:
