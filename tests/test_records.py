@@ -73,7 +73,7 @@ def test_what_was_recorded_of_an_item_that_left_is_listed_without_a_title(engine
 def test_a_log_is_appended_as_one_batch_and_says_what_it_left_out(engine, tmp_path):
     file = tmp_path / "may.csv"
     file.write_text("user,item,rating\nann,z,4\nnew,x,5\nann,nowhere,3\n")
-    done = engine.add_interactions(file)
+    done = engine.record_many(file)
     assert "1 skipped (1 with an item that is not in the catalog" in done.notes[0]
     assert [row["batch"] for row in engine.records()] == [1, 1]
     assert engine.recommend(user="new", k=9)
@@ -81,7 +81,7 @@ def test_a_log_is_appended_as_one_batch_and_says_what_it_left_out(engine, tmp_pa
     assert not engine.records()
     file.write_text("user,item\nann,nowhere\n")
     with pytest.raises(DataError):
-        engine.add_interactions(file)
+        engine.record_many(file)
 
 
 # --- builds that learn ---

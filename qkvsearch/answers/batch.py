@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import shutil
 import tempfile
@@ -23,7 +22,7 @@ from qkvsearch.collaborative.history import NO_TIMES, History
 from qkvsearch.data.ids import Ids, id_text
 from qkvsearch.data.writers import CsvLines, require_pyarrow, said_of_guarded, to_jsonl
 from qkvsearch.errors import QkvError
-from qkvsearch.files import is_on_disk, replace_synced, replacing
+from qkvsearch.files import is_on_disk, replacing
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval.ranking import own_key
 from qkvsearch.retrieval.topk import Score, search_blocks
@@ -259,14 +258,13 @@ class Export:
     def add(self, number: int, table: Table) -> None:
         """One more part. Raises `QkvError` where another run with these options has finished."""
         self._require_folder()
-        unfinished = self.folder / f"unfinished-{os.getpid()}"
-        if self.form == "parquet":
-            import pyarrow.parquet as pq
+        with replacing(self._part(number)) as file:
+            if self.form == "parquet":
+                import pyarrow.parquet as pq
 
-            pq.write_table(self._arrow(table), unfinished)
-        else:
-            unfinished.write_bytes(self._lines(table).encode())
-        replace_synced(unfinished, self._part(number))
+                pq.write_table(self._arrow(table), file)
+            else:
+                file.write(self._lines(table).encode())
 
     def finish(self, count: int) -> None:
         """The parts 0 to `count` − 1 as one file. Raises `QkvError` as `add` does."""

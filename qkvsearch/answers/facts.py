@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -101,7 +101,10 @@ def build_rows(workspace: Workspace) -> Listing:
 
 def _added(folder: Path, met: set[tuple[int, int]]) -> float:
     """Megabytes of the files in a folder that are not `met` in another one, to which they go."""
-    found = {(stat.st_dev, stat.st_ino): stat.st_size for stat in map(Path.stat, folder.iterdir())}
+    found = {}
+    with suppress(FileNotFoundError):  # a writer removes it meanwhile
+        for stat in map(Path.stat, folder.iterdir()):
+            found[stat.st_dev, stat.st_ino] = stat.st_size
     size = sum(found[file] for file in found.keys() - met)
     met.update(found)
     return round(size / 1e6, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -55,11 +56,8 @@ class Recording:
         """Take back what was recorded last. Raises `QkvError` where nothing is left, or a build has
         learned from it.
         """
-        current = self.workspace.open()
-        try:
-            learned = current.facts.get("learned_records", 0)
-        finally:
-            current.close()
+        with closing(self.workspace.open()) as current:
+            learned = current.tables.records.learned
         records = self.workspace.undo_record(learned)
         if not records:
             raise QkvError(f"{self.workspace.path}: nothing is recorded here that could be undone")
@@ -110,12 +108,11 @@ def record_rows(tables: Tables, user: Any, k: int | None, offset: int) -> Listin
     records, total = tables.records.page(user, k, offset)
     if user is not None and not total and tables.user_position(user) is None:
         raise tables.unknown_user(user)
-    found = tables.find_items({record.item for record in records})
-    titles = dict(zip(found, tables.names(list(found.values()))[1], strict=True))
+    known = tables.known({record.item for record in records})
     rows = [
         {
             **record._asdict(),
-            "title": titles.get(record.item),
+            "title": known.get(record.item, (None, None))[1],
             "time": readable_time(record.time),
             "learned": record.number <= tables.records.learned,
         }

@@ -56,7 +56,7 @@ def command(
         _add_items(file, id_column, title_column, text_columns)
     if interactions is not None:
         run = settings()
-        done = run.open_own().add_interactions(interactions, columns_of(columns))
+        done = run.open_own().record_many(interactions, columns_of(columns))
         run.say_notes(done.notes)
         run.say(f"Recorded: {in_words(done)}.")
 

@@ -57,18 +57,12 @@ class Engine(AskedEngine):
 
     def record_many(self, source: Source, columns: Columns | None = None) -> Listing:
         """The interactions of a file or frame, all of them on disk when this returns, or none. They
-        come back; the notes say what became of every row. Raises `QkvError` where no row can be
-        used.
+        come back; the notes say what became of every row. `learn` makes them a part of the build.
+        Raises `QkvError` where no row can be used.
         """
         from qkvsearch.answers.record_file import record_file
 
         return record_file(self._recording(), source, columns)
-
-    def add_interactions(self, log: Source, columns: Columns | None = None) -> Listing:
-        """The interactions of a log join the workspace without a rebuild: `record_many` by another
-        name, beside `add` for items. `learn` makes them a part of the build.
-        """
-        return self.record_many(log, columns)
 
     def undo_record(self) -> Listing:
         """Take back what the last `record` or `record_many` wrote; that comes back. Again, it takes

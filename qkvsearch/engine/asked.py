@@ -60,8 +60,9 @@ class AskedEngine:
 
     def _open(self) -> None:
         # Looked at first: what is published while a build is opened is noticed next time.
-        self._state = self.workspace.state()
+        state = self.workspace.state()
         self._build = OpenedBuild(self.workspace)
+        self._state = state
 
     def _reopen(self) -> None:
         """The newest build from now on; a question that runs keeps the one it began with."""

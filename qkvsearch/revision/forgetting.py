@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,9 +17,14 @@ from qkvsearch.revision.merging import merged_contents
 from qkvsearch.stored import LogPart, PreferencesPart, StoredModels
 from qkvsearch.workspace import BuildContents, CatalogRows, Snapshot, Workspace
 from qkvsearch.workspace.catalog.file import CATALOG
+from qkvsearch.workspace.former.database import DATABASE
 from qkvsearch.workspace.segments import BUILDS_FOLDER, MANIFEST, Segment
 
 FORGOTTEN = "(forgotten)"
+LEARNED = (
+    "Item embeddings were learned with these interactions and stay as they are until `learn` fits "
+    "them again."
+)
 
 
 @dataclass(frozen=True)
@@ -62,11 +67,16 @@ def forget_user(
                 workspace.publish(contents, "forget")
             n_records = workspace.forget_records(build.tables, user)
         workspace.drop_builds(though_held=True)
-    learned = (
-        "Item embeddings were learned with these interactions and stay as they are until `learn` "
-        "fits them again."
-    )
-    return Forgotten(n_interactions, n_records, n_builds, [learned] if n_interactions else [])
+        notes = [LEARNED] if n_interactions else []
+        return Forgotten(n_interactions, n_records, n_builds, [*notes, *_left(workspace, text)])
+
+
+def _left(workspace: Workspace, user: Id) -> Iterator[str]:
+    """What may still hold the user, and has to be removed by hand."""
+    if _is_in_folders(workspace, user):
+        yield f"A former build could not be removed: delete in {BUILDS_FOLDER} what is not listed."
+    for path in workspace.path.glob(f"{DATABASE}*"):
+        yield f"{path.name}, which an older version wrote, may hold the id as well: delete it."
 
 
 def _is_in_folders(workspace: Workspace, user: Id) -> bool:

@@ -15,7 +15,7 @@ from qkvsearch.data.ids import Id
 from qkvsearch.errors import QkvError, quantity
 from qkvsearch.progress import Progress, silent
 from qkvsearch.revision.merging import merge_if_many
-from qkvsearch.stored import Addition, BuildReader, StoredPart, parts_of
+from qkvsearch.stored import Addition, BuildReader, each_part
 from qkvsearch.workspace import BuildContents, CatalogRows, Snapshot, Workspace
 from qkvsearch.workspace.segments import AFTER, ORIGIN
 from qkvsearch.workspace.where import Where
@@ -63,7 +63,7 @@ def add_items(
         n_items = build.facts["n_items"] + n_added
         done = Revision(n_added, len(joining.positions) - n_added, 0, 0, n_items, [str(report)])
         contents = _with_rows(build, joining, done)
-        for part in _parts(joining.former, progress):
+        for part in each_part(joining.former, "revising", progress):
             part.extend(contents, joining, progress)
         return _published(workspace, contents, "add", done, progress)
 
@@ -97,7 +97,7 @@ def remove_items(
             return done
         reader, contents = BuildReader(build), _segment(build, done)
         contents.departed = np.union1d(build.departed, build.rows.stored[leaving])
-        for part in _parts(reader, progress):
+        for part in each_part(reader, "revising", progress):
             part.withdraw(contents, reader, leaving)
         return _published(workspace, contents, "remove", done, progress)
 
@@ -157,14 +157,6 @@ def _segment(build: Snapshot, done: Revision) -> BuildContents:
     if "n_interactions" in facts:
         facts["n_interactions"] -= done.interactions_removed
     return BuildContents(facts=facts, base=build)
-
-
-def _parts(build: BuildReader, progress: Progress) -> Iterable[StoredPart[Any]]:
-    parts = [part for part in parts_of(build) if part.is_in(build.snapshot)]
-    for step, part in enumerate(parts):
-        progress("revising", step, len(parts))
-        yield part
-    progress("revising", len(parts), len(parts))
 
 
 def _published(

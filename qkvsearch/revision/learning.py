@@ -27,6 +27,10 @@ from qkvsearch.workspace.catalog.file import CATALOG
 
 # The fact that says up to which number records are in the log of a build.
 LEARNED = "learned_records"
+_STRAY = (
+    "{:,} recorded interactions are of items that are not in the catalog: the log is without them, "
+    "even where the items come back."
+)
 
 
 @dataclass(frozen=True)
@@ -52,9 +56,11 @@ def learn(workspace: Workspace, progress: Progress | None = None) -> Learned:
     with workspace.writing("learn"), closing(workspace.open()) as build:
         models = StoredModels(build)
         n_recorded, last = build.tables.records.unlearned()
+        n_stray = build.tables.records.n_stray()
+        n_recorded -= n_stray
         log = log_with_records(models)
         learned = list(FROM_INTERACTIONS)
-        notes: list[str] = []
+        notes = [_STRAY.format(n_stray)] if n_stray else []
         if NextItemPart().is_in(build):
             try:
                 NextItemPart().check(log)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.progress import Progress, silent
-from qkvsearch.stored import BuildReader, StoredPart, parts_of
+from qkvsearch.stored import BuildReader, StoredPart, each_part, parts_of
 from qkvsearch.workspace import BuildContents, CatalogRows, Snapshot, Workspace
 from qkvsearch.workspace.catalog.file import CATALOG
 
@@ -30,22 +30,16 @@ class Merged:
     dropped: int = 0
 
 
-def merge_segments(
-    workspace: Workspace, *, drop_builds: bool = False, progress: Progress | None = None
-) -> Merged:
+def merge_segments(workspace: Workspace, progress: Progress | None = None) -> Merged:
     """Merge the segments of the current build into one base, and publish; answers stay as they are
-    to the last bit. drop_builds: remove all former builds, so that no rollback is possible. Raises
-    `WorkspaceError`.
+    to the last bit. Raises `WorkspaceError`.
     """
-    progress = progress or silent
-    with workspace.writing("compact"):
-        with closing(workspace.open()) as build:
-            n_segments, n_items = len(build.segments), build.facts["n_items"]
-            if not build.rows.is_plain or n_segments > 1:
-                contents = merged_contents(BuildReader(build), progress)
-                workspace.publish(contents, "compact")
-        dropped = workspace.drop_builds() if drop_builds else 0
-    return Merged(n_segments, n_items, dropped)
+    with workspace.writing("compact"), closing(workspace.open()) as build:
+        n_segments = len(build.segments)
+        if not build.rows.is_plain or n_segments > 1:
+            contents = merged_contents(BuildReader(build), progress or silent)
+            workspace.publish(contents, "compact")
+        return Merged(n_segments, build.facts["n_items"])
 
 
 def merge_if_many(workspace: Workspace, command: str, progress: Progress) -> list[str]:
@@ -55,12 +49,11 @@ def merge_if_many(workspace: Workspace, command: str, progress: Progress) -> lis
     with closing(workspace.open()) as build:
         if not _is_due(build):
             return []
-        n_segments, was_whole = len(build.segments), build.base.catalog.whole_ids
+        was_whole = build.base.catalog.whole_ids
         contents = merged_contents(BuildReader(build), progress)
         workspace.publish(contents, command, instead_of=build.name)
         is_text = was_whole and not build.tables.are_whole("items")
-    notes = ["All ids are text from now on."] if is_text else []
-    return [f"{n_segments} segments were merged into one.", *notes]
+    return ["All ids are text from now on."] if is_text else []
 
 
 def merged_contents(
@@ -71,7 +64,6 @@ def merged_contents(
     """
     snapshot = build.snapshot
     contents = BuildContents(facts=dict(snapshot.facts))
-    parts = [part for part in parts_of(build) if part.is_in(snapshot)]
     for name in snapshot.array_names:
         if not any(part.owns(name) for part in parts_of(build)):
             raise LookupError(name)
@@ -80,11 +72,9 @@ def merged_contents(
     else:
         contents.catalog = CatalogRows.of_tables(snapshot.tables)
         contents.users = snapshot.tables.ids("users")
-    for step, part in enumerate(parts):
-        progress("merging", step, len(parts))
+    for part in each_part(build, "merging", progress):
         if part not in but:
             part.merge(contents, build, progress)
-    progress("merging", len(parts), len(parts))
     return contents
 
 

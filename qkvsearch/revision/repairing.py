@@ -36,7 +36,7 @@ from qkvsearch.texts.encoders import (
 )
 from qkvsearch.workspace import BuildContents, BuildEntry, Snapshot, Workspace
 from qkvsearch.workspace.records import repair_records
-from qkvsearch.workspace.root import Root, read_root, write_root
+from qkvsearch.workspace.root import Root, read_root
 from qkvsearch.workspace.segments import BUILDS_FOLDER, MANIFEST, OWN_NAME
 from qkvsearch.workspace.signed import checksum_of, read_signed
 
@@ -63,7 +63,7 @@ def repair(workspace: Workspace, progress: Progress | None = None) -> Repaired:
         records = repair_records(workspace.path)
         if records.changed:
             done.notes.append(str(records))
-        root = _root(workspace.path, done)
+        root = _root(workspace, done)
         entry = next(_readable(workspace, root), None)
         if entry is None:
             raise WorkspaceError(
@@ -76,7 +76,7 @@ def repair(workspace: Workspace, progress: Progress | None = None) -> Repaired:
                 f"damaged, and {entry.name} is current again"
             )
             root = Root(root.builds, entry.name)
-            write_root(workspace.path, root)
+            workspace.write_root(root)
         with closing(Snapshot.of(workspace.path, entry)) as build:
             damaged = {Path(error.file).name.removesuffix(".npy") for error in build.damaged()}
             if damaged:
@@ -91,14 +91,14 @@ def repair(workspace: Workspace, progress: Progress | None = None) -> Repaired:
 # --- builds ---
 
 
-def _root(workspace: Path, done: Repaired) -> Root:
+def _root(workspace: Workspace, done: Repaired) -> Root:
     """The root, or where it is damaged one made of the builds that are there."""
     with suppress(DamagedError):
-        found = read_root(workspace)
+        found = read_root(workspace.path)
         if found is not None:
             return found
     builds = []
-    for path in (workspace / BUILDS_FOLDER).glob(f"*/{MANIFEST}"):
+    for path in (workspace.path / BUILDS_FOLDER).glob(f"*/{MANIFEST}"):
         with suppress(QkvError, LookupError, TypeError):
             content = read_signed(path)
             entry = BuildEntry(**{**content["build"], "manifest": checksum_of(content)})
@@ -106,11 +106,11 @@ def _root(workspace: Path, done: Repaired) -> Root:
                 builds.append(entry)
     if not builds:
         raise WorkspaceError(
-            f"{workspace}: no build is here that could be repaired; build it again"
+            f"{workspace.path}: no build is here that could be repaired; build it again"
         )
     builds.sort(key=lambda build: build.number)
     root = Root(builds, builds[-1].name)
-    write_root(workspace, root)
+    workspace.write_root(root)
     done.rebuilt.append(
         f"root.json, from {quantity(len(builds), 'manifest')}; the newest is the current one"
     )

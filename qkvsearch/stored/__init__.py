@@ -6,6 +6,7 @@ from them, otherwise in `parts_of`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from qkvsearch.collaborative.history import NOTHING, History
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.ratings import Scale
 from qkvsearch.errors import WorkspaceError
+from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys, TermKeys
 from qkvsearch.retrieval.late_interaction import TokenKeys
 from qkvsearch.stored.codes import CodesPart
@@ -32,7 +34,7 @@ from qkvsearch.texts.encoders import TextEncoder
 __all__ = [
     "FROM_INTERACTIONS", "TUNED", "Addition", "BuildReader", "CodesPart", "DensePart",
     "LexicalPart", "LogPart", "NextItemPart", "PreferencesPart", "RatingsPart", "StoredModels",
-    "StoredPart", "TokensPart", "parts_of",
+    "StoredPart", "TokensPart", "each_part", "parts_of",
 ]  # fmt: skip
 
 
@@ -47,6 +49,15 @@ def parts_of(build: BuildReader) -> list[StoredPart[Any]]:
         LexicalPart(), CodesPart(), *heads, TokensPart(build.main_head), *FROM_INTERACTIONS,
         NextItemPart(),
     ]  # fmt: skip
+
+
+def each_part(build: BuildReader, stage: str, progress: Progress) -> Iterator[StoredPart[Any]]:
+    """The parts that a build has, one after the other; progress: told how many are done."""
+    parts = [part for part in parts_of(build) if part.is_in(build.snapshot)]
+    for done, part in enumerate(parts):
+        progress(stage, done, len(parts))
+        yield part
+    progress(stage, len(parts), len(parts))
 
 
 class StoredModels(BuildReader):

@@ -54,13 +54,18 @@ def writer_lock(
             _sign(file, "")
 
 
+def is_writing(workspace: Path) -> bool:
+    """Whether this thread has the right to change a workspace."""
+    return (str(workspace.resolve()), threading.get_ident()) in _held
+
+
 @contextmanager
 def exclusive(
     path: Path, wait: float | None = None, say: Callable[[str], None] | None = None
 ) -> Iterator[IO[Any]]:
     """A file that nobody else has locked, made if it is not there. Raises `WorkspaceError`."""
     try:
-        file = path.open("a+", encoding="utf-8")
+        file = os.fdopen(_opened(path), "a+", encoding="utf-8")
     except OSError as error:
         raise WorkspaceError(f"{path}: cannot write: {error.strerror}") from None
     with file:
@@ -69,6 +74,12 @@ def exclusive(
             yield file
         finally:
             unlock(file)
+
+
+def _opened(path: Path) -> int:
+    """A descriptor, but not where a link leads: what is there may be anything."""
+    no_link = getattr(os, "O_NOFOLLOW", 0)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | no_link, 0o666)
 
 
 def _wait_for(

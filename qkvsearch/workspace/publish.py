@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -126,6 +126,8 @@ class Workspace:
             raise self._missing
         with ExitStack() as stack:
             is_first = stack.enter_context(writer_lock(self.path, command, self.wait, self.say))
+            if is_first and command != "repair":
+                read_root(self.path)  # or hours of work would end at one that is damaged
             if is_first and former.is_former(self.path):
                 try:
                     self._upgrade()
@@ -297,12 +299,10 @@ class Workspace:
                 there = f"there {verb} {listed_names(others)}" if others else "there is no other"
                 what = "no build before the current one" if name is None else f"no build {name!r}"
                 raise WorkspaceError(f"{self.path}: {what}; {there}")
-            former = Snapshot.of(self.path, entry)
-            damaged = former.damaged()
-            former.close()
-            if damaged:
-                raise damaged[0]
-            write_root(self.path, replace(root, current=entry.name))
+            with closing(Snapshot.of(self.path, entry)) as build:
+                for error in build.damaged():
+                    raise error
+            self.write_root(replace(root, current=entry.name))
         return entry
 
     def drop_builds(self, *, though_held: bool = False, but: Iterable[str] = ()) -> int:
@@ -314,9 +314,17 @@ class Workspace:
             assert root is not None
             listed = {root.current, *but}
             kept = [build for build in root.builds if build.name in listed]
-            write_root(self.path, Root(kept, root.current))
+            self.write_root(Root(kept, root.current))
             self._remove_leftovers(though_held)
             return len(root.builds) - len(kept)
+
+    def write_root(self, root: Root) -> None:
+        """Make another build the current one, or list others. Raises `WorkspaceError`."""
+        try:
+            write_root(self.path, root)
+        except OSError as error:
+            message = f"{self.path}: cannot write: {error.strerror or error}; nothing has changed"
+            raise WorkspaceError(message) from error
 
     def _discard(self, name: str) -> None:
         """Remove a build's folder, unless it became current just before the interruption."""

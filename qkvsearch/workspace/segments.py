@@ -26,7 +26,8 @@ MANIFEST = "manifest.json"
 BUILDS_FOLDER = "builds"
 # A workspace may share its folder with other things, such as other folders in `builds/`.
 OWN_NAME = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
-# The two arrays by which a segment's rows find their places among those of the base.
+# By the first two a segment's rows find their places among those of the base; the third one holds
+# the stored rows, of whatever segment, that are no items of the build.
 AFTER, ORIGIN, DEPARTED = "rows.after", "rows.origin", "departed"
 
 
@@ -35,13 +36,26 @@ class Segment:
     when it is first read, so that one that is damaged or gone is missed only by what needs it.
 
     checksum: that of the manifest, None where any will do. trust: read files without comparing
-    them with their checksums. below: the segments that it stands on, base first, each by its name
-    and the checksum of its manifest. Raises `DamagedError`, `WorkspaceError` for a newer format.
+    them with their checksums. again: compare them whatever this process has seen or trusts, since
+    what is read will be written elsewhere and signed. below: the segments that it stands on, base
+    first, each by its name and the checksum of its manifest. Raises `DamagedError`,
+    `WorkspaceError` for a newer format.
     """
 
-    def __init__(self, folder: Path, checksum: str | None = None, *, trust: bool = False) -> None:
-        self.folder, self.trust = folder, trust
+    again = False
+
+    def __init__(
+        self,
+        folder: Path,
+        checksum: str | None = None,
+        *,
+        trust: bool = False,
+        again: bool = False,
+    ) -> None:
+        self.folder, self.trust, self.again = folder, trust, again
         path = folder / MANIFEST
+        if folder.is_symlink():
+            raise DamagedError(folder, "it is a link, and was written as a folder")
         try:
             manifest = read_signed(path, checksum)
             self.checksum = checksum or checksum_of(manifest)
@@ -51,6 +65,8 @@ class Segment:
             self.n_rows: int = manifest["n_rows"]
             self.below = [(str(name), str(sum_)) for name, sum_ in manifest["below"]]
             if any("/" in name or "\\" in name or name.startswith(".") for name in self.files):
+                raise LookupError
+            if not all(OWN_NAME.fullmatch(name) for name, _ in self.below):
                 raise LookupError
         except FileNotFoundError:
             raise DamagedError(path, "it is not there") from None
@@ -79,13 +95,14 @@ class Segment:
 
     def array(self, name: str) -> np.ndarray:
         """Checked the first time that this process reads it. Raises `DamagedError`."""
-        return read_array(self.file(f"{name}.npy"), trust=self.trust)
+        file = self.file(f"{name}.npy")
+        return read_array(file, trust=self._is_trusted(file))
 
     @cached_property
     def catalog(self) -> SegmentCatalog:
         """Checked like an array. Raises `DamagedError`."""
         file = self.file(CATALOG)
-        check_file(*file, trust=self.trust)
+        check_file(*file, trust=self._is_trusted(file))
         return SegmentCatalog(file.path)
 
     def damaged(self) -> Iterator[DamagedError]:
@@ -95,6 +112,17 @@ class Segment:
                 compare(*self.file(name))
             except DamagedError as error:
                 yield error
+
+    def _is_trusted(self, file: StoredFile) -> bool:
+        """Whether a file may be read as it is. Raises `DamagedError`."""
+        if self.again and file.path not in self._compared:
+            compare(*file)
+            self._compared.add(file.path)
+        return self.again or self.trust
+
+    @cached_property
+    def _compared(self) -> set[Path]:
+        return set()
 
     def close(self) -> None:
         if "catalog" in self.__dict__:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -28,11 +29,14 @@ def read_signed(path: Path, checksum: str | None = None) -> Any:
     Raises `DamagedError`, and `FileNotFoundError` where there is no such file.
     """
     try:
-        if path.stat().st_size > MOST_BYTES:
+        found = path.lstat()
+        if not stat.S_ISREG(found.st_mode):
+            raise DamagedError(path, "it is a link or a folder, and was written as a file")
+        if found.st_size > MOST_BYTES:
             raise DamagedError(path, "it is longer than any that is written")
         text = path.read_text(encoding="utf-8")
         content = json.loads(text)["content"]
-        expected, found = _signed(content)
+        expected, sum_ = _signed(content)
     except FileNotFoundError:
         raise
     except OSError as error:
@@ -41,7 +45,7 @@ def read_signed(path: Path, checksum: str | None = None) -> Any:
         raise DamagedError(path, "it is not what was written") from None
     if text != expected:
         raise DamagedError(path, "its checksum is not the one that was written")
-    if checksum is not None and found != checksum:
+    if checksum is not None and sum_ != checksum:
         raise DamagedError(path, "it is not the file that belongs here")
     return content
 

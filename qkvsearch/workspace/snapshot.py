@@ -12,7 +12,7 @@ import numpy as np
 
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.workspace.arrays import StoredFile
-from qkvsearch.workspace.locks import hold_build
+from qkvsearch.workspace.locks import hold_build, is_writing
 from qkvsearch.workspace.records import RecordsDatabase
 from qkvsearch.workspace.root import BuildEntry, read_root
 from qkvsearch.workspace.rows import Rows
@@ -49,13 +49,18 @@ class Snapshot:
         self.facts: Mapping[str, Any] = segments[-1].facts
 
     @classmethod
-    def of(cls, workspace: Path, entry: BuildEntry, *, trust: bool = False) -> Snapshot:
-        """A build that there is. Raises `DamagedError`."""
+    def of(
+        cls, workspace: Path, entry: BuildEntry, *, trust: bool = False, again: bool = False
+    ) -> Snapshot:
+        """A build that there is; trust, again: as in `Segment`. Raises `DamagedError`."""
         builds = workspace / BUILDS_FOLDER
         held = _held(builds / entry.name / MANIFEST)
         try:
-            own = Segment(builds / entry.name, entry.manifest, trust=trust)
-            below = [Segment(builds / name, checksum, trust=trust) for name, checksum in own.below]
+            own = Segment(builds / entry.name, entry.manifest, trust=trust, again=again)
+            below = [
+                Segment(builds / name, checksum, trust=trust, again=again)
+                for name, checksum in own.below
+            ]
         except BaseException:
             held.close()
             raise
@@ -160,17 +165,20 @@ class Snapshot:
 
 
 def open_current(workspace: Path, *, trust: bool = False) -> Snapshot | None:
-    """The current build; None where there is no root. Raises `DamagedError`, `WorkspaceError`."""
+    """The current build; None where there is no root. Whoever may write the workspace reads no file
+    that was not compared with its checksum since. Raises `DamagedError`, `WorkspaceError`.
+    """
+    is_writer = is_writing(workspace)
     for attempt in range(ATTEMPTS):
         root = read_root(workspace)
         if root is None:
             return None
         try:
-            return Snapshot.of(workspace, root.current_build, trust=trust)
+            return Snapshot.of(workspace, root.current_build, trust=trust, again=is_writer)
         except DamagedError:
             # A writer may have removed it, if another one is the current one now.
-            again = read_root(workspace)
-            if attempt == ATTEMPTS - 1 or again is None or again.current == root.current:
+            newer = read_root(workspace)
+            if attempt == ATTEMPTS - 1 or newer is None or newer.current == root.current:
                 raise
     raise AssertionError
 

@@ -107,7 +107,10 @@ class TestImplicitALS:
         error = np.linalg.norm(after.user_embeddings_ - expected) / np.linalg.norm(expected)
         assert error < 1e-4
 
-    @pytest.mark.parametrize("n_components", [130, 384])
+    @pytest.mark.parametrize(
+        "n_components",
+        [130, pytest.param(384, marks=pytest.mark.slow)],  # compiled anew
+    )
     def test_blocks_of_components_end_at_the_exact_solution(self, scattered, n_components):
         """By the users' half of the last iteration; 130 leaves padding in the last block."""
         settings = {"cg_steps": 20, "alpha0": 0.1, "reg": 0.05, "random_state": 0}
@@ -120,7 +123,10 @@ class TestImplicitALS:
         assert np.allclose(after.user_embeddings_, expected, atol=1e-3)
         assert np.abs(expected).max() > 0.05
 
-    @pytest.mark.parametrize("n_components", [130, 384])
+    @pytest.mark.parametrize(
+        "n_components",
+        [130, pytest.param(384, marks=pytest.mark.slow)],  # compiled anew
+    )
     def test_objective_falls_with_every_iteration_over_blocks(self, scattered, n_components):
         losses = [
             objective(

@@ -274,7 +274,9 @@ def test_every_command_works_through_a_pipe_without_escapes_at_80_columns(shopke
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals to ask")
-@pytest.mark.parametrize("no_color", ["1", None], ids=["NO_COLOR", "colours"])
+@pytest.mark.parametrize(
+    "no_color", ["1", pytest.param(None, marks=pytest.mark.slow)], ids=["NO_COLOR", "colours"]
+)
 def test_every_command_respects_no_color_on_a_terminal_of_80_columns(shopkeeper, no_color):
     # The others are bold and dim at most.
     coloured = {"attend"}

@@ -206,6 +206,7 @@ def test_a_question_before_a_change_names_nothing_raw(ugly):
     assert "Nothing was changed." in text
 
 
+@pytest.mark.slow
 def test_nothing_raw_reaches_stderr_in_a_pipe_and_rows_for_programs_are_whole(ugly):
     done = subprocess.run(
         asked(ALL), capture_output=True, env=environment(), stdin=subprocess.DEVNULL

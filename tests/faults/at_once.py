@@ -13,7 +13,7 @@ from typing import Any
 import qkvsearch
 from tests.faults import children, world
 from tests.faults.runner import Fault, Trial, die_with_parent
-from tests.faults.world import QUESTIONS, copied, has, verify
+from tests.faults.world import QUESTIONS, copied, verify
 
 # Items of one `add` come together or not at all.
 BATCH, FIRST = 5, 10_000
@@ -82,19 +82,18 @@ class Worker:
         done = self.command("add", table, may_be_killed=True)
         self.say(added=first, certain=done)
         if roll < 0.25:
-            yes = ["--yes"] if has("remove", "--yes") else []
             gone = first - self.chance.randrange(1, 20) * BATCH
             where = f"CAST(id AS INTEGER) >= {gone} AND CAST(id AS INTEGER) < {gone + BATCH}"
             if gone >= FIRST + self.number * 1_000_000:
                 ids = [gone + k for k in range(BATCH)]
                 self.say(removing=gone)
                 if self._all_there(ids) and self.command(
-                    "remove", *yes, "--where", where, may_be_killed=True
+                    "remove", "--yes", "--where", where, may_be_killed=True
                 ):
                     self.say(removed=gone)
-        elif roll < 0.29 and has("compact"):
+        elif roll < 0.29:
             self.command("compact", may_be_killed=True)
-        elif roll < 0.31 and has("learn"):
+        elif roll < 0.31:
             self.command("learn", may_be_killed=True)
 
     def _all_there(self, ids: list[int]) -> bool:

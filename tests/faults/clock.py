@@ -64,7 +64,7 @@ def jump(trial: Trial) -> None:
     moved = copied("segments", trial.folder, "moved")
     done: list[str] = []
     for name in names:
-        arguments = OPERATIONS[name].arguments()
+        arguments = OPERATIONS[name]()
         first = children.command(steady, arguments)
         seconds = chance.choice(JUMPS) * chance.random() * 2
         move_files(moved, chance)

@@ -56,7 +56,7 @@ def full_disk(trial: Trial) -> None:
     limit = trial.chance.choice(
         [0, 1 << trial.chance.randrange(18), trial.chance.randrange(200_000)]
     )
-    ran = children.command(path, OPERATIONS[operation].arguments(), set_up=lambda: _limit(limit))
+    ran = children.command(path, OPERATIONS[operation](), set_up=lambda: _limit(limit))
     said = f"{operation} on {world_name}, no file over {limit} bytes"
     judge(trial, path, found, ran, said)
 
@@ -78,7 +78,7 @@ def small_disk(trial: Trial, path: Path, world_name: str, operation: str, found:
         "PYTHONPATH": str(children.ROOT), "HOME": str(trial.folder), "PYTHONUTF8": "1",
         "NUMBA_CACHE_DIR": str(trial.folder),
     }  # fmt: skip
-    arguments = [str(word) for word in OPERATIONS[operation].arguments()]
+    arguments = [str(word) for word in OPERATIONS[operation]()]
     words = ["unshare", "-rm", "sh", "-c", ON_A_SMALL_DISK, "sh", *arguments]
     done = subprocess.run(words, capture_output=True, env=environment, timeout=120)
     said = f"{operation} on {world_name}, a disk with {spare} bytes left"
@@ -106,7 +106,7 @@ def judge(trial: Trial, path: Path, found: Effect, ran: children.Ran, said: str)
         check(path, Effect(found.before, found.before, 0, 0), said, acknowledged=False)
     # With room again, the same command works.
     if ran.code == 1:
-        again = children.command(path, OPERATIONS[said.partition(" on ")[0]].arguments())
+        again = children.command(path, OPERATIONS[said.partition(" on ")[0]]())
         if again.code:
             raise Fault(f"{said}: with room again: exit {again.code}: {again.last_line}")
         check(path, found, f"{said}, then with room", acknowledged=True)

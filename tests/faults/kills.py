@@ -22,12 +22,12 @@ def kill(trial: Trial) -> None:
     """A command is killed at a random moment, or where it does something with a file."""
     known = cases()
     world_name, operation = known[trial.number % len(known)]
-    if OPERATIONS[operation].name == "record" and trial.chance.random() < 0.5:
+    if operation == "record" and trial.chance.random() < 0.5:
         return stream(trial, world_name)
     found = effect(world_name, operation)
     assert found
     path = copied(world_name, trial.folder)
-    arguments = OPERATIONS[operation].arguments()
+    arguments = OPERATIONS[operation]()
     how, ran = _killed(trial, path, arguments, found)
     trial.counts["kills"] += ran.code == -9
     trial.counts["kills that came too late"] += ran.code == 0

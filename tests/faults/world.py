@@ -88,17 +88,6 @@ def files() -> Files:
     return Files(folder, **paths)
 
 
-@cache
-def has(command: str, option: str = "") -> bool:
-    """Whether the command line has a command yet, with this option."""
-    from qkvsearch.cli import COMMANDS, group
-
-    if command not in COMMANDS:
-        return False
-    found = group.get_command(None, command)
-    return not option or any(option in getattr(one, "opts", ()) for one in found.params)
-
-
 # --- the workspaces ---
 
 

@@ -182,13 +182,14 @@ def test_names_that_lead_out_of_the_workspace_are_refused_though_they_are_signed
             workspace.open()
     root.write_root(workspace.path, found)
     manifest = workspace.open().base.folder / "manifest.json"
-    content = read_signed(manifest)
-    content["files"]["../../../secret.npy"] = {"bytes": 1, "xxh3": "0"}
-    checksum = write_signed(manifest, content)
-    bad = root.BuildEntry(**{**found.builds[0].__dict__, "manifest": checksum})
-    root.write_root(workspace.path, root.Root([bad], bad.name))
-    with pytest.raises(DamagedError, match="no manifest"):
-        workspace.open()
+    sound = read_signed(manifest)
+    files = {**sound["files"], "../../../secret.npy": {"bytes": 1, "xxh3": "0"}}
+    for content in ({**sound, "files": files}, {**sound, "below": [["../../other", "0"]]}):
+        checksum = write_signed(manifest, content)
+        bad = root.BuildEntry(**{**found.builds[0].__dict__, "manifest": checksum})
+        root.write_root(workspace.path, root.Root([bad], bad.name))
+        with pytest.raises(DamagedError, match="no manifest"):
+            workspace.open()
 
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EFBIG, None])

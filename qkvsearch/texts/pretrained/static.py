@@ -116,7 +116,8 @@ class StaticEncoder:
     def _rows_many(self, texts: Sequence[str], progress: Progress | None) -> Iterator[np.ndarray]:
         done = 0
         for batch in self._id_batches(texts):
-            yield from (self._checked(np.array(ids, dtype=np.int64)) for ids in batch)
+            rows = (self._checked(np.array(ids, dtype=np.int64)) for ids in batch)
+            yield from (ids.astype(np.int32) for ids in rows)
             done += len(batch)
             if progress is not None:
                 progress("reading tokens", done, len(texts))

@@ -88,6 +88,8 @@ class ComposedCatalog:
         """The catalogs that are asked. The order of the rows of each is that of its item rows."""
         if self.rows.is_plain:
             return [CatalogPart(self.catalogs[0], None)]
+        for catalog in self.catalogs:
+            catalog.ids_as_text = not self.whole_ids
         segments = list(map(CatalogPart, self.catalogs, np.split(self.rows.place, self.starts[1:])))
         number = self._part_of_segment
         n_parts = 1 + int(number.max())

@@ -33,6 +33,8 @@ class SegmentCatalog:
         self.users, self.folded = f"users{suffix}", f"folded{suffix}"
         self._db: sqlite3.Connection | None = None
         self._is_closed = False
+        # Where other segments have ids that are no whole numbers, all are text.
+        self.ids_as_text = False
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
@@ -183,7 +185,11 @@ class SegmentCatalog:
         return {name: sql_type for _, name, sql_type, *_ in info if name != "_position"}
 
     def _picked(self, columns: Sequence[str]) -> str:
-        return f"SELECT {', '.join(['_position', *map(quoted, columns)])} FROM {self.items}"
+        named = [
+            "CAST(id AS TEXT)" if name == "id" and self.ids_as_text else quoted(name)
+            for name in columns
+        ]
+        return f"SELECT {', '.join(['_position', *named])} FROM {self.items}"
 
     def _unread(self, error: sqlite3.Error) -> DamagedError:
         return DamagedError(self.path, str(error))

@@ -15,12 +15,15 @@ def append(
 ) -> list[Record]:
     """Interactions, all of them on disk when this returns, or none. Raises `WorkspaceError`.
 
-    The time of one without any is now, or just after the time `after` where that is in the future.
+    The time of one without any is now, or just after the time `after` where that is in the future,
+    and not before the last record's, since a clock may be set back.
     All of them are undone together. learned: the number of the last record that a build's log
     contains; theirs are greater, even where all records before were lost.
     """
     moment = max(int(time.time()), -1 if after is None else after + 1)
+    last = "SELECT time FROM recorded ORDER BY number DESC LIMIT 1"
     with database.writing("record") as db:
+        moment = max([moment, *(before for (before,) in db.execute(last))])
         batch = max(totals(db).last, learned) + 1
         records = [
             Record(
@@ -78,4 +81,5 @@ def _text(user: str) -> str:
 
 
 def _number(value: float | None) -> float | None:
-    return None if value is None else float(value)
+    # SQLite keeps −0 as 0, and the checksum would be another.
+    return None if value is None else float(value) + 0.0

@@ -56,6 +56,11 @@ class Records:
         sql = "SELECT count(*) FROM recorded WHERE number > ?"
         return sum(n for (n,) in self.database.rows(sql, self.learned))
 
+    def n_stray(self) -> int:
+        """How many of them are of items that are not in the catalog."""
+        rows = self._rows()
+        return len(rows) - len(self._interactions(rows))
+
     @property
     def state(self) -> str:
         """Another text after every change: no number is given twice, to undo lowers the count."""
