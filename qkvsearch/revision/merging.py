@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch.errors import WorkspaceError
 from qkvsearch.progress import Progress, silent
 from qkvsearch.stored import BuildReader, StoredPart, each_part, parts_of
 from qkvsearch.workspace import BuildContents, CatalogRows, Snapshot, Workspace
@@ -44,14 +45,18 @@ def merge_segments(workspace: Workspace, progress: Progress | None = None) -> Me
 
 def merge_if_many(workspace: Workspace, command: str, progress: Progress) -> list[str]:
     """Merge what an update made too many or too large; what is to be said of it. The merged build
-    takes the place of the update's own, so that a rollback returns to what was before.
+    takes the place of the update's own, so that a rollback returns to what was before. The update
+    is done already: where merging fails, that is said, and is no error.
     """
     with closing(workspace.open()) as build:
         if not _is_due(build):
             return []
         was_whole = build.base.catalog.whole_ids
-        contents = merged_contents(BuildReader(build), progress)
-        workspace.publish(contents, command, instead_of=build.name)
+        try:
+            contents = merged_contents(BuildReader(build), progress)
+            workspace.publish(contents, command, instead_of=build.name)
+        except WorkspaceError as error:
+            return [f"What {command} did is done; its segments were not merged: {error}"]
         is_text = was_whole and not build.tables.are_whole("items")
     return ["All ids are text from now on."] if is_text else []
 

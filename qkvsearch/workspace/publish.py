@@ -99,6 +99,9 @@ class Workspace:
 
     @property
     def _missing(self) -> WorkspaceError:
+        if any((self.path / BUILDS_FOLDER).glob(f"*/{MANIFEST}")):
+            advice = "make it again, of the builds that are there, with repair, or build anew"
+            return DamagedError(self.path / ROOT, "it is not there", advice)
         make = f"make one with qkvsearch -w {self.path} build …"
         return WorkspaceError(f"{self.path}: no workspace here; {make}")
 

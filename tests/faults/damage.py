@@ -127,14 +127,15 @@ def damage(trial: Trial) -> None:
     trial.counts["damaged files"] += 1
     trial.counts[f"{kind.__name__}"] += 1
     said = f"{name} of {world_name}, {kind.__name__}"
-    if name.endswith(INFORMATIONAL):
+    if name.endswith(INFORMATIONAL) and kind is not replace:
         named = None
     else:
         changed = [one for one in files if not _same(path / one, made(world_name) / one)]
         named = {text for one in changed for text in (one, Path(one).name)}
     work = trial.folder / f"work-{trial.folder.name}"
     shutil.copytree(path, work, symlinks=True)
-    complains(path, named, said)
+    if not name.endswith(INFORMATIONAL):
+        complains(path, named, said)
     asked(trial, path, world_name, named, said)
     written(trial, work, world_name, name, named, said)
     if trial.chance.random() < 0.5:
@@ -209,7 +210,7 @@ def written(
         trial.counts["writes refused"] += 1
         if named is None or not any(one in ran.stderr for one in named):
             raise Fault(f"{said}: refused without a name: {ran.last_line}")
-        if not found:
+        if not found and not name.endswith(INFORMATIONAL):
             raise Fault(f"{said}: refused, and verifies clean since")
         return
     trial.counts["writes done"] += 1

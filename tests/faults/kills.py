@@ -71,7 +71,9 @@ def check(path: Path, found: Effect, said: str, acknowledged: bool) -> None:
 def write_again(path: Path, said: str) -> None:
     """The next command works, and removes what the killed one left."""
     began = time.monotonic()
-    ran = children.command(path, ["add", world.files().two])
+    empty = world.is_empty(path)
+    first = ["build", "--items"] if empty else ["add"]
+    ran = children.command(path, [*first, world.files().two, *["--encoder", "corpus"] * empty])
     if ran.code:
         raise Fault(f"{said}: the next add: exit {ran.code}: {ran.last_line}")
     if (took := time.monotonic() - began) > 20:

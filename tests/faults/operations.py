@@ -50,7 +50,7 @@ def effect(world_name: str, operation: str) -> Effect | None:
     folder = Path(tempfile.mkdtemp(prefix="faults-effect-"))
     arguments = OPERATIONS[operation]()
     for turn in range(2):  # the second time everything is compiled and imported
-        path = copied(world_name, folder, f"ws{turn}")
+        path = copied(world_name, folder, f"{world_name}{turn}")
         ran = children.command(path, arguments)
     if ran.code == 1 and ran.stderr.startswith("Error: "):
         return None

@@ -118,22 +118,31 @@ def _plain(path: Path) -> None:
     qkvsearch.build(path, items=files().items, encoder="corpus").close()
 
 
-WORLDS: dict[str, Callable[[Path], None]] = {"base": _base, "segments": _segments, "plain": _plain}
+def _nothing(path: Path) -> None:
+    """A folder in which nobody has built yet."""
+    path.mkdir(parents=True)
+
+
+WORLDS: dict[str, Callable[[Path], None]] = {
+    "base": _base, "segments": _segments, "plain": _plain, "nothing": _nothing,
+}  # fmt: skip
 
 
 @cache
 def made(name: str) -> Path:
     """A workspace to copy from; nobody changes it."""
-    path = Path(tempfile.mkdtemp(prefix=f"faults-{name}-")) / "ws"
+    path = Path(tempfile.mkdtemp(prefix=f"faults-{name}-")) / name
     WORLDS[name](path)
     return path
 
 
-def copied(name: str, folder: Path, called: str = "ws") -> Path:
+def copied(name: str, folder: Path, called: str = "") -> Path:
     """A copy of one, under a name that no other has: what a process knows of files, it knows by
     their paths.
     """
-    return Path(shutil.copytree(made(name), folder / f"{called}-{folder.name}", symlinks=True))
+    return Path(
+        shutil.copytree(made(name), folder / f"{called or name}-{folder.name}", symlinks=True)
+    )
 
 
 # --- what is seen of one ---
@@ -171,7 +180,7 @@ class Observed:
         for (name, mine), (_, its) in zip(self.answers, other.answers, strict=True):
             if mine != its:
                 parts.append(f"answer to {name!r}: {mine[:120]} instead of {its[:120]}")
-        return "; ".join(parts)[:700]
+        return "; ".join(parts)[:2000]
 
 
 NOTHING = Observed((), (), (), ())
@@ -198,9 +207,22 @@ def as_text(answer: Any) -> str:
 
 
 def observe(path: Path) -> Observed:
-    """A workspace as it is now. Raises `QkvError`."""
+    """A workspace as it is now, `NOTHING` where there is none yet. Raises `QkvError`."""
+    if is_empty(path):
+        return NOTHING
     with qkvsearch.open(path) as engine:
         return observe_engine(engine)
+
+
+def is_empty(path: Path) -> bool:
+    """Whether nothing was ever made the current build: there is no root, and nothing opens."""
+    if (path / "root.json").exists() or not path.name.startswith("nothing"):
+        return False
+    try:
+        qkvsearch.open(path).close()
+    except QkvError:
+        return True
+    return False
 
 
 def observe_engine(engine: Engine) -> Observed:
@@ -235,6 +257,8 @@ def records_of(engine: Engine) -> tuple[str, ...]:
 
 def verify(path: Path) -> str:
     """Nothing where every file is as written, else the error."""
+    if is_empty(path):
+        return ""
     try:
         with qkvsearch.open(path) as engine:
             engine.info(verify=True)

@@ -173,7 +173,7 @@ def fuzz_stored(trial: Trial) -> None:
 
     def use(given: tuple[str, random.Random]) -> None:
         name, chance = given
-        path = linked(trial.folder, f"ws-{trial.folder.name}-{trial.counts['inputs']}")
+        path = linked(trial.folder, f"segments-{trial.folder.name}-{trial.counts['inputs']}")
         change(path, name, chance)
         refused: list[QkvError] = []
         try:
