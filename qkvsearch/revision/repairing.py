@@ -67,13 +67,13 @@ def repair(workspace: Workspace, progress: Progress | None = None) -> Repaired:
         entry = next(_readable(workspace, root), None)
         if entry is None:
             raise WorkspaceError(
-                f"{workspace.path}: the catalog of every build is damaged: nothing can be derived "
-                "from it; build the workspace again"
+                f"{workspace.path}: of no build are the manifest and the catalog sound, and nothing "
+                "can be derived without them; build the workspace again (records stay)"
             )
         if entry.name != root.current:
             done.lost.append(
-                f"what {root.current_build.command} made as {root.current}: its catalog is "
-                f"damaged, and {entry.name} is current again"
+                f"what {root.current_build.command} made as {root.current}: its manifest or its "
+                f"catalog is damaged, and {entry.name} is current again"
             )
             root = Root(root.builds, entry.name)
             workspace.write_root(root)
