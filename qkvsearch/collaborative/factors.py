@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from qkvsearch.errors import DataError
+from qkvsearch.errors import DataError, QkvError
 from qkvsearch.threads import one_blas_thread, run_in_threads
 
 if TYPE_CHECKING:
@@ -26,7 +26,13 @@ def solve_positive(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
 
     With NumPy alone: importing `scipy.linalg` for its triangular solve takes longer than a search.
     """
-    lower = np.linalg.cholesky(matrix)
+    try:
+        lower = np.linalg.cholesky(matrix)
+    except np.linalg.LinAlgError:
+        raise QkvError(
+            "what was learned from interactions is damaged: a matrix of it has no solution; mend "
+            "it with learn, or with repair"
+        ) from None
     return np.linalg.solve(lower.T, np.linalg.solve(lower, right))
 
 

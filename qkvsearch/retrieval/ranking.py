@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qkvsearch.attention import hide, softmax
 from qkvsearch.data.ids import Id
+from qkvsearch.errors import QkvError
 from qkvsearch.retrieval.fusion import Head, Part
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.terminal import in_one_line
@@ -149,6 +151,8 @@ def rank(
         allowed = allowed & head.answers
     if temperature is None:
         temperature = float(head.scores.std()) or 1.0
+        if not isfinite(temperature):
+            raise QkvError("a score is no finite number: what it is made of is damaged; see repair")
     positions = top_k(head.scores, k, allowed)
     weights = softmax(hide(head.scores, allowed), temperature)[positions]
     ids, titles = names(positions)

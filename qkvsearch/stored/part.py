@@ -11,18 +11,34 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from qkvsearch.errors import DamagedError
+from qkvsearch.errors import DamagedError, QkvError
 from qkvsearch.progress import Progress
 from qkvsearch.stored.forms import Form, check_form, check_numbers
 from qkvsearch.workspace import BuildContents, Snapshot
 from qkvsearch.workspace.arrays import read_array
-from qkvsearch.workspace.segments import Segment
+from qkvsearch.workspace.segments import MANIFEST, Segment
 
 if TYPE_CHECKING:
     from qkvsearch.data.catalog import Catalog
     from qkvsearch.data.interactions import Interactions
 
 T = TypeVar("T")
+# What is raised by arrays and facts that have the checksums written, and yet are not what any build
+# writes.
+MISFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+
+
+def _check_facts(snapshot: Snapshot) -> None:
+    """Raise `DamagedError` where those facts are of other types that every build goes by."""
+    facts = snapshot.facts
+    try:
+        weights = [float(weight) for weight in facts["head_weights"].values()]
+        fits = isinstance(facts["n_items"], int) and isinstance(facts["encoder"], str)
+    except MISFIT:
+        fits = False
+    if not fits or not weights:
+        manifest = snapshot.segments[-1].folder / MANIFEST
+        raise DamagedError(manifest, "its facts are not those of a build")
 
 
 def main_head(facts: Mapping[str, Any]) -> str:
@@ -35,13 +51,21 @@ class BuildReader:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
+        _check_facts(snapshot)
         self.n_items: int = snapshot.facts["n_items"]
         self._loaded: dict[StoredPart[Any], Any] = {}
 
     def load(self, part: StoredPart[T]) -> T:
         """What the engine reads of a part that the build has."""
         if part not in self._loaded:
-            self._loaded[part] = part.load(self)
+            try:
+                self._loaded[part] = part.load(self)
+            except QkvError:
+                raise
+            except MISFIT as error:
+                what = f"{part.group} does not fit together: {type(error).__name__}: {error}"
+                manifest = self.snapshot.segments[-1].folder / MANIFEST
+                raise DamagedError(manifest, what) from error
         loaded: T = self._loaded[part]
         return loaded
 

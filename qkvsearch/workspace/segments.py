@@ -64,6 +64,10 @@ class Segment:
             self.files: Mapping[str, Mapping[str, Any]] = dict(manifest["files"])
             self.n_rows: int = manifest["n_rows"]
             self.below = [(str(name), str(sum_)) for name, sum_ in manifest["below"]]
+            if not all(entry.keys() >= {"bytes"} for entry in self.files.values()):
+                raise LookupError
+            if not isinstance(self.n_rows, int) or not isinstance(manifest["facts"], dict):
+                raise TypeError
             if any("/" in name or "\\" in name or name.startswith(".") for name in self.files):
                 raise LookupError
             if not all(OWN_NAME.fullmatch(name) for name, _ in self.below):
@@ -91,6 +95,8 @@ class Segment:
         return f"{array}.npy" in self.files
 
     def file(self, name: str) -> StoredFile:
+        if name not in self.files:
+            raise DamagedError(self.folder / MANIFEST, f"it lists no {name}")
         return StoredFile(self.folder / name, self.files[name])
 
     def array(self, name: str) -> np.ndarray:
@@ -98,12 +104,26 @@ class Segment:
         file = self.file(f"{name}.npy")
         return read_array(file, trust=self._is_trusted(file))
 
+    def row_numbers(self, name: str, n: int | None, least: int, most: int) -> np.ndarray:
+        """An array of `n` row numbers, any number of them for None, from `least` to `most`. Raises
+        `DamagedError`.
+        """
+        found = self.array(name)
+        fits = found.dtype.kind == "i" and found.ndim == 1 and n in (None, len(found))
+        if not fits or (len(found) and not least <= found.min() <= found.max() <= most):
+            raise DamagedError(
+                self.folder / f"{name}.npy", f"not as many row numbers, or beyond {least} to {most}"
+            )
+        return found
+
     @cached_property
     def catalog(self) -> SegmentCatalog:
         """Checked like an array. Raises `DamagedError`."""
         file = self.file(CATALOG)
         check_file(*file, trust=self._is_trusted(file))
-        return SegmentCatalog(file.path)
+        found = SegmentCatalog(file.path)
+        found.require_rows(self.n_rows)
+        return found
 
     def damaged(self) -> Iterator[DamagedError]:
         """Every file is read, and compared with its checksum."""

@@ -85,17 +85,36 @@ class Snapshot:
     def departed(self) -> np.ndarray:
         """Stored rows, ascending, int32 (n,), that are no items of this build."""
         own = self.segments[-1]
-        return own.array(DEPARTED) if own.has(DEPARTED) else np.zeros(0, np.int32)
+        if not own.has(DEPARTED):
+            return np.zeros(0, np.int32)
+        n_stored = sum(segment.n_rows for segment in self.segments)
+        return own.row_numbers(DEPARTED, None, 0, n_stored - 1)
 
     @cached_property
     def rows(self) -> Rows:
         """Which stored rows are the items. Raises `DamagedError`."""
+        try:
+            rows = self._joined_rows()
+            fits = len(rows) == self.facts["n_items"]
+        except (LookupError, TypeError, ValueError):
+            fits = False
+        if not fits:
+            manifest = self.segments[-1].folder / MANIFEST
+            raise DamagedError(manifest, "it has another number of items than its segments")
+        return rows
+
+    def _joined_rows(self) -> Rows:
         base, *others = self.with_items
         if not others and not len(self.departed):
             return Rows.plain(base.n_rows)
         after, origin = (
-            np.concatenate([np.zeros(0, np.int64), *(segment.array(name) for segment in others)])
-            for name in (AFTER, ORIGIN)
+            np.concatenate(
+                [
+                    np.zeros(0, np.int64),
+                    *(segment.row_numbers(name, segment.n_rows, *limits) for segment in others),
+                ]
+            )
+            for name, limits in ((AFTER, (0, base.n_rows)), (ORIGIN, (-1, base.n_rows - 1)))
         )
         ids: list[Any] = [id_ for segment in others for id_ in segment.catalog.ids()]
         if len({segment.catalog.whole_ids for segment in self.with_items}) == 1:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.data.ids import Id, Ids, id_text
-from qkvsearch.errors import UnknownIdError, suggest
+from qkvsearch.errors import DamagedError, UnknownIdError, suggest
 from qkvsearch.workspace.catalog.columns import CatalogColumns, StoredColumn
 from qkvsearch.workspace.catalog.composed import ComposedCatalog
 from qkvsearch.workspace.catalog.segment import Kind, SegmentCatalog
@@ -113,7 +113,11 @@ class Tables:
         """These columns of items, in the order of `positions`; None where blank."""
         wanted = [int(position) for position in positions]
         found = self._items.cells(columns, wanted)
-        return [found[position] for position in wanted]
+        try:
+            return [found[position] for position in wanted]
+        except KeyError as error:
+            path = self._items.catalogs[0].path
+            raise DamagedError(path, f"of item {error}, or in a segment, there is no row") from None
 
     def row(self, position: int) -> dict[str, Any]:
         """One item by column; None where blank."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.data.ids import Id
+from qkvsearch.errors import DamagedError
 from qkvsearch.workspace.catalog.segment import CatalogInMemory, SegmentCatalog
 from qkvsearch.workspace.rows import Rows
 
@@ -171,7 +173,10 @@ class ComposedCatalog:
         if len(parts) == 1:
             return parts[0]
         numbered = _in_order(parts, lambda catalog: catalog.all_cells(list(self.columns)))
-        joined = CatalogInMemory(self.columns, numbered, self.catalogs[0].folds)
+        try:
+            joined = CatalogInMemory(self.columns, numbered, self.catalogs[0].folds)
+        except (sqlite3.Error, IndexError) as error:
+            raise DamagedError(self.catalogs[0].path, f"or a segment's: {error}") from None
         return CatalogPart(joined, None)
 
     def _merged(

@@ -39,6 +39,16 @@ class SegmentCatalog:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
 
+    def require_rows(self, n: int) -> None:
+        """Raise `DamagedError` where the rows of items, or of titles, do not end at `n`."""
+        for table in (self.items, self.titles):
+            try:
+                ends = self.db.execute(f"SELECT min(rowid), max(rowid) FROM {table}").fetchone()
+            except sqlite3.Error as error:
+                raise self._unread(error) from None
+            if ends != (0, n - 1):
+                raise DamagedError(self.path, f"{table} in rows {ends} instead of {(0, n - 1)}")
+
     @property
     def db(self) -> sqlite3.Connection:
         """A connection that all threads share."""
