@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -107,8 +108,8 @@ class Rows:
         piece, to be copied at once. ends: the stored rows at which pieces end.
         """
         breaks = (np.diff(self.stored) != 1) | np.isin(self.stored[1:], ends)
-        begins = [0, *(np.flatnonzero(breaks) + 1).tolist()][: len(self)]
-        return list(zip(begins, [*begins[1:], len(self)], strict=True))
+        places = [0, *(np.flatnonzero(breaks) + 1).tolist(), len(self)]
+        return list(pairwise(places)) if len(self) else []
 
     def by_origin(self, array: np.ndarray) -> np.ndarray:
         """Rows (n_items, …) of what the base has of its rows; zeros where an item has no origin."""
