@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -94,13 +95,21 @@ class Rows:
             return pieces[0]
         first = pieces[0]
         found = np.empty((len(self), *first.shape[1:]), first.dtype)
-        start = 0
-        for piece in pieces:
-            places = self.place[start : start + len(piece)]
-            is_there = places >= 0
-            found[places[is_there]] = piece[is_there]
-            start += len(piece)
+        ends = np.cumsum([len(piece) for piece in pieces])
+        for begin, end in self._runs(ends):
+            stored = self.stored[begin]
+            number = int(np.searchsorted(ends, stored, side="right"))
+            start = stored - (ends[number] - len(pieces[number]))
+            found[begin:end] = pieces[number][start : start + end - begin]
         return found
+
+    def _runs(self, ends: np.ndarray) -> list[tuple[int, int]]:
+        """First item row and last + 1 of each run of rows that stand one behind the other in one
+        piece, to be copied at once. ends: the stored rows at which pieces end.
+        """
+        breaks = (np.diff(self.stored) != 1) | np.isin(self.stored[1:], ends)
+        places = [0, *(np.flatnonzero(breaks) + 1).tolist(), len(self)]
+        return list(pairwise(places)) if len(self) else []
 
     def by_origin(self, array: np.ndarray) -> np.ndarray:
         """Rows (n_items, …) of what the base has of its rows; zeros where an item has no origin."""
