@@ -67,8 +67,8 @@ def repair(workspace: Workspace, progress: Progress | None = None) -> Repaired:
         entry = next(_readable(workspace, root), None)
         if entry is None:
             raise WorkspaceError(
-                f"{workspace.path}: of no build are the manifest and the catalog sound, and nothing "
-                "can be derived without them; build the workspace again (records stay)"
+                f"{workspace.path}: of no build are manifest and catalog sound, and nothing can be "
+                "derived without them; build the workspace again (records stay)"
             )
         if entry.name != root.current:
             done.lost.append(
