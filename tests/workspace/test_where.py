@@ -75,7 +75,8 @@ def test_an_unknown_column_is_named_with_the_nearest_and_all_others(kept):
 @pytest.mark.parametrize(
     "expression",
     ["", " ", "year >", "year => ", "(year > 1", "year > 1)", "'", '"', "year > 1 /*", "?", ":x",
-     "\0", "\ud800", "year year", "max(year) > 1", "1=1 GROUP BY year", "x'zz'"],
+     "\0", "\ud800", "year year", "max(year) > 1", "1=1 GROUP BY year", "x'zz'", "2e",
+     "year > 1E"],
 )  # fmt: skip
 def test_what_is_no_condition_is_an_error_that_repeats_it(kept, expression):
     with pytest.raises(QkvError, match="`where`") as error:

@@ -153,7 +153,10 @@ class _Types:
     def _literal(self, node: exp.Expression) -> Value:
         if node.is_string:
             return Value("text", node, literal=node.name)
-        return Value("number", node, literal=float(node.name))
+        try:
+            return Value("number", node, literal=float(node.name))
+        except ValueError:  # 2e, whose exponent is missing
+            raise QkvError(f"{node.name} is no number") from None
 
     def _boolean(self, node: exp.Expression) -> Value:
         return Value("yes/no", node, literal=int(node.this))
