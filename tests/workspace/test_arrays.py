@@ -6,6 +6,7 @@ import io
 import json
 import os
 import pickle
+import signal
 
 import numpy as np
 import pytest
@@ -147,6 +148,22 @@ def test_nothing_is_unpickled_though_it_is_signed(tmp_path, monkeypatch):
     assert not (tmp_path / "trapped").exists()
     with pytest.raises(ValueError, match=r"[Oo]bject arrays"):
         write_array(path, np.array([{}, None]))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no limit on the size of files")
+@pytest.mark.parametrize("room", [100, 4096, 79_000, 80_000, 80_127])
+def test_a_disk_that_is_full_at_any_byte_is_noticed(tmp_path, room):
+    """NumPy's own writing to a file loses what its last buffer could not be written of."""
+    resource = pytest.importorskip("resource")
+    before, trap = resource.getrlimit(resource.RLIMIT_FSIZE), signal.SIG_IGN
+    former = signal.signal(signal.SIGXFSZ, trap)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, before[1]))
+    try:
+        with pytest.raises(OSError, match="too large"):
+            write_array(tmp_path / "x.npy", np.arange(10_000.0))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        signal.signal(signal.SIGXFSZ, former)
 
 
 @pytest.mark.parametrize("claimed", [{"shape": [4]}, {"dtype": "<f8"}, {"shape": "x"}])
