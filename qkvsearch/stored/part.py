@@ -27,13 +27,16 @@ T = TypeVar("T")
 # writes.
 MISFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
+# Facts that questions go by, of builds of whatever version.
+FACTS = {"n_items": int, "text_columns": list, "encoder": str, "head_weights": dict, "rows": list}
+
 
 def _check_facts(snapshot: Snapshot) -> None:
     """Raise `DamagedError` where those facts are of other types that every build goes by."""
     facts = snapshot.facts
     try:
         weights = [float(weight) for weight in facts["head_weights"].values()]
-        fits = isinstance(facts["n_items"], int) and isinstance(facts["encoder"], str)
+        fits = all(isinstance(facts[name], kind) for name, kind in FACTS.items())
     except MISFIT:
         fits = False
     if not fits or not weights:

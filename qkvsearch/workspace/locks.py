@@ -121,7 +121,7 @@ def is_held(manifest: Path) -> bool:
     try:
         with manifest.open("rb") as file:
             return not lock(file, wait=False)
-    except FileNotFoundError:
+    except OSError:  # it is gone, or what stands there is no file
         return False
 
 

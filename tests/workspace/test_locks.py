@@ -95,6 +95,7 @@ def test_an_error_inside_lets_go(tmp_path):
 def test_a_build_is_held_as_long_as_a_reader_has_it_open(tmp_path, holder):
     manifest = tmp_path / "manifest.json"
     assert not is_held(manifest)
+    assert not is_held(tmp_path), "what is no file"
     manifest.write_text("{}")
     assert not is_held(manifest)
     process, own = holder(manifest, "read"), hold_build(manifest)
