@@ -145,7 +145,8 @@ def test_every_script_and_no_other_has_its_place_on_the_page(figures):
     scripts = {path.stem for path in SCRIPTS}
     assert len(sections) == len(set(sections))
     assert set(sections) == scripts
-    assert {path.stem for path in figures.RESULTS.glob("*.jsonl")} <= scripts
+    kept = {path.stem for path in figures.RESULTS.glob("*.jsonl")}
+    assert kept - {"faults"} <= scripts  # that one is of `make faults`, in docs/trust.md
 
 
 SCRIPTS = sorted([*ROOT.glob("benchmarks/claims/*.py"), *ROOT.glob("benchmarks/defaults/*.py")])

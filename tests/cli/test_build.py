@@ -73,7 +73,7 @@ def test_a_plan_checks_everything_says_it_and_writes_nothing(qkv, tmp_path):
     assert (answer.code, answer.stdout) == (0, "")
     assert "user = customer_email, item = SKU (by name); unused: note" in answer.stderr
     assert "Warning: log.csv: 1 of 2 rows were skipped: 1 with an item that" in answer.stderr
-    assert "Nothing was built; ws would have 3 items, 1 users, 1 interactions." in answer.stderr
+    assert "Nothing was built; ws would have 3 items, 1 user, 1 interaction." in answer.stderr
     assert not (tmp_path / "ws").exists()
     answer = qkv(
         "-w", "ws", "build", "items.csv", "--interactions", "log.csv", "--plan", "--strict"
