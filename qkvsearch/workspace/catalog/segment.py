@@ -44,7 +44,7 @@ class SegmentCatalog:
         for table in (self.items, self.titles):
             try:
                 ends = self.db.execute(f"SELECT min(rowid), max(rowid) FROM {table}").fetchone()
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 raise self._unread(error) from None
             if ends != (0, n - 1):
                 raise DamagedError(self.path, f"{table} in rows {ends} instead of {(0, n - 1)}")
@@ -182,7 +182,7 @@ class SegmentCatalog:
             yield from self.db.execute(sql, values)
         except UnicodeEncodeError:  # no file holds half a character
             return
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise self._unread(error) from None
 
     @cached_property
@@ -201,7 +201,7 @@ class SegmentCatalog:
         ]
         return f"SELECT {', '.join(['_position', *named])} FROM {self.items}"
 
-    def _unread(self, error: sqlite3.Error) -> DamagedError:
+    def _unread(self, error: Exception) -> DamagedError:
         return DamagedError(self.path, str(error))
 
 
