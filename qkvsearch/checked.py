@@ -225,7 +225,11 @@ def _kind(parameter: inspect.Parameter) -> Callable[[str, Any], Any] | None:
 
 
 def _is_many(value: Any) -> bool:
-    return isinstance(value, Iterable) and not isinstance(value, bytes | bytearray | Mapping)
+    return (
+        isinstance(value, Iterable)
+        and getattr(value, "ndim", 1) != 0
+        and not isinstance(value, bytes | bytearray | Mapping)
+    )
 
 
 def _as_float(value: Any) -> float:
