@@ -149,7 +149,7 @@ class OpenedBuild:
 
         names = None if heads is None else as_list(heads)
         asked = self.texts.asked(query, prefix)
-        mask = asked.conditions.leave(candidates(self.tables, self.n_items, where))
+        mask = asked.leave(candidates(self.tables, self.n_items, where))
         personal = None if user is None else preferences
         fused = self.texts.fused(asked, names, fusion, personal, mask)
         ranking = ranked(fused, self.tables.names, k, temperature, mask, where, offset, min_weight)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -20,8 +20,15 @@ from qkvsearch.texts.spelling import PER_ERROR, halves, is_a_word, near_words
 from qkvsearch.texts.text_encoder import EncodedQuery
 from qkvsearch.workspace import Tables
 
+# A name that no item has is rarely a misspelling of a short word.
+SHORTEST_NAME = 6
+STOP_WORDS_ALONE = "These words are in so many texts that alone they say nothing."
+# A phrase of stop words says something where at most this share of the items has it.
+MOST_SHARE = 0.05
 # What a word counts that was completed, beside the word as it was typed.
 COMPLETED = 0.8
+# And what counts for it because the owner of the catalog says so.
+SYNONYM = 0.8
 # A page-long query is no typed one: so many of its words are looked up among misspellings.
 MOST_CORRECTED = 20
 # Completions that are told; all of them count.
@@ -30,7 +37,9 @@ SHOWN_COMPLETIONS = 3
 
 @dataclass(frozen=True)
 class Change:
-    """A word that is read as another. kind: "spelling", "blank" between two words, "prefix"."""
+    """A word that is read as another. kind: "spelling", "blank" between two words, "prefix",
+    "synonym".
+    """
 
     typed: str
     read: str
@@ -64,6 +73,28 @@ class Query:
     def conditions(self) -> Conditions:
         """What the operators demand of an item."""
         return Conditions.of(self.clauses, self.models, self.tables)
+
+    @cached_property
+    def stop_words_mask(self) -> np.ndarray | None:
+        """Of a text of stop words alone, bool (n_items,): the items that it is the title of, or
+        else those that have it as a phrase, where they are few. None of any other text.
+        """
+        tokens = Analyzer().tokens(self.text)
+        if self.models.words is None or not tokens or not all(t.is_stop_word for t in tokens):
+            return None
+        titled = fold(" ".join(self.text.split()))
+        found = np.zeros(self.models.n_items, dtype=bool)
+        found[[i for i, title in self.tables.column("title") if fold(str(title)) == titled]] = True
+        if found.any():
+            return found
+        phrase = Clause(self.text, "phrase")
+        found = Conditions.of([phrase], self.models, self.tables).leave(~found)
+        return found if found.mean() <= MOST_SHARE else ~found & False
+
+    def leave(self, mask: np.ndarray) -> np.ndarray:
+        """What of `mask`, bool (n_items,), the query may rank."""
+        mask = self.conditions.leave(mask)
+        return mask if self.stop_words_mask is None else mask & self.stop_words_mask
 
     @cached_property
     def changes(self) -> list[Change]:
@@ -122,7 +153,9 @@ class Query:
         index, word = self.models.words, token.text
         if index is None or not word.isalpha() or not word.isascii() or self._is_known(word):
             return None
-        if is_a_word(word):
+        if others := [other for other in self._synonyms.get(word, ()) if self._is_known(other)]:
+            return Change(typed, others[0], SYNONYM, "synonym")
+        if is_a_word(word) or (typed[0].isupper() and len(word) < SHORTEST_NAME):
             return None
         near = near_words(word, index.words)
         if near:
@@ -176,8 +209,51 @@ class Query:
             ways = [Way(token.term, token.text)]
             begun = self._begun(token, prefixes)
             ways += [Way(term, shown, COMPLETED) for term, shown in begun if term != token.term]
+            ways += self._one_word_synonyms(token, {way.term for way in ways})
             found.append(AskedWord(label, ways, factor))
+        return [*found, *self._longer_synonyms()]
+
+    @cached_property
+    def _synonyms(self) -> Mapping[str, list[str]]:
+        """What the owner says of each text, folded."""
+        given: Mapping[str, list[str]] = self.models.snapshot.facts.get("synonyms", {})
+        return {fold(text): others for text, others in given.items()}
+
+    @cached_property
+    def _synonyms_by_terms(self) -> dict[tuple[str, ...], list[str]]:
+        analyzer = Analyzer()
+        found: dict[tuple[str, ...], list[str]] = {}
+        for text, others in self._synonyms.items():
+            terms = tuple(token.term for token in analyzer.tokens(text))
+            found.setdefault(terms, []).extend(others)
         return found
+
+    def _one_word_synonyms(self, token: Token, known: set[str]) -> Iterator[Way]:
+        """Of a word, those that are one word, too: they are found in its place."""
+        for other in self._synonyms_by_terms.get((token.term,), ()):
+            own = Analyzer().tokens(other)
+            if len(own) == 1 and own[0].term not in known:
+                yield Way(own[0].term, own[0].text, SYNONYM)
+
+    def _longer_synonyms(self) -> Iterator[AskedWord]:
+        """Those of several words, or for several: words of their own, which share the weight."""
+        if not self._synonyms_by_terms:
+            return
+        analyzer = Analyzer()
+        every = analyzer.tokens(self.text)
+        terms = [token.term for token in every]
+        longest = max(map(len, self._synonyms_by_terms))
+        for start in range(len(terms)):
+            for n in range(1, min(longest, len(terms) - start) + 1):
+                typed = " ".join(token.text for token in every[start : start + n])
+                for other in self._synonyms_by_terms.get(tuple(terms[start : start + n]), ()):
+                    own = analyzer.query_tokens(other)
+                    if n == len(own) == 1:
+                        continue
+                    for token in own:
+                        label = f"{typed} → {other} ×{SYNONYM:.2g}"
+                        way = Way(token.term, token.text, SYNONYM * n / len(own))
+                        yield AskedWord(label, [way])
 
     def _begun(self, token: Token, prefixes: set[str]) -> list[tuple[str, str]]:
         """The terms of the words that the word, or what it was completed from, is the beginning of,
@@ -229,15 +305,9 @@ class Query:
         return self.models.encoder(self.models.main_head).read(self.codes.rest)
 
     @property
-    def late_tokens(self) -> LabelledVectors:
-        """The words that attend over those of items."""
-        tokens = self.reading.tokens
-        return replace(tokens, labels=[self._named(label)[0] for label in tokens.labels])
-
-    @property
-    def late_boosts(self) -> np.ndarray:
-        """How many times each of `late_tokens` counts, (n,)."""
-        return np.array([self._named(label)[1] for label in self.reading.tokens.labels])
+    def late_labels(self) -> list[tuple[Any, float]]:
+        """How reasons name each token of the main head's reading, and how many times it counts."""
+        return [self._named(label) for label in self.reading.tokens.labels]
 
     def _weighed(self, parts: LabelledVectors) -> LabelledVectors:
         if not self._labels:
@@ -253,17 +323,13 @@ class Query:
     def notes(self) -> list[str]:
         """What was changed, and what no item has."""
         notes = [_told(change) for change in self.changes if change.kind != "prefix"]
-        return [*notes, *self.conditions.notes]
+        stopped = self.stop_words_mask is not None and not self.stop_words_mask.any()
+        return [*notes, *[STOP_WORDS_ALONE] * stopped, *self.conditions.notes]
 
     @property
     def corrections(self) -> list[dict[str, Any]]:
         """The changes, as an answer lists them."""
         return [change.to_record() for change in self.changes]
-
-    @property
-    def has_text(self) -> bool:
-        """Whether there is anything to rank by."""
-        return bool(self.text.strip())
 
 
 def _with_changes(text: str, changes: Sequence[tuple[tuple[int, int], Change]]) -> str:
@@ -273,6 +339,6 @@ def _with_changes(text: str, changes: Sequence[tuple[tuple[int, int], Change]]) 
 
 
 def _told(change: Change) -> str:
-    if change.kind == "blank":
+    if change.kind in ("blank", "synonym"):
         return f"No item has “{change.typed}”: read as “{change.read}”."
     return f"No item has “{change.typed}”: searched for “{change.read}” instead."

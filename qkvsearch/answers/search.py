@@ -79,7 +79,7 @@ class TextSearch:
             liked = preferences()
             known |= {} if liked is None else {PERSONAL: liked}
         if not known:
-            return None if asked.has_text else self._by_conditions(asked)
+            return None if asked.text.strip() else self._by_conditions(asked)
         weights = self.models.head_weights | {PERSONAL: PREFERENCES_WEIGHT}
         fused = FUSIONS[fusion](list(known.values()), [weights[name] for name in known])
         if TOKENS in names:
@@ -113,7 +113,11 @@ class TextSearch:
             return encoder.read(joined(self.texts(position))).tokens.labels
 
         keys, lexical = self.models.token_keys, self.models.lexical_keys
-        return late_interaction(asked.reading.tokens, keys, lexical, labels_of)
+        tokens, named = asked.reading.tokens, asked.late_labels
+        boosts = np.array([boost for _, boost in named])
+        found = late_interaction(tokens, keys, lexical, labels_of, boosts=boosts)
+        labels = [label for label, _ in named]
+        return found and replace(found, query=replace(found.query, labels=labels))
 
     def _by_conditions(self, asked: Query) -> Head | None:
         """All items alike, where a query says only what must hold."""
@@ -187,7 +191,7 @@ class TextSearch:
         if (found := snippet(text, terms)) is not None:
             return found
         spans = passages(text)
-        if len(spans) > 1 and asked.has_text:
+        if len(spans) > 1 and asked.text.strip():
             encoder = self.models.encoder(self.models.main_head)
             near = encoder.encode_many([text[slice(*span)] for span in spans])
             query = asked.parts(self.models.main_head)

@@ -31,8 +31,8 @@ def most_errors(word: str) -> int:
 
 def near_words(word: str, known: Sequence[str], limit: int = 50) -> list[tuple[str, int]]:
     """The words of `known` that differ from `word` by the fewest errors, and by how many: letters
-    added, dropped, replaced, or two neighbours swapped. In a word of three letters only swapped
-    ones count.
+    added, dropped, replaced, or two neighbours swapped. Another first letter counts as two errors,
+    for people seldom mistake that one. In a word of three letters only swapped ones count.
 
     >>> near_words("jakcet", ["jacket", "packet", "rain"])
     [('jacket', 1)]
@@ -50,9 +50,13 @@ def near_words(word: str, known: Sequence[str], limit: int = 50) -> list[tuple[s
     if len(known) > MOST_COMPARED:
         alike = [other for other in known if other[:1] in (word[0], word[1])]
     found = process.extract(word, alike, scorer=OSA.distance, score_cutoff=most, limit=limit)
-    best = [(other, int(errors)) for other, errors, _ in found if errors]
+    best = [(other, int(errors) + _begins_otherwise(word, other)) for other, errors, _ in found]
     fewest = min((errors for _, errors in best), default=0)
-    return [(other, errors) for other, errors in best if errors == fewest]
+    return [(other, errors) for other, errors in best if errors == fewest <= most]
+
+
+def _begins_otherwise(word: str, other: str) -> bool:
+    return word[0] != other[0] and word[:2] != other[1::-1]
 
 
 def halves(word: str, is_known: Callable[[str], bool]) -> tuple[str, str] | None:
