@@ -40,10 +40,14 @@ class Conditions:
         conditions = [clause for clause in clauses if clause.is_condition]
         if models.words is None and any(map(reader.reads_texts, conditions)):
             notes.append(BEFORE_PHRASES)
+        has_text = len(conditions) < len(clauses)
         for clause in conditions:
             holds = reader.holds(clause)
             if not clause.excluded and not holds.any():
                 notes.append(f"No item has {clause}.")
+                if has_text and clause.kind == "phrase" and clause.is_plain:
+                    notes[-1] += " Its words were searched without the quotation marks."
+                    continue
             holds = ~holds if clause.excluded else holds
             mask = holds if mask is None else mask & holds
         return cls(mask, notes)

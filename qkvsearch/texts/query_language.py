@@ -16,6 +16,10 @@ Kind = Literal["text", "phrase", "prefix"]
 MOST_OPERATORS = 100
 MOST_BOOST = 100.0
 
+# A text of more words than these, besides its phrases, is no typed query but a sentence, and what it
+# has in quotation marks is what somebody said.
+MOST_WORDS = 8
+
 # Quotation marks as word processors set them.
 QUOTES = str.maketrans("“”„‟«»", '""""""')
 # One piece between blanks. A quotation mark inside a word is a sign for inches, or a slip.
@@ -45,6 +49,11 @@ class Clause:
     def is_condition(self) -> bool:
         """Whether it must hold of an item, or must not, where text only ranks."""
         return self.kind != "text" or self.excluded or bool(self.field)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is about all that search reads, and must be there."""
+        return not self.field and not self.excluded
 
     def __str__(self) -> str:
         """As it can be typed."""
@@ -80,7 +89,18 @@ def parsed(query: str, is_field: Callable[[str], bool] = lambda name: False) -> 
         clauses += _text(query[plain:place])
         clauses.append(clause)
         plain = place = found.end()
-    return [*clauses, *_text(query[plain:])]
+    return _spoken([*clauses, *_text(query[plain:])])
+
+
+def _spoken(clauses: list[Clause]) -> list[Clause]:
+    """With the phrases of a sentence as text."""
+    n_words = sum(len(clause.text.split()) for clause in clauses if not clause.is_condition)
+    if n_words <= MOST_WORDS:
+        return clauses
+    return [
+        Clause(clause.text) if clause.kind == "phrase" and clause.is_plain else clause
+        for clause in clauses
+    ]
 
 
 def _clause(found: re.Match[str], is_field: Callable[[str], bool]) -> Clause | None:
