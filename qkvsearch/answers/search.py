@@ -17,7 +17,7 @@ from qkvsearch.retrieval.fusion import summed
 from qkvsearch.retrieval.late_interaction import NAME as TOKENS
 from qkvsearch.retrieval.late_interaction import LateInteraction, joined, late_interaction, rerank
 from qkvsearch.stored import StoredModels
-from qkvsearch.texts.analysis import Analyzer, Token, matching_words
+from qkvsearch.texts.analysis import Token, known_tokens, matching_words
 from qkvsearch.texts.encoders import SECOND_PASS
 from qkvsearch.texts.text_encoder import EncodedQuery, item_pieces
 from qkvsearch.workspace import Tables
@@ -30,6 +30,12 @@ PERSONAL = "collaborative"
 PREFERENCES_WEIGHT = 0.3
 
 
+def query_tokens(text: str, models: StoredModels) -> list[Token]:
+    """What a build's lexical head looks for; of code that no item has, the bare words."""
+    keys = models.lexical_keys
+    return known_tokens(models.analyzer.query_tokens(text), lambda term: keys.n_with(term) > 0)
+
+
 @dataclass(frozen=True)
 class Query:
     """A text as the heads of a build read it; the main head's encoder reads it once for all."""
@@ -40,7 +46,7 @@ class Query:
     @cached_property
     def tokens(self) -> list[Token]:
         """What the lexical head looks for."""
-        return Analyzer().query_tokens(self.text)
+        return query_tokens(self.text, self.models)
 
     @cached_property
     def codes(self) -> QueryCodes:
@@ -71,7 +77,9 @@ class Query:
             return encoder.read(joined(items.texts(position))).tokens.labels
 
         keys, lexical = self.models.token_keys, self.models.lexical_keys
-        return late_interaction(self.reading.tokens, keys, lexical, labels_of)
+        return late_interaction(
+            self.reading.tokens, keys, lexical, labels_of, analyzer=self.models.analyzer
+        )
 
     def notes(self, main: Head | None, mask: np.ndarray | None) -> list[str]:
         """What a person should know of an answer by the main head: that its best is below the noise
@@ -167,12 +175,15 @@ class TextSearch:
 
     def with_matches(self, ranking: Ranking, query: str) -> Ranking:
         """Each hit with `matches`: by column, the words that the lexical head finds."""
-        terms = {token.term for token in Analyzer().query_tokens(query)}
+        analyzer = self.models.analyzer
+        terms = {token.term for token in query_tokens(query, self.models)}
         codes = QueryCodes.of(query, self.models)
         found = []
         for position in map(int, ranking.positions):
             texts = dict(zip(self.columns, self.texts(position), strict=True))
-            found.append(codes.cells(self.tables, position) | matching_words(terms, texts))
+            found.append(
+                codes.cells(self.tables, position) | matching_words(terms, texts, analyzer)
+            )
         return ranking.annotated(matches=found)
 
     @property

@@ -237,6 +237,7 @@ def build(
     interactions: Source | None = None,
     columns: Columns | None = None,
     encoder: str = "auto",
+    language: str = "auto",
     queries: str | Path | Queries | None = None,
     qrels: str | Path | Judgements | None = None,
     next_item: bool = False,
@@ -248,9 +249,11 @@ def build(
     `source`: a folder of a known data set, `sample:movies`, `sample:videos`, or one file; `items`
     and `interactions`: a file or a pandas frame each, with `columns` where their names say too
     little. `encoder`: a name, a model's folder, or "auto", the best that is installed and quick
-    enough. `queries` with `qrels`: judged queries to learn the heads' weights from.
-    `next_item`: also train the model of what comes next. `wait`: as in `Engine`. `progress`
-    is called as (what is done, how much is done, how much there is). Raises `QkvError`.
+    enough. `language`: of the texts, for their endings and stop words: an ISO code such as "de",
+    Snowball's name, "none", or "auto", guessed. `queries` with `qrels`: judged queries to learn the
+    heads' weights from. `next_item`: also train the model of what comes next. `wait`: as in
+    `Engine`. `progress` is called as (what is done, how much is done, how much there is). Raises
+    `QkvError`.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -266,7 +269,13 @@ def build(
     dataset = read_source(source, items, interactions, columns)
     workspace = Workspace(path, wait=wait)
     build_workspace(
-        workspace, dataset, encoder=encoder, judged=judged, next_item=next_item, progress=progress
+        workspace,
+        dataset,
+        encoder=encoder,
+        language=language,
+        judged=judged,
+        next_item=next_item,
+        progress=progress,
     )
     return Engine(path, wait=wait)
 
