@@ -323,7 +323,8 @@ def _folded_stop_words(language: str) -> frozenset[str]:
 
 
 def _term(word: str, language: str) -> str:
-    return fold(stem(word, language))[:MAX_TERM]
+    # Of a word that is all ending, Arabic stems leave nothing.
+    return fold(stem(word, language) or word)[:MAX_TERM]
 
 
 def stem(word: str, language: str = ENGLISH) -> str:
