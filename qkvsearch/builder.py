@@ -28,7 +28,9 @@ from qkvsearch.stored import (
     DensePart,
     NextItemPart,
 )
+from qkvsearch.stored.part import LANGUAGE
 from qkvsearch.stored.texts import store_head, store_tokens, store_words
+from qkvsearch.texts.analysis import Analyzer, words
 from qkvsearch.texts.choice import AUTO, Choice, choose
 from qkvsearch.texts.encoders import (
     CHOICES,
@@ -40,6 +42,8 @@ from qkvsearch.texts.encoders import (
     pretrained_encoder,
     prior_weights,
 )
+from qkvsearch.texts.languages import Language
+from qkvsearch.texts.languages import chosen as chosen_language
 from qkvsearch.workspace import BuildContents, CatalogRows, Workspace
 
 # Among the facts of a former build: what one in its place has to do without, and why.
@@ -51,6 +55,7 @@ def build_workspace(
     dataset: Dataset,
     *,
     encoder: str = AUTO,
+    language: str = AUTO,
     judged: tuple[Queries, Judgements] | None = None,
     next_item: bool = False,
     synonyms: Synonyms | None = None,
@@ -66,6 +71,7 @@ def build_workspace(
     chosen = choose(fields) if encoder == AUTO else Choice(encoder, "")
     encoder = chosen.encoder
     # What is not there is said before any work.
+    spoken = chosen_language(language, dataset.catalog.texts(), words)
     weights = prior_weights(encoder)
     pretrained = {
         name: pretrained_encoder(name, encoder)
@@ -79,7 +85,7 @@ def build_workspace(
         encoder = str(Path(encoder).resolve())
     progress = progress or silent
     with workspace.writing("build"):
-        contents = _contents(dataset, encoder, chosen.why)
+        contents = _contents(dataset, encoder, chosen.why, spoken)
         if synonyms:
             contents.facts["synonyms"] = synonyms
         _add_text(contents, dataset.catalog, pretrained, weights, questions, progress)
@@ -103,12 +109,14 @@ def current_facts(workspace: Workspace) -> dict[str, Any]:
     return facts | ({NOT_TAKEN_OVER: lost} if lost else {})
 
 
-def _contents(dataset: Dataset, encoder: str, why: str) -> BuildContents:
+def _contents(dataset: Dataset, encoder: str, why: str, spoken: Language) -> BuildContents:
     """A build of a catalog without models. why: reasons for an encoder taken by itself."""
     facts = {
         "qkvsearch": __version__,
         "encoder": encoder,
         "encoder_chosen": f"by itself: {why}" if why else "as asked for",
+        LANGUAGE: spoken.name,
+        "language_chosen": spoken.why,
         "n_items": len(dataset.catalog),
         "text_columns": list(dataset.catalog.text_columns),
         "columns": [column.to_record() for column in dataset.catalog.columns],
@@ -129,17 +137,17 @@ def _add_text(
     progress: Progress,
 ) -> None:
     """The lexical keys, each dense head's encoder and keys, and how much every head counts."""
-    fields = catalog.fields()
+    fields, analyzer = catalog.fields(), Analyzer(contents.facts[LANGUAGE])
     learned = [name for name in prior if name in LEARNED]
     progress("reading texts", 0, len(learned) + 1)
-    counted = store_words(contents, catalog)
+    counted = store_words(contents, catalog, analyzer)
     encoders: dict[str, TextEncoder] = {}
     epochs: dict[str, int | None] = {}
     keys: dict[str, np.ndarray] = {}
     for name in list(prior)[1:]:
         if name in LEARNED:
             progress("reading texts", learned.index(name) + 1, len(learned) + 1)
-            encoders[name], epochs[name] = learned_encoder(name, fields)
+            encoders[name], epochs[name] = learned_encoder(name, fields, language=analyzer.language)
         else:
             encoders[name] = fitted_encoder(name, fields, pretrained=pretrained.get(name))
         keys[name] = store_head(contents, name, encoders[name], fields, progress)
@@ -154,11 +162,18 @@ def _add_text(
     progress("weighing the heads", 0, n_steps)
     if questions is None:
         weights = learn_head_weights(
-            fields, encoders, prior, epochs, progress=partial(progress, "weighing the heads")
+            fields,
+            encoders,
+            prior,
+            epochs,
+            progress=partial(progress, "weighing the heads"),
+            analyzer=analyzer,
         )
     else:
         lexical = LexicalKeys.from_counts(*counted)
-        weights = learn_from_judgements(questions, lexical, encoders, keys, prior)
+        weights = learn_from_judgements(
+            questions, lexical, encoders, keys, prior, analyzer=analyzer
+        )
         contents.facts["weights_from"] = questions.summary()
     contents.facts["head_weights"] = weights
     progress("weighing the heads", n_steps, n_steps)

@@ -39,7 +39,8 @@ def videos(is_later: bool = False) -> list[Row]:
         query: text for query, text in every.items() if (int(query[1:]) >= LATER) == is_later
     }
     judgements = read_judgements(datasets_folder() / "qrels.tsv")
-    task = f"`sample:videos` with static, {len(queries)} {'later' if is_later else 'bundled'} queries; a query"
+    which = f"{len(queries)} {'later' if is_later else 'bundled'} queries"
+    task = f"`sample:videos` with static, {which}; a query"
     texts, judge = list(queries.values()), mean_over(ndcg, K, queries, judgements)
     with (
         TemporaryDirectory() as folder,

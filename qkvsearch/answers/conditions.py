@@ -11,7 +11,7 @@ import numpy as np
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.retrieval.word_index import WordIndex
 from qkvsearch.stored import StoredModels
-from qkvsearch.texts.analysis import Analyzer, fold
+from qkvsearch.texts.analysis import Analyzer, fold, known_tokens
 from qkvsearch.texts.query_language import Clause
 from qkvsearch.workspace import Tables
 from qkvsearch.workspace.catalog.columns import StoredColumn
@@ -86,14 +86,15 @@ class _Reader:
         index = self.models.words
         if clause.kind == "prefix" and index is not None:
             return self._beginning(clause.text, index, column)
-        terms = [token.term for token in Analyzer().tokens(clause.text)]
+        tokens = known_tokens(self.models.analyzer.tokens(clause.text), self.models.is_known)
+        terms = [token.term for token in tokens]
         candidates = self._with_all(terms)
         if index is None or (len(terms) < 2 and column is None):
             return candidates
         return index.with_phrase(terms, candidates, column)
 
     def _beginning(self, text: str, index: WordIndex, column: int | None) -> np.ndarray:
-        analyzer = Analyzer()
+        analyzer = self.models.analyzer
         *whole, last = [token.text for token in analyzer.tokens(text)] or [fold(text)]
         found = np.zeros(self.models.n_items, dtype=bool)
         before = [token.term for token in analyzer.tokens(" ".join(whole))]
@@ -117,7 +118,7 @@ class _Reader:
 
     def _in_cells(self, clause: Clause, column: StoredColumn) -> np.ndarray:
         """Of the cells of a column that search does not read."""
-        fits = _cell_test(clause, column)
+        fits = _cell_test(clause, column, self.models.analyzer)
         known: dict[Any, bool] = {None: False}
         found = np.zeros(self.models.n_items, dtype=bool)
         for position, cell in self.tables.column(column.stored):
@@ -127,7 +128,7 @@ class _Reader:
         return found
 
 
-def _cell_test(clause: Clause, column: StoredColumn) -> Callable[[Any], bool]:
+def _cell_test(clause: Clause, column: StoredColumn, analyzer: Analyzer) -> Callable[[Any], bool]:
     """Whether a cell is what the clause says, as the type of its column has it."""
     wanted = fold(clause.text)
     begins = clause.kind == "prefix"
@@ -139,21 +140,23 @@ def _cell_test(clause: Clause, column: StoredColumn) -> Callable[[Any], bool]:
         # A year names all its days; an id is named whole.
         as_far = begins or column.type == "date"
         return lambda cell: fold(str(cell))[: len(wanted) if as_far else None] == wanted
-    words = [token.term for token in Analyzer().tokens(clause.text)]
+    words = [token.term for token in analyzer.tokens(clause.text)]
 
     def has(cell: Any) -> bool:
         entries = str(cell).split(LIST_SEPARATOR) if column.type == "list" else [str(cell)]
-        return any(_entry_has(entry, words, wanted, begins) for entry in entries)
+        return any(_entry_has(entry, words, wanted, begins, analyzer) for entry in entries)
 
     return has
 
 
-def _entry_has(entry: str, words: Sequence[str], wanted: str, begins: bool) -> bool:
+def _entry_has(
+    entry: str, words: Sequence[str], wanted: str, begins: bool, analyzer: Analyzer
+) -> bool:
     """Whether a text has these words one behind the other, or else this text within it."""
     folded = fold(entry)
     if begins:
         return any(word.startswith(wanted) for word in [folded, *folded.split()])
-    own = [token.term for token in Analyzer().tokens(entry)]
+    own = [token.term for token in analyzer.tokens(entry)]
     places = range(len(own) - len(words) + 1)
     return any(own[i : i + len(words)] == words for i in places) if words else wanted == folded
 

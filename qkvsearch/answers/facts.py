@@ -9,6 +9,8 @@ from typing import Any, cast
 from qkvsearch.answers.columns import Listing
 from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
 from qkvsearch.errors import DamagedError
+from qkvsearch.stored.part import LANGUAGE
+from qkvsearch.texts.languages import ENGLISH
 from qkvsearch.workspace import Snapshot, Tables, Workspace
 
 BUILD_NAMES = ("id", "created", "command", "items", "segments", "megabytes", "current")
@@ -28,6 +30,8 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "rating_scale": facts.get("rating_scale"),
         "encoder": facts["encoder"],
         "encoder_chosen": facts.get("encoder_chosen"),
+        "language": facts.get(LANGUAGE, ENGLISH),
+        "language_chosen": facts.get("language_chosen"),
         "head_weights": facts["head_weights"],
         "weights_from": facts.get("weights_from"),
         "texts_cut": facts.get("texts_cut"),

@@ -14,7 +14,8 @@ from qkvsearch.answers.conditions import Conditions
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval.keys import AskedWord, Way
 from qkvsearch.stored import StoredModels
-from qkvsearch.texts.analysis import Analyzer, Token, fold
+from qkvsearch.texts.analysis import HAS_CJK, Token, fold, known_tokens
+from qkvsearch.texts.compounds import compounds_of, parts_of
 from qkvsearch.texts.query_language import Clause, parsed
 from qkvsearch.texts.spelling import PER_ERROR, halves, is_a_word, near_words
 from qkvsearch.texts.text_encoder import EncodedQuery
@@ -27,6 +28,8 @@ STOP_WORDS_ALONE = "These words are in so many texts that alone they say nothing
 MOST_SHARE = 0.05
 # What a word counts that was completed, beside the word as it was typed.
 COMPLETED = 0.8
+# And what counts for it as a compound with it, or as a part of one that no item has.
+COMPOUND = 0.6
 # And what counts for it because the owner of the catalog says so.
 SYNONYM = 0.8
 # A page-long query is no typed one: so many of its words are looked up among misspellings.
@@ -38,7 +41,7 @@ SHOWN_COMPLETIONS = 3
 @dataclass(frozen=True)
 class Change:
     """A word that is read as another. kind: "spelling", "blank" between two words, "prefix",
-    "synonym".
+    "synonym", "compound" for its parts.
     """
 
     typed: str
@@ -79,7 +82,7 @@ class Query:
         """Of a text of stop words alone, bool (n_items,): the items that it is the title of, or
         else those that have it as a phrase, where they are few. None of any other text.
         """
-        tokens = Analyzer().tokens(self.text)
+        tokens = self.models.analyzer.tokens(self.text)
         if self.models.words is None or not tokens or not all(t.is_stop_word for t in tokens):
             return None
         titled = fold(" ".join(self.text.split()))
@@ -136,7 +139,7 @@ class Query:
         self, text: str, is_last: bool, most: int
     ) -> Iterator[tuple[tuple[int, int], Change]]:
         """Where in a text a word is read as another, and as which."""
-        analyzer = Analyzer()
+        analyzer = self.models.analyzer
         index = self.models.words
         if index is None:
             return
@@ -151,11 +154,14 @@ class Query:
     def _mended(self, token: Token, typed: str) -> Change | None:
         """What a word that no item has is a misspelling of, if anything."""
         index, word = self.models.words, token.text
-        if index is None or not word.isalpha() or not word.isascii() or self._is_known(word):
+        if index is None or not word.isalpha() or HAS_CJK(word) or self._is_known(word):
             return None
         if others := [other for other in self._synonyms.get(word, ()) if self._is_known(other)]:
             return Change(typed, others[0], SYNONYM, "synonym")
-        if is_a_word(word) or (typed[0].isupper() and len(word) < SHORTEST_NAME):
+        language = self.models.analyzer.language
+        if two := parts_of(word, index.spellings, language):
+            return Change(typed, " ".join(two), COMPOUND, "compound")
+        if is_a_word(typed, language) or (typed[0].isupper() and len(word) < SHORTEST_NAME):
             return None
         near = near_words(word, index.words)
         if near:
@@ -178,7 +184,7 @@ class Query:
         if found := [other for other in index.beginning(word) if self._n_with(other)]:
             best = max(found, key=self._n_with)
             return [(span, Change(whole, best, COMPLETED, "prefix"))]
-        tokens = Analyzer().tokens(word)
+        tokens = self.models.analyzer.tokens(word)
         mended = self._mended(tokens[0], whole) if len(tokens) == 1 else None
         return [(span, mended)] if mended else []
 
@@ -186,7 +192,7 @@ class Query:
         return self._n_with(word) > 0
 
     def _n_with(self, word: str) -> int:
-        terms = [token.term for token in Analyzer().tokens(word)]
+        terms = [token.term for token in self.models.analyzer.tokens(word)]
         return min((self.models.lexical_keys.n_with(term) for term in terms), default=0)
 
     # --- what the heads are given ---
@@ -194,9 +200,9 @@ class Query:
     @cached_property
     def tokens(self) -> list[Token]:
         """The words that the lexical head looks for, stop words left out unless there are no
-        others.
+        others; of code that no item has, the bare words.
         """
-        return Analyzer().query_tokens(self.text)
+        return known_tokens(self.models.analyzer.query_tokens(self.text), self.models.is_known)
 
     @cached_property
     def words(self) -> list[AskedWord]:
@@ -210,6 +216,7 @@ class Query:
             begun = self._begun(token, prefixes)
             ways += [Way(term, shown, COMPLETED) for term, shown in begun if term != token.term]
             ways += self._one_word_synonyms(token, {way.term for way in ways})
+            ways += self._compounds(token, {way.term for way in ways})
             found.append(AskedWord(label, ways, factor))
         return [*found, *self._longer_synonyms()]
 
@@ -221,7 +228,7 @@ class Query:
 
     @cached_property
     def _synonyms_by_terms(self) -> dict[tuple[str, ...], list[str]]:
-        analyzer = Analyzer()
+        analyzer = self.models.analyzer
         found: dict[tuple[str, ...], list[str]] = {}
         for text, others in self._synonyms.items():
             terms = tuple(token.term for token in analyzer.tokens(text))
@@ -231,15 +238,29 @@ class Query:
     def _one_word_synonyms(self, token: Token, known: set[str]) -> Iterator[Way]:
         """Of a word, those that are one word, too: they are found in its place."""
         for other in self._synonyms_by_terms.get((token.term,), ()):
-            own = Analyzer().tokens(other)
+            own = self.models.analyzer.tokens(other)
             if len(own) == 1 and own[0].term not in known:
                 yield Way(own[0].term, own[0].text, SYNONYM)
+
+    def _compounds(self, token: Token, known: set[str]) -> Iterator[Way]:
+        """The words of the catalog that a word is the first or the last part of."""
+        analyzer, index = self.models.analyzer, self.models.words
+        if index is None or token.is_stop_word:
+            return
+        found = compounds_of(token.text, index.spellings, analyzer.language)
+        terms = {
+            own.term: compound.word
+            for compound in found
+            for own in analyzer.tokens(compound.word)
+            if own.term not in known
+        }
+        yield from (Way(term, word, COMPOUND) for term, word in terms.items())
 
     def _longer_synonyms(self) -> Iterator[AskedWord]:
         """Those of several words, or for several: words of their own, which share the weight."""
         if not self._synonyms_by_terms:
             return
-        analyzer = Analyzer()
+        analyzer = self.models.analyzer
         every = analyzer.tokens(self.text)
         terms = [token.term for token in every]
         longest = max(map(len, self._synonyms_by_terms))
@@ -267,7 +288,7 @@ class Query:
             return []
         terms: dict[str, str] = {}
         for word in index.beginning(typed.get(token.text, token.text)):
-            for own in Analyzer().tokens(word):
+            for own in self.models.analyzer.tokens(word):
                 terms.setdefault(own.term, word)
         return list(terms.items())
 
@@ -279,10 +300,10 @@ class Query:
         found: dict[str, tuple[str, float]] = {}
         for text, clause in self._readings[0]:
             if clause.boost != 1:
-                for token in Analyzer().tokens(text):
+                for token in self.models.analyzer.tokens(text):
                     found[token.text] = (f"{token.text} ×{clause.boost:g}", clause.boost)
         for change in self.changes:
-            for token in Analyzer().tokens(change.read):
+            for token in self.models.analyzer.tokens(change.read):
                 _, boost = found.get(token.text, ("", 1.0))
                 found[token.text] = (change.label, boost * change.weight)
         return found
@@ -339,6 +360,6 @@ def _with_changes(text: str, changes: Sequence[tuple[tuple[int, int], Change]]) 
 
 
 def _told(change: Change) -> str:
-    if change.kind in ("blank", "synonym"):
+    if change.kind in ("blank", "synonym", "compound"):
         return f"No item has “{change.typed}”: read as “{change.read}”."
     return f"No item has “{change.typed}”: searched for “{change.read}” instead."

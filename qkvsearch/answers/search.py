@@ -115,7 +115,9 @@ class TextSearch:
         keys, lexical = self.models.token_keys, self.models.lexical_keys
         tokens, named = asked.reading.tokens, asked.late_labels
         boosts = np.array([boost for _, boost in named])
-        found = late_interaction(tokens, keys, lexical, labels_of, boosts=boosts)
+        found = late_interaction(
+            tokens, keys, lexical, labels_of, boosts=boosts, analyzer=self.models.analyzer
+        )
         labels = [label for label, _ in named]
         return found and replace(found, query=replace(found.query, labels=labels))
 
@@ -188,7 +190,7 @@ class TextSearch:
         text = max((text for name, text in texts if name != "title"), key=len, default="")
         if not text.strip():
             return None
-        if (found := snippet(text, terms)) is not None:
+        if (found := snippet(text, terms, self.models.analyzer)) is not None:
             return found
         spans = passages(text)
         if len(spans) > 1 and asked.text.strip():
@@ -202,10 +204,12 @@ class TextSearch:
     def with_matches(self, ranking: Ranking, asked: Query) -> Ranking:
         """Each hit with `matches`: by column, the words that the lexical head finds."""
         terms = {way.term for word in asked.words for way in word.ways}
+        analyzer = self.models.analyzer
         found = []
         for position in map(int, ranking.positions):
             texts = dict(zip(self.columns, self.texts(position), strict=True))
-            found.append(asked.codes.cells(self.tables, position) | matching_words(terms, texts))
+            cells = asked.codes.cells(self.tables, position)
+            found.append(cells | matching_words(terms, texts, analyzer))
         return ranking.annotated(matches=found)
 
     @property

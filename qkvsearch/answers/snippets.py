@@ -9,7 +9,7 @@ import numpy as np
 
 from qkvsearch.retrieval import TermKeys
 from qkvsearch.retrieval.keys import inverse_frequency
-from qkvsearch.texts.analysis import Analyzer, Token
+from qkvsearch.texts.analysis import Analyzer
 
 # Characters of a passage; a text that is not longer is shown whole.
 LENGTH = 160
@@ -19,16 +19,21 @@ SENTENCE_ENDS = re.compile(r"(?<=[.!?。！？…])\s+|(?<=[。！？])|\n+")
 ELLIPSIS = "…"
 
 
-def snippet(text: str, terms: Mapping[str, float], length: int = LENGTH) -> str | None:
+def snippet(
+    text: str, terms: Mapping[str, float], analyzer: Analyzer, length: int = LENGTH
+) -> str | None:
     """The passage of a text in which the most of these terms stand, each counted once by its
     weight; None where it has none of them. Of equal ones the first.
 
-    >>> snippet("A long walk. " * 20 + "Then rain fell on the jacket.", {"rain": 2.0}, 40)
+    >>> text = "A long walk. " * 20 + "Then rain fell on the jacket."
+    >>> snippet(text, {"rain": 2.0}, Analyzer(), 40)
     '…long walk. Then rain fell on the…'
     """
     placed = [
         (start, end, token.term)
-        for (start, end), token in zip(*_tokens(text), strict=True)
+        for (start, end), token in zip(
+            analyzer.token_spans(text), analyzer.tokens(text), strict=True
+        )
         if token.term in terms
     ]
     if not placed:
@@ -79,8 +84,3 @@ def weighed_terms(terms: Sequence[str], keys: TermKeys) -> dict[str, float]:
     """What each term of a query says, its idf."""
     rarity = inverse_frequency(np.array([keys.n_with(term) for term in terms]), keys.n_items)
     return dict(zip(terms, rarity.tolist(), strict=True))
-
-
-def _tokens(text: str) -> tuple[list[tuple[int, int]], list[Token]]:
-    analyzer = Analyzer()
-    return analyzer.token_spans(text), analyzer.tokens(text)

@@ -61,6 +61,14 @@ FILE = click.Path(path_type=str)  # a Path would damage the address of a databas
     "about a minute at most, otherwise static where that is installed, otherwise corpus.",
 )
 @click.option(
+    "--language",
+    default="auto",
+    show_default=True,
+    metavar="CODE",
+    help="Of the texts, for their endings and stop words: en, de, fr, es … (Snowball's languages), "
+    "none, or auto, which guesses.",
+)
+@click.option(
     "--queries", type=FILE, help="With --qrels: lines of id<TAB>text, to learn the heads' weights."
 )
 @click.option(
@@ -85,6 +93,7 @@ def command(
     interactions: str | None,
     plan: bool,
     encoder: str,
+    language: str,
     queries: str | None,
     qrels: str | None,
     synonyms: str | None,
@@ -133,6 +142,7 @@ def command(
             workspace,
             dataset,
             encoder=encoder,
+            language=language,
             judged=judged,
             next_item=next_item,
             synonyms=meant,
@@ -211,10 +221,13 @@ def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[s
     """What the models of a build were made with, and what the former build had and it has not."""
     from qkvsearch.builder import NOT_TAKEN_OVER
     from qkvsearch.stored import TUNED
+    from qkvsearch.stored.part import LANGUAGE
+    from qkvsearch.texts.languages import Language
 
     for reason in former.get(NOT_TAKEN_OVER, ()):
         run.say(f"Not taken over: {reason}.")
     run.say(f"Encoder: {facts['encoder']} ({facts['encoder_chosen']}).")
+    run.say(f"Language: {Language(facts[LANGUAGE], facts['language_chosen'])}.")
     if "synonyms" in facts:
         run.say(f"Synonyms: of {quantity(len(facts['synonyms']), 'word')}.")
     if "texts_cut" in facts:

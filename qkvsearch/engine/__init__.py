@@ -238,6 +238,7 @@ def build(
     interactions: Source | None = None,
     columns: Columns | None = None,
     encoder: str = "auto",
+    language: str = "auto",
     queries: str | Path | Queries | None = None,
     qrels: str | Path | Judgements | None = None,
     next_item: bool = False,
@@ -250,11 +251,12 @@ def build(
     `source`: a folder of a known data set, `sample:movies`, `sample:videos`, or one file; `items`
     and `interactions`: a file or a pandas frame each, with `columns` where their names say too
     little. `encoder`: a name, a model's folder, or "auto", the best that is installed and quick
-    enough. `queries` with `qrels`: judged queries to learn the heads' weights from.
-    `next_item`: also train the model of what comes next. `synonyms`: a file with a rule a line
-    (`sweater, jumper` both ways, `tv => television` one way), or texts to what each is called as
-    well. `wait`: as in `Engine`. `progress`
-    is called as (what is done, how much is done, how much there is). Raises `QkvError`.
+    enough. `language`: of the texts, for their endings and stop words: an ISO code such as "de",
+    Snowball's name, "none", or "auto", guessed. `queries` with `qrels`: judged queries to learn the
+    heads' weights from. `next_item`: also train the model of what comes next. `synonyms`: a file
+    with a rule a line (`sweater, jumper` both ways, `tv => television` one way), or texts to what
+    each is called as well. `wait`: as in `Engine`. `progress` is called as (what is done, how much
+    is done, how much there is). Raises `QkvError`.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -274,6 +276,7 @@ def build(
         workspace,
         dataset,
         encoder=encoder,
+        language=language,
         judged=judged,
         next_item=next_item,
         synonyms=meant,

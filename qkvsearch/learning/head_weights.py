@@ -20,7 +20,7 @@ from qkvsearch.data.judgements import Judgements, Queries, check_queries
 from qkvsearch.errors import DataError
 from qkvsearch.retrieval.fusion import mean_and_deviation
 from qkvsearch.retrieval.keys import LexicalKeys
-from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.analysis import Analyzer, known_tokens
 from qkvsearch.texts.encoders import LEARNED, TextEncoder, learned_encoder
 from qkvsearch.texts.text_encoder import item_keys
 from qkvsearch.texts.vocabulary import count_terms
@@ -120,6 +120,7 @@ def learn_head_weights(
     epochs: Mapping[str, int | None] = MappingProxyType({}),
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
+    analyzer: Analyzer | None = None,
 ) -> dict[str, float]:
     """Halfway between the prior weights and those learned from made queries; the prior alone where
     no column can be asked for.
@@ -127,13 +128,14 @@ def learn_head_weights(
     fields: the text columns, each with one text an item. encoders: the dense heads' encoders.
     prior: a weight for every head, "lexical" included, which add up to 1. epochs: for how many the
     encoders learned from the catalog were trained, where that is known; those learned anew are
-    trained for as many. progress: called with the columns done and the columns in all.
+    trained for as many. progress: called with the columns done and the columns in all. analyzer:
+    of the catalog's language.
     """
     rng = np.random.default_rng(seed)
     heads = list(prior)
     sets = []
     for column in range(len(fields)):
-        scores = made_scores(fields, column, encoders, heads, rng, epochs)
+        scores = made_scores(fields, column, encoders, heads, rng, epochs, analyzer)
         if scores is not None:
             sets.append(scores)
         if progress is not None:
@@ -151,6 +153,7 @@ def made_scores(
     heads: Sequence[str],
     rng: np.random.Generator,
     epochs: Mapping[str, int | None] = MappingProxyType({}),
+    analyzer: Analyzer | None = None,
 ) -> np.ndarray | None:
     """Every head's scores of sampled items, for a passage of each one's `column`, by what its other
     columns say; None where the column cannot be asked for.
@@ -159,7 +162,7 @@ def made_scores(
     item alone has would give it away. Static keeps its weights, which have counted the sampled
     texts, too: they say how rare a token is, not where it stands.
     """
-    analyzer = Analyzer()
+    analyzer = analyzer or Analyzer()
     others = [texts for j, texts in enumerate(fields) if j != column]
     in_any_order = (
         i
@@ -171,9 +174,9 @@ def made_scores(
     if len(asked) < FEWEST_QUERIES:
         return None
     sample = np.sort(asked)
-    queries = [passage(fields[column][i], rng) for i in sample]
+    queries = [passage(fields[column][i], rng, analyzer) for i in sample]
     keys = [[texts[i] for i in sample] for texts in others]
-    if overlap(queries, keys) >= MOST_OVERLAP:
+    if overlap(queries, keys, analyzer) >= MOST_OVERLAP:
         return None
     outside = np.setdiff1d(np.arange(len(fields[column])), sample)
     rest = [[texts[i] for i in outside] for texts in fields]
@@ -182,28 +185,27 @@ def made_scores(
         if head == "lexical":
             texts = ["\n".join(columns) for columns in zip(*keys, strict=True)]
             lexical = LexicalKeys.from_counts(*count_terms(texts, analyzer.key_terms))
-            return lexical_scores(lexical, queries)
+            return lexical_scores(lexical, queries, analyzer)
         encoder = encoders[head]
         if head in LEARNED:
-            encoder, _ = learned_encoder(head, rest, epochs.get(head))
+            encoder, _ = learned_encoder(head, rest, epochs.get(head), analyzer.language)
         return encoder.encode_many(queries) @ item_keys(encoder.encode_many, keys).T
 
     return np.stack([standardized(scores(head)) for head in heads])
 
 
-def passage(text: str, rng: np.random.Generator) -> str:
+def passage(text: str, rng: np.random.Generator, analyzer: Analyzer | None = None) -> str:
     """At most 25 words in a row, from anywhere in the text, as they are written there."""
-    words = Analyzer().token_spans(text)
+    words = (analyzer or Analyzer()).token_spans(text)
     if len(words) <= LONGEST_QUERY:
         return text
     first = rng.integers(len(words) - LONGEST_QUERY + 1)
     return text[words[first][0] : words[first + LONGEST_QUERY - 1][1]]
 
 
-def overlap(queries: Sequence[str], keys: Columns) -> float:
+def overlap(queries: Sequence[str], keys: Columns, analyzer: Analyzer | None = None) -> float:
     """The mean share of a query's terms that its own item's key has."""
-    analyzer = Analyzer()
-    shares = []
+    analyzer, shares = analyzer or Analyzer(), []
     for query, *texts in zip(queries, *keys, strict=True):
         terms = analyzer.terms(query)
         there = set(analyzer.key_terms(" ".join(texts)))
@@ -268,6 +270,7 @@ def learn_from_judgements(
     keys: Mapping[str, np.ndarray],
     prior: Mapping[str, float],
     seed: int = 0,
+    analyzer: Analyzer | None = None,
 ) -> dict[str, float]:
     """The weights under which the answers are most likely, with the given ones counting like 100
     queries: n / (100 + n) learned and 100 / (100 + n) given.
@@ -278,7 +281,7 @@ def learn_from_judgements(
 
     def scorer(head: str) -> Scorer:
         if head == "lexical":
-            return lambda texts: lexical_scores(lexical, texts)
+            return lambda texts: lexical_scores(lexical, texts, analyzer or Analyzer())
         return lambda texts: encoders[head].encode_many(texts) @ keys[head].T
 
     weights = np.array(list(prior.values()))
@@ -330,11 +333,14 @@ def _alternatives(
     return Alternatives(scores[:, None, found], shares[None], offsets[None])
 
 
-def lexical_scores(keys: LexicalKeys, texts: Sequence[str]) -> np.ndarray:
+def lexical_scores(keys: LexicalKeys, texts: Sequence[str], analyzer: Analyzer) -> np.ndarray:
     """BM25 (queries, n_items), zeros for a query of unknown words."""
     scores = np.zeros((len(texts), keys.n_items), dtype=np.float32)
-    analyzer = Analyzer()
+
+    def is_known(term: str) -> bool:
+        return keys.n_with(term) > 0
+
     for row, text in zip(scores, texts, strict=True):
-        if (head := keys.head(analyzer.query_tokens(text))) is not None:
+        if (head := keys.head(known_tokens(analyzer.query_tokens(text), is_known))) is not None:
             row[:] = head.scores
     return scores

@@ -136,20 +136,21 @@ def late_interaction(
     labels_of: Callable[[int], Sequence[str]],
     temperature: float = TEMPERATURE,
     boosts: np.ndarray | float = 1.0,
+    analyzer: Analyzer | None = None,
 ) -> LateInteraction | None:
     """Late interaction of a query's tokens, vectors (L, d) of any length, weighted by their words'
     idf in the catalog times `boosts`, (L,); None where it has no words."""
-    weights = idf(query.labels, lexical) * boosts
+    weights = idf(query.labels, lexical, analyzer) * boosts
     if not weights.sum() > 0:
         return None
     units = LabelledVectors(query.labels, unit_rows(query.vectors).astype(np.float32))
     return LateInteraction(units, weights / weights.sum(), keys, labels_of, temperature)
 
 
-def idf(words: Sequence[str], lexical: TermKeys) -> np.ndarray:
+def idf(words: Sequence[str], lexical: TermKeys, analyzer: Analyzer | None = None) -> np.ndarray:
     """BM25's, float64 (n_words,), by the rarest term of each word. 0 for what is no word, such as a
     comma."""
-    analyzer = Analyzer()
+    analyzer = analyzer or Analyzer()
     found = np.zeros(len(words))
     for i, word in enumerate(words):
         having = [lexical.n_with(token.term) for token in analyzer.tokens(word)]

@@ -161,7 +161,7 @@ def _derive_texts(
     catalog = _catalog(models.snapshot)
     fields, main = catalog.fields(), models.main_head
     if groups & set(FROM_TEXTS):
-        store_words(contents, catalog)
+        store_words(contents, catalog, models.analyzer)
         done.rebuilt.append("words and codes, from the texts")
     encoders: dict[str, TextEncoder] = {}
     for part in broken:
@@ -187,7 +187,10 @@ def _encoder(
     if not {f"{name}.{array}" for array in ENCODER} & damaged:
         return models.encoder(name), ""
     if name in LEARNED:
-        return learned_encoder(name, fields)[0], ", by an encoder learned from them again"
+        language = models.analyzer.language
+        return learned_encoder(name, fields, language=language)[
+            0
+        ], ", by an encoder learned from them again"
     return fitted_encoder(name, fields), ", by an encoder fitted to them again"
 
 

@@ -14,6 +14,8 @@ import numpy as np
 from qkvsearch.errors import DamagedError, QkvError
 from qkvsearch.progress import Progress
 from qkvsearch.stored.forms import Form, check_form, check_numbers
+from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.languages import ENGLISH
 from qkvsearch.workspace import BuildContents, Snapshot
 from qkvsearch.workspace.arrays import read_array
 from qkvsearch.workspace.segments import MANIFEST, Segment
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
     from qkvsearch.data.interactions import Interactions
 
 T = TypeVar("T")
+# The fact that names the language of a build's texts.
+LANGUAGE = "language"
 # What is raised by arrays and facts that have the checksums written, and yet are not what any build
 # writes.
 MISFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
@@ -80,6 +84,11 @@ class BuildReader:
     def head_weights(self) -> dict[str, float]:
         """How much each head of a search counts, the lexical one first; they add up to 1."""
         return dict(self.snapshot.facts["head_weights"])
+
+    @cached_property
+    def analyzer(self) -> Analyzer:
+        """What makes terms of the texts; a build that does not say its language is English."""
+        return Analyzer(self.snapshot.facts.get(LANGUAGE, ENGLISH))
 
     @cached_property
     def main_head(self) -> str:

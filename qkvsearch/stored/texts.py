@@ -25,14 +25,16 @@ if TYPE_CHECKING:
     from qkvsearch.data.catalog import Catalog
 
 
-def store_words(contents: BuildContents, catalog: Catalog) -> tuple[Vocabulary, csr_matrix]:
+def store_words(
+    contents: BuildContents, catalog: Catalog, analyzer: Analyzer
+) -> tuple[Vocabulary, csr_matrix]:
     """The lexical keys, with the codes and the order of words beside them. The terms come back, and
     their counts.
     """
-    counted = count_terms(catalog.texts(), Analyzer().key_terms)
+    counted = count_terms(catalog.texts(), analyzer.key_terms)
     LexicalPart().store(contents, *counted)
     CodesPart().store(contents, catalog)
-    WordsPart().store(contents, catalog.fields())
+    WordsPart().store(contents, catalog.fields(), analyzer)
     return counted
 
 

@@ -12,6 +12,7 @@ from qkvsearch.progress import Progress
 from qkvsearch.retrieval.word_index import WordIndex, WordSequences
 from qkvsearch.stored.forms import Form
 from qkvsearch.stored.part import Addition, BuildReader, StoredPart
+from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.workspace import BuildContents, Snapshot
 from qkvsearch.workspace.segments import Segment
 
@@ -30,9 +31,11 @@ class WordsPart(StoredPart[WordIndex]):
         "words": Form("i", ("words",), below="spellings"),
     }
 
-    def store(self, contents: BuildContents, fields: Sequence[Sequence[str]]) -> None:
+    def store(
+        self, contents: BuildContents, fields: Sequence[Sequence[str]], analyzer: Analyzer
+    ) -> None:
         """fields: the text columns, each with one text an item."""
-        self._put(contents, WordSequences.of_fields(fields))
+        self._put(contents, WordSequences.of_fields(fields, analyzer))
 
     def load(self, build: BuildReader) -> WordIndex:
         return WordIndex(list(self._sequences_of(build.snapshot)), build.n_items)
@@ -41,7 +44,7 @@ class WordsPart(StoredPart[WordIndex]):
         return all(segment.has(f"{self.group}.words") for segment in build.with_items)
 
     def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
-        self.store(contents, addition.catalog.fields())
+        self.store(contents, addition.catalog.fields(), addition.former.analyzer)
 
     def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:
         snapshot = build.snapshot

@@ -16,8 +16,8 @@ Kind = Literal["text", "phrase", "prefix"]
 MOST_OPERATORS = 100
 MOST_BOOST = 100.0
 
-# A text of more words than these, besides its phrases, is no typed query but a sentence, and what it
-# has in quotation marks is what somebody said.
+# A text of more words than these, besides its phrases, is no typed query but a sentence, and what
+# it has in quotation marks is what somebody said.
 MOST_WORDS = 8
 
 # Quotation marks as word processors set them.

@@ -10,6 +10,9 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
+from qkvsearch.texts.analysis import fold
+from qkvsearch.texts.languages import CODES, ENGLISH
+
 # How many errors a word of so many letters may have: from 4 letters one, from 8 two.
 ONE_ERROR, TWO_ERRORS = 4, 8
 # What a word counts that was typed with so many errors.
@@ -72,11 +75,17 @@ def halves(word: str, is_known: Callable[[str], bool]) -> tuple[str, str] | None
     return None
 
 
-def is_a_word(word: str, language: str = "en") -> bool:
-    """Whether a dictionary of the language, or of English, has the word: it is no misspelling then,
-    though the catalog be without it.
+def is_a_word(word: str, language: str = ENGLISH) -> bool:
+    """Whether a dictionary of the language, by Snowball's name, or of English has the word: it is
+    no misspelling then, though the catalog be without it.
     """
-    return any(word in known for known in map(_dictionary, {language, "en"}) if known is not None)
+    codes = {code for code, name in CODES.items() if name in (language, ENGLISH)}
+    return any(
+        form in known
+        for form in (word.casefold(), fold(word))
+        for known in map(_dictionary, codes)
+        if known is not None
+    )
 
 
 @lru_cache(maxsize=4)

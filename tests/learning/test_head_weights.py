@@ -97,9 +97,9 @@ def test_encoders_are_learned_anew_without_the_items_asked_for(lsa, monkeypatch)
 
     learned_from: list[tuple[int, int | None]] = []
 
-    def spy(name, fields, epochs):
+    def spy(name, fields, epochs, language):
         learned_from.append((len(fields[0]), epochs))
-        return learned_encoder(name, fields, epochs)
+        return learned_encoder(name, fields, epochs, language)
 
     monkeypatch.setattr(head_weights, "learned_encoder", spy)
     for epochs in ({}, {"lsa": 3}):
