@@ -65,6 +65,10 @@ class TextEncoder(Protocol):
     def read(self, text: str) -> EncodedQuery:
         """The parts and the tokens of a text, which is read once."""
 
+    def unread(self, text: str) -> list[str]:
+        """The distinct words of a text that are no part of its embedding: unknown ones, those of
+        which an encoder takes no notice, and those beyond its limit."""
+
     def attend(self, text: str, mask: str = "none") -> EncodedText:
         """What the attention between its words makes of a text. mask: "none", "padding" or
         "causal". Raises `QkvError` for another one, and for a text too long to be shown."""

@@ -113,6 +113,10 @@ class TokenEncoder:
         words = ANALYZER.tokens(re.sub(PADDING, " ", text, flags=re.IGNORECASE))
         return [word for word in dict.fromkeys(token.text for token in words) if word not in known]
 
+    def unread(self, text: str) -> list[str]:
+        """As `TextEncoder` says: `unknown`, for there is no limit."""
+        return self.unknown(text)
+
     def _rows(self, tokens: Sequence[Token]) -> np.ndarray:
         """The row of each token's term, int64; −1 for an unknown one and for a vector of zeros."""
         rows = self.vocabulary.rows(token.term for token in tokens)

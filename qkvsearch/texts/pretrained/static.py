@@ -128,6 +128,10 @@ class StaticEncoder:
         """
         return without_layers(self.sequence(text), mask, [], self.kind)
 
+    def unread(self, text: str) -> list[str]:
+        """As `TextEncoder` says: none, for every word is made of pieces."""
+        return []
+
     def sequence(self, text: str) -> LabelledVectors:
         """One vector for each word in reading order: the mean of its pieces', unweighted."""
         labels, owners, ids = self._pieces(text)

@@ -149,6 +149,10 @@ class TransformerEncoder:
         weights = np.stack([output.weights for output in outputs])
         return EncodedText(tokens, words, owners, hidden, weights, keep, left_out, self.kind, True)
 
+    def unread(self, text: str) -> list[str]:
+        """As `TextEncoder` says: those beyond the limit."""
+        return list(dict.fromkeys(words_beyond(*self._encoding(text))))
+
     def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """Embeddings float32 (n, d), rows of length 1; zeros for a text of nothing to see."""
         return self.encode_texts(texts, progress).embeddings
