@@ -11,7 +11,7 @@ import numpy as np
 
 from qkvsearch import __version__
 from qkvsearch.data.catalog import Catalog
-from qkvsearch.data.judgements import Judgements, Queries
+from qkvsearch.data.judgements import LEARNED_FROM, Judgements, Queries
 from qkvsearch.data.readers import Dataset
 from qkvsearch.learning.head_weights import (
     JudgedQueries,
@@ -155,5 +155,6 @@ def _add_text(
         lexical = LexicalKeys.from_counts(*counted)
         weights = learn_from_judgements(questions, lexical, encoders, keys, prior)
         contents.facts["weights_from"] = questions.summary()
+        contents.facts[LEARNED_FROM] = questions.fingerprints()
     contents.facts["head_weights"] = weights
     progress("weighing the heads", n_steps, n_steps)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, cast
 
 from qkvsearch.answers.columns import Listing
 from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
+from qkvsearch.data.judgements import LEARNED_FROM
 from qkvsearch.errors import DamagedError
 from qkvsearch.workspace import Snapshot, Tables, Workspace
 
@@ -40,6 +42,14 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "format": snapshot.segments[-1].manifest["format"],
         "qkvsearch": facts["qkvsearch"],
     }
+
+
+def learned_from(facts: Mapping[str, Any]) -> str | None:
+    """Fingerprints of the judged queries that a build's weights were learned from; None where an
+    older version learned from some, and did not keep which.
+    """
+    known: str | None = facts.get(LEARNED_FROM, None if "weights_from" in facts else "")
+    return known
 
 
 def _columns(records: list[dict[str, Any]], tables: Tables) -> list[dict[str, Any]]:
