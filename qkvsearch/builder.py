@@ -77,7 +77,9 @@ def build_workspace(
     progress = progress or silent
     with workspace.writing("build"):
         contents = _contents(dataset, encoder, chosen.why)
-        _add_text(contents, dataset.catalog, pretrained, weights, questions, progress)
+        _add_text(
+            contents, dataset.catalog, pretrained, weights, questions, workspace.path, progress
+        )
         former = current_facts(workspace)
         lost = former.get(NOT_TAKEN_OVER, ())
         contents.facts["rows"] += [f"{NOT_TAKEN_OVER}: {reason}" for reason in lost]
@@ -121,6 +123,7 @@ def _add_text(
     pretrained: Mapping[str, TextEncoder],
     prior: dict[str, float],
     questions: JudgedQueries | None,
+    folder: Path,
     progress: Progress,
 ) -> None:
     """The lexical keys, each dense head's encoder and keys, and how much every head counts."""
@@ -144,7 +147,7 @@ def _add_text(
     if main in pretrained:
         DensePart(main).note_texts(contents)
     if main in SECOND_PASS:
-        store_tokens(contents, main, encoders[main], fields, progress)
+        store_tokens(contents, main, encoders[main], fields, folder, progress)
     n_steps = 1 if questions is not None else len(fields)
     progress("weighing the heads", 0, n_steps)
     if questions is None:

@@ -11,6 +11,7 @@ from qkvsearch.answers.columns import Listing
 from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
 from qkvsearch.data.judgements import LEARNED_FROM
 from qkvsearch.errors import DamagedError
+from qkvsearch.stored.tokens import LEFT_OUT
 from qkvsearch.workspace import Snapshot, Tables, Workspace
 
 BUILD_NAMES = ("id", "created", "command", "items", "segments", "megabytes", "current")
@@ -33,6 +34,7 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "head_weights": facts["head_weights"],
         "weights_from": facts.get("weights_from"),
         "texts_cut": facts.get("texts_cut"),
+        "tokens_left_out": facts.get(LEFT_OUT),
         "columns": _columns(facts.get("columns") or _told_by(tables), tables),
         "interaction_columns": facts.get("interaction_columns", []),
         "searched_columns": facts["text_columns"],

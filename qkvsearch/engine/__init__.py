@@ -169,7 +169,8 @@ class Engine(AskedEngine):
         from qkvsearch.evaluation.search import evaluate_heads
 
         names = None if heads is None else as_list(heads)
-        build, known = self.build, learned_from(self.snapshot.facts)
+        build = self.build
+        known = learned_from(build.snapshot.facts)
         return evaluate_heads(build.search, queries, qrels, names, build.items.ids, progress, known)
 
     def evaluate_recommend(

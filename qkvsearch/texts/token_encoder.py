@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from qkvsearch.progress import Progress
 from qkvsearch.texts.analysis import Analyzer, Token
 from qkvsearch.texts.encoded_text import EncodedText, without_layers
 from qkvsearch.texts.self_attention import PADDING
-from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts, at_most
+from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts
 from qkvsearch.texts.vocabulary import Vocabulary
 
 ANALYZER = Analyzer()
@@ -65,11 +65,11 @@ class TokenEncoder:
         return EncodedQuery(self._parts(tokens), found)
 
     def tokens_many(
-        self, texts: Sequence[str], longest: int, most: int, progress: Progress | None = None
-    ) -> list[np.ndarray] | None:
+        self, texts: Sequence[str], longest: int, progress: Progress | None = None
+    ) -> Iterator[np.ndarray]:
         """As `TextEncoder` says: rows of `vectors`."""
         rows = (self._rows(ANALYZER.meaningful_tokens(text)) for text in texts)
-        return at_most(most, (row[row >= 0][:longest].astype(np.int32) for row in rows))
+        return (row[row >= 0][:longest].astype(np.int32) for row in rows)
 
     def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """What `encode` makes of each text, added up: float32 (n, d), zeros for unknown words."""
