@@ -34,7 +34,7 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "head_weights": facts["head_weights"],
         "weights_from": facts.get("weights_from"),
         "texts_cut": facts.get("texts_cut"),
-        "tokens_left_out": facts.get(LEFT_OUT),
+        **({LEFT_OUT: facts[LEFT_OUT]} if LEFT_OUT in facts else {}),
         "columns": _columns(facts.get("columns") or _told_by(tables), tables),
         "interaction_columns": facts.get("interaction_columns", []),
         "searched_columns": facts["text_columns"],
