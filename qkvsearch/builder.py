@@ -11,7 +11,7 @@ import numpy as np
 
 from qkvsearch import __version__
 from qkvsearch.data.catalog import Catalog
-from qkvsearch.data.judgements import Judgements, Queries
+from qkvsearch.data.judgements import LEARNED_FROM, Judgements, Queries
 from qkvsearch.data.readers import Dataset
 from qkvsearch.data.synonyms import Synonyms
 from qkvsearch.learning.head_weights import (
@@ -88,7 +88,9 @@ def build_workspace(
         contents = _contents(dataset, encoder, chosen.why, spoken)
         if synonyms:
             contents.facts["synonyms"] = synonyms
-        _add_text(contents, dataset.catalog, pretrained, weights, questions, progress)
+        _add_text(
+            contents, dataset.catalog, pretrained, weights, questions, workspace.path, progress
+        )
         former = current_facts(workspace)
         lost = former.get(NOT_TAKEN_OVER, ())
         contents.facts["rows"] += [f"{NOT_TAKEN_OVER}: {reason}" for reason in lost]
@@ -134,6 +136,7 @@ def _add_text(
     pretrained: Mapping[str, TextEncoder],
     prior: dict[str, float],
     questions: JudgedQueries | None,
+    folder: Path,
     progress: Progress,
 ) -> None:
     """The lexical keys, each dense head's encoder and keys, and how much every head counts."""
@@ -157,7 +160,7 @@ def _add_text(
     if main in pretrained:
         DensePart(main).note_texts(contents)
     if main in SECOND_PASS:
-        store_tokens(contents, main, encoders[main], fields, progress)
+        store_tokens(contents, main, encoders[main], fields, folder, progress)
     n_steps = 1 if questions is not None else len(fields)
     progress("weighing the heads", 0, n_steps)
     if questions is None:
@@ -175,5 +178,6 @@ def _add_text(
             questions, lexical, encoders, keys, prior, analyzer=analyzer
         )
         contents.facts["weights_from"] = questions.summary()
+        contents.facts[LEARNED_FROM] = questions.fingerprints()
     contents.facts["head_weights"] = weights
     progress("weighing the heads", n_steps, n_steps)

@@ -216,7 +216,7 @@ def test_spans_of_rows_follow_their_items(path, monkeypatch):
         contents.arrays |= spans
         engine.workspace.publish(contents, "build")
 
-    def read(encoder, fields, progress, room):
+    def read(encoder, fields, progress):
         assert isinstance(encoder, TokenEncoder)
         return [np.full(len(title), -len(title), np.int32) for title in fields[0]]
 
@@ -271,18 +271,13 @@ def test_what_is_said_of_the_texts_is_of_those_that_there_are(by_folder, shop_it
         assert engine.snapshot.facts["chance"] <= former
 
 
-def test_more_words_than_a_build_keeps_leave_the_second_pass_out(by_folder, monkeypatch):
+def test_items_that_say_nothing_leave_the_second_pass_to_the_others(by_folder):
     path, _ = by_folder
-    with Engine(path) as engine:
-        n = len(engine.snapshot.array("transformer.token_vectors"))
-    monkeypatch.setattr(tokens, "MOST_TOKENS", n + 1)
-    add_items(path, item(50).assign(title="saw"))
+    add_items(path, item(50).assign(title=" \u200b"))
     with Engine(path) as engine:
         assert engine.models.has_tokens
-    add_items(path, item(51))
-    with Engine(path) as engine:
-        assert not engine.models.has_tokens
-        assert engine.search("thing", heads=["transformer", "lexical"])[0].id == 51
+        keys = engine.models.token_keys
+        assert keys.lengths(np.array(ids_of(engine).index(50))) == 0 == len(keys.added[0])
 
 
 # --- the tastes ---

@@ -54,6 +54,7 @@ QUESTIONS = {
     "show": {"item": 1},
     "history": {"user": 101},
     "attend": {"text": "red apple hammer"},
+    "encode": {"texts": "red apple"},
     "info": {},
     "remove": {"items": 1, "dry_run": True},
     "evaluate_search": {"queries": {"q": "apple"}, "qrels": {"q": {"1": 1}}},

@@ -57,7 +57,7 @@ def of_tokens(engine: qkv.Engine, choice: str, head: str) -> list[Row]:
     models = engine.models
     encoder, names = models.encoder(head), models.head_weights
     fields = list(map(list, zip(*map(engine.texts.texts, range(len(ids))), strict=True)))
-    stored = item_tokens(encoder, fields)
+    stored = list(item_tokens(encoder, fields))
     keys = token_keys(stored, encoder.table)
     if keys is None:
         return []

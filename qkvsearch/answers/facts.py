@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, cast
 
 from qkvsearch.answers.columns import Listing
 from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
+from qkvsearch.data.judgements import LEARNED_FROM
 from qkvsearch.errors import DamagedError
 from qkvsearch.stored.part import LANGUAGE
 from qkvsearch.texts.languages import ENGLISH
+from qkvsearch.stored.tokens import LEFT_OUT
 from qkvsearch.workspace import Snapshot, Tables, Workspace
 
 BUILD_NAMES = ("id", "created", "command", "items", "segments", "megabytes", "current")
@@ -35,6 +38,7 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "head_weights": facts["head_weights"],
         "weights_from": facts.get("weights_from"),
         "texts_cut": facts.get("texts_cut"),
+        **({LEFT_OUT: facts[LEFT_OUT]} if LEFT_OUT in facts else {}),
         "columns": _columns(facts.get("columns") or _told_by(tables), tables),
         "interaction_columns": facts.get("interaction_columns", []),
         "searched_columns": facts["text_columns"],
@@ -44,6 +48,14 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "format": snapshot.segments[-1].manifest["format"],
         "qkvsearch": facts["qkvsearch"],
     }
+
+
+def learned_from(facts: Mapping[str, Any]) -> str | None:
+    """Fingerprints of the judged queries that a build's weights were learned from; None where an
+    older version learned from some, and did not keep which.
+    """
+    known: str | None = facts.get(LEARNED_FROM, None if "weights_from" in facts else "")
+    return known
 
 
 def _columns(records: list[dict[str, Any]], tables: Tables) -> list[dict[str, Any]]:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from qkvsearch.answers.arguments import (
     as_list,
     candidates,
@@ -18,6 +20,12 @@ from qkvsearch.answers.arguments import (
 from qkvsearch.answers.batch import BatchRecommendations, Exported
 from qkvsearch.answers.columns import Listing, own_columns, with_fields
 from qkvsearch.answers.diversity import diverse, pool_size
+from qkvsearch.answers.exports.embeddings import (
+    ExportedEmbeddings,
+    dense_head,
+    embedding_table,
+    export_embeddings,
+)
 from qkvsearch.answers.facets import facets as count_values
 from qkvsearch.answers.facts import build_facts
 from qkvsearch.answers.histories import Histories
@@ -297,6 +305,29 @@ class OpenedBuild:
         """
         encoder = self.models.encoder(self.models.main_head)
         return encoder.attend(text, mask).map(layer, head)
+
+    def encode(self, texts: str | Iterable[str], *, head: str | None = None) -> np.ndarray:
+        """The embeddings of texts by a dense head's encoder, by default the main head's: float32
+        (n, d), rows of length 1, or zeros for a text of which it knows nothing. Raises `QkvError`.
+        """
+        encoder = self.models.encoder(dense_head(self.models, head))
+        return encoder.encode_many(as_list(texts))
+
+    def export_embeddings(
+        self,
+        path: str | Path,
+        *,
+        of: str = "items",
+        head: str | None = None,
+        progress: Progress | None = None,
+    ) -> ExportedEmbeddings:
+        """Embeddings with the owner's ids to a .safetensors, .parquet or .npz file, which appears
+        whole or not at all: of "items" the keys of a dense `head`, by default the main one, or with
+        "collaborative" what was learned from interactions; of "users" that, each solved now from
+        the whole history. Raises `QkvError`.
+        """
+        table = embedding_table(self.recommender, of, head)
+        return export_embeddings(table, Path(path), progress)
 
     def info(self) -> dict[str, Any]:
         """What was built, when, and from what."""

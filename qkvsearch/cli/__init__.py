@@ -32,6 +32,8 @@ COMMANDS = (
     "records",
     "learn",
     "attend",
+    "encode",
+    "export",
     "teach",
     "evaluate",
     "tune",

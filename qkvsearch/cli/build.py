@@ -232,6 +232,8 @@ def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[s
         run.say(f"Synonyms: of {quantity(len(facts['synonyms']), 'word')}.")
     if "texts_cut" in facts:
         run.say(f"Cut: {facts['texts_cut']}.")
+    if "tokens_left_out" in facts:
+        run.say(f"Left out: {facts['tokens_left_out']}.")
     if TUNED in facts:
         run.say("Preferences: with the settings that tune found; tune --reset goes back.")
     if "next_item" in former and "next_item" not in facts:

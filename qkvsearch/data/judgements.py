@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+import xxhash
 
 from qkvsearch.data.ids import id_text
 from qkvsearch.errors import DataError, suggest
@@ -13,6 +16,10 @@ from qkvsearch.errors import DataError, suggest
 Queries = dict[str, str]
 Judgements = dict[str, dict[str, int]]
 
+# The fact of a build, and of an evaluation, about the queries that weights were learned from.
+LEARNED_FROM = "learned_from"
+# Bytes of XXH3 by which a query is known again.
+FINGERPRINT = 8
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
@@ -102,6 +109,32 @@ def check_queries(judgements: Judgements, queries: Queries) -> None:
         if query not in queries:
             near = suggest(query, list(queries))
             raise DataError(f"judgements name query {query!r}, which has no text{near}")
+
+
+# --- queries that were learned from ---
+
+
+def fingerprints(queries: Iterable[str]) -> str:
+    """Of each distinct query 8 bytes by which it is known again, in Base64: case and spaces make no
+    difference.
+
+    >>> known = fingerprints(["Deep  sea", "deep sea"])
+    >>> len(known), among(["DEEP SEA", "high sea"], known)
+    (12, 1)
+    """
+    return base64.b64encode(b"".join(sorted({*map(_fingerprint, queries)}))).decode()
+
+
+def among(queries: Iterable[str], known: str) -> int:
+    """How many of these queries are among those that `fingerprints` made `known` of."""
+    stored = base64.b64decode(known)
+    there = {stored[i : i + FINGERPRINT] for i in range(0, len(stored), FINGERPRINT)}
+    return sum(_fingerprint(query) in there for query in queries)
+
+
+def _fingerprint(query: str) -> bytes:
+    text = " ".join(query.casefold().split())
+    return xxhash.xxh3_64(text.encode("utf-8", "surrogatepass")).digest()
 
 
 def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:

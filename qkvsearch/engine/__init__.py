@@ -162,13 +162,17 @@ class Engine(AskedEngine):
         """nDCG@10, MRR@10 and Recall@100 of search, beside the lexical head alone.
 
         queries, qrels: files, or query ids to their texts, and to the grade of each judged item.
-        The report's `notes` say what the figures leave out. Raises `QkvError`.
+        The report's `notes` say what the figures leave out, and whether they are training scores:
+        "learned_from" is how many of the judged queries the build learned its weights from. Raises
+        `QkvError`.
         """
+        from qkvsearch.answers.facts import learned_from
         from qkvsearch.evaluation.search import evaluate_heads
 
         names = None if heads is None else as_list(heads)
         build = self.build
-        return evaluate_heads(build.search, queries, qrels, names, build.items.ids, progress)
+        known = learned_from(build.snapshot.facts)
+        return evaluate_heads(build.search, queries, qrels, names, build.items.ids, progress, known)
 
     def evaluate_recommend(
         self,

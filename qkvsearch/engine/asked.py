@@ -138,6 +138,8 @@ class AskedEngine:
     history = _asked(OpenedBuild.history)
     records = _asked(OpenedBuild.records)
     attend = _asked(OpenedBuild.attend)
+    encode = _asked(OpenedBuild.encode)
+    export_embeddings = _asked(OpenedBuild.export_embeddings)
     _facts = _asked(OpenedBuild.info)
 
     def info(self, *, verify: bool = False) -> dict[str, Any]:

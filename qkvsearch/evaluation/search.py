@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from qkvsearch.data.ids import Id, Ids, id_text
-from qkvsearch.data.judgements import Judgements, Queries, check_queries, judged_by
+from qkvsearch.data.judgements import (
+    LEARNED_FROM,
+    Judgements,
+    Queries,
+    among,
+    check_queries,
+    judged_by,
+)
 from qkvsearch.errors import DataError
 from qkvsearch.evaluation.metrics import Grades, Ranked, ndcg, recall, reciprocal_rank
 from qkvsearch.evaluation.report import Evaluation, Metrics
@@ -91,10 +99,13 @@ def evaluate_heads(
     heads: list[str] | None,
     catalog: Ids,
     progress: Progress | None = None,
+    learned_from: str | None = "",
 ) -> Evaluation:
     """`Engine.search` by some of its heads, None for all, beside the lexical head alone.
 
-    queries, qrels: files, or what `evaluate_search` takes. Raises `QkvError`.
+    queries, qrels: files, or what `evaluate_search` takes. learned_from: the fingerprints of the
+    queries that the heads' weights were learned from, None where nobody kept them; "learned_from"
+    among the facts is how many of the judged ones these are. Raises `QkvError`.
     """
     judged = judged_by(queries, qrels)
     if judged is None:
@@ -104,9 +115,31 @@ def evaluate_heads(
         return lambda text, k: [hit.id for hit in search(text, k=k, heads=by)]
 
     baselines = {} if heads and {*heads} == {BASELINE} else {BASELINE: searching([BASELINE])}
-    return evaluate_search(
+    found = evaluate_search(
         searching(heads), *judged, baselines=baselines, catalog=catalog, progress=progress
     )
+    asked = [text for query, text in judged[0].items() if query in judged[1]]
+    n = None if learned_from is None else among(asked, learned_from)
+    said = _training_scores(n, len(asked))
+    facts = {**found.facts, LEARNED_FROM: n}
+    return replace(found, facts=facts, notes=[*said, *found.notes])
+
+
+def _training_scores(n: int | None, n_judged: int) -> list[str]:
+    """What figures are worth where the weights were learned from `n` of the judged queries, or from
+    nobody knows which."""
+    if n is None:
+        return [
+            "An older version learned the weights of this build from judged queries, and did not "
+            "keep which: where these are the same, the figures are training scores."
+        ]
+    if not n:
+        return []
+    share = f"all {n_judged:,}" if n == n_judged else f"{n:,} of the {n_judged:,}"
+    return [
+        f"Training scores: the weights of this build were learned from {share} judged queries; for "
+        "figures that hold for others, judge by others, or build without these."
+    ]
 
 
 def _figures(rankings: Sequence[Ranked], judged: Sequence[Grades]) -> Metrics:

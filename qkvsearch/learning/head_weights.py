@@ -16,7 +16,7 @@ import numpy as np
 
 from qkvsearch.attention import softmax
 from qkvsearch.data.ids import Ids
-from qkvsearch.data.judgements import Judgements, Queries, check_queries
+from qkvsearch.data.judgements import Judgements, Queries, check_queries, fingerprints
 from qkvsearch.errors import DataError
 from qkvsearch.retrieval.fusion import mean_and_deviation
 from qkvsearch.retrieval.keys import LexicalKeys
@@ -225,6 +225,17 @@ class JudgedQueries(NamedTuple):
     answers: list[np.ndarray]
     unknown: list[str]
 
+    def chosen(self, rng: np.random.Generator) -> np.ndarray:
+        """The rows that weights are learned from, int64, ascending: at most `MOST_JUDGED`."""
+        every = np.arange(len(self.texts))
+        if len(every) <= MOST_JUDGED:
+            return every
+        return np.sort(rng.choice(every, MOST_JUDGED, replace=False))
+
+    def fingerprints(self, seed: int = 0) -> str:
+        """By which `judgements.among` knows those that weights were learned from with this seed."""
+        return fingerprints(self.texts[i] for i in self.chosen(np.random.default_rng(seed)))
+
     def summary(self) -> str:
         """What the weights were learned from, and what was of no use.
 
@@ -286,9 +297,7 @@ def learn_from_judgements(
 
     weights = np.array(list(prior.values()))
     rng = np.random.default_rng(seed)
-    chosen = np.arange(len(judged.texts))
-    if len(chosen) > MOST_JUDGED:
-        chosen = np.sort(rng.choice(chosen, MOST_JUDGED, replace=False))
+    chosen = judged.chosen(rng)
     scored = _scored(judged.texts, chosen, [scorer(head) for head in prior], lexical.n_items)
     sets = [_alternatives(scores, judged.answers[i], weights, rng) for i, scores in scored]
     all_scores, answers, offsets = zip(*sets, strict=True)

@@ -6,7 +6,7 @@ word of the item. Here the word attends over all of them: a temperature near 0 i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,9 +24,8 @@ from qkvsearch.texts.text_encoder import TextEncoder
 NAME = "token"
 # The candidates of the second pass.
 DEPTH = 100
-# The most tokens that are kept of an item's text; and of a catalog, above which the head is left
-# out: in int8, 384 MB of MiniLM's.
-LONGEST_ITEM, MOST_TOKENS = 128, 1_000_000
+# The most tokens that are kept of an item's text.
+LONGEST_ITEM = 128
 # Equal keys may get scores that differ in the last bit; rounded, they tie, and ids decide.
 DECIMALS = 6
 # How much more similar a token is that gets e times the attention weight of another, by
@@ -40,8 +39,9 @@ class TokenKeys:
 
     indptr: int64 (n_items + 1,), where each item's begin. stored: int32 (n_tokens,), rows of
     `table` (n_terms, d), where a token has one vector wherever it stands; without a table int8
-    (n_tokens, d), the direction of each token's own vector. added: further ones, of which indptr
-    counts on. rows: int64 (n_items,), the entry of indptr that each item has; by default its own.
+    (n_tokens, d), the direction of each token's own vector. added: further ones, array by array, of
+    which indptr counts on. All may be on disk: of the items asked for alone they are read. rows:
+    int64 (n_items,), the entry of indptr that each item has; by default its own.
 
     >>> keys = TokenKeys(np.array([0, 2, 3]), np.array([0, 1, 1]), np.array([[2., 0.], [0., 3.]]))
     >>> keys.similarities(np.array([[1., 0.]]), np.array([0]))[0]
@@ -51,7 +51,7 @@ class TokenKeys:
     indptr: np.ndarray
     stored: np.ndarray
     table: np.ndarray | None = None
-    added: np.ndarray | None = None
+    added: Sequence[np.ndarray] = ()
     rows: np.ndarray | None = None
 
     def lengths(self, positions: np.ndarray) -> np.ndarray:
@@ -64,12 +64,14 @@ class TokenKeys:
         lengths = self.lengths(positions)
         starts = self.indptr[self._rows(positions)] - np.cumsum(lengths) + lengths
         places = np.repeat(starts, lengths) + np.arange(lengths.sum())
-        if self.added is None:
+        if not self.added:
             return np.asarray(self.stored[places])
-        n, is_added = len(self.stored), places >= len(self.stored)
         found = np.empty((len(places), *self.stored.shape[1:]), self.stored.dtype)
-        found[~is_added] = self.stored[places[~is_added]]
-        found[is_added] = self.added[places[is_added] - n]
+        start = 0
+        for piece in (self.stored, *self.added):
+            ours = (places >= start) & (places < start + len(piece))
+            found[ours] = piece[places[ours] - start]
+            start += len(piece)
         return found
 
     def similarities(self, query: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, Any]:
@@ -215,24 +217,18 @@ def item_tokens(
     encoder: TextEncoder,
     fields: Sequence[Sequence[str]],
     progress: Progress | None = None,
-    room: int | None = None,
-) -> list[np.ndarray] | None:
+) -> Iterator[np.ndarray]:
     """What `TokenKeys.stored` holds of each item given as columns of texts, at most `LONGEST_ITEM`
-    tokens of each: as `TextEncoder.tokens_many` gives them.
-
-    None where they are more than `room`, by default `MOST_TOKENS`: as soon as that is plain, and
-    before a transformer encodes any.
+    tokens of each: as `TextEncoder.tokens_many` gives them, one item after the other.
     """
     texts = [joined(columns) for columns in zip(*fields, strict=True)]
-    most = MOST_TOKENS if room is None else room
-    return encoder.tokens_many(texts, LONGEST_ITEM, most, progress)
+    return encoder.tokens_many(texts, LONGEST_ITEM, progress)
 
 
-def token_keys(
-    found: Sequence[np.ndarray] | None, table: np.ndarray | None = None
-) -> TokenKeys | None:
-    """Keys of the tokens that `item_tokens` found; None where it found none, or too many."""
-    if found is None or not any(map(len, found)):
+def token_keys(found: Iterable[np.ndarray], table: np.ndarray | None = None) -> TokenKeys | None:
+    """Keys, in memory, of the tokens that `item_tokens` found; None where it found none."""
+    spans = list(found)
+    if not any(map(len, spans)):
         return None
-    indptr = np.cumsum([0, *map(len, found)], dtype=np.int64)
-    return TokenKeys(indptr, np.concatenate(found), table)
+    indptr = np.cumsum([0, *map(len, spans)], dtype=np.int64)
+    return TokenKeys(indptr, np.concatenate(spans), table)

@@ -16,6 +16,7 @@ from qkvsearch.errors import QkvError, quantity
 from qkvsearch.progress import Progress, silent
 from qkvsearch.revision.merging import merge_if_many
 from qkvsearch.stored import Addition, BuildReader, each_part
+from qkvsearch.stored.tokens import LEFT_OUT
 from qkvsearch.workspace import BuildContents, CatalogRows, Snapshot, Workspace
 from qkvsearch.workspace.segments import AFTER, ORIGIN
 from qkvsearch.workspace.where import Where
@@ -170,7 +171,14 @@ def _published(
     workspace.publish(contents, command)
     merged = merge_if_many(workspace, command, progress)
     progress("saving", 1, 1)
-    return replace(done, notes=[*done.notes, *merged])
+    return replace(done, notes=[*done.notes, *_left_out(contents), *merged])
+
+
+def _left_out(contents: BuildContents) -> list[str]:
+    """What the build had until now, and has no more."""
+    why = contents.facts.get(LEFT_OUT)
+    is_new = why and contents.base is not None and LEFT_OUT not in contents.base.facts
+    return [f"Left out: {why}."] if is_new else []
 
 
 def _history(facts: Mapping[str, Any], done: Revision) -> dict[str, Any]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from qkvsearch.progress import Progress
-from qkvsearch.retrieval.late_interaction import item_tokens, token_keys
+from qkvsearch.retrieval.late_interaction import item_tokens
 from qkvsearch.stored.codes import CodesPart
 from qkvsearch.stored.dense import DensePart
 from qkvsearch.stored.lexical import LexicalPart
@@ -56,10 +57,9 @@ def store_tokens(
     name: str,
     encoder: TextEncoder,
     fields: Sequence[Sequence[str]],
+    folder: Path,
     progress: Progress,
 ) -> None:
-    """The tokens of every item, where they are not more than a build keeps."""
+    """The tokens of every item, by way of a file in `folder`."""
     progress("reading tokens", 0, len(fields[0]))
-    tokens = token_keys(item_tokens(encoder, fields, progress), encoder.table)
-    if tokens is not None:
-        TokensPart(name).store(contents, tokens)
+    TokensPart(name).write(contents, item_tokens(encoder, fields, progress), folder)

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
 from qkvsearch.progress import Progress
-from qkvsearch.retrieval.late_interaction import MOST_TOKENS, TokenKeys, item_tokens
+from qkvsearch.retrieval.late_interaction import TokenKeys, item_tokens
 from qkvsearch.stored.dense import DensePart
 from qkvsearch.stored.forms import Form
 from qkvsearch.stored.part import Addition, BuildReader, StoredPart
 from qkvsearch.workspace import BuildContents, Snapshot
+from qkvsearch.workspace.arrays import end_to_end
+from qkvsearch.workspace.publish import NO_SPACE
+
+# The fact that says why a build is without tokens, and its text.
+LEFT_OUT = "tokens_left_out"
+NO_ROOM = (
+    "the disk of {} has no room for the tokens of all items, so that search is without its second "
+    "pass; make room and build again"
+)
 
 
 @dataclass(frozen=True)
@@ -33,41 +44,50 @@ class TokensPart(StoredPart[TokenKeys]):
         return self._keys(build.snapshot, build.load(DensePart(self.group)).encoder.table)
 
     def is_in(self, build: Snapshot) -> bool:
-        """Not where they became more than a build keeps: then a segment is without them."""
+        """Not where the disk had no room for them, or in a build of an older version with more than
+        it kept: then a segment is without them.
+        """
         name = self._name("token_indptr")
         return all(segment.has(name) for segment in build.with_items)
 
-    def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
-        """Tokens of texts that were read go along, and between them come those of the new texts;
-        none at all where they become more than a build keeps.
+    def write(self, contents: BuildContents, spans: Iterable[np.ndarray], folder: Path) -> None:
+        """The tokens of one item after the other, however many, by way of a file in `folder`. Where
+        the disk has no room for them they are left out, and a fact says so.
         """
+        self.put(contents, **dict.fromkeys(self.arrays))
+        contents.facts.pop(LEFT_OUT, None)
+        try:
+            indptr, stored = end_to_end(spans, folder)
+        except OSError as error:
+            if error.errno not in NO_SPACE:
+                raise
+            contents.facts[LEFT_OUT] = NO_ROOM.format(folder)
+            return
+        kind = "token_rows" if stored.ndim == 1 else "token_vectors"
+        self.put(contents, **{"token_indptr": indptr, kind: stored})
+
+    def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
+        """Tokens of texts that were read go along, and between them come those of the new texts."""
         former, unread = addition.former, addition.unread
         keys = self._keys(former.snapshot)
-        read = addition.positions[~unread]
-        known = np.split(keys.tokens(read), np.cumsum(keys.lengths(read))[:-1])
-        others = np.delete(np.arange(former.n_items), addition.replaced)
-        n_tokens = int(keys.lengths(others).sum()) + sum(map(len, known))
-        new: list[np.ndarray] | None = []
-        if unread.any():
-            encoder = former.load(DensePart(self.group)).encoder
-            room = MOST_TOKENS - n_tokens
-            new = item_tokens(encoder, addition.new_fields, progress, room=room)
-        if new is None:
-            return
-        rest = {True: iter(new), False: iter(known)}
-        spans = [next(rest[is_new]) for is_new in unread.tolist()]
-        indptr = np.cumsum([0, *map(len, spans)], dtype=np.int64)
-        stored = np.concatenate([keys.stored[:0], *spans])
-        self.put(contents, **{"token_indptr": indptr, self._kind(former.snapshot): stored})
+
+        def spans() -> Iterator[np.ndarray]:
+            new: Iterator[np.ndarray] = iter(())
+            if unread.any():
+                encoder = former.load(DensePart(self.group)).encoder
+                new = iter(item_tokens(encoder, addition.new_fields, progress))
+            for position, is_new in zip(addition.positions, unread, strict=True):
+                yield next(new) if is_new else keys.tokens(np.array([position]))
+
+        self.write(contents, spans(), former.snapshot.workspace)
 
     def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:
         if build.snapshot.rows.is_plain:
             super().merge(contents, build, progress)
             return
-        keys, every = self._keys(build.snapshot), np.arange(build.n_items)
-        indptr = np.concatenate([[0], np.cumsum(keys.lengths(every))])
-        arrays = {"token_indptr": indptr, self._kind(build.snapshot): keys.tokens(every)}
-        self.put(contents, **arrays)
+        keys = self._keys(build.snapshot)
+        spans = (keys.tokens(np.array([position])) for position in range(build.n_items))
+        self.write(contents, spans, build.snapshot.workspace)
 
     def _keys(self, build: Snapshot, table: np.ndarray | None = None) -> TokenKeys:
         """The tokens of the base stay where they are; what was added is joined."""
@@ -78,13 +98,11 @@ class TokensPart(StoredPart[TokenKeys]):
         )
         if build.rows.is_plain:
             return TokenKeys(starts, stored, table)
-        indptr, added = [starts], [stored[:0]]
+        indptr, added = [starts], []
         for more_starts, more in others:
             indptr.append(more_starts[1:] + indptr[-1][-1])
             added.append(more)
-        return TokenKeys(
-            np.concatenate(indptr), stored, table, np.concatenate(added), build.rows.stored
-        )
+        return TokenKeys(np.concatenate(indptr), stored, table, added, build.rows.stored)
 
     def _kind(self, build: Snapshot) -> str:
         has_rows = build.base.has(self._name("token_rows"))

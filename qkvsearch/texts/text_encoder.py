@@ -6,8 +6,8 @@ much as a description of three hundred, and the key remains a sum of words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -16,8 +16,6 @@ from qkvsearch.progress import Progress
 
 if TYPE_CHECKING:
     from qkvsearch.texts.encoded_text import EncodedText
-
-T = TypeVar("T")
 
 
 class EncodedQuery(NamedTuple):
@@ -65,6 +63,10 @@ class TextEncoder(Protocol):
     def read(self, text: str) -> EncodedQuery:
         """The parts and the tokens of a text, which is read once."""
 
+    def unread(self, text: str) -> list[str]:
+        """The distinct words of a text that are no part of its embedding: unknown ones, those of
+        which an encoder takes no notice, and those beyond its limit."""
+
     def attend(self, text: str, mask: str = "none") -> EncodedText:
         """What the attention between its words makes of a text. mask: "none", "padding" or
         "causal". Raises `QkvError` for another one, and for a text too long to be shown."""
@@ -76,31 +78,17 @@ class TextEncoder(Protocol):
         """`progress` is called as ("encoding", texts done, texts in all)."""
 
     def tokens_many(
-        self, texts: Sequence[str], longest: int, most: int, progress: Progress | None = None
-    ) -> list[np.ndarray] | None:
+        self, texts: Sequence[str], longest: int, progress: Progress | None = None
+    ) -> Iterator[np.ndarray]:
         """The first `longest` tokens of each text: int32 (n,), rows of `table`, or without one int8
-        (n, d), the directions of their vectors. None where there are more than `most` in all.
+        (n, d), the directions of their vectors. Some texts are read at a time, so that those of a
+        large catalog need not fit into memory.
 
         `progress` is called as ("reading tokens", texts done, texts in all).
         """
 
     def learned_arrays(self) -> dict[str, np.ndarray]:
         """What it learned from the catalog, to be stored with a build; by name."""
-
-
-def at_most(most: int, found: Iterable[T], n_tokens: Callable[[T], int] = len) -> list[T] | None:  # type: ignore[assignment]
-    """All of `found`; None as soon as they have more than `most` tokens.
-
-    >>> at_most(3, ["ab", "c"]), at_most(2, ["ab", "c"])
-    (['ab', 'c'], None)
-    """
-    kept = []
-    for one in found:
-        most -= n_tokens(one)
-        if most < 0:
-            return None
-        kept.append(one)
-    return kept
 
 
 # --- items ---

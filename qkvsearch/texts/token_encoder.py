@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ from qkvsearch.progress import Progress
 from qkvsearch.texts.analysis import NUMBER, Analyzer, Token, known_tokens
 from qkvsearch.texts.encoded_text import EncodedText, without_layers
 from qkvsearch.texts.self_attention import PADDING
-from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts, at_most
+from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts
 from qkvsearch.texts.vocabulary import Vocabulary
 
 
@@ -65,11 +65,11 @@ class TokenEncoder:
         return EncodedQuery(self._parts(tokens), found)
 
     def tokens_many(
-        self, texts: Sequence[str], longest: int, most: int, progress: Progress | None = None
-    ) -> list[np.ndarray] | None:
+        self, texts: Sequence[str], longest: int, progress: Progress | None = None
+    ) -> Iterator[np.ndarray]:
         """As `TextEncoder` says: rows of `vectors`."""
         rows = (self._rows(self.meaningful_tokens(text)) for text in texts)
-        return at_most(most, (row[row >= 0][:longest].astype(np.int32) for row in rows))
+        return (row[row >= 0][:longest].astype(np.int32) for row in rows)
 
     def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """What `encode` makes of each text, added up: float32 (n, d), zeros for unknown words."""
@@ -124,6 +124,10 @@ class TokenEncoder:
     def terms(self, text: str) -> list[str]:
         """The terms of `meaningful_tokens`."""
         return [token.term for token in self.meaningful_tokens(text)]
+
+    def unread(self, text: str) -> list[str]:
+        """As `TextEncoder` says: `unknown`, for there is no limit."""
+        return self.unknown(text)
 
     def _rows(self, tokens: Sequence[Token]) -> np.ndarray:
         """The row of each token's term, int64; −1 for an unknown one and for a vector of zeros."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
@@ -28,6 +29,26 @@ def write_array(path: Path, array: np.ndarray) -> dict[str, Any]:
         np.save(_Stream(file), array, allow_pickle=False)
         sync(file)
     return _array_entry(path, array)
+
+
+def end_to_end(pieces: Iterable[np.ndarray], folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Where each of some arrays begins in all of them end to end, int64 (n_pieces + 1,), and these,
+    memory-mapped: no more than one piece is in memory. There is at least one piece.
+
+    They are in a file of `folder` without a name, which goes with the array, or with the process
+    where that is killed. Raises `OSError` where the disk is full.
+    """
+    ends = [0]
+    with tempfile.TemporaryFile(dir=folder) as file:
+        for piece in pieces:
+            file.write(piece.tobytes())
+            ends.append(ends[-1] + len(piece))
+        dtype, shape = piece.dtype, (ends[-1], *piece.shape[1:])
+        file.flush()
+        if not file.tell():  # no system maps an empty file
+            return np.array(ends, dtype=np.int64), np.zeros(shape, dtype)
+        mapped = np.memmap(file, dtype, mode="r", shape=shape)
+    return np.array(ends, dtype=np.int64), mapped.view(np.ndarray)
 
 
 def _array_entry(path: Path, array: np.ndarray) -> dict[str, Any]:

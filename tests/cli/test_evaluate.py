@@ -10,8 +10,11 @@ from importlib.util import find_spec
 
 import pytest
 
+from qkvsearch.answers.facts import learned_from
 from qkvsearch.cli.evaluate import recommend
+from qkvsearch.data.ids import Ids
 from qkvsearch.evaluation import systems
+from qkvsearch.evaluation.search import evaluate_heads
 from qkvsearch.evaluation.splits import PROTOCOLS
 from qkvsearch.sequences.next_item import NextItem
 
@@ -48,6 +51,38 @@ def test_search_says_which_judged_items_are_not_there(qkv, shop_path, judged, tm
     answer = qkv("-w", shop_path, "evaluate", *judged, "--format", "json")
     assert "1 items not in catalog count as missed: 999" in answer.stderr
     assert json.loads(answer.stdout)["metrics"]["recall@100"] == 0.75
+
+
+def test_training_scores_are_said(qkv, judged, shop_items, tmp_path):
+    """Also after the build was changed; and not of a build that never saw the queries."""
+    shop_items.to_csv(tmp_path / "items.csv", index=False)
+    build = ("-w", "ws", "build", "--items", "items.csv")
+    given = ("--queries", "q.tsv", "--qrels", "qrels.txt")
+    evaluate = ("-w", "ws", "evaluate", *judged, "--format", "json")
+    assert qkv(*build, *given).code == 0
+    qkv("-w", "ws", "remove", "30")
+    answer = qkv(*evaluate)
+    assert "Training scores: the weights of this build were learned from all 2" in answer.stderr
+    assert json.loads(answer.stdout)["learned_from"] == 2
+    (tmp_path / "q.tsv").write_text("1\tRed  apple\n2\tladders\n3\tpie\n", encoding="utf-8")
+    (tmp_path / "qrels.txt").write_text("1 1\n2 7\n3 3\n", encoding="utf-8")
+    qkv("-w", "ws", "compact")
+    some = qkv(*evaluate)
+    assert "learned from 1 of the 3 judged queries" in some.stderr
+    assert json.loads(some.stdout)["learned_from"] == 1
+    qkv(*build)
+    none = qkv(*evaluate)
+    assert "Training scores" not in none.stderr
+    assert json.loads(none.stdout)["learned_from"] == 0
+
+
+def test_a_build_that_did_not_keep_its_queries_says_so():
+    assert learned_from({"weights_from": "2 judged queries"}) is None
+    found = evaluate_heads(
+        lambda *_, **__: [], {"q": "x"}, {"q": {"1": 1}}, None, Ids(["1"]), None, None
+    )
+    assert found.facts["learned_from"] is None
+    assert "did not keep which" in found.notes[0]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

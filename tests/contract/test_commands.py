@@ -53,6 +53,8 @@ CALLS = {
     "records": ["-w", "recorded", "records", "-k", "5"],
     "learn": ["-w", "recorded", "learn"],
     "attend": ["attend", "red apple hammer"],
+    "encode": ["encode", "red apple", "xyzzy"],
+    "export embeddings": ["export", "embeddings", "--to", "out.npz"],
     "teach": ["teach", "--list"],
     "evaluate search": ["evaluate", "search", "--queries", "q.tsv", "--qrels", "qrels.txt"],
     "evaluate recommend": ["evaluate", "recommend"],
@@ -70,6 +72,7 @@ CALLS = {
 ASKS_A_SERVER = {"data fetch", "model fetch"}
 SILENT_ON_STDOUT = {
     "build", "add", "remove", "record", "learn", "rollback", "compact", "repair", "forget",
+    "export embeddings",
 }  # fmt: skip
 LISTING = sorted(
     name for name, leaf in LEAVES.items() if "format_name" in {param.name for param in leaf.params}
@@ -91,6 +94,8 @@ NEAR = [
     (["search", "apple", "--heads", "lexcial"], "did you mean lexical"),
     (["search", "apple", "--where", "mde > 3"], "did you mean made"),
     (["evaluate", "search", "--queries", "q.tsv", "--qrels", "wrong.txt"], "did you mean q1"),
+    (["encode", "apple", "--head", "contrastiv"], "did you mean contrastive"),
+    (["export", "embeddings", "--to", "x.npz", "--head", "contrastiv"], "mean contrastive"),
     (["data", "fetch", "ml-lm"], "did you mean ml-1m"),
     (["model", "fetch", "minlm"], "did you mean minilm"),
     (["forget", "1011", "--yes"], "no user '1011'; did you mean 101"),
@@ -102,7 +107,7 @@ NEAR = [
 ]
 TAKES_NAMES = {
     "user", "item", "items", "likes", "name", "heads", "where", "qrels", "id_column", "lesson",
-    "words", "fields",
+    "words", "fields", "head_name",
 }  # fmt: skip
 # They ask no workspace anything.
 ON_THEIR_OWN = {"demo", "build", "data list", "model list", "teach"}

@@ -85,7 +85,6 @@ CONSTANTS = [
     ("retrieval", "RANK_CONSTANT", 60),
     ("retrieval", "DEPTH", 100),
     ("retrieval", "LONGEST_ITEM", 128),
-    ("retrieval", "MOST_TOKENS", 1_000_000),
     ("retrieval", "TEMPERATURE", 0.05),
     ("texts", "SECOND_PASS", {"static": 0.15, "minilm": 0.2, "transformer": 0.2}),
     (

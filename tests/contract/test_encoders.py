@@ -65,7 +65,7 @@ def test_reading_gives_the_parts_and_the_tokens_of_the_second_pass(encoder, text
     parts = encoder.encode(text)
     assert read.parts.labels == parts.labels
     np.testing.assert_array_equal(read.parts.vectors, parts.vectors)
-    (stored,) = encoder.tokens_many([text], longest=99, most=99)
+    (stored,) = encoder.tokens_many([text], longest=99)
     assert len(read.tokens.labels) == len(read.tokens.vectors) == len(stored)
     if encoder.table is None:
         codes = quantize_int8(read.tokens.vectors)
@@ -83,7 +83,7 @@ def test_a_text_whose_tokens_all_vanish_has_no_vector_and_spoils_no_other(encode
     assert encoder.attend(text).weights.shape[-2:] == (0, 0)
     found = encoder.encode_many([text, "deep sea", text])
     np.testing.assert_array_equal(found.any(axis=1), [False, True, False])
-    tokens = encoder.tokens_many([text, "deep sea"], longest=9, most=9)
+    tokens = encoder.tokens_many([text, "deep sea"], longest=9)
     assert [len(each) for each in tokens] == [0, 2]
 
 
@@ -100,17 +100,32 @@ def test_texts_beyond_a_batch_are_as_one_by_one(encoder, monkeypatch):
     assert found.embeddings.dtype == np.float32
     assert steps == sorted(steps)
     assert not steps or steps[-1] == ("encoding", len(texts), len(texts))
-    tokens = encoder.tokens_many(texts, longest=99, most=999)
+    tokens = encoder.tokens_many(texts, longest=99)
     assert [len(each) for each in tokens] == [len(encoder.read(text).tokens) for text in texts]
 
 
-def test_only_the_first_tokens_of_a_text_are_kept_and_no_more_than_there_is_room_for(encoder):
+def test_words_that_are_no_part_of_an_embedding_are_unread(encoder):
+    """To leave them out changes nothing; an encoder that reads every word has none."""
+    text = "deep sea " * 3 + "zanzibarian of the deep " + "red " * 20 + "water"
+    unread = encoder.unread(text)
+    assert len(unread) == len(set(unread))
+    assert set(unread) <= set(text.split())
+    assert not unread or encoder.kind != static.StaticEncoder.kind
+    if encoder.limit is None:
+        rest = " ".join(word for word in text.split() if word not in unread)
+        np.testing.assert_allclose(
+            encoder.encode(rest).total, encoder.encode(text).total, atol=1e-6
+        )
+    else:
+        assert unread == ["red", "water"] or unread[-1] == "water"
+
+
+def test_only_the_first_tokens_of_a_text_are_kept(encoder):
     texts = ["deep sea water", "sea", "red sea water"]
-    found = encoder.tokens_many(texts, longest=2, most=5)
+    found = list(encoder.tokens_many(texts, longest=2))
     assert [len(each) for each in found] == [2, 1, 2]
     for text, stored in zip(texts, found, strict=True):
-        np.testing.assert_array_equal(stored, encoder.tokens_many([text], 99, 99)[0][:2])
-    assert encoder.tokens_many(texts, longest=2, most=4) is None
+        np.testing.assert_array_equal(stored, next(encoder.tokens_many([text], 99))[:2])
 
 
 @pytest.mark.parametrize("mask", ["none", "padding", "causal"])

@@ -5,6 +5,7 @@ parts, and none is read that does not go with the others.
 
 from __future__ import annotations
 
+import errno
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -106,7 +107,7 @@ def republished(path: Path, change: Callable[[BuildContents], None]) -> None:
         workspace.publish(contents, "test")
 
 
-def vectors_of_words(encoder: Any, fields: Any, progress: Any = None, room: int = 0) -> list:
+def vectors_of_words(encoder: Any, fields: Any, progress: Any = None) -> list:
     """In place of `item_tokens`, whose vectors a random transformer makes all alike."""
     rows = [[np.frombuffer(f"{word:_<24}".encode(), np.int8) for word in text.split()]
             for text in fields[0]]  # fmt: skip
@@ -588,24 +589,22 @@ def test_text_ids_among_whole_numbers_put_every_row_in_another_place(tmp_path):
     assert pairs[0] == pairs[1]
 
 
-def test_more_tokens_than_a_build_keeps_are_none_at_all(path, whole, monkeypatch):
-    monkeypatch.setattr(tokens, "MOST_TOKENS", 9)
-    room = []
+def test_tokens_that_the_disk_has_no_room_for_are_none_at_all_and_that_is_said(path, monkeypatch):
+    def full(encoder: Any, fields: Any, progress: Any = None) -> Iterator[np.ndarray]:
+        yield vectors_of_words(encoder, fields)[0]
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    def too_many(
-        encoder: Any, fields: Any, progress: Any = None, room_: int = 0, **given: Any
-    ) -> None:
-        room.append(given.get("room", room_))
-
-    monkeypatch.setattr(tokens, "item_tokens", too_many)
-    same = ITEMS.loc[ITEMS["id"] == "7", "title"].item()
-    frame = pd.DataFrame({"id": ["4", "7"], "title": ["sea", same], "sku": [None, None]})
-    add_items(Workspace(path), frame)
-    lengths = np.diff(whole.token_keys.indptr)
-    assert room == [9 - (lengths.sum() - lengths[ITEMS["id"].sort_values().tolist().index("4")])]
+    monkeypatch.setattr(tokens, "item_tokens", full)
+    frame = pd.DataFrame({"id": ["4", "7"], "title": ["sea", "salt"], "sku": [None, None]})
+    files = set(path.iterdir())
+    done = add_items(Workspace(path), frame)
+    assert [note for note in done.notes if "has no room for the tokens" in note]
+    assert set(path.iterdir()) == files
     with qkv.open(path) as engine:
         assert not engine.models.has_tokens
+        assert "has no room" in engine.info()["tokens_left_out"]
         assert len(engine.search("sea"))
+    assert "Left out" not in " ".join(add_items(Workspace(path), frame).notes)
     merge_segments(Workspace(path))
     with qkv.open(path) as engine:
         assert not [name for name in engine.snapshot.array_names if "token" in name]

@@ -43,6 +43,8 @@ DONE = [
     ["history", f"ann{UGLY}"],
     ["attend", f"bread {UGLY} crumbs"],
     ["attend", "bread", "--plot", f"x{UGLY}.html"],
+    ["encode", f"bread {UGLY} crumbs"],
+    ["export", "embeddings", "--to", f"all{UGLY}.npz"],
     ["teach", "context", "--sentence", f"bread {UGLY} bread", "--no-quiz"],
     ["evaluate", "search", "--queries", "queries.tsv", "--qrels", "qrels.txt"],
     ["evaluate", "recommend", "--protocol", "random"],

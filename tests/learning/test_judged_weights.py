@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from qkvsearch.data.ids import Ids
+from qkvsearch.data.judgements import among
 from qkvsearch.errors import DataError
 from qkvsearch.learning import head_weights
 from qkvsearch.learning.head_weights import (
@@ -158,3 +159,12 @@ def test_answers_are_rows_with_the_best_first_and_the_rest_is_left_out():
 def test_judgements_of_no_use_are_refused(judgements, message):
     with pytest.raises(DataError, match=message):
         judged_queries(QUERIES, judgements, IDS)
+
+
+def test_those_that_were_left_out_of_the_sample_are_not_among_those_learned_from(monkeypatch):
+    monkeypatch.setattr(head_weights, "MOST_JUDGED", 7)
+    many = JudgedQueries([f"query {i}" for i in range(40)], [np.array([0])] * 40, [])
+    assert among(many.texts, many.fingerprints()) == 7
+    chosen = many.chosen(np.random.default_rng(0))
+    assert among([many.texts[i] for i in chosen], many.fingerprints()) == 7
+    assert list(chosen) == sorted(chosen)

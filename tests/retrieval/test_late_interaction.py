@@ -18,10 +18,10 @@ from qkvsearch.retrieval.late_interaction import LateInteraction, TokenKeys, rer
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.learned.svd import CorpusEncoder
-from qkvsearch.texts.pretrained import transformer
+from qkvsearch.texts.pretrained import static, transformer
 from qkvsearch.texts.pretrained.static import StaticEncoder
 from qkvsearch.texts.pretrained.transformer import TransformerEncoder
-from qkvsearch.texts.text_encoder import at_most
+from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.texts.vocabulary import Vocabulary, count_terms
 
 N_ITEMS, D = 60, 8
@@ -114,17 +114,24 @@ def test_equal_items_tie_to_the_bit(rng):
     assert len(set(scores.tolist())) == 1
 
 
-def test_too_many_tokens_make_no_keys():
-    """Exactly as many as there is room for do, each in its place; a single one more does not."""
-    encoder = static_encoder()
-    found = late.item_tokens(encoder, [TITLES, TAGS])
+def test_tokens_stand_end_to_end_each_item_after_the_other():
+    found = [*late.item_tokens(static_encoder(), [TITLES, TAGS])]
     ends = np.cumsum([len(rows) for rows in found])
-    keys = late.token_keys(late.item_tokens(encoder, [TITLES, TAGS], room=int(ends[-1])))
+    keys = late.token_keys(found)
     assert keys.indptr.tolist() == [0, *ends]
     for rows, end in zip(found, ends, strict=True):
         np.testing.assert_array_equal(keys.stored[end - len(rows) : end], rows)
-    assert late.token_keys(late.item_tokens(encoder, [TITLES, TAGS], room=ends[-1] - 1)) is None
     assert late.token_keys([np.array([], dtype=np.int32)] * 2) is None
+
+
+def test_tokens_in_several_arrays_are_those_of_one(rng):
+    codes = quantize_int8(rng.normal(size=(40, 8)))
+    indptr = np.array([0, 4, 4, 17, 25, 40])
+    whole = TokenKeys(indptr, codes)
+    parts = TokenKeys(indptr, codes[:17], None, [codes[17:25], codes[25:25], codes[25:]])
+    for positions in ([0, 1, 2, 3, 4], [4, 0], [1], [3, 2, 4]):
+        asked = np.array(positions)
+        np.testing.assert_array_equal(parts.tokens(asked), whole.tokens(asked))
 
 
 # --- the second pass ---
@@ -289,7 +296,7 @@ def test_a_word_meets_itself_at_similarity_1_without_context(lexical):
 def test_many_texts_give_the_vectors_of_each(tiny_bert):
     encoder = TransformerEncoder.from_folder(tiny_bert)
     done = []
-    found = encoder.tokens_many(TITLES, 99, 99, lambda *step: done.append(step))
+    found = list(encoder.tokens_many(TITLES, 99, lambda *step: done.append(step)))
     assert len(found[3]) == 0
     assert done[-1] == ("reading tokens", len(TITLES), len(TITLES))
     for stored, title in zip(found, TITLES, strict=True):
@@ -302,7 +309,7 @@ def test_words_without_a_direction_are_no_tokens():
     encoder = CorpusEncoder(n_components=3).fit(TITLES).encoder_
     encoder.vectors[encoder.vocabulary.rows(["sea"])[0]] = 0
     text = "Deep sea car zebra car"
-    (rows,) = encoder.tokens_many([text], longest=9, most=9)
+    (rows,) = encoder.tokens_many([text], longest=9)
     assert encoder.read(text).tokens.labels == ["deep", "car", "car"]
     assert encoder.vocabulary.terms[rows].tolist() == [b"deep", b"car", b"car"]
 
@@ -318,30 +325,30 @@ def test_a_catalog_of_counts_alone_is_enough_for_idf():
     assert late.idf(["sea"], keys)[0] == pytest.approx(np.log1p(0.5 / 4.5))
 
 
-def test_too_many_tokens_are_noticed_before_all_is_read_and_any_is_encoded(encoder, monkeypatch):
-    n = sum(map(len, late.item_tokens(encoder, [TITLES, TAGS])))
-    read = []
-
-    def never(*args):
-        raise AssertionError("encoded for nothing")
-
+def test_texts_are_read_some_at_a_time(encoder, monkeypatch):
+    """So that the tokens of a large catalog need no memory; what is found does not depend on it."""
+    whole = [*late.item_tokens(encoder, [TITLES, TAGS])]
+    for module in (transformer, static):
+        monkeypatch.setattr(module, "BATCH", 4)
+    read, steps = [], []
+    monkeypatch.setattr(transformer, "whole", lambda text: read.append(text) or text)
+    found = late.item_tokens(encoder, [TITLES, TAGS], lambda *step: steps.append(step))
+    assert not read
+    first = next(found)
     if isinstance(encoder, TransformerEncoder):
-        monkeypatch.setattr(transformer, "encode_packed", never)
-    monkeypatch.setattr(late, "MOST_TOKENS", n - 1)
-    assert late.item_tokens(encoder, [TITLES, TAGS]) is None
-    assert at_most(3, (read.append(i) or i for i in range(9)), int) is None
-    assert read == [0, 1, 2, 3][: len(read)]
-    monkeypatch.undo()
-    assert late.item_tokens(encoder, [TITLES, TAGS], room=n) is not None
+        assert len(read) == 4
+    for rows, like in zip([first, *found], whole, strict=True):
+        np.testing.assert_allclose(rows.astype(int), like.astype(int), atol=1)
+    if not isinstance(encoder, TokenEncoder):
+        assert steps[-1] == ("reading tokens", 6, 6)
+        assert [done for _, done, _ in steps] == sorted(done for _, done, _ in steps)
 
 
 def test_many_texts_read_at_once_have_the_rows_of_each(monkeypatch):
-    from qkvsearch.texts.pretrained import static
-
     monkeypatch.setattr(static, "BATCH", 4)
     encoder, steps = static_encoder(), []
     texts = [*TITLES, "deep\ud800", " \u200b"]
-    found = encoder.tokens_many(texts, 99, 99, lambda *step: steps.append(step))
+    found = encoder.tokens_many(texts, 99, lambda *step: steps.append(step))
     for rows, text in zip(found, texts, strict=True):
         tokens = encoder.read(text).tokens
         np.testing.assert_array_equal(encoder.vectors[rows], tokens.vectors)

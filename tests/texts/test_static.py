@@ -130,7 +130,7 @@ def test_a_token_without_a_row_is_told_by_every_question(files, tmp_path):
         encoder.encode,
         lambda text: encoder.encode_many([text]),
         lambda text: encoder.idf([text]),
-        lambda text: encoder.tokens_many([text], 9, 9),
+        lambda text: next(encoder.tokens_many([text], 9)),
     ):
         with pytest.raises(QkvError, match="has a token 4, and the table 2 rows"):
             ask("deep red")

@@ -21,7 +21,7 @@ from qkvsearch.texts.pretrained.subwords import (
     sum_rows,
     whole,
 )
-from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts, at_most
+from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -108,10 +108,10 @@ class StaticEncoder:
         return EncodedQuery(self._parts(labels, owners, ids), tokens)
 
     def tokens_many(
-        self, texts: Sequence[str], longest: int, most: int, progress: Progress | None = None
-    ) -> list[np.ndarray] | None:
+        self, texts: Sequence[str], longest: int, progress: Progress | None = None
+    ) -> Iterator[np.ndarray]:
         """As `TextEncoder` says: rows of `vectors`."""
-        return at_most(most, (rows[:longest] for rows in self._rows_many(texts, progress)))
+        return (rows[:longest] for rows in self._rows_many(texts, progress))
 
     def _rows_many(self, texts: Sequence[str], progress: Progress | None) -> Iterator[np.ndarray]:
         done = 0
@@ -127,6 +127,10 @@ class StaticEncoder:
         unknown: every one is made of pieces, of single bytes if need be.
         """
         return without_layers(self.sequence(text), mask, [], self.kind)
+
+    def unread(self, text: str) -> list[str]:
+        """As `TextEncoder` says: none, for every word is made of pieces."""
+        return []
 
     def sequence(self, text: str) -> LabelledVectors:
         """One vector for each word in reading order: the mean of its pieces', unweighted."""

@@ -16,7 +16,7 @@ from qkvsearch.attention.layers.packed import Chunk, encode_one, encode_packed
 from qkvsearch.attention.layers.transformer import Encoder, LayerOutput
 from qkvsearch.errors import QkvError
 from qkvsearch.labelled import LabelledVectors, quantize_int8, unit_rows
-from qkvsearch.progress import Progress
+from qkvsearch.progress import Progress, part_of
 from qkvsearch.texts.encoded_text import EncodedText, check_length
 from qkvsearch.texts.pretrained.bert import TokenEmbedding, read_bert
 from qkvsearch.texts.pretrained.subwords import (
@@ -31,7 +31,7 @@ from qkvsearch.texts.pretrained.subwords import (
     words_of,
 )
 from qkvsearch.texts.self_attention import PADDING, mask_of
-from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts, at_most
+from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts
 
 # Texts that the tokenizer is given at a time.
 BATCH = 4096
@@ -117,12 +117,17 @@ class TransformerEncoder:
         return EncodedQuery(parts, words, len(unread))
 
     def tokens_many(
-        self, texts: Sequence[str], longest: int, most: int, progress: Progress | None = None
-    ) -> list[np.ndarray] | None:
+        self, texts: Sequence[str], longest: int, progress: Progress | None = None
+    ) -> Iterator[np.ndarray]:
         """As `TextEncoder` says: the directions of the words that `read` gives."""
-        read = at_most(most, self._pieces_many(texts), lambda one: min(one.n_words, longest))
-        if read is None:
-            return None
+        for start in range(0, len(texts), BATCH):
+            some = texts[start : start + BATCH]
+            yield from self._tokens_of(some, longest, part_of(progress, start, len(texts)))
+
+    def _tokens_of(
+        self, texts: Sequence[str], longest: int, progress: Progress | None
+    ) -> list[np.ndarray]:
+        read = list(self._pieces_many(texts))
         found = [np.zeros((0, self.n_components), dtype=np.int8)] * len(texts)
 
         def take(chunk: Chunk, x: np.ndarray) -> None:
@@ -148,6 +153,10 @@ class TransformerEncoder:
         hidden = np.stack([x, *(output.hidden for output in outputs)])
         weights = np.stack([output.weights for output in outputs])
         return EncodedText(tokens, words, owners, hidden, weights, keep, left_out, self.kind, True)
+
+    def unread(self, text: str) -> list[str]:
+        """As `TextEncoder` says: those beyond the limit."""
+        return list(dict.fromkeys(words_beyond(*self._encoding(text))))
 
     def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """Embeddings float32 (n, d), rows of length 1; zeros for a text of nothing to see."""

@@ -22,12 +22,13 @@ from tests.faults.fuzz.where import engine, expression
 from tests.faults.runner import Fault, Trial
 
 # Questions that answer in milliseconds; a listing is asked like a mapping.
-METHODS = ["search", "recommend", "similar", "show", "history", "similar_users", "attend", "head"]
+METHODS = ["search", "recommend", "similar", "show", "history", "similar_users", "attend", "head",
+           "encode"]  # fmt: skip
 LISTINGS = ["items", "users"]
 WRITING = ["record", "remove", "rollback", "records", "forget"]
 GOOD = {
     "query": "rain river", "user": "u5", "item": 33, "likes": [3], "k": 3, "where": "year > 2000",
-    "name": "lexical", "text": "rain river", "rating": 3, "items": [900], "id": "nowhere",
+    "name": "lexical", "text": "rain river", "texts": "rain river", "rating": 3, "items": [900], "id": "nowhere",
 }  # fmt: skip
 
 

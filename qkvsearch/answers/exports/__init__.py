@@ -1,0 +1,1 @@
+"""What a build knows, written to files for other programs."""
