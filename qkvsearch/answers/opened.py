@@ -116,15 +116,17 @@ class OpenedBuild:
         min_weight: float = 0.0,
         temperature: float | None = None,
         explain: bool = False,
+        anyway: bool = False,
     ) -> Ranking:
         """Items ranked for a text query by `heads`: "lexical", those of the build's encoder by
         name, or "semantic" for all of those; by default all.
 
         With a `user` their preferences are one more head, "collaborative". The score is the heads'
         weighted sum in standard deviations from their means, or by `fusion="ranks"` of 1 / (60 +
-        rank). A query of which no head knows a word has no hits. With `explain` each hit carries
-        `matches`: the words of each column in which the lexical head finds the query's. `notes`
-        say what of the query was not read, and when hits are no better than chance. `fields` names
+        rank). A query that nothing answers has no hits, or with `anyway` the nearest. With
+        `explain` each hit carries `matches`: the words of each column in which the lexical head
+        finds the query's. `notes` say what of the query was not read, and that nothing answers it,
+        or that hits are no better than chance, in a build of an older version. `fields` names
         columns to be shown with each hit; the `k` are those after `offset`, without what has less
         than `min_weight`. Raises `QkvError` for a head, a user or `where` that cannot be used.
         """
@@ -138,7 +140,7 @@ class OpenedBuild:
         names = None if heads is None else as_list(heads)
         mask = candidates(self.tables, self.n_items, where)
         personal = None if user is None else preferences
-        fused = self.texts.fused(query, names, fusion, personal, mask)
+        fused = self.texts.fused(query, names, fusion, personal, mask, anyway)
         ranking = ranked(fused, self.tables.names, k, temperature, mask, where, offset, min_weight)
         ranking = with_fields(ranking, self.tables, columns)
         if user is not None and self.models.implicit is None:

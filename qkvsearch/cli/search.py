@@ -28,6 +28,7 @@ from qkvsearch.cli.render import Output
 @click.option(
     "--user", metavar="ID", help="Someone of the log, whose preferences are one more head."
 )
+@click.option("--anyway", is_flag=True, help="Show the nearest where nothing answers the query.")
 @click.option("--explain", is_flag=True, help="Show the parts that add up to each score.")
 @ranking_options
 def command(
