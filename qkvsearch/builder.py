@@ -14,8 +14,11 @@ from qkvsearch.data.catalog import Catalog
 from qkvsearch.data.judgements import LEARNED_FROM, Judgements, Queries
 from qkvsearch.data.readers import Dataset
 from qkvsearch.data.synonyms import Synonyms
+from qkvsearch.learning.answerability import FACT as ANSWERABILITY
+from qkvsearch.learning.answerability import best_scores, calibrate
 from qkvsearch.learning.head_weights import (
     JudgedQueries,
+    MadeQueries,
     judged_queries,
     learn_from_judgements,
     learn_head_weights,
@@ -163,21 +166,22 @@ def _add_text(
         store_tokens(contents, main, encoders[main], fields, folder, progress)
     n_steps = 1 if questions is not None else len(fields)
     progress("weighing the heads", 0, n_steps)
+    lexical, made = LexicalKeys.from_counts(*counted), list[MadeQueries]()
     if questions is None:
+        step = partial(progress, "weighing the heads")
         weights = learn_head_weights(
-            fields,
-            encoders,
-            prior,
-            epochs,
-            progress=partial(progress, "weighing the heads"),
-            analyzer=analyzer,
+            fields, encoders, prior, epochs, progress=step, analyzer=analyzer, made=made
         )
     else:
-        lexical = LexicalKeys.from_counts(*counted)
         weights = learn_from_judgements(
             questions, lexical, encoders, keys, prior, analyzer=analyzer
         )
         contents.facts["weights_from"] = questions.summary()
         contents.facts[LEARNED_FROM] = questions.fingerprints()
     contents.facts["head_weights"] = weights
+    judged = [] if questions is None else questions.texts
+    titles = [title for title in catalog.frame["title"].astype(str) if title.strip()]
+    scores = best_scores(lexical, encoders, keys, analyzer)
+    known = calibrate(lexical, scores, weights, titles, made, judged, analyzer=analyzer)
+    contents.facts[ANSWERABILITY] = known.to_fact()
     progress("weighing the heads", n_steps, n_steps)

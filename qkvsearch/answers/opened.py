@@ -128,6 +128,7 @@ class OpenedBuild:
         facets: str | Iterable[str] = (),
         snippet: bool = False,
         explain: bool = False,
+        anyway: bool = False,
     ) -> Ranking:
         """Items ranked for a text query by `heads`: "lexical", those of the build's encoder by
         name, or "semantic" for all of those; by default all.
@@ -139,13 +140,13 @@ class OpenedBuild:
 
         With a `user` their preferences are one more head, "collaborative". The score is the heads'
         weighted sum in standard deviations from their means, or by `fusion="ranks"` of 1 / (60 +
-        rank). A query of which no head knows a word has no hits. With `explain` each hit carries
-        `matches`: the words of each column in which the lexical head finds the query's; with
-        `snippet` the passage of its longest text that answers. `facets` names columns of which the
-        answer counts the values among all items that match. `notes` say what of the query was not
-        read. `fields` names columns to be shown with each hit; the `k` are those after `offset`,
-        without what has less than `min_weight`. Raises `QkvError` for a head, a user or `where`
-        that cannot be used.
+        rank). A query that nothing answers has no hits, or with `anyway` the nearest. With
+        `explain` each hit carries `matches`: the words of each column in which the lexical head
+        finds the query's; with `snippet` the passage of its longest text that answers. `facets`
+        names columns of which the answer counts the values among all items that match. `notes` say
+        what of the query was not read, and that nothing answers it. `fields` names columns to be
+        shown with each hit; the `k` are those after `offset`, without what has less than
+        `min_weight`. Raises `QkvError` for a head, a user or `where` that cannot be used.
         """
         check(offset=offset, min_weight=min_weight)
         columns = own_columns(self.tables, fields)
@@ -159,7 +160,7 @@ class OpenedBuild:
         asked = self.texts.asked(query, prefix)
         mask = asked.leave(candidates(self.tables, self.n_items, where))
         personal = None if user is None else preferences
-        fused = self.texts.fused(asked, names, fusion, personal, mask)
+        fused = self.texts.fused(asked, names, fusion, personal, mask, anyway)
         ranking = ranked(fused, self.tables.names, k, temperature, mask, where, offset, min_weight)
         ranking = with_fields(ranking, self.tables, columns)
         if user is not None and self.models.implicit is None:

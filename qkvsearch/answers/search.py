@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from qkvsearch.answers.answerable import NEAREST, NOTHING, answerable
 from qkvsearch.answers.query import Query
 from qkvsearch.answers.snippets import cut, passages, snippet, weighed_terms
 from qkvsearch.data.columns.facts import text_read
@@ -51,13 +52,16 @@ class TextSearch:
         fusion: str = "scores",
         preferences: Callable[[], Head | None] | None = None,
         mask: np.ndarray | None = None,
+        anyway: bool = False,
     ) -> Head | None:
         """The wanted heads as one, None where none knows anything of the query.
 
         `preferences` makes the head of a user, which counts only where another head knows a word.
         Of what `mask` leaves (bool, n_items) the best are compared word by word in a second pass,
         where the build has the words and scores are summed. The head's `notes` are of the main
-        head. Raises `QkvError` for a head or a fusion that is not there, or not to be had together.
+        head. A query that the catalog does not answer has a head that answers no item and says so,
+        unless `anyway`. Raises `QkvError` for a head or a fusion that is not there, or not to be
+        had together.
         """
         if fusion not in FUSIONS:
             there = " and ".join(FUSIONS)
@@ -82,9 +86,17 @@ class TextSearch:
             return None if asked.text.strip() else self._by_conditions(asked)
         weights = self.models.head_weights | {PERSONAL: PREFERENCES_WEIGHT}
         fused = FUSIONS[fusion](list(known.values()), [weights[name] for name in known])
+        is_answered = (
+            asked.stop_words_mask is not None
+            or answerable(self.models, asked.tokens, found).answers
+        )
+        if not (is_answered or anyway):
+            nothing = np.zeros(len(fused.scores), dtype=bool)
+            return replace(fused, answers=nothing, notes=[NOTHING])
         if TOKENS in names:
             fused = rerank(fused, self._late(asked), SECOND_PASS[self.models.main_head], mask)
-        return replace(fused, notes=self._notes(asked, found.get(self.models.main_head), mask))
+        notes = self._notes(asked, found.get(self.models.main_head), mask)
+        return replace(fused, notes=notes if is_answered else [NEAREST, *notes])
 
     def head(self, name: str, query: str) -> Head | None:
         """One head's scores and their parts; None where it knows no word of the query. Raises

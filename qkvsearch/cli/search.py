@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="JSON as one object: query, notes, corrections, facets, hits.",
 )
+@click.option("--anyway", is_flag=True, help="Show the nearest where nothing answers the query.")
 @click.option("--explain", is_flag=True, help="Show the parts that add up to each score.")
 @ranking_options
 def command(

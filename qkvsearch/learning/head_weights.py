@@ -48,6 +48,16 @@ Columns = Sequence[Sequence[str]]
 Scorer = Callable[[Sequence[str]], np.ndarray]
 
 
+class MadeQueries(NamedTuple):
+    """Queries made of a column: their texts, the lexical keys of the items that they chose among,
+    and each head's best score of each, (n_texts,).
+    """
+
+    texts: Sequence[str]
+    keys: LexicalKeys
+    best: Mapping[str, np.ndarray]
+
+
 # --- a conditional logit: an item's probability is the softmax of its fused score ---
 
 
@@ -121,6 +131,7 @@ def learn_head_weights(
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
     analyzer: Analyzer | None = None,
+    made: list[MadeQueries] | None = None,
 ) -> dict[str, float]:
     """Halfway between the prior weights and those learned from made queries; the prior alone where
     no column can be asked for.
@@ -129,13 +140,13 @@ def learn_head_weights(
     prior: a weight for every head, "lexical" included, which add up to 1. epochs: for how many the
     encoders learned from the catalog were trained, where that is known; those learned anew are
     trained for as many. progress: called with the columns done and the columns in all. analyzer:
-    of the catalog's language.
+    of the catalog's language. made: where the queries are put for whoever else learns from them.
     """
     rng = np.random.default_rng(seed)
     heads = list(prior)
     sets = []
     for column in range(len(fields)):
-        scores = made_scores(fields, column, encoders, heads, rng, epochs, analyzer)
+        scores = made_scores(fields, column, encoders, heads, rng, epochs, analyzer, made)
         if scores is not None:
             sets.append(scores)
         if progress is not None:
@@ -154,6 +165,7 @@ def made_scores(
     rng: np.random.Generator,
     epochs: Mapping[str, int | None] = MappingProxyType({}),
     analyzer: Analyzer | None = None,
+    made: list[MadeQueries] | None = None,
 ) -> np.ndarray | None:
     """Every head's scores of sampled items, for a passage of each one's `column`, by what its other
     columns say; None where the column cannot be asked for.
@@ -180,18 +192,22 @@ def made_scores(
         return None
     outside = np.setdiff1d(np.arange(len(fields[column])), sample)
     rest = [[texts[i] for i in outside] for texts in fields]
+    joined = ["\n".join(columns) for columns in zip(*keys, strict=True)]
+    lexical = LexicalKeys.from_counts(*count_terms(joined, analyzer.key_terms))
 
     def scores(head: str) -> np.ndarray:
         if head == "lexical":
-            texts = ["\n".join(columns) for columns in zip(*keys, strict=True)]
-            lexical = LexicalKeys.from_counts(*count_terms(texts, analyzer.key_terms))
             return lexical_scores(lexical, queries, analyzer)
         encoder = encoders[head]
         if head in LEARNED:
             encoder, _ = learned_encoder(head, rest, epochs.get(head), analyzer.language)
         return encoder.encode_many(queries) @ item_keys(encoder.encode_many, keys).T
 
-    return np.stack([standardized(scores(head)) for head in heads])
+    found = {head: scores(head) for head in heads}
+    if made is not None:
+        best = {head: of_head.max(axis=1) for head, of_head in found.items()}
+        made.append(MadeQueries(queries, lexical, best))
+    return np.stack([standardized(of_head) for of_head in found.values()])
 
 
 def passage(text: str, rng: np.random.Generator, analyzer: Analyzer | None = None) -> str:

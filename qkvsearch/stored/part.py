@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from qkvsearch.errors import DamagedError, QkvError
+from qkvsearch.learning.answerability import Answerability
 from qkvsearch.progress import Progress
 from qkvsearch.stored.forms import Form, check_form, check_numbers
 from qkvsearch.texts.analysis import Analyzer
@@ -89,6 +90,15 @@ class BuildReader:
     def analyzer(self) -> Analyzer:
         """What makes terms of the texts; a build that does not say its language is English."""
         return Analyzer(self.snapshot.facts.get(LANGUAGE, ENGLISH))
+
+    @cached_property
+    def answerability(self) -> Answerability | None:
+        """What it knows of queries that it cannot answer; None in a build of an older version."""
+        try:
+            return Answerability.of(self.snapshot.facts)
+        except MISFIT:
+            manifest = self.snapshot.segments[-1].folder / MANIFEST
+            raise DamagedError(manifest, "its facts are not those of a build") from None
 
     @cached_property
     def main_head(self) -> str:
