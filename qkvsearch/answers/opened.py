@@ -140,8 +140,8 @@ class OpenedBuild:
 
         With a `user` their preferences are one more head, "collaborative". The score is the heads'
         weighted sum in standard deviations from their means, or by `fusion="ranks"` of 1 / (60 +
-        rank). A query that nothing answers has no hits, or with `anyway` the nearest. With
-        `explain` each hit carries `matches`: the words of each column in which the lexical head
+        rank). A query that nothing answers has no hits, or with `anyway` the nearest; an item that
+        no head scores higher than the mean item is no hit either. With `explain` each hit carries `matches`: the words of each column in which the lexical head
         finds the query's; with `snippet` the passage of its longest text that answers. `facets`
         names columns of which the answer counts the values among all items that match. `notes` say
         what of the query was not read, and that nothing answers it. `fields` names columns to be
@@ -162,6 +162,8 @@ class OpenedBuild:
         personal = None if user is None else preferences
         fused = self.texts.fused(asked, names, fusion, personal, mask, anyway)
         ranking = ranked(fused, self.tables.names, k, temperature, mask, where, offset, min_weight)
+        if asked.text.strip() and not anyway:
+            ranking = ranking.above_mean()
         ranking = with_fields(ranking, self.tables, columns)
         if user is not None and self.models.implicit is None:
             ranking = ranking.noted([BY_TEXT])

@@ -137,7 +137,7 @@ def best_scores(
     lexical: LexicalKeys,
     encoders: Mapping[str, TextEncoder],
     keys: Mapping[str, np.ndarray],
-    analyzer: Analyzer | None = None,
+    analyzer: Analyzer,
 ) -> BestScores:
     """The best scores of the heads of a build. encoders: the dense heads'. keys: what each has of
     the items, (n_items, d).
@@ -204,13 +204,14 @@ def calibrate(
     best_scores: what the heads of `weights` have of texts, "lexical" included.
     """
 
-    def measured(texts: Sequence[str]) -> dict[str, np.ndarray]:
-        return _measured(keys, texts, best_scores(texts), analyzer)
+    reader = analyzer or Analyzer()
 
-    analyzer = analyzer or Analyzer()
+    def measured(texts: Sequence[str]) -> dict[str, np.ndarray]:
+        return _measured(keys, texts, best_scores(texts), reader)
+
     rng = np.random.default_rng(seed)
     sample = [titles[i] for i in rng.permutation(len(titles))[:N_TITLES]]
-    negative = unanswerable(keys, sample[:N_SHUFFLED], rng, analyzer)
+    negative = unanswerable(keys, sample[:N_SHUFFLED], rng, reader)
     noise = {name: measured(texts) for name, texts in negative.items() if texts}
     names = [WORDS, *weights]
     main = names[-1]
@@ -228,7 +229,7 @@ def calibrate(
     if judged:
         found, source = [measured(judged)], f"{len(judged):,} judged queries"
     elif made:
-        found = [_measured(one.keys, one.texts, one.best, analyzer) for one in made]
+        found = [_measured(one.keys, one.texts, one.best, reader) for one in made]
         source = f"{sum(len(one.texts) for one in made):,} made queries"
     else:
         found, source = [measured(sample)], f"{len(sample):,} titles"

@@ -115,11 +115,19 @@ class Ranking(Sequence[Hit]):
 
     def page(self, offset: int, min_weight: float) -> Ranking:
         """Without the first `offset` hits, and without those of less weight. Ranks stay."""
-        kept = [i for i, hit in enumerate(self.hits) if i >= offset and hit.weight >= min_weight]
-        if len(kept) == len(self.hits):
+        return self._kept(
+            [i >= offset and hit.weight >= min_weight for i, hit in enumerate(self.hits)]
+        )
+
+    def _kept(self, is_kept: Sequence[bool]) -> Ranking:
+        if all(is_kept):
             return self
-        hits = [self.hits[i] for i in kept]
-        return replace(self, hits=hits, positions=self.positions[kept])
+        hits = [hit for hit, kept in zip(self.hits, is_kept, strict=True) if kept]
+        return replace(self, hits=hits, positions=self.positions[np.flatnonzero(is_kept)])
+
+    def above_mean(self) -> Ranking:
+        """Without the hits that no head scores higher than the mean item. Ranks and weights stay."""
+        return self._kept([any(x > 0 for x in (hit.heads or {}).values()) for hit in self.hits])
 
     def noted(self, notes: Sequence[str]) -> Ranking:
         """With more notes, before those that there are."""
