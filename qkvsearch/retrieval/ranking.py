@@ -126,7 +126,7 @@ class Ranking(Sequence[Hit]):
         return replace(self, hits=hits, positions=self.positions[np.flatnonzero(is_kept)])
 
     def above_mean(self) -> Ranking:
-        """Without the hits that no head scores higher than the mean item. Ranks and weights stay."""
+        """Without hits that no head scores higher than the mean item. Ranks and weights stay."""
         return self._kept([any(x > 0 for x in (hit.heads or {}).values()) for hit in self.hits])
 
     def noted(self, notes: Sequence[str]) -> Ranking:
