@@ -29,7 +29,7 @@ RUNS = re.compile(WORDS)
 # 3.5mm, v2.0; .NET. A full stop after a word, or before a space, belongs to no word.
 CODED = re.compile(
     rf"{LETTER}+(?:\+\++|#)(?!{LETTER})"
-    rf"|{LETTER}{{1,4}}(?:[/&]{LETTER}{{1,4}}){{1,3}}(?![/&]?{LETTER})"
+    rf"|{LETTER}{{1,4}}(?:[/&]{LETTER}{{1,4}}){{1,3}}(?![/&]?{LETTER}|\+\+|#)"
     rf"|[^\W\d_]{{0,3}}\d+(?:\.\d+){{1,7}}[^\W\d_]{{0,4}}(?!{LETTER})"
     rf"|(?<![\w.])\.[^\W\d_]{LETTER}*"
     rf"|{WORDS}"
