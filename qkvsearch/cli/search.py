@@ -6,11 +6,12 @@ from typing import Any
 import click
 
 from qkvsearch.cli.context import settings
+from qkvsearch.cli.explaining import ExplainedCommand, explain_option
 from qkvsearch.cli.hits import ranking_options, why_none, write_ranking
 from qkvsearch.cli.render import Output
 
 
-@click.command()
+@click.command(cls=ExplainedCommand)
 @click.argument("query", nargs=-1, required=True)
 @click.option(
     "--heads",
@@ -28,10 +29,10 @@ from qkvsearch.cli.render import Output
 @click.option(
     "--user", metavar="ID", help="Someone of the log, whose preferences are one more head."
 )
-@click.option("--explain", is_flag=True, help="Show the parts that add up to each score.")
+@explain_option("Say what adds up to each score, by words; full: every part.")
 @ranking_options
 def command(
-    query: tuple[str, ...], heads: str | None, explain: bool, output: Output, **options: Any
+    query: tuple[str, ...], heads: str | None, explain: str | None, output: Output, **options: Any
 ) -> None:
     """Rank the items for a text query; `-` reads it from stdin.
 
@@ -48,7 +49,7 @@ def command(
     engine = run.open(sample=None if is_own else "videos")
     names = [name.strip() for name in heads.split(",")] if heads is not None else None
     # A table shows which words match; the other formats carry them with the reasons.
-    marked = explain or output.format == "table"
+    marked = explain is not None or output.format == "table"
     ranking = engine.search(text, heads=names, explain=marked, **options)
     run.say_notes([*why_none(ranking, options, _why_nothing(options)), *ranking.notes])
     write_ranking(ranking, output, explain)

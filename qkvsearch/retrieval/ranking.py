@@ -14,6 +14,7 @@ from qkvsearch.attention import hide, softmax
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import QkvError
 from qkvsearch.retrieval.fusion import Head, Part
+from qkvsearch.retrieval.reasons import Reason, Reasoning, WordReasons
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.terminal import in_one_line
 
@@ -57,7 +58,7 @@ class Hit:
 
 
 # What a row about an item says of itself: an owner's column of such a name is called otherwise.
-ROW_NAMES = (*Hit.__dataclass_fields__, "parts", "users", "user")
+ROW_NAMES = (*Hit.__dataclass_fields__, "parts", "reasons", "users", "user")
 
 
 def own_key(name: str) -> str:
@@ -72,7 +73,8 @@ def own_key(name: str) -> str:
 @dataclass(frozen=True)
 class Ranking(Sequence[Hit]):
     """Hits, best first. `weight` is the softmax of score / `temperature` over `n_candidates`.
-    `notes`: what whoever asked should know about the answer.
+    `notes`: what whoever asked should know about the answer. reasoning: how the parts of a score
+    become reasons.
     """
 
     hits: Sequence[Hit]
@@ -81,6 +83,7 @@ class Ranking(Sequence[Hit]):
     n_candidates: int
     head: Head | None = field(repr=False, default=None)
     notes: Sequence[str] = ()
+    reasoning: Reasoning = field(repr=False, default=WordReasons())
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -98,6 +101,11 @@ class Ranking(Sequence[Hit]):
         """The parts of one hit's score, the largest first; they add up to it."""
         position = int(self.positions[index])
         return sorted(self.head.parts(position), key=lambda part: -abs(part.value))  # type: ignore[union-attr]
+
+    def reasons(self, index: int) -> list[Reason]:
+        """Why one hit has its score, in a few lines of plain words that add up to it."""
+        position = int(self.positions[index])
+        return self.reasoning(position, self.head.parts(position))  # type: ignore[union-attr]
 
     def annotated(self, **columns: Sequence[Any]) -> Ranking:
         """The same hits with a field filled in: one value a hit."""
