@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from qkvsearch.answers.arguments import (
     check,
     check_model,
     last_place,
+    named_once,
     positions_of,
     ranked,
 )
@@ -33,10 +35,11 @@ from qkvsearch.answers.recommend import BY_TEXT, Recommender, with_facts, with_r
 from qkvsearch.answers.recording import history_rows, record_rows
 from qkvsearch.answers.rows import ItemRows, UserRows, item_card
 from qkvsearch.answers.search import TextSearch
-from qkvsearch.answers.similar import Neighbours, similar_users
+from qkvsearch.answers.similar import NeighbourReasons, Neighbours, similar_users
 from qkvsearch.data.ids import Id
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import Head, Ranking
+from qkvsearch.retrieval.reasons import WordReasons
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.self_attention import AttentionMap
 from qkvsearch.workspace import Snapshot, Workspace
@@ -141,12 +144,13 @@ class OpenedBuild:
         With a `user` their preferences are one more head, "collaborative". The score is the heads'
         weighted sum in standard deviations from their means, or by `fusion="ranks"` of 1 / (60 +
         rank). A query that nothing answers has no hits, or with `anyway` the nearest; an item that
-        no head scores higher than the mean item is no hit either. With `explain` each hit carries `matches`: the words of each column in which the lexical head
-        finds the query's; with `snippet` the passage of its longest text that answers. `facets`
-        names columns of which the answer counts the values among all items that match. `notes` say
-        what of the query was not read, and that nothing answers it. `fields` names columns to be
-        shown with each hit; the `k` are those after `offset`, without what has less than
-        `min_weight`. Raises `QkvError` for a head, a user or `where` that cannot be used.
+        no head scores higher than the mean item is no hit either. With `explain` each hit carries
+        `matches`: the words of each column in which the lexical head finds the query's; with
+        `snippet` the passage of its longest text that answers. `facets` names columns of which the
+        answer counts the values among all items that match. `notes` say what was changed or not
+        read, and that nothing answers. `fields` names columns to be shown with each hit; the `k`
+        are those after `offset`, without what has less than `min_weight`. Raises `QkvError` for a
+        head, a user or `where` that cannot be used.
         """
         check(offset=offset, min_weight=min_weight)
         columns = own_columns(self.tables, fields)
@@ -165,6 +169,7 @@ class OpenedBuild:
         if asked.text.strip() and not anyway:
             ranking = ranking.above_mean()
         ranking = with_fields(ranking, self.tables, columns)
+        ranking = replace(ranking, reasoning=WordReasons(query))
         if user is not None and self.models.implicit is None:
             ranking = ranking.noted([BY_TEXT])
         found = count_values(self.tables, counted, self.texts.matching(fused, mask))
@@ -278,8 +283,9 @@ class OpenedBuild:
 
     def similar(
         self,
-        item: Any,
+        items: Id | Iterable[Id],
         *,
+        exclude: Id | Iterable[Id] = (),
         k: int = 10,
         where: Where | None = None,
         fields: str | Iterable[str] = (),
@@ -287,16 +293,20 @@ class OpenedBuild:
         min_weight: float = 0.0,
         temperature: float | None = None,
     ) -> Ranking:
-        """Neighbours of an item, by its users and by what it is called and tagged. `fields`,
-        `offset` and `min_weight` are those of `search`.
+        """Neighbours of an item, by its users and by what it is called and tagged; of several
+        items, those of the mean of their keys. Neither these are among them nor what is in
+        `exclude`. `fields`, `offset` and `min_weight` are those of `search`. Raises `QkvError`.
         """
         check(offset=offset, min_weight=min_weight)
         columns = own_columns(self.tables, fields)
-        (position,), notes = positions_of(self.tables, [item])
-        mask = candidates(self.tables, self.n_items, where, [position])
-        head = Neighbours(self.texts).fused(position)
+        positions, notes = named_once(self.tables, as_list(items))
+        excluded, more = positions_of(self.tables, as_list(exclude))
+        mask = candidates(self.tables, self.n_items, where, [*positions, *excluded])
+        head = Neighbours(self.texts, positions).fused()
         ranking = ranked(head, self.tables.names, k, temperature, mask, where, offset, min_weight)
-        return with_fields(ranking, self.tables, columns).noted(notes)
+        reasoning = NeighbourReasons(self.texts, self.histories, positions)
+        ranking = replace(ranking, reasoning=reasoning).noted([*notes, *more])
+        return with_fields(ranking, self.tables, columns)
 
     def attend(
         self, text: str, mask: str = "none", layer: int | None = None, head: int | None = None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch.cli.context import settings
+from qkvsearch.cli.explaining import FULL, ExplainedCommand, explain_option
 from qkvsearch.cli.hits import (
     FIELDS,
     own_names,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from qkvsearch.retrieval import Ranking
 
 
-@click.command()
+@click.command(cls=ExplainedCommand)
 @click.argument("query", nargs=-1)
 @click.option(
     "--queries",
@@ -62,14 +63,14 @@ if TYPE_CHECKING:
     help="JSON as one object: query, notes, corrections, facets, hits.",
 )
 @click.option("--anyway", is_flag=True, help="Show the nearest where nothing answers the query.")
-@click.option("--explain", is_flag=True, help="Show the parts that add up to each score.")
+@explain_option("Say what adds up to each score, by words; full: every part.")
 @ranking_options
 def command(
     query: tuple[str, ...],
     queries: Path | None,
     heads: str | None,
     envelope: bool,
-    explain: bool,
+    explain: str | None,
     output: Output,
     **options: Any,
 ) -> None:
@@ -95,15 +96,15 @@ def command(
     engine = run.open(sample=None if is_own else "videos")
     names = [name.strip() for name in heads.split(",")] if heads is not None else None
     # A table shows which words match; the other formats carry them with the reasons.
-    options |= {"heads": names, "explain": explain or output.format == "table"}
+    options |= {"heads": names, "explain": explain is not None or output.format == "table"}
     answers = []
     for id_, text in _asked(query, queries).items():
         ranking = engine.search(text, **options)
         found = [*why_none(ranking, options, _why_nothing(options)), *ranking.notes]
         run.say_notes(f"{id_}: {note}" if queries else note for note in found)
-        rows = with_parts(ranking) if explain else ranking.to_records()
+        rows = ranking.to_records() if explain is None else with_parts(ranking)
         answers.append((id_, [{"query": id_, **row} for row in rows] if queries else rows, ranking))
-    _write(answers, output, envelope, is_batch=queries is not None)
+    _write(answers, output, envelope, explain == FULL, is_batch=queries is not None)
 
 
 # The id of a query, its hits as rows, and the whole answer.
@@ -119,7 +120,9 @@ def _asked(query: tuple[str, ...], queries: Path | None) -> dict[str, str]:
     return {"": sys.stdin.read() if query == ("-",) else " ".join(query)}
 
 
-def _write(answers: list[Answer], output: Output, envelope: bool, is_batch: bool) -> None:
+def _write(
+    answers: list[Answer], output: Output, envelope: bool, full: bool, is_batch: bool
+) -> None:
     if envelope:
         wholes = [
             ({"id": id_} if is_batch else {}) | ranking.envelope(rows)
@@ -132,10 +135,11 @@ def _write(answers: list[Answer], output: Output, envelope: bool, is_batch: bool
         return
     own = next((own_names(ranking) for _, _, ranking in answers if ranking), [])
     rows = [row for _, rows, _ in answers for row in rows]
-    output.write(rows, lambda: _tables(answers, is_batch), ["query"] * is_batch + [*FIELDS, *own])
+    names = ["query"] * is_batch + [*FIELDS, *own]
+    output.write(rows, lambda: _tables(answers, full, is_batch), names)
 
 
-def _tables(answers: list[Answer], is_batch: bool) -> str:
+def _tables(answers: list[Answer], full: bool, is_batch: bool) -> str:
     """One below the other, each with what it counts."""
     shown = []
     for id_, rows, ranking in answers:
@@ -145,7 +149,7 @@ def _tables(answers: list[Answer], is_batch: bool) -> str:
             for name, values in ranking.facets.items()
         ]
         lines = [fill(line, terminal_width(), subsequent_indent="  ") for line in counts]
-        shown.append("\n".join([heading + ranking_table(rows, ranking), *lines]))
+        shown.append("\n".join([heading + ranking_table(rows, ranking, full), *lines]))
     return "\n".join(shown)
 
 

@@ -14,6 +14,7 @@ from qkvsearch.attention import hide, softmax
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import QkvError
 from qkvsearch.retrieval.fusion import Head, Part
+from qkvsearch.retrieval.reasons import Reason, Reasoning, WordReasons
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.terminal import in_one_line
 
@@ -58,7 +59,7 @@ class Hit:
 
 
 # What a row about an item says of itself: an owner's column of such a name is called otherwise.
-ROW_NAMES = (*Hit.__dataclass_fields__, "parts", "users", "user")
+ROW_NAMES = (*Hit.__dataclass_fields__, "parts", "reasons", "users", "user")
 
 
 def own_key(name: str) -> str:
@@ -75,7 +76,8 @@ class Ranking(Sequence[Hit]):
     """Hits, best first. `weight` is the softmax of score / `temperature` over `n_candidates`.
     `notes`: what whoever asked should know about the answer. Of a search also the `query` as it was
     typed, `corrections`, the words of it that were read as others, and `facets`: by column, how
-    many of the items that match have which value.
+    many of the items that match have which value. reasoning: how the parts of a score become
+    reasons.
     """
 
     hits: Sequence[Hit]
@@ -87,6 +89,7 @@ class Ranking(Sequence[Hit]):
     query: str = ""
     corrections: Sequence[dict[str, Any]] = ()
     facets: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    reasoning: Reasoning = field(repr=False, default=WordReasons())
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -104,6 +107,11 @@ class Ranking(Sequence[Hit]):
         """The parts of one hit's score, the largest first; they add up to it."""
         position = int(self.positions[index])
         return sorted(self.head.parts(position), key=lambda part: -abs(part.value))  # type: ignore[union-attr]
+
+    def reasons(self, index: int) -> list[Reason]:
+        """Why one hit has its score, in a few lines of plain words that add up to it."""
+        position = int(self.positions[index])
+        return self.reasoning(position, self.head.parts(position))  # type: ignore[union-attr]
 
     def annotated(self, **columns: Sequence[Any]) -> Ranking:
         """The same hits with a field filled in: one value a hit."""

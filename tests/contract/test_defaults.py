@@ -66,7 +66,8 @@ ENGINE = {
         "damping": 0.0, "fields": (), "format": None, "raw": False, "progress": None,
     },
     "similar": {
-        "k": 10, "where": None, "fields": (), "offset": 0, "min_weight": 0.0, "temperature": None,
+        "exclude": (), "k": 10, "where": None, "fields": (), "offset": 0, "min_weight": 0.0,
+        "temperature": None,
     },
     "similar_users": {
         "k": 10, "offset": 0, "min_weight": 0.0, "temperature": None, "explain": False,
