@@ -7,17 +7,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from qkvsearch import __version__
 from qkvsearch.data.catalog import Catalog
 from qkvsearch.data.judgements import Judgements, Queries
 from qkvsearch.data.readers import Dataset
+from qkvsearch.learning.column_weights import length_weights
 from qkvsearch.learning.head_weights import (
     JudgedQueries,
     judged_queries,
+    learn_columns_from_judgements,
     learn_from_judgements,
-    learn_head_weights,
+    learn_weights,
 )
 from qkvsearch.progress import Progress, silent
 from qkvsearch.retrieval.keys import LexicalKeys
@@ -123,37 +123,41 @@ def _add_text(
     questions: JudgedQueries | None,
     progress: Progress,
 ) -> None:
-    """The lexical keys, each dense head's encoder and keys, and how much every head counts."""
+    """The lexical keys, each dense head's encoder and keys, and how heads and columns count."""
     fields = catalog.fields()
     learned = [name for name in prior if name in LEARNED]
     progress("reading texts", 0, len(learned) + 1)
     counted = store_words(contents, catalog)
     encoders: dict[str, TextEncoder] = {}
     epochs: dict[str, int | None] = {}
-    keys: dict[str, np.ndarray] = {}
     for name in list(prior)[1:]:
         if name in LEARNED:
             progress("reading texts", learned.index(name) + 1, len(learned) + 1)
             encoders[name], epochs[name] = learned_encoder(name, fields)
         else:
             encoders[name] = fitted_encoder(name, fields, pretrained=pretrained.get(name))
-        keys[name] = store_head(contents, name, encoders[name], fields, progress)
     progress("reading texts", len(learned) + 1, len(learned) + 1)
     main = list(prior)[-1]
-    contents.facts["head_weights"] = prior
+    weigh = partial(progress, "weighing the heads")
+    if questions is None:
+        weigh(0, len(prior))
+        weights = learn_weights(fields, encoders, prior, epochs, progress=weigh)
+        for name, encoder in encoders.items():
+            store_head(contents, name, encoder, fields, progress, weights.columns[name])
+        weigh(len(prior), len(prior))
+        contents.facts["head_weights"] = weights.heads
+    else:
+        learn = partial(learn_columns_from_judgements, questions, given=length_weights(fields))
+        keys = {
+            name: store_head(contents, name, encoder, fields, progress, partial(learn, encoder))
+            for name, encoder in encoders.items()
+        }
+        weigh(0, 1)
+        lexical = LexicalKeys.from_counts(*counted)
+        heads = learn_from_judgements(questions, lexical, encoders, keys, prior)
+        weigh(1, 1)
+        contents.facts |= {"head_weights": heads, "weights_from": questions.summary()}
     if main in pretrained:
         DensePart(main).note_texts(contents)
     if main in SECOND_PASS:
         store_tokens(contents, main, encoders[main], fields, progress)
-    n_steps = 1 if questions is not None else len(fields)
-    progress("weighing the heads", 0, n_steps)
-    if questions is None:
-        weights = learn_head_weights(
-            fields, encoders, prior, epochs, progress=partial(progress, "weighing the heads")
-        )
-    else:
-        lexical = LexicalKeys.from_counts(*counted)
-        weights = learn_from_judgements(questions, lexical, encoders, keys, prior)
-        contents.facts["weights_from"] = questions.summary()
-    contents.facts["head_weights"] = weights
-    progress("weighing the heads", n_steps, n_steps)

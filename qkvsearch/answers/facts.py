@@ -29,6 +29,7 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "encoder": facts["encoder"],
         "encoder_chosen": facts.get("encoder_chosen"),
         "head_weights": facts["head_weights"],
+        "column_weights": facts.get("column_weights"),
         "weights_from": facts.get("weights_from"),
         "texts_cut": facts.get("texts_cut"),
         "columns": _columns(facts.get("columns") or _told_by(tables), tables),
