@@ -165,7 +165,8 @@ class TextSearch:
 
     def pieces(self, head: str, position: int) -> LabelledVectors:
         """An item's texts as the sum that its key is in a dense head."""
-        return item_pieces(self.models.encoder(head), self.texts(position))
+        weights = self.models.column_weights(head)
+        return item_pieces(self.models.encoder(head), self.texts(position), weights)
 
     def texts(self, position: int) -> list[str]:
         """What is searched of an item, column by column."""

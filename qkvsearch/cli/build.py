@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
     from qkvsearch.data.readers import Dataset
 
+# How far from the others' a column's share is said, as a share of it.
+VISIBLE = 0.1
 FILE = click.Path(path_type=str)  # a Path would damage the address of a database
 
 
@@ -238,5 +240,26 @@ def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[s
         run.say("Preferences: with the settings that tune found; tune --reset goes back.")
     if "next_item" in former and "next_item" not in facts:
         run.say("The former build's model of what comes next is gone; build --next-item trains it.")
+    if counted := columns_counted(facts.get("column_weights", {})):
+        run.say(f"How much each column counts: {counted}.")
     if "weights_from" in facts:
         run.say(f"The heads' weights were learned from {facts['weights_from']}.")
+
+
+def columns_counted(weights: Mapping[str, Mapping[str, float]]) -> str:
+    """In words what each text column counts in the heads where that is visibly more or less than
+    the others; nothing where it is not.
+
+    >>> columns_counted({"lsa": {"title": 0.5, "body": 0.5}, "static": {"title": 0.2, "body": 0.8}})
+    'in static title 0.20, body 0.80'
+    """
+    uneven = {
+        head: columns
+        for head, columns in weights.items()
+        if any(abs(share * len(columns) - 1) > VISIBLE for share in columns.values())
+    }
+    shown = (
+        f"in {head} " + ", ".join(f"{name} {share:.2f}" for name, share in columns.items())
+        for head, columns in uneven.items()
+    )
+    return "; ".join(shown)

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.learning.head_weights import MadeQueries, lexical_scores
+from qkvsearch.learning.head_weights import AnsweredQueries, lexical_scores
 from qkvsearch.learning.unrelated_texts import ENGLISH, FOREIGN
 from qkvsearch.retrieval.keys import LexicalKeys, TermKeys
 from qkvsearch.texts.analysis import Analyzer, Token
@@ -193,7 +193,7 @@ def calibrate(
     best_scores: BestScores,
     weights: Mapping[str, float],
     titles: Sequence[str],
-    made: Sequence[MadeQueries] = (),
+    made: Sequence[AnsweredQueries] = (),
     judged: Sequence[str] = (),
     seed: int = 0,
     analyzer: Analyzer | None = None,

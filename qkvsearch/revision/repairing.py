@@ -167,7 +167,8 @@ def _derive_texts(
     for part in broken:
         if isinstance(part, DensePart):
             encoders[part.group], source = _encoder(models, part, damaged, fields)
-            store_head(contents, part.group, encoders[part.group], fields, progress)
+            weights = models.column_weights(part.group)
+            store_head(contents, part.group, encoders[part.group], fields, progress, weights)
             done.rebuilt.append(f"{part.group}, from the texts{source}")
     if main in encoders and encoders[main].is_pretrained:
         DensePart(main).note_texts(contents)

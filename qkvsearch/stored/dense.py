@@ -125,7 +125,7 @@ class DensePart(StoredPart[StoredHead]):
         if unread.any():
             encoder = addition.former.load(self).encoder
             made = encode_items(self.group, encoder, addition.new_fields, progress)
-            found["keys"][unread] = made.keys
+            found["keys"][unread] = made.keys(addition.former.column_weights(self.group))
             if "cut" in found:
                 found["cut"][unread] = made.cut
         self.put(contents, **found)

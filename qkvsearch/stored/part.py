@@ -33,6 +33,7 @@ LANGUAGE = "language"
 MISFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 # Facts that questions go by, of builds of whatever version.
+COLUMN_WEIGHTS = "column_weights"
 FACTS = {"n_items": int, "text_columns": list, "encoder": str, "head_weights": dict, "rows": list}
 
 
@@ -42,6 +43,8 @@ def _check_facts(snapshot: Snapshot) -> None:
     try:
         weights = [float(weight) for weight in facts["head_weights"].values()]
         fits = all(isinstance(facts[name], kind) for name, kind in FACTS.items())
+        for of_head in facts.get(COLUMN_WEIGHTS, {}).values():
+            fits &= all(float(of_head[name]) >= 0 for name in facts["text_columns"])
     except MISFIT:
         fits = False
     if not fits or not weights:
@@ -85,6 +88,14 @@ class BuildReader:
     def head_weights(self) -> dict[str, float]:
         """How much each head of a search counts, the lexical one first; they add up to 1."""
         return dict(self.snapshot.facts["head_weights"])
+
+    def column_weights(self, head: str) -> list[float] | None:
+        """How much each text column counts in the keys of a dense head, in the order of the
+        columns; None where all count alike, as in builds of older versions.
+        """
+        found = self.snapshot.facts.get(COLUMN_WEIGHTS, {}).get(head)
+        columns = self.snapshot.facts["text_columns"]
+        return None if found is None else [float(found[name]) for name in columns]
 
     @cached_property
     def analyzer(self) -> Analyzer:
