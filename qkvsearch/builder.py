@@ -14,6 +14,7 @@ from qkvsearch import __version__
 from qkvsearch.data.catalog import Catalog
 from qkvsearch.data.judgements import LEARNED_FROM, Judgements, Queries
 from qkvsearch.data.readers import Dataset
+from qkvsearch.data.synonyms import FACT as SYNONYMS
 from qkvsearch.data.synonyms import Synonyms
 from qkvsearch.learning.answerability import FACT as ANSWERABILITY
 from qkvsearch.learning.answerability import best_scores, calibrate
@@ -93,7 +94,7 @@ def build_workspace(
     with workspace.writing("build"):
         contents = _contents(dataset, encoder, chosen.why, spoken)
         if synonyms:
-            contents.facts["synonyms"] = synonyms
+            contents.facts[SYNONYMS] = synonyms
         _add_text(
             contents, dataset.catalog, pretrained, weights, questions, workspace.path, progress
         )

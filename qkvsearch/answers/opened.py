@@ -28,13 +28,13 @@ from qkvsearch.answers.exports.embeddings import (
     embedding_table,
     export_embeddings,
 )
-from qkvsearch.answers.facets import facets as count_values
 from qkvsearch.answers.facts import build_facts
 from qkvsearch.answers.histories import Histories
 from qkvsearch.answers.recommend import BY_TEXT, Recommender, with_facts, with_reasons
 from qkvsearch.answers.recording import history_rows, record_rows
 from qkvsearch.answers.rows import ItemRows, UserRows, item_card
 from qkvsearch.answers.search import TextSearch
+from qkvsearch.answers.shown.facets import facets as count_values
 from qkvsearch.answers.similar import NeighbourReasons, Neighbours, similar_users
 from qkvsearch.data.ids import Id
 from qkvsearch.progress import Progress

@@ -9,8 +9,8 @@ from functools import partial
 import numpy as np
 
 from qkvsearch.answers.answerable import NEAREST, NOTHING, answerable
-from qkvsearch.answers.query import Query
-from qkvsearch.answers.snippets import cut, passages, snippet, weighed_terms
+from qkvsearch.answers.asked.query import Query
+from qkvsearch.answers.shown.snippets import cut, passages, snippet, weighed_terms
 from qkvsearch.data.columns.facts import text_read
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.labelled import LabelledVectors

@@ -11,6 +11,8 @@ from qkvsearch.errors import DataError
 # Each text to what it may be called as well.
 Synonyms = dict[str, list[str]]
 
+# Where a build has them among its facts.
+FACT = "synonyms"
 ARROW = "=>"
 MOST_RULES = 100_000
 

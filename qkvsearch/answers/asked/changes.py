@@ -1,0 +1,121 @@
+"""Words of a query that are read as others: misspelled, run together, or not typed to the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from qkvsearch.answers.asked.synonyms import SYNONYM, OwnSynonyms
+from qkvsearch.stored import StoredModels
+from qkvsearch.texts.analysis import HAS_CJK, Token, fold
+from qkvsearch.texts.compounds import parts_of
+from qkvsearch.texts.spelling import PER_ERROR, halves, is_a_word, near_words
+
+# A name that no item has is rarely a misspelling of a short word.
+SHORTEST_NAME = 6
+# What a word counts that was completed, beside the word as it was typed.
+COMPLETED = 0.8
+# And what counts for it as a compound with it, or as a part of one that no item has.
+COMPOUND = 0.6
+# A page-long query is no typed one: so many of its words are looked up among misspellings.
+MOST_LOOKED_UP = 20
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A word that is read as another. kind: "spelling", "blank" between two words, "prefix",
+    "synonym", "compound" for its parts.
+    """
+
+    typed: str
+    read: str
+    weight: float
+    kind: str
+
+    @property
+    def label(self) -> str:
+        """As reasons name it."""
+        return f"{self.typed} → {self.read} ×{self.weight:.2g}"
+
+    @property
+    def note(self) -> str:
+        """For whoever typed it; nothing for what was only completed."""
+        if self.kind == "prefix":
+            return ""
+        how = "searched for" if self.kind == "spelling" else "read as"
+        return f"No item has “{self.typed}”: {how} “{self.read}”."
+
+    def to_record(self) -> dict[str, Any]:
+        """As an answer lists it."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class Changes:
+    """What a build makes of words that none of its items has."""
+
+    models: StoredModels
+    synonyms: OwnSynonyms
+
+    def of_text(self, text: str, is_typing: bool) -> Iterator[tuple[Span, Change]]:
+        """Where in a text a word is read as another, and as which. is_typing: whether the last word
+        may be unfinished.
+        """
+        analyzer, n_left = self.models.analyzer, MOST_LOOKED_UP
+        spans, tokens = analyzer.token_spans(text), analyzer.tokens(text)
+        for (start, end), token in zip(spans, tokens, strict=True):
+            if n_left and not self.is_known(token.text):
+                n_left -= 1
+                is_last = is_typing and end == len(text)
+                change = (self.completed if is_last else self.mended)(token, text[start:end])
+                if change is not None:
+                    yield (start, end), change
+
+    def completed(self, token: Token, typed: str) -> Change | None:
+        """An unfinished word as the most frequent one that begins so, unless it is one itself; or
+        else as what it may be a misspelling of.
+        """
+        index = self.models.words
+        if index is None or self.is_known(token.text):
+            return None
+        if found := [other for other in index.beginning(token.text) if self.is_known(other)]:
+            return Change(typed, max(found, key=self.n_with), COMPLETED, "prefix")
+        return self.mended(token, typed)
+
+    def mended(self, token: Token, typed: str) -> Change | None:
+        """A word that no item has as what it may mean, if anything."""
+        index, word = self.models.words, token.text
+        if index is None or not word.isalpha() or HAS_CJK(word):
+            return None
+        if others := list(filter(self.is_known, self.synonyms.of(word))):
+            return Change(typed, others[0], SYNONYM, "synonym")
+        language = self.models.analyzer.language
+        if two := parts_of(word, index.spellings, language):
+            return Change(typed, " ".join(two), COMPOUND, "compound")
+        if is_a_word(typed, language) or (typed[0].isupper() and len(word) < SHORTEST_NAME):
+            return None
+        if near := near_words(word, index.words):
+            best, errors = max(near, key=lambda pair: self.n_with(pair[0]))
+            return Change(typed, best, PER_ERROR**errors, "spelling")
+        if two := halves(word, self.is_known):
+            return Change(typed, " ".join(two), PER_ERROR, "blank")
+        return None
+
+    def is_known(self, word: str) -> bool:
+        """Whether an item has the word."""
+        return self.n_with(word) > 0
+
+    def n_with(self, word: str) -> int:
+        """How many items have the word, or the rarest of its words."""
+        terms = [token.term for token in self.models.analyzer.tokens(fold(word))]
+        return min((self.models.lexical_keys.n_with(term) for term in terms), default=0)
+
+
+def with_changes(text: str, changes: list[tuple[Span, Change]]) -> str:
+    """The text as it is read."""
+    for (start, end), change in reversed(changes):
+        text = f"{text[:start]}{change.read}{text[end:]}"
+    return text

@@ -1,0 +1,214 @@
+"""A query as the heads of a build read it: its words, what typos mean, and what must hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from qkvsearch.answers.asked.changes import COMPLETED, COMPOUND, Change, Changes, with_changes
+from qkvsearch.answers.asked.codes import QueryCodes
+from qkvsearch.answers.asked.conditions import Conditions
+from qkvsearch.answers.asked.synonyms import OwnSynonyms
+from qkvsearch.labelled import LabelledVectors
+from qkvsearch.retrieval.keys import AskedWord, Way
+from qkvsearch.stored import StoredModels
+from qkvsearch.texts.analysis import Token, fold, known_tokens
+from qkvsearch.texts.compounds import compounds_of
+from qkvsearch.texts.query_language import Clause, parsed
+from qkvsearch.texts.text_encoder import EncodedQuery
+from qkvsearch.workspace import Tables
+
+STOP_WORDS_ALONE = "These words are in so many texts that alone they say nothing."
+# A phrase of stop words says something where at most this share of the items has it.
+MOST_SHARE = 0.05
+
+
+@dataclass(frozen=True)
+class Query:
+    """typed: what the person wrote. is_typing: whether the last word may be unfinished."""
+
+    typed: str
+    models: StoredModels
+    tables: Tables
+    is_typing: bool = False
+
+    @cached_property
+    def clauses(self) -> list[Clause]:
+        """Text and operators, in order."""
+        return parsed(self.typed, self.tables.catalog_columns.has)
+
+    # --- what must hold of an item ---
+
+    @cached_property
+    def conditions(self) -> Conditions:
+        """What the operators demand of an item."""
+        return Conditions.of(self.clauses, self.models, self.tables)
+
+    @cached_property
+    def stop_words_mask(self) -> np.ndarray | None:
+        """Of a text of stop words alone, bool (n_items,): the items that it is the title of, or
+        else those that have it as a phrase, where they are few. None of any other text.
+        """
+        tokens = self.models.analyzer.tokens(self.text)
+        if self.models.words is None or not tokens or not all(t.is_stop_word for t in tokens):
+            return None
+        titled = fold(" ".join(self.text.split()))
+        found = np.zeros(self.models.n_items, dtype=bool)
+        found[[i for i, title in self.tables.column("title") if fold(str(title)) == titled]] = True
+        if found.any():
+            return found
+        phrase = Clause(self.text, "phrase")
+        found = Conditions.of([phrase], self.models, self.tables).leave(~found)
+        return found if found.mean() <= MOST_SHARE else np.zeros_like(found)
+
+    def leave(self, mask: np.ndarray) -> np.ndarray:
+        """What of `mask`, bool (n_items,), the query may rank."""
+        mask = self.conditions.leave(mask)
+        return mask if self.stop_words_mask is None else mask & self.stop_words_mask
+
+    # --- what is read ---
+
+    @property
+    def text(self) -> str:
+        """What heads read, typos mended: all but conditions on what search does not read."""
+        return " ".join(text for text, _ in self._read[0])
+
+    @property
+    def changes(self) -> list[Change]:
+        """The words that are read as others."""
+        return self._read[1]
+
+    @cached_property
+    def _read(self) -> tuple[list[tuple[str, Clause]], list[Change]]:
+        """The text of each clause that is read, and what was changed in all of them."""
+        pieces: list[tuple[str, Clause]] = []
+        changes: list[Change] = []
+        clauses = [clause for clause in self.clauses if self._is_read(clause)]
+        for clause in clauses:
+            found = []
+            if self.models.words is not None and not clause.field and clause.kind != "phrase":
+                is_begun = clause.kind == "prefix" or (self.is_typing and clause is clauses[-1])
+                found = list(Changes(self.models, self._synonyms).of_text(clause.text, is_begun))
+            pieces.append((with_changes(clause.text, found), clause))
+            changes += [change for _, change in found]
+        return pieces, changes
+
+    def _is_read(self, clause: Clause) -> bool:
+        if clause.excluded:
+            return False
+        searched = self.models.snapshot.facts["text_columns"]
+        columns = self.tables.catalog_columns
+        return not clause.field or columns.find(clause.field).stored in searched
+
+    # --- by words ---
+
+    @cached_property
+    def tokens(self) -> list[Token]:
+        """The words that the lexical head looks for, stop words left out unless there are no
+        others; of code that no item has, the bare words.
+        """
+        return known_tokens(self.models.analyzer.query_tokens(self.text), self.models.is_known)
+
+    @cached_property
+    def words(self) -> list[AskedWord]:
+        """The same with all that each is looked up by."""
+        found = []
+        for token in self.tokens:
+            label, boost = self._labels.get(token.text, (token.text, 1.0))
+            ways = {token.term: Way(token.term, token.text)}
+            for others in (self._begun(token), self._compounds(token)):
+                for way in others:
+                    ways.setdefault(way.term, way)
+            for way in self._synonyms.one_word(token, ways):
+                ways.setdefault(way.term, way)
+            found.append(AskedWord(label, list(ways.values()), boost))
+        return [*found, *self._synonyms.longer(self.text)]
+
+    @cached_property
+    def _synonyms(self) -> OwnSynonyms:
+        return OwnSynonyms(self.models)
+
+    def _begun(self, token: Token) -> Iterator[Way]:
+        """The words that a word, or what it was completed from, is the beginning of."""
+        index = self.models.words
+        typed = {fold(c.read): fold(c.typed) for c in self.changes if c.kind == "prefix"}
+        begun = {fold(clause.text) for clause in self.clauses if clause.kind == "prefix"}
+        is_last = self.is_typing and token is self.tokens[-1]
+        if index is None or not (is_last or token.text in typed or token.text in begun):
+            return
+        for word in index.beginning(typed.get(token.text, token.text)):
+            yield from (Way(t.term, word, COMPLETED) for t in self.models.analyzer.tokens(word))
+
+    def _compounds(self, token: Token) -> Iterator[Way]:
+        """The words of the catalog that a word is the first or the last part of."""
+        analyzer, index = self.models.analyzer, self.models.words
+        if index is None or token.is_stop_word:
+            return
+        for found in compounds_of(token.text, index.spellings, analyzer.language):
+            yield from (Way(t.term, found.word, COMPOUND) for t in analyzer.tokens(found.word))
+
+    @cached_property
+    def _labels(self) -> Mapping[str, tuple[str, float]]:
+        """Of each word, folded, that was changed or boosted: how reasons name it, and how many
+        times it counts.
+        """
+        found: dict[str, tuple[str, float]] = {}
+        tokens_of = self.models.analyzer.tokens
+        for text, clause in self._read[0]:
+            if clause.boost != 1:
+                for token in tokens_of(text):
+                    found[token.text] = (f"{token.text} ×{clause.boost:g}", clause.boost)
+        for change in self.changes:
+            for token in tokens_of(change.read):
+                _, boost = found.get(token.text, ("", 1.0))
+                found[token.text] = (change.label, boost * change.weight)
+        return found
+
+    @cached_property
+    def codes(self) -> QueryCodes:
+        """What of the text is an id or another code of an item."""
+        return QueryCodes.of(self.text, self.models)
+
+    # --- by meaning ---
+
+    def parts(self, head: str) -> LabelledVectors:
+        """The labelled vectors that are added up to the query of a dense head."""
+        is_main = head == self.models.main_head
+        rest = self.codes.rest
+        found = self.reading.parts if is_main else self.models.encoder(head).encode(rest)
+        if not self._labels:
+            return found
+        named = [self._named(label) for label in found.labels]
+        boosts = np.array([boost for _, boost in named], dtype=found.vectors.dtype)
+        return LabelledVectors([label for label, _ in named], found.vectors * boosts[:, None])
+
+    @cached_property
+    def reading(self) -> EncodedQuery:
+        """What the main head's encoder makes of the text, each word as it comes."""
+        return self.models.encoder(self.models.main_head).read(self.codes.rest)
+
+    @property
+    def late_labels(self) -> list[tuple[Any, float]]:
+        """How reasons name each token of the main head's reading, and how many times it counts."""
+        return [self._named(label) for label in self.reading.tokens.labels]
+
+    def _named(self, label: Any) -> tuple[Any, float]:
+        return self._labels.get(fold(str(label)), (label, 1.0)) if self._labels else (label, 1.0)
+
+    # --- what is said ---
+
+    @property
+    def notes(self) -> list[str]:
+        """What was changed, and what no item has."""
+        stopped = self.stop_words_mask is not None and not self.stop_words_mask.any()
+        changed = [change.note for change in self.changes if change.note]
+        return [*changed, *[STOP_WORDS_ALONE] * stopped, *self.conditions.notes]
+
+    @property
+    def corrections(self) -> list[dict[str, Any]]:
+        """The changes, as an answer lists them."""
+        return [change.to_record() for change in self.changes]

@@ -1,0 +1,1 @@
+"""What is shown beside hits: facets, and passages of their texts."""
