@@ -28,6 +28,7 @@ from qkvsearch.labelled import unit_rows
 from qkvsearch.learning.noise_threshold import nearest_cosines
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
 from qkvsearch.retrieval import late_interaction as late
+from qkvsearch.retrieval.word_index import WordIndex, WordSequences
 from qkvsearch.revision import (
     add_items,
     learn_preferences,
@@ -49,6 +50,7 @@ from qkvsearch.stored import (
     StoredModels,
     StoredPart,
     TokensPart,
+    WordsPart,
     parts_of,
     preferences,
     tokens,
@@ -229,6 +231,24 @@ def codes(whole: StoredModels) -> Case:
     return Case(CodesPart(), (catalog,), like, ask)
 
 
+def words(whole: StoredModels) -> Case:
+    """Phrases and beginnings of words."""
+    fields = [read_dataset(ITEMS, None, COLUMNS).catalog.fields()[0]]
+    index = WordIndex([(WordSequences.of_fields(fields), np.arange(len(ITEMS)))], len(ITEMS))
+    every = np.ones(len(ITEMS), dtype=bool)
+    return Case(
+        WordsPart(),
+        (fields, Analyzer()),
+        index,
+        lambda index: [
+            index.with_phrase(["deep", "sea"], every),
+            index.with_phrase(["sea", "deep"], every),
+            np.array(index.beginning("cold")),
+            index.spellings,
+        ],
+    )
+
+
 def dense(head: str) -> Callable[[StoredModels], Case]:
     def case(whole: StoredModels) -> Case:
         encoder = whole.encoder(head)
@@ -328,6 +348,7 @@ def log(whole: StoredModels) -> Case:
 CASES = {
     "lexical": lexical,
     "codes": codes,
+    "words": words,
     "lsa": dense("lsa"),
     "transformer": dense("transformer"),
     "tokens": token_vectors,

@@ -9,6 +9,7 @@ from tests.faults.damage import damage
 from tests.faults.full_disk import full_disk
 from tests.faults.fuzz.calls import fuzz_commands, fuzz_methods, fuzz_writes
 from tests.faults.fuzz.models import fuzz_models
+from tests.faults.fuzz.queries import fuzz_queries
 from tests.faults.fuzz.stored import fuzz_signed, fuzz_stored
 from tests.faults.fuzz.tables import fuzz_tables
 from tests.faults.fuzz.where import fuzz_where
@@ -32,6 +33,7 @@ PARTS = {
         Part("clock", jump, 60),
         Part("at-once", at_once, 1, workers=1),
         Part("fuzz-where", fuzz_where, 400),
+        Part("fuzz-queries", fuzz_queries, 500),
         Part("fuzz-tables", fuzz_tables, 250),
         Part("fuzz-signed", fuzz_signed, 200),
         Part("fuzz-stored", fuzz_stored, 300),

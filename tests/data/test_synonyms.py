@@ -1,0 +1,37 @@
+"""Files of synonyms, and what is no rule."""
+
+import pytest
+
+from qkvsearch.data.synonyms import as_synonyms, read_synonyms
+from qkvsearch.errors import DataError
+
+
+def written(tmp_path, text):
+    path = tmp_path / "synonyms.txt"
+    path.write_text(text, "utf-8")
+    return path
+
+
+def test_rules_go_both_ways_or_one(tmp_path):
+    path = written(
+        tmp_path, "# ours\n sweater, jumper ,pullover\n\ntv => television, telly # one\n"
+    )
+    assert read_synonyms(path) == {
+        "sweater": ["jumper", "pullover"],
+        "jumper": ["sweater", "pullover"],
+        "pullover": ["sweater", "jumper"],
+        "tv": ["television", "telly"],
+    }
+
+
+@pytest.mark.parametrize("line", ["alone", "tv =>", "=> tv", "a, ,"])
+def test_what_is_no_rule_is_named_with_its_line(tmp_path, line):
+    with pytest.raises(DataError, match=r"synonyms\.txt, line 2: no rule"):
+        read_synonyms(written(tmp_path, f"a, b\n{line}\n"))
+
+
+def test_an_empty_file_is_an_error_and_none_is_none(tmp_path):
+    with pytest.raises(DataError, match="no synonyms here"):
+        read_synonyms(written(tmp_path, "# nothing\n"))
+    assert as_synonyms(None) == {}
+    assert as_synonyms({"tv": ("telly",)}) == {"tv": ["telly"]}

@@ -1,0 +1,217 @@
+"""Queries as people type them: operators, typos, prefixes, synonyms, stop words, facets, snippets,
+on a shop of ten things; each answer's parts add up to its score.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import qkvsearch as qkv
+from qkvsearch.errors import QkvError
+
+ITEMS = pd.DataFrame(
+    [
+        ("1", "Rain jacket", "A waterproof jacket for the mountains", "clothes", 1999, "red|blue"),
+        ("2", "Jacket potatoes", "How to bake a potato in its jacket", "food", 2001, "brown"),
+        ("3", "C++ for beginners", "Templates and pointers", "code", 2003, None),
+        ("4", "C# for beginners", "Classes and garbage collection", "code", 2005, "red"),
+        ("5", "Guitar lessons", "Chords and strumming for a first song", "music", 2007, "blue"),
+        ("6", "The art of bread", "Sourdough and patience on a winter day", "food", 2009, None),
+        ("7", "Mountain rivers", "Kayaks and rapids and cold rain", "sport", 2011, "blue"),
+        ("8", "Winter tyres", "Snow and ice on the road", "cars", 2013, "black"),
+        ("9", "SKU 004467 lamp", "A lamp with a number", "home", 2015, "white"),
+        ("10", "Road to the mountains", "A journey on foot", "sport", 2017, None),
+        ("11", "The The", "What it is and is not", "music", 2019, "white"),
+    ],
+    columns=["id", "title", "body", "genre", "year", "colours"],
+)
+SYNONYMS = {"coat": ["jacket"], "sweet potato": ["yam"], "yam": ["potatoes"]}
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    types = {"colours": "list"}
+    columns = qkv.Columns(id="id", title="title", text=["title", "body"], types=types)
+    path = tmp_path_factory.mktemp("shop") / "ws"
+    with qkv.build(path, items=ITEMS, columns=columns, encoder="corpus", synonyms=SYNONYMS) as shop:
+        yield shop
+
+
+def ids(ranking):
+    return [str(hit.id) for hit in ranking]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ('"rain jacket"', ["1"]),
+        ('"jacket rain"', []),
+        ("genre:music song", ["5"]),
+        ("year:2003", ["3"]),
+        ("year:2002..2005", ["3", "4"]),
+        ("colours:red", ["1", "4"]),
+        ("-colours:red colours:blue", ["5", "7"]),
+        ("title:jacket", ["1", "2"]),
+        ("body:jacket -title:potatoes", ["1"]),
+        ("guit*", ["5"]),
+        ("title:gui*", ["5"]),
+        ('genre:"food" bread', ["6"]),
+        ("genre:fo*", ["2", "6"]),
+        ("id:4", ["4"]),
+        ("-genre:code -genre:food -genre:sport -genre:music -jacket", ["8", "9"]),
+    ],
+)
+def test_operators_must_hold(shop, query, found):
+    assert sorted(ids(shop.search(query)), key=int) == found
+
+
+@pytest.mark.parametrize(
+    ("query", "best"),
+    [("jakcet", {"1", "2"}), ("gutiar", {"5"}), ("rainjacket", {"1"}), ("soudrough", {"6"}),
+     ("C++", {"3"}), ("C#", {"4"}), ("004467", {"9"}), ("coat", {"1", "2"}), ("the the", {"11"}),
+     ("rain coat", {"1"})],
+)  # fmt: skip
+def test_words_as_they_are_typed(shop, query, best):
+    assert ids(shop.search(query))[0] in best
+
+
+def test_a_correction_is_told_and_is_a_part_of_the_score(shop):
+    found = shop.search("jakcet")
+    (change,) = found.corrections
+    assert change == {"typed": "jakcet", "read": "jacket", "weight": 0.8, "kind": "spelling"}
+    assert found.notes == ["No item has “jakcet”: searched for “jacket”."]
+    assert {part.query for part in found.explain(0) if part.query} == {"jakcet → jacket ×0.8"}
+    head = shop.head("lexical", "jakcet")
+    assert head.scores == pytest.approx(0.8 * shop.head("lexical", "jacket").scores)
+
+
+def test_a_word_that_an_item_has_is_never_corrected(shop):
+    """Nor is one that the language has: no item has jogging."""
+    assert shop.search("rain").corrections == []
+    assert shop.search("jogging bread").corrections == []
+
+
+def test_a_boost_counts_in_every_head(shop):
+    for head in shop.models.head_weights:
+        alone = shop.head(head, "bread")
+        both, boosted = shop.head(head, "rain bread"), shop.head(head, "rain bread^3")
+        towards = [np.corrcoef(alone.scores, one.scores)[0, 1] for one in (both, boosted)]
+        assert towards[1] > towards[0]
+
+
+def test_the_last_word_may_be_unfinished(shop):
+    assert ids(shop.search("guit", prefix=True))[0] == "5"
+    assert ids(shop.search("rain jac", prefix=True))[0] == "1"
+    assert ids(shop.search("jackte", prefix=True))[0] in {"1", "2"}
+    (change,) = shop.search("guit", prefix=True).corrections
+    assert (change["read"], change["kind"]) == ("guitar", "prefix")
+
+
+@pytest.mark.parametrize("query", ["the", "of the and", "xyzzyqq vbnmrt", "", "   ", '"', "陶瓷"])
+def test_what_nothing_answers_has_no_hits(shop, query):
+    assert ids(shop.search(query)) == []
+
+
+def test_nothing_is_said_where_nothing_answers(shop):
+    assert "alone they say nothing" in shop.search("of the and").notes[0]
+    assert shop.search('"no such phrase"').notes == ['No item has "no such phrase".']
+    found = shop.search('"no such phrase" bread')
+    assert ids(found)[0] == "6"
+    assert "without the quotation marks" in found.notes[0]
+
+
+def test_items_that_are_nothing_like_the_query_are_no_hits_but_anyway(shop):
+    assert ids(shop.search("guitar")) == ["5"]
+    assert len(shop.search("guitar", anyway=True)) == 10
+
+
+def test_a_synonym_is_a_way_to_find_a_word(shop):
+    weight = shop.head("lexical", "coat").scores
+    assert weight == pytest.approx(0.8 * shop.head("lexical", "jacket").scores)
+    assert ids(shop.search("sweet potato"))[0] == "2"
+
+
+def test_facets_count_what_matches(shop):
+    found = shop.search("mountain", facets="genre,year,colours").facets
+    assert found["genre"] == {"sport": 2, "clothes": 1}
+    assert found["colours"] == {"blue": 2, "red": 1}
+    assert sum(found["year"].values()) == 3
+    with pytest.raises(QkvError, match="`facets`: no column 'gener'"):
+        shop.search("mountain", facets="gener")
+
+
+def test_a_snippet_is_the_passage_that_answers(shop, tmp_path):
+    assert shop.search("kayaks", snippet=True)[0].snippet == "Kayaks and rapids and cold rain"
+    long = "Nothing to see here at all. " * 20
+    items = pd.DataFrame(
+        {"id": [1, 2], "title": ["One", "Two"], "body": [f"{long}A heron waits. {long}", "Else"]}
+    )
+    columns = qkv.Columns(text=["title", "body"])
+    with qkv.build(tmp_path / "ws", items=items, columns=columns, encoder="corpus") as engine:
+        shown = engine.search("heron", snippet=True)[0].snippet
+    assert "A heron waits" in shown
+    assert len(shown) < 200
+    assert shown[0] == shown[-1] == "…"
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["rain mountain", "jakcet rain", "rain^3 bread", '"rain jacket" road', "coat", "jac* bread",
+     "sweet potato", "title:jacket rain", "the the"],
+)  # fmt: skip
+def test_parts_add_up_to_the_score(shop, query, assert_adds_up):
+    found = shop.search(query, explain=True)
+    assert found
+    for i, hit in enumerate(found):
+        assert_adds_up([part.value for part in found.explain(i)], hit.score)
+    for head in shop.models.head_weights:
+        scored = shop.head(head, query)
+        for position in range(len(ITEMS)) if scored else ():
+            parts = [part.value for part in scored.parts(position)]
+            assert_adds_up(parts, scored.scores[position])
+
+
+def test_an_envelope_is_the_whole_answer(shop):
+    found = shop.search("jakcet", facets="genre").envelope()
+    assert list(found) == ["query", "notes", "corrections", "facets", "hits"]
+    assert found["query"] == "jakcet"
+    assert len(found["hits"]) == len(shop.search("jakcet"))
+
+
+def test_items_that_join_are_found_by_phrases_and_typos(tmp_path):
+    columns = qkv.Columns(id="id", title="title", text=["title", "body"])
+    with qkv.build(tmp_path / "ws", items=ITEMS, columns=columns, encoder="corpus") as engine:
+        new = pd.DataFrame([("12", "Velvet curtain", "Red velvet for a stage", "home", 2020, None)],
+                           columns=ITEMS.columns)  # fmt: skip
+        engine.add(new)
+        engine.remove(["1"])
+        for _ in range(2):
+            assert ids(engine.search('"velvet curtain"')) == ["12"]
+            assert ids(engine.search("vlevet"))[0] == "12"
+            assert ids(engine.search('"rain jacket"')) == []
+            assert ids(engine.search("title:velvet -jacket")) == ["12"]
+            engine.compact()
+
+
+def test_a_query_of_three_thousand_words(shop):
+    words = " ".join(["rain", "jakcet", "zzqx", '"cold rain"', "-snow", "guit*", "road^2"] * 430)
+    assert shop.search(words, k=3) is not None
+    assert shop.search('"' * 3000) is not None
+    assert shop.search("- " * 3000) is not None
+
+
+@pytest.mark.parametrize("start", range(0, 0x11000, 0x200))
+def test_every_block_of_unicode_is_text(shop, start):
+    letters = "".join(map(chr, range(start, start + 0x200)))
+    for query in (letters, " ".join(letters), f'"{letters}"', f"-{letters}", f"title:{letters}*"):
+        shop.search(query, k=1, anyway=True, explain=True, snippet=True)
+
+
+@given(st.text(st.sampled_from('rain jackte-*":^2.título注意 \n'), max_size=30), st.booleans())
+def test_whatever_is_typed_is_answered(shop, query, prefix):
+    found = shop.search(query, prefix=prefix, facets="year", snippet=True)
+    assert len(found) <= 10
