@@ -776,6 +776,7 @@ def use(part: StoredPart, models: StoredModels) -> None:
 ARRAYS = [
     *(("lexical", name) for name in ("terms", "indptr", "indices", "weights", "counts", "lengths")),
     *(("codes", name) for name in ("terms", "indptr", "indices", "weights")),
+    *(("words", name) for name in ("spellings", "terms", "indptr", "words")),
     *(("lsa", name) for name in ("keys", "terms", "vectors", "weights")),
     *(("contrastive", name) for name in ("keys", "terms", "vectors", "weights")),
     *(("transformer", name) for name in ("keys", "cut", "probes", "nearest")),

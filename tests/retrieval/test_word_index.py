@@ -1,5 +1,7 @@
 """Phrases, columns and beginnings of words, by the words of every item in order."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -66,5 +68,5 @@ def test_phrases_are_those_that_the_texts_have(rows):
     index = WordIndex([(WordSequences.of_fields(fields), np.arange(len(rows)))], len(rows))
     found = index.with_phrase(["a", "b"], np.ones(len(rows), bool))
     words = [[[t.term for t in Analyzer().tokens(text)] for text in texts] for texts in rows]
-    expected = [any(["a", "b"] in map(list, zip(w, w[1:])) for w in texts) for texts in words]
+    expected = [any(["a", "b"] in map(list, pairwise(w)) for w in texts) for texts in words]
     assert found.tolist() == expected
