@@ -122,7 +122,7 @@ def test_all_users_are_counted(changing, tmp_path):
     changing.record("bob", "Heat")
     expected = [user for user in changing.users.ids if is_said(changing.recommend(user=user, k=1))]
     assert expected == ["ann"]
-    for i, options in enumerate([{}, {"damping": 2.0}, {"seen": True}, {"where": "year < 1940"}]):
+    for i, options in enumerate([{}, {"damping": 30.0}, {"seen": True}, {"where": "year < 1940"}]):
         (note,) = count_said(changing, tmp_path / f"{i}.jsonl", **options)
         assert "of 1 of the 402 users done now" in note
 

@@ -19,9 +19,11 @@ def history(positions, confidences=None):
 
 @pytest.fixture(scope="module")
 def factors():
-    """40 items, of which each later one is longer, so that it says more."""
+    """40 items, of which each later one is longer, so that it says more; the nearest of each is
+    itself.
+    """
     rng = np.random.default_rng(0)
-    vectors = rng.random((40, 4)) * np.linspace(0.02, 1, 40)[:, None]
+    vectors = rng.normal(size=(40, 8)) * np.linspace(0.02, 1, 40)[:, None]
     return ImplicitFactors(vectors, vectors.T @ vectors, alpha0=0.5, reg=0.1, nu=1.0, n_items=40)
 
 
@@ -87,3 +89,11 @@ def test_what_was_disliked_makes_no_history_strong():
     liked_little = history([4, 1], [0.0, 1.0])
     assert Strength(0.03, N_LIKING).n_people(liked_little) == 1
     assert "one item" in Strength(0.03, N_LIKING).why_weak(liked_little, 0.9)
+
+
+def test_an_item_is_no_recommendation_to_who_likes_it():
+    vectors = np.eye(6) + 0.1
+    factors = ImplicitFactors(vectors, vectors.T @ vectors, alpha0=0.5, reg=0.1, nu=1.0, n_items=6)
+    level = usual_level(factors, np.arange(6), np.ones(6))
+    assert level == pytest.approx(alone(factors, 0), rel=1e-5)
+    assert level < (vectors @ factors.fold_in([0]))[0] / 2
