@@ -515,6 +515,7 @@ def test_segments_answer_as_their_merged_base_and_as_a_fresh_build(
     """After every one of a random sequence of updates, to the last bit."""
     monkeypatch.setattr(tokens, "item_tokens", vectors_of_words)
     monkeypatch.setattr(merging, "LARGEST_SHARE", 99)
+    monkeypatch.setattr(tokens, "BLOCK", 7)
     rng, workspace = np.random.default_rng(seed), Workspace(path)
     items, had = after(ITEMS, ITEMS[:0]), set(ITEMS["id"])
     terms = ["deep", "sea", "7", "zanzibar", "squid", "", "x1", "5", "sku-507", *map(str, range(9))]
