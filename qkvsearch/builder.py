@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,17 @@ from qkvsearch import __version__
 from qkvsearch.data.catalog import Catalog
 from qkvsearch.data.judgements import LEARNED_FROM, Judgements, Queries
 from qkvsearch.data.readers import Dataset
+from qkvsearch.data.synonyms import Synonyms
+from qkvsearch.learning.answerability import FACT as ANSWERABILITY
+from qkvsearch.learning.answerability import best_scores, calibrate
+from qkvsearch.learning.column_weights import length_weights
 from qkvsearch.learning.head_weights import (
+    AnsweredQueries,
     JudgedQueries,
     judged_queries,
+    learn_columns_from_judgements,
     learn_from_judgements,
-    learn_head_weights,
+    learn_weights,
 )
 from qkvsearch.progress import Progress, silent
 from qkvsearch.retrieval.keys import LexicalKeys
@@ -27,7 +34,9 @@ from qkvsearch.stored import (
     DensePart,
     NextItemPart,
 )
+from qkvsearch.stored.part import LANGUAGE
 from qkvsearch.stored.texts import store_head, store_tokens, store_words
+from qkvsearch.texts.analysis import Analyzer, words
 from qkvsearch.texts.choice import AUTO, Choice, choose
 from qkvsearch.texts.encoders import (
     CHOICES,
@@ -39,6 +48,8 @@ from qkvsearch.texts.encoders import (
     pretrained_encoder,
     prior_weights,
 )
+from qkvsearch.texts.languages import Language
+from qkvsearch.texts.languages import chosen as chosen_language
 from qkvsearch.workspace import BuildContents, CatalogRows, Workspace
 
 # Among the facts of a former build: what one in its place has to do without, and why.
@@ -50,19 +61,23 @@ def build_workspace(
     dataset: Dataset,
     *,
     encoder: str = AUTO,
+    language: str = AUTO,
     judged: tuple[Queries, Judgements] | None = None,
     next_item: bool = False,
+    synonyms: Synonyms | None = None,
     progress: Progress | None = None,
 ) -> None:
     """Learn everything from `dataset` and publish it, as `engine.build` says.
 
     Nobody else changes the workspace meanwhile: preferences are learned with the settings that
-    `tune` found for it, if it did. judged: queries and which items answer them. Raises `QkvError`.
+    `tune` found for it, if it did. judged: queries and which items answer them. synonyms: what
+    texts may be called as well. Raises `QkvError`.
     """
     fields = dataset.catalog.fields()
     chosen = choose(fields) if encoder == AUTO else Choice(encoder, "")
     encoder = chosen.encoder
     # What is not there is said before any work.
+    spoken = chosen_language(language, dataset.catalog.texts(), words)
     weights = prior_weights(encoder)
     pretrained = {
         name: pretrained_encoder(name, encoder)
@@ -76,7 +91,9 @@ def build_workspace(
         encoder = str(Path(encoder).resolve())
     progress = progress or silent
     with workspace.writing("build"):
-        contents = _contents(dataset, encoder, chosen.why)
+        contents = _contents(dataset, encoder, chosen.why, spoken)
+        if synonyms:
+            contents.facts["synonyms"] = synonyms
         _add_text(
             contents, dataset.catalog, pretrained, weights, questions, workspace.path, progress
         )
@@ -100,12 +117,14 @@ def current_facts(workspace: Workspace) -> dict[str, Any]:
     return facts | ({NOT_TAKEN_OVER: lost} if lost else {})
 
 
-def _contents(dataset: Dataset, encoder: str, why: str) -> BuildContents:
+def _contents(dataset: Dataset, encoder: str, why: str, spoken: Language) -> BuildContents:
     """A build of a catalog without models. why: reasons for an encoder taken by itself."""
     facts = {
         "qkvsearch": __version__,
         "encoder": encoder,
         "encoder_chosen": f"by itself: {why}" if why else "as asked for",
+        LANGUAGE: spoken.name,
+        "language_chosen": spoken.why,
         "n_items": len(dataset.catalog),
         "text_columns": list(dataset.catalog.text_columns),
         "columns": [column.to_record() for column in dataset.catalog.columns],
@@ -126,38 +145,89 @@ def _add_text(
     folder: Path,
     progress: Progress,
 ) -> None:
-    """The lexical keys, each dense head's encoder and keys, and how much every head counts."""
-    fields = catalog.fields()
+    """The lexical keys, each dense head's encoder and keys, how heads and columns count, and what
+    the catalog cannot answer.
+    """
+    fields, analyzer = catalog.fields(), Analyzer(contents.facts[LANGUAGE])
     learned = [name for name in prior if name in LEARNED]
     progress("reading texts", 0, len(learned) + 1)
-    counted = store_words(contents, catalog)
+    counted = store_words(contents, catalog, analyzer)
     encoders: dict[str, TextEncoder] = {}
     epochs: dict[str, int | None] = {}
-    keys: dict[str, np.ndarray] = {}
     for name in list(prior)[1:]:
         if name in LEARNED:
             progress("reading texts", learned.index(name) + 1, len(learned) + 1)
-            encoders[name], epochs[name] = learned_encoder(name, fields)
+            encoders[name], epochs[name] = learned_encoder(name, fields, language=analyzer.language)
         else:
             encoders[name] = fitted_encoder(name, fields, pretrained=pretrained.get(name))
-        keys[name] = store_head(contents, name, encoders[name], fields, progress)
     progress("reading texts", len(learned) + 1, len(learned) + 1)
     main = list(prior)[-1]
-    contents.facts["head_weights"] = prior
+    lexical = LexicalKeys.from_counts(*counted)
+    learner = _Learner(contents, fields, lexical, encoders, prior, analyzer, progress)
+    if questions is None:
+        keys, answered = learner.from_made_queries(epochs)
+    else:
+        keys, answered = learner.from_judgements(questions), []
     if main in pretrained:
         DensePart(main).note_texts(contents)
     if main in SECOND_PASS:
         store_tokens(contents, main, encoders[main], fields, folder, progress)
-    n_steps = 1 if questions is not None else len(fields)
-    progress("weighing the heads", 0, n_steps)
-    if questions is None:
-        weights = learn_head_weights(
-            fields, encoders, prior, epochs, progress=partial(progress, "weighing the heads")
+    titles = [title for title in catalog.frame["title"].astype(str) if title.strip()]
+    judged = [] if questions is None else questions.texts
+    scores = best_scores(lexical, encoders, keys, analyzer)
+    heads = contents.facts["head_weights"]
+    known = calibrate(lexical, scores, heads, titles, answered, judged, analyzer=analyzer)
+    contents.facts[ANSWERABILITY] = known.to_fact()
+
+
+@dataclass(frozen=True)
+class _Learner:
+    """How much heads and columns count, learned before the keys that go by it are stored."""
+
+    contents: BuildContents
+    fields: list[list[str]]
+    lexical: LexicalKeys
+    encoders: Mapping[str, TextEncoder]
+    prior: Mapping[str, float]
+    analyzer: Analyzer
+    progress: Progress
+
+    def from_made_queries(
+        self, epochs: Mapping[str, int | None]
+    ) -> tuple[dict[str, np.ndarray], list[AnsweredQueries]]:
+        """The keys of each dense head, and the queries that were made and asked."""
+        weigh, n = partial(self.progress, "weighing the heads"), len(self.prior)
+        weigh(0, n)
+        found = learn_weights(
+            self.fields, self.encoders, self.prior, epochs, progress=weigh, analyzer=self.analyzer
         )
-    else:
-        lexical = LexicalKeys.from_counts(*counted)
-        weights = learn_from_judgements(questions, lexical, encoders, keys, prior)
-        contents.facts["weights_from"] = questions.summary()
-        contents.facts[LEARNED_FROM] = questions.fingerprints()
-    contents.facts["head_weights"] = weights
-    progress("weighing the heads", n_steps, n_steps)
+        keys = {name: self._stored(name, found.columns[name]) for name in self.encoders}
+        weigh(n, n)
+        self.contents.facts["head_weights"] = found.heads
+        return keys, found.answered
+
+    def from_judgements(self, questions: JudgedQueries) -> dict[str, np.ndarray]:
+        """The keys of each dense head."""
+        given = length_weights(self.fields, self.analyzer)
+        learn = partial(learn_columns_from_judgements, questions, given=given)
+        keys = {
+            name: self._stored(name, partial(learn, encoder))
+            for name, encoder in self.encoders.items()
+        }
+        self.progress("weighing the heads", 0, 1)
+        heads = learn_from_judgements(
+            questions, self.lexical, self.encoders, keys, self.prior, analyzer=self.analyzer
+        )
+        self.progress("weighing the heads", 1, 1)
+        self.contents.facts |= {
+            "head_weights": heads,
+            "weights_from": questions.summary(),
+            LEARNED_FROM: questions.fingerprints(),
+        }
+        return keys
+
+    def _stored(
+        self, name: str, weights: np.ndarray | Callable[[list[np.ndarray]], np.ndarray]
+    ) -> np.ndarray:
+        encoder = self.encoders[name]
+        return store_head(self.contents, name, encoder, self.fields, self.progress, weights)

@@ -14,6 +14,7 @@ from qkvsearch.builder import build_workspace
 from qkvsearch.data.sources import read_source
 from qkvsearch.errors import DataError, QkvError, WorkspaceError
 from qkvsearch.texts import choice
+from qkvsearch.texts.encoders import CHOICES
 from qkvsearch.texts.pretrained import static
 from qkvsearch.texts.pretrained.static import find_package
 from qkvsearch.texts.pretrained.transformer import TransformerEncoder
@@ -258,12 +259,9 @@ def test_every_stage_of_a_build_counts_to_its_end(tmp_path, judged):
         done, totals = zip(*(step[1:] for step in steps if step[0] == name), strict=True)
         assert list(done) == sorted(done), name
         assert set(totals) == {done[-1]}, name
-    # A step for each column that is asked for; judgements are learned from at once.
-    assert (
-        "weighing the heads",
-        0,
-        1 if judged else len(read_source(items=ITEMS).catalog.fields()),
-    ) in steps
+    # A step for each head; judgements are learned from at once.
+    n_heads = len(CHOICES["corpus"])
+    assert ("weighing the heads", 0, 1 if judged else n_heads) in steps
 
 
 # --- weights from judgements ---

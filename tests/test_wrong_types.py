@@ -49,7 +49,7 @@ QUESTIONS = {
     "search": {"query": "apple"},
     "head": {"name": "lexical", "query": "apple"},
     "recommend": {"user": 101},
-    "similar": {"item": 1},
+    "similar": {"items": 1},
     "similar_users": {"user": 101},
     "show": {"item": 1},
     "history": {"user": 101},

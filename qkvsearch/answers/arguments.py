@@ -167,6 +167,22 @@ def positions_of(tables: Tables, items: Iterable[Any]) -> tuple[list[int], list[
     return [position for position, _ in found], [note for _, note in found if note]
 
 
+def named_once(tables: Tables, items: Iterable[Any]) -> tuple[list[int], list[str]]:
+    """`positions_of`, each item once, with a note on those that are named more often. Raises
+    `QkvError` where none is named.
+    """
+    found, notes = positions_of(tables, items)
+    positions = list(dict.fromkeys(found))
+    if not positions:
+        raise QkvError("`items`: name at least one item")
+    again = [position for position in positions if found.count(position) > 1]
+    if again:
+        ids, _ = tables.names(again)
+        named = ", ".join(map(id_text, ids))
+        notes = [*notes, f"Named more than once, and counted once: {named}."]
+    return positions, notes
+
+
 def as_list(given: Id | Iterable[Id]) -> list[Any]:
     """One name alone means itself, not its letters."""
     return list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]

@@ -48,7 +48,7 @@ class QueryCodes:
         if whole is None:
             return cls([], 1, rest, keys)
         as_code = keys.postings(whole.term)[1][0]
-        as_word = idf([whole.text], models.lexical_keys)[0] / 2
+        as_word = idf([whole.text], models.lexical_keys, models.analyzer)[0] / 2
         return cls([whole], float(as_word / as_code) or 1, rest, keys)
 
     def head(self, tables: Tables) -> Head | None:

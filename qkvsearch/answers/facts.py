@@ -11,7 +11,9 @@ from qkvsearch.answers.columns import Listing
 from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
 from qkvsearch.data.judgements import LEARNED_FROM
 from qkvsearch.errors import DamagedError
+from qkvsearch.stored.part import LANGUAGE
 from qkvsearch.stored.tokens import LEFT_OUT
+from qkvsearch.texts.languages import ENGLISH
 from qkvsearch.workspace import Snapshot, Tables, Workspace
 
 BUILD_NAMES = ("id", "created", "command", "items", "segments", "megabytes", "current")
@@ -31,7 +33,10 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "rating_scale": facts.get("rating_scale"),
         "encoder": facts["encoder"],
         "encoder_chosen": facts.get("encoder_chosen"),
+        "language": facts.get(LANGUAGE, ENGLISH),
+        "language_chosen": facts.get("language_chosen"),
         "head_weights": facts["head_weights"],
+        "column_weights": facts.get("column_weights"),
         "weights_from": facts.get("weights_from"),
         "texts_cut": facts.get("texts_cut"),
         **({LEFT_OUT: facts[LEFT_OUT]} if LEFT_OUT in facts else {}),

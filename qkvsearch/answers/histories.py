@@ -10,7 +10,7 @@ from typing import Any
 from qkvsearch.collaborative.history import NOW, History, Interaction
 from qkvsearch.data.ids import Ids, are_integers
 from qkvsearch.errors import QkvError
-from qkvsearch.stored import StoredModels
+from qkvsearch.stored import LogPart, StoredModels
 from qkvsearch.workspace import Tables
 
 # Histories and embeddings are held of at most 2,048 users at a time, but for the embeddings of
@@ -69,6 +69,17 @@ class Histories:
         return known + sum(
             row is None or item not in self.models.history(row).positions for row in since
         )
+
+    def liking(self, item: int) -> set[int]:
+        """Rows of `ids`: the users who like the item in this row, those recorded since included."""
+        log = self.models.find(LogPart())
+        found = set() if log is None else set(log.liking(item).tolist())
+        for name in self.tables.records.users_of(item):
+            row = self.ids.find(name)
+            found.discard(row)
+            if item in self.at(row).liked.positions:
+                found.add(row)
+        return found
 
     def of(self, user: Any, likes: Sequence[int] = (), recent: int | None = None) -> History:
         """What a user interacted with, what was recorded since, and the items they say they like.

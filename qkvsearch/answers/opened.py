@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from qkvsearch.answers.arguments import (
     check,
     check_model,
     last_place,
+    named_once,
     positions_of,
     ranked,
 )
@@ -26,6 +28,7 @@ from qkvsearch.answers.exports.embeddings import (
     embedding_table,
     export_embeddings,
 )
+from qkvsearch.answers.facets import facets as count_values
 from qkvsearch.answers.facts import build_facts
 from qkvsearch.answers.histories import Histories
 from qkvsearch.answers.recommend import (
@@ -38,10 +41,11 @@ from qkvsearch.answers.recommend import (
 from qkvsearch.answers.recording import history_rows, record_rows
 from qkvsearch.answers.rows import ItemRows, UserRows, item_card
 from qkvsearch.answers.search import TextSearch
-from qkvsearch.answers.similar import Neighbours, similar_users
+from qkvsearch.answers.similar import NeighbourReasons, Neighbours, similar_users
 from qkvsearch.data.ids import Id
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import Head, Ranking
+from qkvsearch.retrieval.reasons import WordReasons
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.self_attention import AttentionMap
 from qkvsearch.workspace import Snapshot, Workspace
@@ -129,35 +133,55 @@ class OpenedBuild:
         offset: int = 0,
         min_weight: float = 0.0,
         temperature: float | None = None,
+        prefix: bool = False,
+        facets: str | Iterable[str] = (),
+        snippet: bool = False,
         explain: bool = False,
+        anyway: bool = False,
     ) -> Ranking:
         """Items ranked for a text query by `heads`: "lexical", those of the build's encoder by
         name, or "semantic" for all of those; by default all.
 
+        A query may have operators: "a phrase", -word, field:word and word* must hold of an item,
+        word^2 counts twice; all else ranks, and nothing is a syntax error. A word that no item has
+        is read as the one that it may be a misspelling of; `corrections` and `notes` say so. With
+        `prefix` the last word may be unfinished.
+
         With a `user` their preferences are one more head, "collaborative". The score is the heads'
         weighted sum in standard deviations from their means, or by `fusion="ranks"` of 1 / (60 +
-        rank). A query of which no head knows a word has no hits. With `explain` each hit carries
-        `matches`: the words of each column in which the lexical head finds the query's. `notes`
-        say what of the query was not read, and when hits are no better than chance. `fields` names
-        columns to be shown with each hit; the `k` are those after `offset`, without what has less
-        than `min_weight`. Raises `QkvError` for a head, a user or `where` that cannot be used.
+        rank). A query that nothing answers has no hits, or with `anyway` the nearest; an item that
+        no head scores higher than the mean item is no hit either. With `explain` each hit carries
+        `matches`: the words of each column in which the lexical head finds the query's; with
+        `snippet` the passage of its longest text that answers. `facets` names columns of which the
+        answer counts the values among all items that match. `notes` say what was changed or not
+        read, and that nothing answers. `fields` names columns to be shown with each hit; the `k`
+        are those after `offset`, without what has less than `min_weight`. Raises `QkvError` for a
+        head, a user or `where` that cannot be used.
         """
         check(offset=offset, min_weight=min_weight)
         columns = own_columns(self.tables, fields)
+        counted = own_columns(self.tables, facets, "facets")
 
         def preferences() -> Head | None:
             recommender = self.recommender
             return recommender.head(recommender.histories.of(user))
 
         names = None if heads is None else as_list(heads)
-        mask = candidates(self.tables, self.n_items, where)
+        asked = self.texts.asked(query, prefix)
+        mask = asked.leave(candidates(self.tables, self.n_items, where))
         personal = None if user is None else preferences
-        fused = self.texts.fused(query, names, fusion, personal, mask)
+        fused = self.texts.fused(asked, names, fusion, personal, mask, anyway)
         ranking = ranked(fused, self.tables.names, k, temperature, mask, where, offset, min_weight)
+        if asked.text.strip() and not anyway:
+            ranking = ranking.above_mean()
         ranking = with_fields(ranking, self.tables, columns)
+        ranking = replace(ranking, reasoning=WordReasons(query))
         if user is not None and self.models.implicit is None:
             ranking = ranking.noted([BY_TEXT])
-        return self.texts.with_matches(ranking, query) if explain else ranking
+        found = count_values(self.tables, counted, self.texts.matching(fused, mask))
+        ranking = self.texts.with_query(ranking.with_facets(found), asked)
+        ranking = self.texts.with_snippets(ranking, asked) if snippet else ranking
+        return self.texts.with_matches(ranking, asked) if explain else ranking
 
     def head(self, name: str, query: str) -> Head | None:
         """One head's scores; None where it knows no word. Raises `QkvError` without its encoder."""
@@ -267,8 +291,9 @@ class OpenedBuild:
 
     def similar(
         self,
-        item: Any,
+        items: Id | Iterable[Id],
         *,
+        exclude: Id | Iterable[Id] = (),
         k: int = 10,
         where: Where | None = None,
         fields: str | Iterable[str] = (),
@@ -276,16 +301,20 @@ class OpenedBuild:
         min_weight: float = 0.0,
         temperature: float | None = None,
     ) -> Ranking:
-        """Neighbours of an item, by its users and by what it is called and tagged. `fields`,
-        `offset` and `min_weight` are those of `search`.
+        """Neighbours of an item, by its users and by what it is called and tagged; of several
+        items, those of the mean of their keys. Neither these are among them nor what is in
+        `exclude`. `fields`, `offset` and `min_weight` are those of `search`. Raises `QkvError`.
         """
         check(offset=offset, min_weight=min_weight)
         columns = own_columns(self.tables, fields)
-        (position,), notes = positions_of(self.tables, [item])
-        mask = candidates(self.tables, self.n_items, where, [position])
-        head = Neighbours(self.texts).fused(position)
+        positions, notes = named_once(self.tables, as_list(items))
+        excluded, more = positions_of(self.tables, as_list(exclude))
+        mask = candidates(self.tables, self.n_items, where, [*positions, *excluded])
+        head = Neighbours(self.texts, positions).fused()
         ranking = ranked(head, self.tables.names, k, temperature, mask, where, offset, min_weight)
-        return with_fields(ranking, self.tables, columns).noted(notes)
+        reasoning = NeighbourReasons(self.texts, self.histories, positions)
+        ranking = replace(ranking, reasoning=reasoning).noted([*notes, *more])
+        return with_fields(ranking, self.tables, columns)
 
     def attend(
         self, text: str, mask: str = "none", layer: int | None = None, head: int | None = None

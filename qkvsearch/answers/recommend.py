@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,10 +14,12 @@ from qkvsearch.answers.histories import Histories
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.history import History
 from qkvsearch.collaborative.strength import best_unseen
+from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.labelled import LabelledVectors
-from qkvsearch.retrieval import DenseKeys, Head, Part, Ranking
+from qkvsearch.retrieval import DenseKeys, Head, Part, Ranking, Reason
 from qkvsearch.retrieval.fusion import plus
+from qkvsearch.retrieval.reasons import KINDS, Addend, group, in_groups
 from qkvsearch.stored import NextItemPart, RatingsPart, StoredModels
 from qkvsearch.workspace import Tables
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 HEAD = "collaborative"
 # Parts of a score that are of no item.
 POPULARITY, CONSTANT = "popularity", "constant"
+# A text of more characters says what an item is about, not of which kind it is.
+LONGEST_KIND = 40
 # What scores where there are no preferences, and what is said of it.
 TEXT = "text"
 BY_TEXT = (
@@ -174,10 +178,75 @@ def with_reasons(
         return found if theirs is None else {**found, "shared": position in theirs}
 
     others: Sequence[Container[int] | None] = shared_with or [None] * len(ranking)
-    reasons = [
+    because = [
         [reason(part, theirs) for part in ranking.explain(i)] for i, theirs in enumerate(others)
     ]
-    return ranking.annotated(because=reasons)
+    theirs = (
+        dict(zip(ranking.positions.tolist(), shared_with, strict=True)) if shared_with else None
+    )
+    reasoning = HistoryReasons(history, tables, theirs)
+    return replace(ranking.annotated(because=because), reasoning=reasoning)
+
+
+class HistoryReasons:
+    """A `Reasoning` by the items of a history: what they have in common with one another and, if
+    possible, with the item that is recommended, as far as the catalog knows. shared_with: as in
+    `with_reasons`, by the row number of the hit.
+    """
+
+    def __init__(
+        self,
+        history: History,
+        tables: Tables,
+        shared_with: Mapping[int, Container[int]] | None = None,
+    ) -> None:
+        self.tables, self.positions = tables, history.positions
+        self.shared_with = shared_with
+
+    @cached_property
+    def _known(self) -> dict[Any, tuple[int, str, list[str]]]:
+        """By id: row number, title and kinds."""
+        ids, titles = self.tables.names(self.positions)
+        kinds = item_kinds(self.tables, self.positions)
+        rows = zip(self.positions.tolist(), titles, kinds, strict=True)
+        return dict(zip(ids, rows, strict=True))
+
+    def __call__(self, position: int, parts: Sequence[Part]) -> list[Reason]:
+        known = self._known
+        added = [Reason(KINDS[part.head], part.value) for part in parts if part.query is None]
+        rows = [(*known[part.query], part.value) for part in parts if part.query is not None]
+        addends = [Addend(title, value, kinds) for _, title, kinds, value in rows]
+        if self.shared_with is None:
+            (own,) = item_kinds(self.tables, [position])
+            return [*in_groups(addends, own), *added]
+        theirs = self.shared_with[position]
+        of_both, others = (
+            [addend for addend, row in zip(addends, rows, strict=True) if (row[0] in theirs) == is_]
+            for is_ in (True, False)
+        )
+        found = [group("that both know", of_both)] * bool(of_both)
+        return [*found, *[group("that the other does not know", others)] * bool(others), *added]
+
+
+def item_kinds(tables: Tables, positions: Sequence[int] | np.ndarray) -> list[list[str]]:
+    """Of each item the entries of its lists, and its short texts but id and title: its genres, its
+    channel.
+    """
+    columns = [
+        column
+        for column in tables.catalog_columns
+        if column.type in ("list", "text") and column.stored not in ("id", "title")
+    ]
+    rows = tables.cells_of(positions, [column.stored for column in columns])
+    found = []
+    for row in rows:
+        kinds = []
+        for column, cell in zip(columns, row, strict=True):
+            separate = column.type == "list"
+            texts = [] if cell is None else str(cell).split(LIST_SEPARATOR) if separate else [cell]
+            kinds += [text for text in map(str, texts) if 0 < len(text) <= LONGEST_KIND]
+        found.append(list(dict.fromkeys(kinds)))
+    return found
 
 
 def with_strength(ranking: Ranking, history: History, models: StoredModels) -> Ranking:

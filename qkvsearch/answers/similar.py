@@ -10,57 +10,140 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.answers.arguments import ranked
+from qkvsearch.answers.histories import Histories
 from qkvsearch.answers.recommend import Recommender, with_reasons
 from qkvsearch.answers.search import TextSearch
 from qkvsearch.data.ids import Id
 from qkvsearch.labelled import LabelledVectors, unit_rows
 from qkvsearch.progress import Progress
-from qkvsearch.retrieval import DenseKeys, Head, Part, Ranking, fuse_known
+from qkvsearch.retrieval import DenseKeys, Head, Part, Ranking, Reason, fuse_known
+from qkvsearch.retrieval.reasons import (
+    constant,
+    few,
+    is_word,
+    short,
+    terms,
+    total,
+    without_constant,
+)
 from qkvsearch.stored import PreferencesPart
+from qkvsearch.texts.analysis import fold
 
 # By eye, on neighbours of well-known films: no judged set of neighbours was at hand.
 WEIGHTS = {"collaborative": 0.6, "semantic": 0.4}
+# Of the words that two texts have, so many are named.
+NAMED = 4
 
 
 @dataclass(frozen=True)
 class Neighbours:
-    """An item's key as a query."""
+    """The keys of items as a query: by each head, the mean of them at length 1.
+
+    positions: the row numbers of the items, each once.
+    """
 
     texts: TextSearch
+    positions: Sequence[int]
 
-    def fused(self, position: int) -> Head | None:
-        """Scores of all items for the one in this row, None where nothing is known of it."""
-        models = self.texts.models
-        scored = {"semantic": self._by_text(position)}
-        if models.implicit is not None:
-            direction = self.direction(position)
-            if direction.vectors.any():  # a cold item has none
-                keys = models.load(PreferencesPart()).unit_rows
-                scored["collaborative"] = keys.head("collaborative", direction, self.direction)
+    def fused(self) -> Head | None:
+        """Scores of all items, None where nothing is known of those of the query."""
+        scored = {name: head and self._named(head) for name, head in self._heads().items()}
         return fuse_known(scored, WEIGHTS)
 
-    def _by_text(self, position: int) -> Head | None:
+    def _heads(self) -> dict[str, Head | None]:
+        """The heads, with parts whose query is (which of the items, word of it or its title)."""
+        found = {"semantic": self._by_text()}
+        if self.texts.models.implicit is not None:
+            directions = self._directions(self.positions)
+            mean = directions.vectors / len(self.positions)
+            if mean.any():  # cold items have none
+                keys = self.texts.models.load(PreferencesPart()).unit_rows
+                query = LabelledVectors(list(enumerate(directions.labels)), mean)
+                of_one = lambda position: self._directions([position])  # noqa: E731
+                found["collaborative"] = keys.head("collaborative", query, of_one)
+        return found
+
+    def _by_text(self) -> Head | None:
         """By the stored keys alone: the encoder is asked for words only where someone asks why."""
         head = self.texts.models.main_head
         keys = self.texts.models.dense_keys(head)
-        key = keys.vectors[[position]]
-        if not key.any():
+        mean = keys.vectors[list(self.positions)].mean(axis=0, keepdims=True)
+        if not mean.any():
             return None
         pieces = cache(partial(self.texts.pieces, head))
 
+        @cache
+        def query() -> LabelledVectors:
+            found = [pieces(position) for position in self.positions]
+            labels = [(i, label) for i, one in enumerate(found) for label in one.labels]
+            vectors = np.concatenate([one.vectors for one in found]) / len(found)
+            return LabelledVectors(labels, vectors)
+
         def parts(other: int) -> Sequence[Part]:
             products = DenseKeys(keys.vectors[[other]])
-            found = products.head("semantic", pieces(position), lambda _: pieces(other))
+            found = products.head("semantic", query(), lambda _: pieces(other))
             return found.parts(0) if found else []
 
-        whole = keys.head("semantic", LabelledVectors([None], key))
+        whole = keys.head("semantic", LabelledVectors([None], mean))
         return whole and replace(whole, parts=parts)
 
-    def direction(self, position: int) -> LabelledVectors:
-        """An item's embedding at length 1, labelled with its title."""
-        _, titles = self.texts.tables.names([position])
-        vectors = self.texts.models.load(PreferencesPart()).unit_rows.vectors[[position]]
+    def _directions(self, positions: Sequence[int]) -> LabelledVectors:
+        """Items' embeddings at length 1, labelled with their titles."""
+        _, titles = self.texts.tables.names(positions)
+        vectors = self.texts.models.load(PreferencesPart()).unit_rows.vectors[list(positions)]
         return LabelledVectors(titles, np.asarray(vectors))
+
+    def _named(self, head: Head) -> Head:
+        """With the word or the title alone as the query of a part; of several items its id too."""
+        ids, _ = self.texts.tables.names(self.positions)
+        items = ids if len(ids) > 1 else [None]
+
+        def parts(position: int) -> list[Part]:
+            return [
+                part._replace(query=part.query[1], item=items[part.query[0]])
+                for part in head.parts(position)
+            ]
+
+        return replace(head, parts=parts)
+
+
+class NeighbourReasons:
+    """A `Reasoning` by the people who like both items, and by the words that both texts have."""
+
+    def __init__(self, texts: TextSearch, histories: Histories, positions: Sequence[int]) -> None:
+        ids, titles = texts.tables.names(positions)
+        items = ids if len(ids) > 1 else [None]
+        self.items = dict(zip(items, zip(positions, titles, strict=True), strict=True))
+        self.liking = cache(histories.liking)
+
+    def __call__(self, position: int, parts: Sequence[Part]) -> list[Reason]:
+        found = []
+        of_heads = without_constant(parts)
+        for item, (own, title) in self.items.items():
+            people = [one for one in of_heads if (one.head, one.item) == ("collaborative", item)]
+            words = [one for one in of_heads if (one.head, one.item) == ("semantic", item)]
+            found += [Reason(self._people(own, title, position), total(people))] * bool(people)
+            found += _by_words(short(title), words)
+        return [*few(found), *constant(parts)]
+
+    def _people(self, own: int, title: str, position: int) -> str:
+        theirs = self.liking(own)
+        both = len(theirs & self.liking(position))
+        return f"people: {both:,} of the {len(theirs):,} who like {short(title)} like this"
+
+
+def _by_words(title: str, parts: Sequence[Part]) -> list[Reason]:
+    """What the words add that both texts have, in whatever form, and what all others do."""
+    same = [part for part in parts if is_word(part.query) and terms(part.query) & terms(part.key)]
+    sums: dict[str, float] = {}
+    for part in same:
+        word = fold(part.query)
+        sums[word] = sums.get(word, 0.0) + part.value
+    largest = sorted(sums, key=lambda word: -abs(sums[word]))
+    named = ", ".join(largest[:NAMED]) + ("" if len(largest) <= NAMED else ", …")
+    found = [Reason(f"same words as {title}: {named}", total(same))] * bool(same)
+    rest = total(parts) - total(same)
+    return [*found, Reason(f"other words, by meaning, and those of {title}", rest)] if parts else []
 
 
 def similar_users(

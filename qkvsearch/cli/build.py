@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
     from qkvsearch.data.readers import Dataset
 
+# How far from the others' a column's share is said, as a share of it.
+VISIBLE = 0.1
 FILE = click.Path(path_type=str)  # a Path would damage the address of a database
 
 
@@ -61,12 +63,25 @@ FILE = click.Path(path_type=str)  # a Path would damage the address of a databas
     "about a minute at most, otherwise static where that is installed, otherwise corpus.",
 )
 @click.option(
+    "--language",
+    default="auto",
+    show_default=True,
+    metavar="CODE",
+    help="Of the texts, for their endings and stop words: en, de, fr, es … (Snowball's languages), "
+    "none, or auto, which guesses.",
+)
+@click.option(
     "--queries", type=FILE, help="With --qrels: lines of id<TAB>text, to learn the heads' weights."
 )
 @click.option(
     "--qrels",
     type=FILE,
     help="Their right answers: TREC judgements, or query<TAB>item[<TAB>grade].",
+)
+@click.option(
+    "--synonyms",
+    type=FILE,
+    help="Words that mean the same, a rule a line: `sweater, jumper`; one way: `tv => television`.",
 )
 @click.option(
     "--next-item",
@@ -80,8 +95,10 @@ def command(
     interactions: str | None,
     plan: bool,
     encoder: str,
+    language: str,
     queries: str | None,
     qrels: str | None,
+    synonyms: str | None,
     next_item: bool,
     **names: Any,
 ) -> None:
@@ -104,6 +121,7 @@ def command(
     from qkvsearch.builder import build_workspace, current_facts
     from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.sources import read_source
+    from qkvsearch.data.synonyms import as_synonyms
 
     if source is None and items is None and interactions is None:
         raise click.UsageError("give a SOURCE, or --items and --interactions")
@@ -111,7 +129,7 @@ def command(
         raise click.UsageError("--queries asks and --qrels answers: give both")
     run = settings()
     path = run.own_workspace()
-    judged = judged_by(queries, qrels)
+    judged, meant = judged_by(queries, qrels), as_synonyms(synonyms)
     dataset = read_source(source, items, interactions, _columns(**names))
     for report in dataset.reports:
         run.say_notes(report.lines())
@@ -126,8 +144,10 @@ def command(
             workspace,
             dataset,
             encoder=encoder,
+            language=language,
             judged=judged,
             next_item=next_item,
+            synonyms=meant,
             progress=progress,
         )
     run.say(f"Built {path}: {_counted(dataset)}.")
@@ -203,10 +223,15 @@ def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[s
     """What the models of a build were made with, and what the former build had and it has not."""
     from qkvsearch.builder import NOT_TAKEN_OVER
     from qkvsearch.stored import TUNED
+    from qkvsearch.stored.part import LANGUAGE
+    from qkvsearch.texts.languages import Language
 
     for reason in former.get(NOT_TAKEN_OVER, ()):
         run.say(f"Not taken over: {reason}.")
     run.say(f"Encoder: {facts['encoder']} ({facts['encoder_chosen']}).")
+    run.say(f"Language: {Language(facts[LANGUAGE], facts['language_chosen'])}.")
+    if "synonyms" in facts:
+        run.say(f"Synonyms: of {quantity(len(facts['synonyms']), 'word')}.")
     if "texts_cut" in facts:
         run.say(f"Cut: {facts['texts_cut']}.")
     if "tokens_left_out" in facts:
@@ -215,5 +240,26 @@ def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[s
         run.say("Preferences: with the settings that tune found; tune --reset goes back.")
     if "next_item" in former and "next_item" not in facts:
         run.say("The former build's model of what comes next is gone; build --next-item trains it.")
+    if counted := columns_counted(facts.get("column_weights", {})):
+        run.say(f"How much each column counts: {counted}.")
     if "weights_from" in facts:
         run.say(f"The heads' weights were learned from {facts['weights_from']}.")
+
+
+def columns_counted(weights: Mapping[str, Mapping[str, float]]) -> str:
+    """In words what each text column counts in the heads where that is visibly more or less than
+    the others; nothing where it is not.
+
+    >>> columns_counted({"lsa": {"title": 0.5, "body": 0.5}, "static": {"title": 0.2, "body": 0.8}})
+    'in static title 0.20, body 0.80'
+    """
+    uneven = {
+        head: columns
+        for head, columns in weights.items()
+        if any(abs(share * len(columns) - 1) > VISIBLE for share in columns.values())
+    }
+    shown = (
+        f"in {head} " + ", ".join(f"{name} {share:.2f}" for name, share in columns.items())
+        for head, columns in uneven.items()
+    )
+    return "; ".join(shown)

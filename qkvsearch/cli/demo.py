@@ -42,7 +42,7 @@ def command() -> None:
     _step("Recommend: the query is a person, solved from what they like; the keys, films.",
           "recommend", *likes, "-k", "4", "--explain")  # fmt: skip
     ranking = films.recommend(likes=LIKES, k=4, explain=True)
-    write_text(ranking_table(ranking.to_records(), ranking))
+    write_text(ranking_table(with_parts(ranking), ranking))
 
     _step("The same for a user of the log: what they have seen is masked, not ranked.",
           *FILMS, "recommend", "--user", "u001", "-k", "4", "--where", "year >= 1990")  # fmt: skip

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.listing import layout, shown
-from qkvsearch.cli.render import Output, output_options, to_table
+from qkvsearch.cli.explaining import FULL
+from qkvsearch.cli.listing import layout, narrowed, shown
+from qkvsearch.cli.render import (
+    GAP,
+    Output,
+    as_rich_table,
+    captioned,
+    output_options,
+    rendered,
+    terminal_width,
+    to_table,
+)
 from qkvsearch.terminal import printable
 
 if TYPE_CHECKING:
     from qkvsearch.retrieval import Ranking
     from qkvsearch.workspace.where import Where
 
-# Contributions shown of each hit in a table; JSON carries all.
-SHOWN_REASONS = 3
 # Characters shown of each of the owner's columns.
 SHOWN_OF_CELL = 24
+# How far the lines below a hit stand in.
+INDENT = 3
 # What every hit has, in this order, before what only some questions add.
 FIELDS = ("rank", "id", "title", "score", "weight")
 fields_option = click.option(
@@ -98,18 +108,22 @@ def ranking_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def write_ranking(ranking: Ranking, output: Output, explain: bool = False) -> None:
-    """The hits with all their fields, or the table of them."""
-    rows = with_parts(ranking) if explain else ranking.to_records()
-    output.write(rows, lambda: ranking_table(rows, ranking), [*FIELDS, *own_names(ranking)])
+def write_ranking(ranking: Ranking, output: Output, explain: str | None = None) -> None:
+    """The hits with all their fields, or the table of them. explain: how, None for not at all."""
+    rows = ranking.to_records() if explain is None else with_parts(ranking)
+    fields = [*FIELDS, *own_names(ranking)]
+    output.write(rows, lambda: ranking_table(rows, ranking, explain == FULL), fields)
 
 
 def with_parts(ranking: Ranking) -> list[dict[str, Any]]:
-    """The hits with the parts of their scores, where they do not carry a `because` of their own."""
+    """The hits with the parts of their scores, where they do not carry a `because` of their own,
+    and with the reasons that these are in plain words.
+    """
     rows = ranking.to_records()
     for i, row in enumerate(rows):
         if "because" not in row:
-            row["parts"] = [part._asdict() for part in ranking.explain(i)]
+            row["parts"] = [part.to_dict() for part in ranking.explain(i)]
+        row["reasons"] = [reason._asdict() for reason in ranking.reasons(i)]
     return rows
 
 
@@ -133,7 +147,8 @@ def own_names(ranking: Ranking) -> list[str]:
     return [own_key(name) for name in (ranking[0].fields or {})] if ranking else []
 
 
-def ranking_table(rows: list[dict[str, Any]], ranking: Ranking) -> str:
+def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = False) -> str:
+    """The hits, each with its reasons below it where it has any; `full`: with every part."""
     if not rows:
         return ""
     columns = [("#", "right"), ("title", "wrap"), ("score", "right"), ("weight", "right")]
@@ -146,7 +161,7 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking) -> str:
     own = own_names(ranking)
     columns += [(name, layout(name, [row[name] for row in rows])) for name in own]
     columns.append(("id", "left"))
-    cells = []
+    cells, below = [], []
     for row in rows:
         line = [
             row["rank"],
@@ -159,11 +174,46 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking) -> str:
         line += [shown(row[name], SHOWN_OF_CELL) for name in own]
         cells.append([*line, row["id"]])
         notes = ["new: no interactions yet"] if row.get("cold") else []
-        notes += _matches_elsewhere(row) + _reasons(row)
-        cells += [["", _dim_line(line)] for line in notes]
+        notes += [row["snippet"]] if row.get("snippet") else []
+        notes += _matches_elsewhere(row)
+        below.append((notes, _reasons(row, full)))
     over = f"over {ranking.n_candidates:,} {'users' if people else 'items'}"
     caption = f"weight = softmax(score / {ranking.temperature:.3g}) {over}"
-    return to_table(columns, cells, caption)
+    return _with_lines(columns, cells, below, caption)
+
+
+def _with_lines(
+    columns: Sequence[tuple[str, str]],
+    rows: Sequence[Sequence[Any]],
+    below: Sequence[tuple[list[str], list[tuple[str, str]]]],
+    caption: str,
+) -> str:
+    """A table with lines below its rows, as wide as the window: notes, and then what is added up,
+    each with its text.
+    """
+    from rich.cells import cell_len
+    from rich.table import Table
+    from rich.text import Text
+
+    if not any(notes or reasons for notes, reasons in below):
+        return to_table(columns, rows, caption)
+    texts = [
+        [name for name, _ in columns],
+        *([printable(str(cell)) for cell in row] for row in rows),
+    ]
+    widths = [max(map(cell_len, column)) for column in zip(*texts, strict=True)]
+    flexible = [place for place, (_, way) in enumerate(columns) if way == "wrap"]
+    narrowed(widths, flexible, terminal_width() - GAP * (len(columns) - 1))
+    parts = []
+    for i, (row, (notes, reasons)) in enumerate(zip(rows, below, strict=True)):
+        parts.append(as_rich_table(columns, [row], has_header=i == 0, widths=widths))
+        for lines in ([[note] for note in notes], reasons):
+            grid = Table.grid(padding=(0, 1))
+            grid.add_column(width=INDENT)
+            for line in lines:
+                grid.add_row("", *(Text(printable(text), style="dim") for text in line))
+            parts += [grid] if lines else []
+    return rendered([*parts, *captioned(caption)])
 
 
 def _marked(title: str, words: list[str]) -> Any:
@@ -186,23 +236,15 @@ def _matches_elsewhere(row: dict[str, Any]) -> list[str]:
     return [f"in {name}: {', '.join(words)}" for name, words in columns if name != "title"]
 
 
-def _dim_line(reason: str) -> Any:
-    from rich.text import Text
-
-    return Text(f"  {printable(reason)}", style="dim", no_wrap=True, overflow="ellipsis")
-
-
-def _reasons(row: dict[str, Any]) -> list[str]:
-    """The largest parts of a score in words, and how much the others add."""
-    if "because" in row:
+def _reasons(row: dict[str, Any], full: bool) -> list[tuple[str, str]]:
+    """What adds up to a score: in plain words, or `full`, part by part."""
+    if full and "because" in row:
         addends = [(_reason(part), part["contribution"]) for part in row["because"]]
-    elif "parts" in row:
-        addends = _by_word(row["parts"])
+    elif full and "parts" in row:
+        addends = [(_part(part), part["value"]) for part in row["parts"]]
     else:
-        return []
-    lines = [f"{value:+.3f} {name}" for name, value in addends[:SHOWN_REASONS]]
-    rest = [value for _, value in addends[SHOWN_REASONS:]]
-    return lines + ([f"{sum(rest):+.3f} from {len(rest)} more"] if rest else [])
+        addends = [(reason["text"], reason["value"]) for reason in row.get("reasons", ())]
+    return [(f"{value:+.3f}", text) for text, value in addends]
 
 
 def _reason(part: dict[str, Any]) -> str:
@@ -212,21 +254,9 @@ def _reason(part: dict[str, Any]) -> str:
     return f"{'shared:' if part.get('shared') else 'because of'} {part['title']}"
 
 
-def _by_word(parts: list[dict[str, Any]]) -> list[tuple[str, float]]:
-    """What each word of the query adds by each head, with the item's word that it goes best with;
-    the heads' means, which are constants, as one.
-    """
-    words: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    means = 0.0
-    for part in parts:
-        if part["query"] is None:
-            means += part["value"]
-        else:
-            words.setdefault((part["head"], part["query"]), []).append(part)
-    addends = []
-    for (head, word), pairs in words.items():
-        best = max(pairs, key=lambda part: part["value"])["key"]
-        name = f"{head}: {word}" if best == word else f"{head}: {word} ~ {best}"
-        addends.append((name, sum(part["value"] for part in pairs)))
-    addends.sort(key=lambda addend: -abs(addend[1]))
-    return [*addends, ("the means of the heads", means)] if means else addends
+def _part(part: dict[str, Any]) -> str:
+    """The head, and what of the query meets what of the item."""
+    words = [str(part[name]) for name in ("query", "key") if part[name] is not None]
+    named = " ~ ".join(dict.fromkeys(words)) or "the same for every item"
+    of_item = f" [{part['item']}]" if "item" in part else ""
+    return f"{part['head']}{of_item}: {named}"

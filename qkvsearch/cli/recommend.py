@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from qkvsearch.cli.context import CommandContext, settings
+from qkvsearch.cli.explaining import ExplainedCommand, explain_option
 from qkvsearch.cli.hits import ranking_options, why_none, write_ranking
 from qkvsearch.cli.render import Output
 from qkvsearch.errors import quantity
@@ -21,7 +22,9 @@ ONE_USER_ONLY = (
 )  # fmt: skip
 
 
-@click.command(short_help="Recommend items to a user, to someone new, or to all.")
+@click.command(
+    cls=ExplainedCommand, short_help="Recommend items to a user, to someone new, or to all."
+)
 @click.option("--user", metavar="ID", help="A user of the log.")
 @click.option("--like", "likes", metavar="ITEM", multiple=True, help="An id or title; repeatable.")
 @click.option(
@@ -64,7 +67,7 @@ ONE_USER_ONLY = (
     default=0.0,
     help="How much it counts to be unlike the hits above, from 0 to 1.",
 )
-@click.option("--explain", is_flag=True, help="Show what of the history carries each score.")
+@explain_option("Say what of the history carries each score; full: every item of it.")
 @ranking_options
 def command(all_users: bool, only: Path | None, output: Output, **options: Any) -> None:
     """Recommend items to a user of the log, or to someone new from what they like.
@@ -98,10 +101,11 @@ def command(all_users: bool, only: Path | None, output: Output, **options: Any) 
     if all_users:
         _recommend_all(run, engine, output, only=ids, **options)
         return
-    ranking = engine.recommend(only=ids, **options)
+    explain = options.pop("explain")
+    ranking = engine.recommend(only=ids, explain=explain is not None, **options)
     nothing = "No recommendations: there is nothing this user likes, or no item is left."
     run.say_notes([*why_none(ranking, options, nothing), *ranking.notes])
-    write_ranking(ranking, output, options["explain"])
+    write_ranking(ranking, output, explain)
 
 
 def _recommend_all(run: CommandContext, engine: Engine, output: Output, **options: Any) -> None:

@@ -216,23 +216,41 @@ def to_table(
 
     Only the "wrap" columns give way where the window is narrow.
     """
+    table = as_rich_table(columns, rows, has_header=any(name for name, _ in columns))
+    return rendered([table, *captioned(caption)])
+
+
+def captioned(caption: str) -> list[RenderableType]:
+    """What stands below a table, if anything does."""
+    from rich.text import Text
+
+    return [Text(caption, style="dim")] if caption else []
+
+
+def as_rich_table(
+    columns: Sequence[tuple[str, str]],
+    rows: Sequence[Sequence[Any]],
+    has_header: bool = True,
+    widths: Sequence[int] | None = None,
+) -> RenderableType:
+    """The table of `to_table`, not yet a text. widths: of the columns, where they are given."""
     from rich.table import Table
     from rich.text import Text
 
-    has_header = any(name for name, _ in columns)
     table = Table(box=None, pad_edge=False, header_style="bold", show_header=has_header)
-    for name, layout in columns:
+    for place, (name, layout) in enumerate(columns):
         table.add_column(
             Text(printable(name)),
             justify="right" if layout == "right" else "left",
             no_wrap=layout != "wrap",
             overflow="fold" if layout == "wrap" else "ellipsis",
+            width=None if widths is None else widths[place],
         )
     for row in rows:
         table.add_row(
             *(cell if isinstance(cell, Text) else Text(printable(str(cell))) for cell in row)
         )
-    return rendered([table, Text(caption, style="dim")] if caption else [table])
+    return table
 
 
 def rendered(parts: Iterable[RenderableType]) -> str:

@@ -93,7 +93,8 @@ def one_cell(value: Any) -> Any:
     """A list or a dict as a text of one line that a person reads; anything else as it is.
 
     Of a dict "name: value", of a list its entries, "; " between them; of a reason "title [id]
-    (contribution)", of a part of a score "head: query ~ key (value)".
+    (contribution)", of a part of a score "head: query ~ key (value)", of one in plain words "text
+    (value)".
 
     >>> one_cell({"lexical": 1.5, "lsa": -0.25})
     'lexical: 1.5; lsa: -0.25'
@@ -110,6 +111,8 @@ def _entry(value: Any) -> str:
     if isinstance(value, dict) and "contribution" in value:
         named = "" if value["id"] is None else f" [{value['id']}]"
         return f"{value['title']}{named} ({value['contribution']:+.6g})"
+    if isinstance(value, dict) and value.keys() == {"text", "value"}:
+        return f"{value['text']} ({value['value']:+.6g})"
     if isinstance(value, dict) and value.keys() >= {"head", "query", "key", "value"}:
         words = [str(value[name]) for name in ("query", "key") if value[name] is not None]
         named = f": {' ~ '.join(dict.fromkeys(words))}" if words else ""

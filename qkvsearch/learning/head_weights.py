@@ -1,14 +1,13 @@
 """How much each head should count on this catalog, learned from queries and what answers them.
 
-Queries are made of the catalog's own texts: a column of some items is taken away and its words are
-asked for; what is left of those items should be found. Queries that someone judged say more, where
-there are any. Weights are learned from either by a conditional logit.
+Queries are made of the catalog's own texts; those that someone judged say more, where there are
+any. Weights are learned from either by a conditional logit, those of the columns in each dense
+head's keys first.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -18,34 +17,41 @@ from qkvsearch.attention import softmax
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.judgements import Judgements, Queries, check_queries, fingerprints
 from qkvsearch.errors import DataError
+from qkvsearch.learning.column_weights import (
+    PRIOR_QUERIES,
+    ColumnScores,
+    length_weights,
+    likeliest,
+)
+from qkvsearch.learning.made_queries import Columns, MadeQueries, made_queries
 from qkvsearch.retrieval.fusion import mean_and_deviation
 from qkvsearch.retrieval.keys import LexicalKeys
-from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.analysis import Analyzer, known_tokens
 from qkvsearch.texts.encoders import LEARNED, TextEncoder, learned_encoder
-from qkvsearch.texts.text_encoder import item_keys
 from qkvsearch.texts.vocabulary import count_terms
-
-# A fifth of the items, at most 500, are asked for, each by a passage of at most 25 words; of a
-# column with fewer than 3 words an item is not.
-MOST_QUERIES, LONGEST_QUERY, SHORTEST_FIELD = 500, 25, 3
-# Fewer say too little to be worth the time; so a catalog of under 500 items keeps the prior.
-FEWEST_QUERIES = 100
-# Where a field's words mostly stand in the other fields, too, asking for them tests memory alone.
-MOST_OVERLAP = 0.6
 
 # More say little more; a sample of them is asked.
 MOST_JUDGED = 1000
 # Items that a query chooses among: of a larger catalog half are the best, the rest a sample.
 CANDIDATES = 1000
-# The given weights count like this many queries: with 100 judged ones it is halfway.
-PRIOR_QUERIES = 100
+# Items that queries choose among for the weights of columns, the same ones for all.
+MOST_ITEMS = 4000
 # Scores held at a time, of all heads and items and some queries: 256 MiB.
 MOST_SCORES = 1 << 26
 SHOWN_NAMES = 3
 
-Columns = Sequence[Sequence[str]]
 # Texts to scores (queries, items).
 Scorer = Callable[[Sequence[str]], np.ndarray]
+
+
+class AnsweredQueries(NamedTuple):
+    """Queries that were asked: their texts, the lexical keys of the items that they chose among,
+    and each head's best score of each, (n_texts,).
+    """
+
+    texts: Sequence[str]
+    keys: LexicalKeys
+    best: Mapping[str, np.ndarray]
 
 
 # --- a conditional logit: an item's probability is the softmax of its fused score ---
@@ -113,102 +119,93 @@ def conditional_logit(sets: Sequence[Alternatives]) -> np.ndarray:
 # --- made queries ---
 
 
-def learn_head_weights(
+class LearnedWeights(NamedTuple):
+    """heads: how much each head counts, adding up to 1. columns: how much each text column counts
+    in the keys of each dense head, (n_columns,), adding up to 1. answered: what they were learned
+    from.
+    """
+
+    heads: dict[str, float]
+    columns: dict[str, np.ndarray]
+    answered: list[AnsweredQueries]
+
+
+def learn_weights(
     fields: Columns,
     encoders: Mapping[str, TextEncoder],
     prior: Mapping[str, float],
     epochs: Mapping[str, int | None] = MappingProxyType({}),
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
-) -> dict[str, float]:
-    """Halfway between the prior weights and those learned from made queries; the prior alone where
-    no column can be asked for.
+    analyzer: Analyzer | None = None,
+) -> LearnedWeights:
+    """Halfway between the given weights and those learned from made queries; the given ones alone
+    where no column can be asked for.
 
     fields: the text columns, each with one text an item. encoders: the dense heads' encoders.
-    prior: a weight for every head, "lexical" included, which add up to 1. epochs: for how many the
-    encoders learned from the catalog were trained, where that is known; those learned anew are
-    trained for as many. progress: called with the columns done and the columns in all.
+    prior: a weight for every head, "lexical" included, which add up to 1; those of the columns are
+    given by `length_weights`. epochs: for how many the encoders learned from the catalog were
+    trained, where that is known; those learned anew are trained for as many. progress: called with
+    the heads done and the heads in all. analyzer: of the catalog's language.
     """
-    rng = np.random.default_rng(seed)
-    heads = list(prior)
-    sets = []
-    for column in range(len(fields)):
-        scores = made_scores(fields, column, encoders, heads, rng, epochs)
-        if scores is not None:
-            sets.append(scores)
+    analyzer = analyzer or Analyzer()
+    given = length_weights(fields, analyzer)
+    columns = {head: given for head in prior if head != "lexical"}
+    made = list(made_queries(fields, np.random.default_rng(seed), analyzer))
+    keys = [made_lexical_keys(queries, analyzer) for queries in made]
+    scores: dict[str, list[np.ndarray]] = {}
+    for done, head in enumerate(prior if made else ()):
+        if head == "lexical":
+            pairs = zip(keys, made, strict=True)
+            scores[head] = [lexical_scores(own, one.texts, analyzer) for own, one in pairs]
+        else:
+            found = [
+                made_scores(one, head, encoders[head], epochs.get(head), analyzer) for one in made
+            ]
+            columns[head] = (given + likeliest(found, given)) / 2
+            scores[head] = [one.scores(columns[head]) for one in found]
         if progress is not None:
-            progress(column + 1, len(fields))
-    if not sets:
-        return dict(prior)
-    learned = conditional_logit([Alternatives.each_its_own(scores) for scores in sets])
-    return {name: (prior[name] + float(w)) / 2 for name, w in zip(prior, learned, strict=True)}
+            progress(done + 1, len(prior))
+    if not made:
+        return LearnedWeights(dict(prior), columns, [])
+    sets = [
+        Alternatives.each_its_own(np.stack([standardized(scored) for scored in of_heads]))
+        for of_heads in zip(*scores.values(), strict=True)
+    ]
+    learned = conditional_logit(sets)
+    heads = {name: (prior[name] + float(w)) / 2 for name, w in zip(prior, learned, strict=True)}
+    answered = [
+        AnsweredQueries(one.texts, own, {name: of[i].max(axis=1) for name, of in scores.items()})
+        for i, (one, own) in enumerate(zip(made, keys, strict=True))
+    ]
+    return LearnedWeights(heads, columns, answered)
 
 
 def made_scores(
-    fields: Columns,
-    column: int,
-    encoders: Mapping[str, TextEncoder],
-    heads: Sequence[str],
-    rng: np.random.Generator,
-    epochs: Mapping[str, int | None] = MappingProxyType({}),
-) -> np.ndarray | None:
-    """Every head's scores of sampled items, for a passage of each one's `column`, by what its other
-    columns say; None where the column cannot be asked for.
+    made: MadeQueries,
+    head: str,
+    encoder: TextEncoder,
+    epochs: int | None = None,
+    analyzer: Analyzer | None = None,
+) -> ColumnScores:
+    """A dense head's scores of the sampled items.
 
-    Encoders learned from the catalog are learned anew without the sampled items: a word that one
-    item alone has would give it away. Static keeps its weights, which have counted the sampled
-    texts, too: they say how rare a token is, not where it stands.
+    Encoders learned from the catalog are learned anew without these: a word that one item alone has
+    would give it away. Static keeps its weights, which have counted their texts, too: they say how
+    rare a token is, not where it stands.
     """
-    analyzer = Analyzer()
-    others = [texts for j, texts in enumerate(fields) if j != column]
-    in_any_order = (
-        i
-        for i in rng.permutation(len(fields[column]))
-        if any(texts[i].strip() for texts in others)
-        and len(analyzer.tokens(fields[column][i])) >= SHORTEST_FIELD
-    )
-    asked = list(islice(in_any_order, min(MOST_QUERIES, len(fields[column]) // 5)))
-    if len(asked) < FEWEST_QUERIES:
-        return None
-    sample = np.sort(asked)
-    queries = [passage(fields[column][i], rng) for i in sample]
-    keys = [[texts[i] for i in sample] for texts in others]
-    if overlap(queries, keys) >= MOST_OVERLAP:
-        return None
-    outside = np.setdiff1d(np.arange(len(fields[column])), sample)
-    rest = [[texts[i] for i in outside] for texts in fields]
-
-    def scores(head: str) -> np.ndarray:
-        if head == "lexical":
-            texts = ["\n".join(columns) for columns in zip(*keys, strict=True)]
-            lexical = LexicalKeys.from_counts(*count_terms(texts, analyzer.key_terms))
-            return lexical_scores(lexical, queries)
-        encoder = encoders[head]
-        if head in LEARNED:
-            encoder, _ = learned_encoder(head, rest, epochs.get(head))
-        return encoder.encode_many(queries) @ item_keys(encoder.encode_many, keys).T
-
-    return np.stack([standardized(scores(head)) for head in heads])
+    if head in LEARNED:
+        language = (analyzer or Analyzer()).language
+        encoder, _ = learned_encoder(head, made.outside, epochs, language)
+    encode = encoder.encode_many
+    columns = [encode(texts) for texts in made.keys]
+    return ColumnScores.of(encode(made.texts), columns, np.eye(len(made.texts), dtype=np.float32))
 
 
-def passage(text: str, rng: np.random.Generator) -> str:
-    """At most 25 words in a row, from anywhere in the text, as they are written there."""
-    words = Analyzer().token_spans(text)
-    if len(words) <= LONGEST_QUERY:
-        return text
-    first = rng.integers(len(words) - LONGEST_QUERY + 1)
-    return text[words[first][0] : words[first + LONGEST_QUERY - 1][1]]
-
-
-def overlap(queries: Sequence[str], keys: Columns) -> float:
-    """The mean share of a query's terms that its own item's key has."""
-    analyzer = Analyzer()
-    shares = []
-    for query, *texts in zip(queries, *keys, strict=True):
-        terms = analyzer.terms(query)
-        there = set(analyzer.key_terms(" ".join(texts)))
-        shares.append(sum(term in there for term in terms) / max(len(terms), 1))
-    return float(np.mean(shares))
+def made_lexical_keys(made: MadeQueries, analyzer: Analyzer) -> LexicalKeys:
+    """Of the sampled items alone."""
+    texts = ["\n".join(columns) for columns in zip(*made.keys, strict=True)]
+    return LexicalKeys.from_counts(*count_terms(texts, analyzer.key_terms))
 
 
 # --- judged queries ---
@@ -272,6 +269,33 @@ def judged_queries(queries: Queries, judgements: Judgements, ids: Ids) -> Judged
     return JudgedQueries(texts, answers, unknown)
 
 
+def learn_columns_from_judgements(
+    judged: JudgedQueries,
+    encoder: TextEncoder,
+    columns: Sequence[np.ndarray],
+    given: np.ndarray,
+    seed: int = 0,
+) -> np.ndarray:
+    """The weights (n_columns,) of a dense head's columns under which the answers are most likely,
+    with the given ones counting like 100 queries, as in `learn_from_judgements`.
+
+    encoder: the head's. columns: what it makes of each column, (n_items, d); of more than 4,000
+    items a sample is chosen among, with the best answers.
+    """
+    rng = np.random.default_rng(seed)
+    chosen, n_items = judged.chosen(rng), len(columns[0])
+    items = np.arange(n_items)
+    if n_items > MOST_ITEMS:
+        best = [judged.answers[i][: max(1, MOST_ITEMS // len(chosen))] for i in chosen]
+        items = np.union1d(np.concatenate(best), rng.choice(n_items, MOST_ITEMS, replace=False))
+    answers = np.stack([np.isin(items, judged.answers[i]) for i in chosen]).astype(np.float32)
+    answers /= answers.sum(axis=1, keepdims=True)
+    queries = encoder.encode_many([judged.texts[i] for i in chosen])
+    found = ColumnScores.of(queries, [column[items] for column in columns], answers)
+    share = len(chosen) / (len(chosen) + PRIOR_QUERIES)
+    return np.asarray(share * likeliest([found], given) + (1 - share) * given)
+
+
 def learn_from_judgements(
     judged: JudgedQueries,
     lexical: LexicalKeys,
@@ -279,6 +303,7 @@ def learn_from_judgements(
     keys: Mapping[str, np.ndarray],
     prior: Mapping[str, float],
     seed: int = 0,
+    analyzer: Analyzer | None = None,
 ) -> dict[str, float]:
     """The weights under which the answers are most likely, with the given ones counting like 100
     queries: n / (100 + n) learned and 100 / (100 + n) given.
@@ -289,7 +314,7 @@ def learn_from_judgements(
 
     def scorer(head: str) -> Scorer:
         if head == "lexical":
-            return lambda texts: lexical_scores(lexical, texts)
+            return lambda texts: lexical_scores(lexical, texts, analyzer or Analyzer())
         return lambda texts: encoders[head].encode_many(texts) @ keys[head].T
 
     weights = np.array(list(prior.values()))
@@ -339,11 +364,14 @@ def _alternatives(
     return Alternatives(scores[:, None, found], shares[None], offsets[None])
 
 
-def lexical_scores(keys: LexicalKeys, texts: Sequence[str]) -> np.ndarray:
+def lexical_scores(keys: LexicalKeys, texts: Sequence[str], analyzer: Analyzer) -> np.ndarray:
     """BM25 (queries, n_items), zeros for a query of unknown words."""
     scores = np.zeros((len(texts), keys.n_items), dtype=np.float32)
-    analyzer = Analyzer()
+
+    def is_known(term: str) -> bool:
+        return keys.n_with(term) > 0
+
     for row, text in zip(scores, texts, strict=True):
-        if (head := keys.head(analyzer.query_tokens(text))) is not None:
+        if (head := keys.head(known_tokens(analyzer.query_tokens(text), is_known))) is not None:
             row[:] = head.scores
     return scores

@@ -3,6 +3,7 @@
 from qkvsearch.retrieval.fusion import Head, Part, fuse, fuse_known, fuse_ranks
 from qkvsearch.retrieval.keys import DenseKeys, LexicalKeys, TermKeys
 from qkvsearch.retrieval.ranking import Hit, Ranking, rank
+from qkvsearch.retrieval.reasons import Reason
 from qkvsearch.retrieval.topk import top_k
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "LexicalKeys",
     "Part",
     "Ranking",
+    "Reason",
     "TermKeys",
     "fuse",
     "fuse_known",

@@ -13,12 +13,22 @@ RANK_CONSTANT = 60
 
 
 class Part(NamedTuple):
-    """One addend of a score: what a piece of the query and a piece of the key contribute."""
+    """One addend of a score: what a piece of the query and a piece of the key contribute. item: the
+    id of the one that the piece is of, where the query is made of several items.
+    """
 
     head: str
     query: Any
     key: Any
     value: float
+    item: Any = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """By name; the item where there is one."""
+        found = self._asdict()
+        if self.item is None:
+            del found["item"]
+        return found
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,8 @@ from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.text_encoder import TextEncoder
 
 NAME = "token"
+# The key of what an item gets that is not among the candidates of the second pass.
+NOT_COMPARED = "as the lowest of those compared"
 # The candidates of the second pass.
 DEPTH = 100
 # The most tokens that are kept of an item's text.
@@ -137,20 +139,22 @@ def late_interaction(
     lexical: TermKeys,
     labels_of: Callable[[int], Sequence[str]],
     temperature: float = TEMPERATURE,
+    boosts: np.ndarray | float = 1.0,
+    analyzer: Analyzer | None = None,
 ) -> LateInteraction | None:
     """Late interaction of a query's tokens, vectors (L, d) of any length, weighted by their words'
-    idf in the catalog; None where it has no words."""
-    weights = idf(query.labels, lexical)
+    idf in the catalog times `boosts`, (L,); None where it has no words."""
+    weights = idf(query.labels, lexical, analyzer) * boosts
     if not weights.sum() > 0:
         return None
     units = LabelledVectors(query.labels, unit_rows(query.vectors).astype(np.float32))
     return LateInteraction(units, weights / weights.sum(), keys, labels_of, temperature)
 
 
-def idf(words: Sequence[str], lexical: TermKeys) -> np.ndarray:
+def idf(words: Sequence[str], lexical: TermKeys, analyzer: Analyzer | None = None) -> np.ndarray:
     """BM25's, float64 (n_words,), by the rarest term of each word. 0 for what is no word, such as a
     comma."""
-    analyzer = Analyzer()
+    analyzer = analyzer or Analyzer()
     found = np.zeros(len(words))
     for i, word in enumerate(words):
         having = [lexical.n_with(token.term) for token in analyzer.tokens(word)]
@@ -174,7 +178,8 @@ def rerank(
     `depth` items stay the same ones, and whatever follows them stays in its order. Where fewer than
     two candidates have tokens, or none differs from another, the first pass comes back.
 
-    In the parts, weights of attention, mean and deviation are held: the mean is a constant part.
+    In the parts, weights of attention, mean and deviation are held: the mean is a constant part,
+    the same for every item, and what is not a candidate has one part beside it.
     """
     if second is None or weight == 0:
         return first
@@ -188,17 +193,17 @@ def rerank(
     if deviation < NEGLIGIBLE:
         return first
     factor = weight / deviation
-    lowest = float((found.min() - mean) * factor)
+    common, lowest = -mean * factor, float((found.min() - mean) * factor)
     added = np.full(len(first.scores), lowest, dtype=np.float32)
     added[candidates] = (found - mean) * factor
     is_candidate = np.zeros(len(added), dtype=bool)
     is_candidate[candidates] = True
 
     def parts(position: int) -> list[Part]:
-        if not is_candidate[position]:
-            return [Part(NAME, None, None, lowest)]
-        scaled = [part._replace(value=part.value * factor) for part in second.parts(position)]
-        return [*scaled, Part(NAME, None, None, -mean * factor)]
+        scaled = [Part(NAME, None, NOT_COMPARED, lowest - common)]
+        if is_candidate[position]:
+            scaled = [part._replace(value=part.value * factor) for part in second.parts(position)]
+        return [*scaled, Part(NAME, None, None, common)]
 
     return plus(first, NAME, added, parts)
 

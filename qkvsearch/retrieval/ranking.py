@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from math import isfinite
@@ -14,6 +14,7 @@ from qkvsearch.attention import hide, softmax
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import QkvError
 from qkvsearch.retrieval.fusion import Head, Part
+from qkvsearch.retrieval.reasons import Reason, Reasoning, WordReasons
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.terminal import in_one_line
 
@@ -45,6 +46,7 @@ class Hit:
     weak: bool | None = None
     shared: int | None = None
     matches: dict[str, list[str]] | None = None
+    snippet: str | None = None
     fields: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -58,7 +60,7 @@ class Hit:
 
 
 # What a row about an item says of itself: an owner's column of such a name is called otherwise.
-ROW_NAMES = (*Hit.__dataclass_fields__, "parts", "users", "user")
+ROW_NAMES = (*Hit.__dataclass_fields__, "parts", "reasons", "users", "user")
 
 
 def own_key(name: str) -> str:
@@ -73,7 +75,10 @@ def own_key(name: str) -> str:
 @dataclass(frozen=True)
 class Ranking(Sequence[Hit]):
     """Hits, best first. `weight` is the softmax of score / `temperature` over `n_candidates`.
-    `notes`: what whoever asked should know about the answer.
+    `notes`: what whoever asked should know about the answer. Of a search also the `query` as it was
+    typed, `corrections`, the words of it that were read as others, and `facets`: by column, how
+    many of the items that match have which value. reasoning: how the parts of a score become
+    reasons.
     """
 
     hits: Sequence[Hit]
@@ -82,6 +87,10 @@ class Ranking(Sequence[Hit]):
     n_candidates: int
     head: Head | None = field(repr=False, default=None)
     notes: Sequence[str] = ()
+    query: str = ""
+    corrections: Sequence[dict[str, Any]] = ()
+    facets: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    reasoning: Reasoning = field(repr=False, default=WordReasons())
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -100,6 +109,11 @@ class Ranking(Sequence[Hit]):
         position = int(self.positions[index])
         return sorted(self.head.parts(position), key=lambda part: -abs(part.value))  # type: ignore[union-attr]
 
+    def reasons(self, index: int) -> list[Reason]:
+        """Why one hit has its score, in a few lines of plain words that add up to it."""
+        position = int(self.positions[index])
+        return self.reasoning(position, self.head.parts(position))  # type: ignore[union-attr]
+
     def annotated(self, **columns: Sequence[Any]) -> Ranking:
         """The same hits with a field filled in: one value a hit."""
         hits = [
@@ -110,15 +124,39 @@ class Ranking(Sequence[Hit]):
 
     def page(self, offset: int, min_weight: float) -> Ranking:
         """Without the first `offset` hits, and without those of less weight. Ranks stay."""
-        kept = [i for i, hit in enumerate(self.hits) if i >= offset and hit.weight >= min_weight]
-        if len(kept) == len(self.hits):
+        return self._kept(
+            [i >= offset and hit.weight >= min_weight for i, hit in enumerate(self.hits)]
+        )
+
+    def _kept(self, is_kept: Sequence[bool]) -> Ranking:
+        if all(is_kept):
             return self
-        hits = [self.hits[i] for i in kept]
-        return replace(self, hits=hits, positions=self.positions[kept])
+        hits = [hit for hit, kept in zip(self.hits, is_kept, strict=True) if kept]
+        return replace(self, hits=hits, positions=self.positions[np.flatnonzero(is_kept)])
+
+    def above_mean(self) -> Ranking:
+        """Without hits that no head scores higher than the mean item. Ranks and weights stay."""
+        return self._kept([any(x > 0 for x in (hit.heads or {}).values()) for hit in self.hits])
 
     def noted(self, notes: Sequence[str]) -> Ranking:
         """With more notes, before those that there are."""
         return replace(self, notes=[*notes, *self.notes]) if notes else self
+
+    def with_facets(self, facets: Mapping[str, Mapping[str, int]]) -> Ranking:
+        """With these counts."""
+        return replace(self, facets=facets)
+
+    def envelope(self, hits: Sequence[dict[str, Any]] | None = None) -> dict[str, Any]:
+        """A search's answer as one object: the query, what is to be said of it, and the hits, by
+        default those of `to_records`.
+        """
+        return {
+            "query": self.query,
+            "notes": list(self.notes),
+            "corrections": list(self.corrections),
+            "facets": dict(self.facets),
+            "hits": self.to_records() if hits is None else list(hits),
+        }
 
     def to_records(self) -> list[dict[str, Any]]:
         """One dictionary a hit, with the documented fields."""

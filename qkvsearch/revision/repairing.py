@@ -40,7 +40,7 @@ from qkvsearch.workspace.root import Root, read_root
 from qkvsearch.workspace.segments import BUILDS_FOLDER, MANIFEST, OWN_NAME
 from qkvsearch.workspace.signed import checksum_of, read_signed
 
-FROM_TEXTS = ("lexical", "codes")
+FROM_TEXTS = ("lexical", "codes", "words")
 
 
 @dataclass(frozen=True)
@@ -161,13 +161,14 @@ def _derive_texts(
     catalog = _catalog(models.snapshot)
     fields, main = catalog.fields(), models.main_head
     if groups & set(FROM_TEXTS):
-        store_words(contents, catalog)
+        store_words(contents, catalog, models.analyzer)
         done.rebuilt.append("words and codes, from the texts")
     encoders: dict[str, TextEncoder] = {}
     for part in broken:
         if isinstance(part, DensePart):
             encoders[part.group], source = _encoder(models, part, damaged, fields)
-            store_head(contents, part.group, encoders[part.group], fields, progress)
+            weights = models.column_weights(part.group)
+            store_head(contents, part.group, encoders[part.group], fields, progress, weights)
             done.rebuilt.append(f"{part.group}, from the texts{source}")
     if main in encoders and encoders[main].is_pretrained:
         DensePart(main).note_texts(contents)
@@ -187,7 +188,10 @@ def _encoder(
     if not {f"{name}.{array}" for array in ENCODER} & damaged:
         return models.encoder(name), ""
     if name in LEARNED:
-        return learned_encoder(name, fields)[0], ", by an encoder learned from them again"
+        language = models.analyzer.language
+        return learned_encoder(name, fields, language=language)[
+            0
+        ], ", by an encoder learned from them again"
     return fitted_encoder(name, fields), ", by an encoder fitted to them again"
 
 

@@ -19,6 +19,7 @@ from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.stored.forms import Form
 from qkvsearch.stored.part import Addition, BuildReader, StoredPart, main_head
+from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.encoders import restored_encoder
 from qkvsearch.texts.text_encoder import TextEncoder, encode_items
 from qkvsearch.workspace import BuildContents, Snapshot
@@ -33,9 +34,9 @@ ENCODER = ("probes", "terms", "vectors", "weights")
 class StoredHead:
     """A dense head of an opened build. Its keys answer where its encoder is gone."""
 
-    def __init__(self, part: DensePart, snapshot: Snapshot) -> None:
+    def __init__(self, part: DensePart, snapshot: Snapshot, analyzer: Analyzer) -> None:
         # Not the reader that keeps this: in a circle, files would wait for the garbage collector.
-        self._part, self._snapshot = part, snapshot
+        self._part, self._snapshot, self._analyzer = part, snapshot, analyzer
 
     @cached_property
     def keys(self) -> DenseKeys:
@@ -48,7 +49,7 @@ class StoredHead:
         names = [name for name in ENCODER if name in self._part.names_in(build)]
         arrays = self._part.read(build, *names, components=self._width) if names else {}
         try:
-            encoder = restored_encoder(head, build.facts["encoder"], arrays)
+            encoder = restored_encoder(head, build.facts["encoder"], arrays, self._analyzer)
             if encoder.is_pretrained:
                 self._check_same(encoder, arrays["probes"])
         except QkvError as error:
@@ -113,7 +114,7 @@ class DensePart(StoredPart[StoredHead]):
             self.put(contents, probes=encoder.encode_many(random_strings()))
 
     def load(self, build: BuildReader) -> StoredHead:
-        return StoredHead(self, build.snapshot)
+        return StoredHead(self, build.snapshot, build.analyzer)
 
     def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
         """Keys of texts that were read go along; the encoder makes those of the others."""
@@ -124,7 +125,7 @@ class DensePart(StoredPart[StoredHead]):
         if unread.any():
             encoder = addition.former.load(self).encoder
             made = encode_items(self.group, encoder, addition.new_fields, progress)
-            found["keys"][unread] = made.keys
+            found["keys"][unread] = made.keys(addition.former.column_weights(self.group))
             if "cut" in found:
                 found["cut"][unread] = made.cut
         self.put(contents, **found)

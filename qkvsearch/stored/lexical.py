@@ -14,7 +14,6 @@ from qkvsearch.retrieval.term_counts import TermCounts
 from qkvsearch.stored.forms import Form
 from qkvsearch.stored.part import Addition, BuildReader
 from qkvsearch.stored.terms import TERM_FORMS, TermsPart
-from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.vocabulary import Vocabulary
 from qkvsearch.workspace import BuildContents, Snapshot
 from qkvsearch.workspace.segments import Segment
@@ -47,7 +46,7 @@ class LexicalPart(TermsPart):
         self.put(contents, counts=_narrow(counts.counts), lengths=lengths)
 
     def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
-        analyzer = Analyzer()
+        analyzer = addition.former.analyzer
         texts = addition.catalog.texts()
         counts = TermCounts.of_texts([analyzer.key_terms(text) for text in texts])
         self.put(

@@ -86,6 +86,19 @@ class StoredLog:
         confidences = self.feedback.confidences(positions, ratings, weights)
         return History(positions, confidences, ratings, times, weights)
 
+    def liking(self, item: int) -> np.ndarray:
+        """The rows of the users for whom the item in this row counts for anything, int64 (n,)."""
+        row = np.flatnonzero(self._places == item)
+        pairs = np.flatnonzero(np.isin(self._arrays["items"], row))
+        ratings, weights = (
+            self._arrays[name][pairs] if name in self._arrays else None
+            for name in ("ratings", "weights")
+        )
+        items = np.full(len(pairs), item, dtype=np.int64)
+        likes = self.feedback.confidences(items, ratings, weights) > 0
+        users = np.searchsorted(self._arrays["indptr"], pairs[likes], side="right") - 1
+        return np.asarray(users, dtype=np.int64)
+
     @cached_property
     def _places(self) -> np.ndarray:
         """The row number of each of the base's items now, −1 for one that left."""

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 import numpy as np
 
 from qkvsearch.errors import DamagedError, QkvError
+from qkvsearch.learning.answerability import Answerability
 from qkvsearch.progress import Progress
 from qkvsearch.stored.forms import Form, check_form, check_numbers
+from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.languages import ENGLISH
 from qkvsearch.workspace import BuildContents, Snapshot
 from qkvsearch.workspace.arrays import read_array
 from qkvsearch.workspace.segments import MANIFEST, Segment
@@ -23,11 +26,14 @@ if TYPE_CHECKING:
     from qkvsearch.data.interactions import Interactions
 
 T = TypeVar("T")
+# The fact that names the language of a build's texts.
+LANGUAGE = "language"
 # What is raised by arrays and facts that have the checksums written, and yet are not what any build
 # writes.
 MISFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 # Facts that questions go by, of builds of whatever version.
+COLUMN_WEIGHTS = "column_weights"
 FACTS = {"n_items": int, "text_columns": list, "encoder": str, "head_weights": dict, "rows": list}
 
 
@@ -37,6 +43,8 @@ def _check_facts(snapshot: Snapshot) -> None:
     try:
         weights = [float(weight) for weight in facts["head_weights"].values()]
         fits = all(isinstance(facts[name], kind) for name, kind in FACTS.items())
+        for of_head in facts.get(COLUMN_WEIGHTS, {}).values():
+            fits &= all(float(of_head[name]) >= 0 for name in facts["text_columns"])
     except MISFIT:
         fits = False
     if not fits or not weights:
@@ -80,6 +88,28 @@ class BuildReader:
     def head_weights(self) -> dict[str, float]:
         """How much each head of a search counts, the lexical one first; they add up to 1."""
         return dict(self.snapshot.facts["head_weights"])
+
+    def column_weights(self, head: str) -> list[float] | None:
+        """How much each text column counts in the keys of a dense head, in the order of the
+        columns; None where all count alike, as in builds of older versions.
+        """
+        found = self.snapshot.facts.get(COLUMN_WEIGHTS, {}).get(head)
+        columns = self.snapshot.facts["text_columns"]
+        return None if found is None else [float(found[name]) for name in columns]
+
+    @cached_property
+    def analyzer(self) -> Analyzer:
+        """What makes terms of the texts; a build that does not say its language is English."""
+        return Analyzer(self.snapshot.facts.get(LANGUAGE, ENGLISH))
+
+    @cached_property
+    def answerability(self) -> Answerability | None:
+        """What it knows of queries that it cannot answer; None in a build of an older version."""
+        try:
+            return Answerability.of(self.snapshot.facts)
+        except MISFIT:
+            manifest = self.snapshot.segments[-1].folder / MANIFEST
+            raise DamagedError(manifest, "its facts are not those of a build") from None
 
     @cached_property
     def main_head(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,11 @@ from qkvsearch.retrieval.late_interaction import item_tokens
 from qkvsearch.stored.codes import CodesPart
 from qkvsearch.stored.dense import DensePart
 from qkvsearch.stored.lexical import LexicalPart
+from qkvsearch.stored.part import COLUMN_WEIGHTS
 from qkvsearch.stored.tokens import TokensPart
+from qkvsearch.stored.words import WordsPart
 from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.text_encoder import TextEncoder, encode_items
+from qkvsearch.texts.text_encoder import TextEncoder, Weights, encode_items
 from qkvsearch.texts.vocabulary import Vocabulary, count_terms
 from qkvsearch.workspace import BuildContents
 
@@ -25,11 +27,16 @@ if TYPE_CHECKING:
     from qkvsearch.data.catalog import Catalog
 
 
-def store_words(contents: BuildContents, catalog: Catalog) -> tuple[Vocabulary, csr_matrix]:
-    """The lexical keys, and the codes beside them. The terms come back, and their counts."""
-    counted = count_terms(catalog.texts(), Analyzer().key_terms)
+def store_words(
+    contents: BuildContents, catalog: Catalog, analyzer: Analyzer
+) -> tuple[Vocabulary, csr_matrix]:
+    """The lexical keys, with the codes and the order of words beside them. The terms come back, and
+    their counts.
+    """
+    counted = count_terms(catalog.texts(), analyzer.key_terms)
     LexicalPart().store(contents, *counted)
     CodesPart().store(contents, catalog)
+    WordsPart().store(contents, catalog.fields(), analyzer)
     return counted
 
 
@@ -39,10 +46,20 @@ def store_head(
     encoder: TextEncoder,
     fields: Sequence[Sequence[str]],
     progress: Progress,
+    weights: Weights | Callable[[list[np.ndarray]], np.ndarray] = None,
 ) -> np.ndarray:
-    """A dense head's encoder and keys, which come back. fields: columns of texts."""
-    keys, cut = encode_items(name, encoder, fields, progress)
-    DensePart(name).store(contents, encoder, keys, cut)
+    """A dense head's encoder and keys, which come back. fields: columns of texts. weights: how much
+    each of these counts, or what says that by their embeddings (n_items, d).
+    """
+    found = encode_items(name, encoder, fields, progress)
+    if callable(weights):
+        weights = weights(found.columns)
+    keys = found.keys(weights)
+    DensePart(name).store(contents, encoder, keys, found.cut)
+    if weights is not None and len(fields) > 1:
+        shares = dict(zip(contents.facts["text_columns"], map(float, weights), strict=True))
+        of_heads = contents.facts.get(COLUMN_WEIGHTS, {})
+        contents.facts[COLUMN_WEIGHTS] = {**of_heads, name: shares}
     return keys
 
 

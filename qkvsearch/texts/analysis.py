@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import Any
+
+from qkvsearch.texts.languages import ELIDED_IN_ENGLISH, ELISIONS, ENGLISH, SHORTEST_IN_ENGLISH
+from qkvsearch.texts.stop_words import stop_words
 
 # Han, kana and Hangul are written without spaces between words (or, for Korean, with endings
 # attached), so pairs of neighbouring characters stand in for words.
@@ -18,7 +22,21 @@ MARKS = (
     "\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
     "\u0900-\u0963\u0966-\u0dff\u0e31-\u0e3a\u0e47-\u0e4e"
 )
-RUNS = re.compile(rf"[{CJK}]+|(?:(?![{CJK}_])[\w{MARKS}])+(?:'(?:(?![{CJK}_])[\w{MARKS}])+)*")
+LETTER = rf"(?:(?![{CJK}_])[\w{MARKS}])"
+WORDS = rf"[{CJK}]+|{LETTER}+(?:'{LETTER}+)*"
+RUNS = re.compile(WORDS)
+# What looks like code is one word with its signs: C++ and C#; AC/DC, R&B, 24/7, of short sides;
+# 3.5mm, v2.0; .NET. A full stop after a word, or before a space, belongs to no word.
+CODED = re.compile(
+    rf"{LETTER}+(?:\+\++|#)(?!{LETTER})"
+    rf"|{LETTER}{{1,4}}(?:[/&]{LETTER}{{1,4}}){{1,3}}(?![/&]?{LETTER}|\+\+|#)"
+    rf"|[^\W\d_]{{0,3}}\d+(?:\.\d+){{1,7}}[^\W\d_]{{0,4}}(?!{LETTER})"
+    rf"|(?<![\w.])\.[^\W\d_]{LETTER}*"
+    rf"|{WORDS}"
+)
+# Few texts have what may be a sign of code: the others are read without looking for it.
+HAS_SIGN = re.compile(r"[#/&]|\+\+|\d\.\d|(?<![\w.])\.[^\W\d_]").search
+NUMBER = re.compile(r"\d+(?:\.\d+)*").fullmatch
 IS_CJK = re.compile(f"[{CJK}]").match
 HAS_CJK = re.compile(f"[{CJK}]").search
 ACCENTS = re.compile("[\u0300-\u036f]")
@@ -31,45 +49,42 @@ SHORT = 200
 # Where in a text: (start, end).
 Span = tuple[int, int]
 
-STOP_WORDS = frozenset(
-    """
-    a about above after again against all am an and any are aren't as at be because been before
-    being below between both but by can can't cannot could couldn't did didn't do does doesn't
-    doing don't down during each few for from further had hadn't has hasn't have haven't having he
-    he'd he'll he's her here here's hers herself him himself his how how's i i'd i'll i'm i've if
-    in into is isn't it it's its itself let's me more most mustn't my myself no nor not of off on
-    once only or other ought our ours ourselves out over own same she she'd she'll she's should
-    shouldn't so some such than that that's the their theirs them themselves then there there's
-    these they they'd they'll they're they've this those through to too under until up very was
-    wasn't we we'd we'll we're we've were weren't what what's when when's where where's which while
-    who who's whom why why's will with won't would wouldn't you you'd you'll you're you've your
-    yours yourself yourselves
-    """.split()
-)
-
 
 @dataclass(frozen=True)
 class Token:
-    """A word, folded, and the term that it is matched by."""
+    """A word, folded, and the term that it is matched by.
+
+    parts: of a word that looks like code, such as "c++" or "ac/dc", its bare words, which a text
+    can be found by as well, and which count where nobody knows the whole: see `known_tokens`.
+    """
 
     text: str
     term: str
     is_stop_word: bool = False
+    parts: tuple[Token, ...] = ()
 
 
+@dataclass(frozen=True)
 class Analyzer:
-    """Unicode words, lower case, accents folded, English stop words left out, Snowball stems
-    (Porter 1980, revised as "English" in Snowball), character pairs for Chinese, Japanese, Korean.
+    """Unicode words, lower case, accents folded, and what the language, by Snowball's name, says:
+    its stop words are left out, its articles before an apostrophe taken off ("l'amour"), its
+    endings by Snowball stems (Porter 1980, revised as "English" in Snowball). Character pairs for
+    Chinese, Japanese, Korean. Words that look like code, such as C++, AC/DC, 3.5mm or .NET, stay
+    whole. A language that nobody knows has neither stop words nor stems.
 
     >>> Analyzer().terms("The Cafés of Montréal aren't running 注意力")
     ['cafe', 'montreal', 'run', '注意', '意力']
+    >>> Analyzer("german").terms("Die Häuser des Glücks in C++")
+    ['haus', 'gluck', 'c++']
     """
+
+    language: str = ENGLISH
 
     def tokens(self, text: str) -> list[Token]:
         """All words in order. A lone CJK character is a word; a longer run is its pairs."""
         if len(text) > SHORT or HAS_CJK(text):
-            return _read(text)
-        return list(_kept(text))
+            return _read(text, self.language)
+        return list(_kept(text, self.language))
 
     def query_tokens(self, text: str) -> list[Token]:
         """What a query is matched by: its words but the stop words, unless it has no others.
@@ -77,36 +92,43 @@ class Analyzer:
         >>> [token.term for token in Analyzer().query_tokens("It")]
         ['it']
         """
-        tokens = self.tokens(text)
-        return [token for token in tokens if not token.is_stop_word] or tokens
+        return telling(self.tokens(text))
 
     def meaningful_tokens(self, text: str) -> list[Token]:
         """What an embedding is made of: the query's words but the numbers. A year in a title would
         otherwise outweigh what the title is about.
         """
-        return [token for token in self.query_tokens(text) if not token.term.isdecimal()]
+        return [token for token in self.query_tokens(text) if not NUMBER(token.term)]
 
     def terms(self, text: str) -> list[str]:
         """The terms of `meaningful_tokens`."""
         return [token.term for token in self.meaningful_tokens(text)]
 
     def key_terms(self, text: str) -> list[str]:
-        """What a key can be found by: stop words too, for the film "It", and single CJK characters,
-        for the query "猫".
+        """What a key can be found by: stop words too, for the film "It"; single CJK characters, for
+        the query "猫"; the bare words of code; and a word as it is typed without accents, where
+        these change its stem.
+
+        >>> Analyzer().key_terms("C++, AC/DC")
+        ['c++', 'c', 'ac/dc', 'ac', 'dc']
         """
-        terms = [token.term for token in self.tokens(text)]
+        tokens = self.tokens(text)
+        if self.language == ENGLISH and not any(token.parts for token in tokens):
+            terms = [token.term for token in tokens]
+        else:
+            terms = [term for token in tokens for term in _terms(token, self.language)]
         return terms + [char for run in re.findall(f"[{CJK}]{{2,}}", fold(text)) for char in run]
 
-    def spans(self, text: str, terms: Container[str]) -> list[tuple[int, int]]:
+    def spans(self, text: str, terms: Container[str]) -> list[Span]:
         """Where a text, as it is written, has words of these of its `key_terms`: (start, end), in
         order.
 
         >>> Analyzer().spans("The Cafés of Montréal", {"cafe"})
         [(4, 9)]
         """
-        return _merged([span for span, term in self._placed(text, singles=True) if term in terms])
+        return _merged([span for span, term in self._placed(text, every=True) if term in terms])
 
-    def token_spans(self, text: str) -> list[tuple[int, int]]:
+    def token_spans(self, text: str) -> list[Span]:
         """Where each of `tokens` stands in a text as it is written: (start, end).
 
         >>> Analyzer().token_spans("Über 注意力")
@@ -114,29 +136,63 @@ class Analyzer:
         """
         return [span for span, _ in self._placed(text)]
 
-    def _placed(self, text: str, singles: bool = False) -> Iterator[tuple[Span, str]]:
-        """The terms of `tokens` and where they stand; with `singles` also each CJK character."""
-        folded, places = _fold_placed(text)
-        for run in RUNS.finditer(folded):
-            is_cjk = IS_CJK(run[0])
-            for i, token in enumerate(_split(run[0])):
-                first, last = run.start() + i, run.start() + i + len(token.text) - 1
-                if singles and is_cjk and last > first:
-                    yield places[first], folded[first]
-                yield (places[first][0], places[last][1]), token.term
-            if singles and is_cjk and len(run[0]) > 1:
-                yield places[run.end() - 1], folded[run.end() - 1]
+    def _placed(self, text: str, every: bool = False) -> Iterator[tuple[Span, str]]:
+        """The terms of `tokens` and where they stand; `every` one of `key_terms`."""
+        read, places = _fold_placed(text, _normal(self.language))
+        for start, run in _runs(read):
+            for first, last, token in _split(run, self.language):
+                first, last = start + first, start + last
+                yield (places[first][0], places[last - 1][1]), token.term
+                if every:
+                    for a, b, term in _others(read[first:last], token, self.language):
+                        yield (places[first + a][0], places[first + b - 1][1]), term
 
 
-def _read(text: str) -> list[Token]:
-    return [token for run in RUNS.findall(fold(text)) for token in _split(run)]
+def telling(tokens: Sequence[Token]) -> list[Token]:
+    """Those that are no stop words, or all where there are no others."""
+    return [token for token in tokens if not token.is_stop_word] or list(tokens)
 
 
-def _split(run: str) -> list[Token]:
+def known_tokens(tokens: Iterable[Token], is_known: Callable[[str], bool]) -> list[Token]:
+    """A query's tokens with, in the place of code whose whole term nobody knows, its bare words.
+
+    >>> tokens = Analyzer().query_tokens("AC/DC in C++")
+    >>> [token.term for token in known_tokens(tokens, {"c++"}.__contains__)]
+    ['ac', 'dc', 'c++']
+    """
+    return [
+        found
+        for token in tokens
+        for found in (telling(token.parts) if token.parts and not is_known(token.term) else [token])
+    ]
+
+
+def words(text: str) -> list[str]:
+    """The words of a text, folded, whatever its language.
+
+    >>> words("L’Été, là-bas")
+    ["l'ete", 'la', 'bas']
+    """
+    return RUNS.findall(fold(text))
+
+
+def _read(text: str, language: str) -> list[Token]:
+    runs = _runs(_normal(language)(text))
+    return [token for _, run in runs for _, _, token in _split(run, language)]
+
+
+def _runs(read: str) -> Iterator[tuple[int, str]]:
+    """The words, and where each begins."""
+    found = (CODED if HAS_SIGN(read) else RUNS).finditer(read)
+    return ((run.start(), run[0]) for run in found)
+
+
+def _split(run: str, language: str) -> Sequence[tuple[int, int, Token]]:
+    """The tokens of a run, and where in it each begins and ends."""
     if not IS_CJK(run):
-        return [_word(run)]
+        return _word(run, language)
     pairs = [run[i : i + 2] for i in range(len(run) - 1)] or [run]
-    return [Token(pair, pair) for pair in pairs]
+    return [(i, i + len(pair), Token(pair, pair)) for i, pair in enumerate(pairs)]
 
 
 def _merged(spans: list[Span]) -> list[Span]:
@@ -161,14 +217,29 @@ def fold(text: str) -> str:
     return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFKD", plain)))
 
 
-def _fold_placed(text: str) -> tuple[str, list[Span]]:
-    """`fold(text)`, and of each of its characters which of the text it was made of."""
+def lower(text: str) -> str:
+    """As `fold`, with the accents that are part of a letter, which stems go by.
+
+    >>> lower("Informações")
+    'informações'
+    """
+    plain = unicodedata.normalize("NFKD", text.replace("’", "'")).casefold()
+    return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFKC", plain)))
+
+
+def _normal(language: str) -> Callable[[str], str]:
+    """English stems go by no accents."""
+    return fold if language == ENGLISH else lower
+
+
+def _fold_placed(text: str, normal: Callable[[str], str]) -> tuple[str, list[Span]]:
+    """The `normal` text, and of each of its characters which of the text it was made of."""
     # A character is folded with the marks and vowels after it, which are all that can change it.
     starts = [i for i, char in enumerate(text) if not (i and _joins(char))]
     folded: list[str] = []
     places: list[Span] = []
     for start, end in pairwise([*starts, len(text)]):
-        piece = _fold_piece(text[start:end])
+        piece = _normal_piece(text[start:end], normal)
         folded.append(piece)
         places += [(start, end)] * len(piece)
     return "".join(folded), places
@@ -181,31 +252,101 @@ def _joins(char: str) -> bool:
     return unicodedata.category(first)[0] == "M" or JAMO.match(first) is not None
 
 
-_fold_piece = lru_cache(maxsize=1 << 14)(fold)
+@lru_cache(maxsize=1 << 14)
+def _normal_piece(piece: str, normal: Callable[[str], str]) -> str:
+    return normal(piece)
 
 
 # A build reads each text many times; of more texts than are kept, each is read anew.
 @lru_cache(maxsize=1 << 15)
-def _kept(text: str) -> tuple[Token, ...]:
-    return tuple(_read(text))
+def _kept(text: str, language: str) -> tuple[Token, ...]:
+    return tuple(_read(text, language))
 
 
 # Texts repeat their words.
 @lru_cache(maxsize=1 << 17)
-def _word(run: str) -> Token:
-    return Token(run, stem(run)[:MAX_TERM], run in STOP_WORDS)
+def _word(run: str, language: str) -> tuple[tuple[int, int, Token], ...]:
+    """A run as `_split` gives it: without what is elided."""
+    start = _elided(run, language)
+    word = run[start:]
+    text = fold(word)
+    if not text:
+        return ()
+    if RUNS.fullmatch(word):
+        token = Token(text, _term(word, language), text in _folded_stop_words(language))
+    else:
+        parts = tuple(
+            token for part in RUNS.findall(word) for _, _, token in _split(part, language)
+        )
+        # "And/or" says nothing, but "C++" does where "c" is an article.
+        empty = all(part.is_stop_word and len(part.text) > 1 for part in parts)
+        token = Token(text, text[:MAX_TERM], empty, parts)
+    return ((start, len(run), token),)
 
 
-def stem(word: str) -> str:
-    """Snowball's English stem; words in other scripts come back as they are."""
-    return _stemmer().stemWord(word) if word.isascii() else word
+def _elided(run: str, language: str) -> int:
+    """How many characters of a word are an article or the like before an apostrophe."""
+    first, _, rest = run.partition("'")
+    if not rest or first not in ELISIONS.get(language, ()):
+        return 0
+    if language == ENGLISH and (
+        rest[0] not in ELIDED_IN_ENGLISH or len(rest) < SHORTEST_IN_ENGLISH
+    ):
+        return 0
+    return len(first) + 1
 
 
-@lru_cache(maxsize=1)
-def _stemmer():  # type: ignore[no-untyped-def]
+def _terms(token: Token, language: str) -> list[str]:
+    """What a text that has this token can be found by."""
+    plain = token.term if token.parts else _term(token.text, language)
+    others = [plain] if plain != token.term else []
+    return [token.term, *others, *(term for part in token.parts for term in _terms(part, language))]
+
+
+def _others(word: str, token: Token, language: str) -> list[tuple[int, int, str]]:
+    """Those of `key_terms` that are not the token's own, and where in the word they stand."""
+    if IS_CJK(word):
+        return [(i, i + 1, char) for i, char in enumerate(word)] if len(word) > 1 else []
+    if not token.parts:
+        return [(0, len(word), term) for term in _terms(token, language)[1:]]
+    return [
+        (run.start() + first, run.start() + last, term)
+        for run in RUNS.finditer(word)
+        for first, last, part in _split(run[0], language)
+        for term in _terms(part, language)
+    ]
+
+
+@lru_cache(maxsize=8)
+def _folded_stop_words(language: str) -> frozenset[str]:
+    return frozenset(map(fold, stop_words(language)))
+
+
+def _term(word: str, language: str) -> str:
+    # Of a word that is all ending, Arabic stems leave nothing.
+    return fold(stem(word, language) or word)[:MAX_TERM]
+
+
+def stem(word: str, language: str = ENGLISH) -> str:
+    """Snowball's stem; words in other scripts than the language's come back as they are, and so do
+    all of a language that it has no stems for.
+
+    >>> stem("running"), stem("informações", "portuguese"), stem("running", "klingon")
+    ('run', 'inform', 'running')
+    """
+    if language == ENGLISH and not word.isascii():
+        return word
+    stemmer = _stemmer(language)
+    return word if stemmer is None else str(stemmer.stemWord(word))
+
+
+@lru_cache(maxsize=8)
+def _stemmer(language: str) -> Any:
     import snowballstemmer
 
-    return snowballstemmer.stemmer("english")
+    if language not in snowballstemmer.algorithms():
+        return None
+    return snowballstemmer.stemmer(language)
 
 
 # --- which words of a text a query's terms match ---
@@ -214,13 +355,15 @@ def _stemmer():  # type: ignore[no-untyped-def]
 Matches = dict[str, list[str]]
 
 
-def matching_words(terms: Iterable[str], texts: Mapping[str, str]) -> Matches:
+def matching_words(
+    terms: Iterable[str], texts: Mapping[str, str], analyzer: Analyzer | None = None
+) -> Matches:
     """The words of each text by which the lexical head finds it, in order, each once.
 
     >>> matching_words({"run"}, {"title": "Running, run by run", "tags": "sport"})
     {'title': ['Running', 'run']}
     """
-    wanted, analyzer = set(terms), Analyzer()
+    wanted, analyzer = set(terms), analyzer or Analyzer()
     found = {
         name: list(dict.fromkeys(text[start:end] for start, end in analyzer.spans(text, wanted)))
         for name, text in texts.items()

@@ -11,9 +11,10 @@ import numpy as np
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.limits import ATTENDED
-from qkvsearch.texts.analysis import STOP_WORDS, fold
+from qkvsearch.texts.analysis import fold
 from qkvsearch.texts.pretrained.subwords import sum_rows
 from qkvsearch.texts.self_attention import AttentionMap, self_attend
+from qkvsearch.texts.stop_words import STOP_WORDS
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.errors import QkvError, suggest
+from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.languages import ENGLISH
 from qkvsearch.texts.text_encoder import TextEncoder
 from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.texts.vocabulary import Vocabulary
@@ -21,17 +23,21 @@ from qkvsearch.texts.vocabulary import Vocabulary
 Columns = Sequence[Sequence[str]]
 
 
-def _learn_lsa(fields: Columns, epochs: int | None) -> tuple[TextEncoder, int | None]:
+def _learn_lsa(
+    fields: Columns, epochs: int | None, language: str
+) -> tuple[TextEncoder, int | None]:
     from qkvsearch.texts.learned.svd import CorpusEncoder
 
-    return CorpusEncoder().fit(_whole(fields)).encoder_, None
+    return CorpusEncoder(language=language).fit(_whole(fields)).encoder_, None
 
 
-def _learn_contrastive(fields: Columns, epochs: int | None) -> tuple[TextEncoder, int | None]:
+def _learn_contrastive(
+    fields: Columns, epochs: int | None, language: str
+) -> tuple[TextEncoder, int | None]:
     from qkvsearch.texts.learned.contrastive import ContrastiveEncoder
 
     settings: dict[str, Any] = {} if epochs is None else {"epochs": epochs, "held_out": 0}
-    model = ContrastiveEncoder(**settings).fit(fields)
+    model = ContrastiveEncoder(**settings, language=language).fit(fields)
     return model.encoder_, model.n_epochs_
 
 
@@ -55,14 +61,15 @@ def _load_transformer(choice: str) -> TextEncoder:
 class DenseHead:
     """How a dense head comes by its encoder: by one of the first two.
 
-    learn: from columns of texts, one text an item, and for how many epochs, None to find out which
-    are best -> the encoder, and the epochs, None where it has none. load: what is installed, of an
-    encoder choice; raises `QkvError`. is_weighted: whether the catalog says how much each of its
-    tokens counts. second_pass: how much a standard deviation of late interaction between its tokens
-    counts beside a fused score, by `benchmarks/defaults/token_head.py`; 0 for none.
+    learn: from columns of texts, one text an item, for how many epochs, None to find out which are
+    best, and in which language -> the encoder, and the epochs, None where it has none. load: what
+    is installed, of an encoder choice; raises `QkvError`. is_weighted: whether the catalog says how
+    much each of its tokens counts. second_pass: how much a standard deviation of late interaction
+    between its tokens counts beside a fused score, by `benchmarks/defaults/token_head.py`; 0 for
+    none.
     """
 
-    learn: Callable[[Columns, int | None], tuple[TextEncoder, int | None]] | None = None
+    learn: Callable[[Columns, int | None, str], tuple[TextEncoder, int | None]] | None = None
     load: Callable[[str], Any] | None = None
     is_weighted: bool = False
     second_pass: float = 0.0
@@ -111,13 +118,17 @@ def prior_weights(choice: str) -> dict[str, float]:
 
 
 def fitted_encoder(
-    head: str, fields: Columns, choice: str = "corpus", pretrained: TextEncoder | None = None
+    head: str,
+    fields: Columns,
+    choice: str = "corpus",
+    pretrained: TextEncoder | None = None,
+    language: str = ENGLISH,
 ) -> TextEncoder:
     """The encoder of a dense head: learned from these columns of texts, weighted by them, or the
     pretrained one that was chosen, which is read unless it is given.
     """
     if head in LEARNED:
-        return learned_encoder(head, fields)[0]
+        return learned_encoder(head, fields, language=language)[0]
     encoder: Any = pretrained or pretrained_encoder(head, choice)
     if not DENSE_HEADS[head].is_weighted:
         return encoder
@@ -125,7 +136,7 @@ def fitted_encoder(
 
 
 def learned_encoder(
-    head: str, fields: Columns, epochs: int | None = None
+    head: str, fields: Columns, epochs: int | None = None, language: str = ENGLISH
 ) -> tuple[TextEncoder, int | None]:
     """The encoder of a head that is learned from the catalog, and for how many epochs it was
     trained, None where it is not trained by epochs. `epochs`: as many, without measuring how many
@@ -133,15 +144,19 @@ def learned_encoder(
     """
     learn = DENSE_HEADS[head].learn
     assert learn is not None
-    return learn(fields, epochs)
+    return learn(fields, epochs, language)
 
 
-def restored_encoder(head: str, choice: str, arrays: Mapping[str, np.ndarray]) -> TextEncoder:
+def restored_encoder(
+    head: str, choice: str, arrays: Mapping[str, np.ndarray], analyzer: Analyzer
+) -> TextEncoder:
     """The encoder of a dense head from what a build stored of it, its `learned_arrays`; what was
-    not learned from the catalog comes from where it is installed. Raises `QkvError`.
+    not learned from the catalog comes from where it is installed. analyzer: the build's. Raises
+    `QkvError`.
     """
     if head in LEARNED:
-        return TokenEncoder(Vocabulary(arrays["terms"]), arrays["vectors"], arrays["weights"])
+        terms = Vocabulary(arrays["terms"])
+        return TokenEncoder(terms, arrays["vectors"], arrays["weights"], analyzer)
     encoder = pretrained_encoder(head, choice)
     return encoder.weighted(arrays["weights"]) if DENSE_HEADS[head].is_weighted else encoder
 

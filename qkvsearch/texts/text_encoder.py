@@ -1,13 +1,13 @@
 """What a text encoder can do, in one protocol; and items through an encoder: their keys.
 
-An item's key is the sum of its columns' embeddings at length 1: a title of three words counts as
-much as a description of three hundred, and the key remains a sum of words.
+An item's key is the weighted sum of its columns' embeddings at length 1, and so a sum of words. How
+much a column counts does not depend on the words of one item.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from qkvsearch.progress import Progress
 
 if TYPE_CHECKING:
     from qkvsearch.texts.encoded_text import EncodedText
+
+# How much each text column counts in a key; None for all alike.
+Weights: TypeAlias = "Sequence[float] | np.ndarray | None"
 
 
 class EncodedQuery(NamedTuple):
@@ -95,12 +98,16 @@ class TextEncoder(Protocol):
 
 
 class EncodedItems(NamedTuple):
-    """keys: float32 (n_items, d). cut: uint16 (n_items,), how many of each one's texts were longer
-    than the model's limit, or None for an encoder without one.
+    """columns: what was made of each text column, float32 (n_items, d). cut: uint16 (n_items,), how
+    many of each one's texts were longer than the model's limit, or None for an encoder without one.
     """
 
-    keys: np.ndarray
+    columns: list[np.ndarray]
     cut: np.ndarray | None
+
+    def keys(self, weights: Weights = None) -> np.ndarray:
+        """float32 (n_items, d), with these weights of the columns."""
+        return _weighed(self.columns, weights)
 
 
 def encode_items(
@@ -123,17 +130,38 @@ def encode_items(
         cut[found.cut] += 1
         return found.embeddings
 
-    keys = item_keys(encode, fields)
-    return EncodedItems(keys, None if encoder.limit is None else cut)
+    columns = [encode(texts) for texts in fields]
+    return EncodedItems(columns, None if encoder.limit is None else cut)
 
 
-def item_keys(encode_many: Callable[[Sequence[str]], np.ndarray], fields: Iterable[Any]) -> Any:
+def item_keys(
+    encode_many: Callable[[Sequence[str]], np.ndarray],
+    fields: Iterable[Any],
+    weights: Weights = None,
+) -> np.ndarray:
     """Keys (n_items, d) float32 of items given as columns of texts: each the sum of its columns'
-    embeddings at length 1; zeros where no column has a known word."""
-    total = sum(encode_many(column) for column in fields)
+    embeddings, weighted, at length 1; zeros where no column has a known word."""
+    return _weighed(map(encode_many, fields), weights)
+
+
+def _weighed(columns: Iterable[np.ndarray], weights: Weights) -> np.ndarray:
+    if weights is None:
+        total = sum(columns)
+    else:
+        # As Python's numbers, which leave float32 what it is.
+        pairs = zip(columns, map(float, weights), strict=True)
+        total = sum(column * weight for column, weight in pairs)
     return unit_rows(np.asarray(total), NEGLIGIBLE).astype(np.float32)
 
 
-def item_pieces(encoder: TextEncoder, fields: Sequence[str]) -> LabelledVectors:
+def item_pieces(
+    encoder: TextEncoder, fields: Sequence[str], weights: Weights = None
+) -> LabelledVectors:
     """One item's key as the labelled sum that it is."""
-    return LabelledVectors.joined([encoder.encode(field) for field in fields])
+    parts = [encoder.encode(field) for field in fields]
+    if weights is not None:
+        parts = [
+            LabelledVectors(part.labels, part.vectors * float(weight))
+            for part, weight in zip(parts, weights, strict=True)
+        ]
+    return LabelledVectors.joined(parts)

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
 
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors
 from qkvsearch.progress import Progress
-from qkvsearch.texts.analysis import Analyzer, Token
+from qkvsearch.texts.analysis import NUMBER, Analyzer, Token, known_tokens
 from qkvsearch.texts.encoded_text import EncodedText, without_layers
 from qkvsearch.texts.self_attention import PADDING
 from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts
 from qkvsearch.texts.vocabulary import Vocabulary
-
-ANALYZER = Analyzer()
 
 
 @dataclass(frozen=True)
@@ -25,6 +23,7 @@ class TokenEncoder:
     """The weighted sum of a text's term vectors, at length 1; a `TextEncoder`.
 
     vectors: float32 (n_terms, d). weights: float32 (n_terms,), the inverse document frequencies.
+    analyzer: what makes terms of texts.
     A term that occurs n times counts 1 + ln n times (Manning, Raghavan and Schütze 2008, 6.4.1).
 
     >>> encoder = TokenEncoder(Vocabulary.of(["cat", "dog"]), np.eye(2), np.ones(2))
@@ -35,6 +34,7 @@ class TokenEncoder:
     vocabulary: Vocabulary
     vectors: np.ndarray
     weights: np.ndarray
+    analyzer: Analyzer = field(default_factory=Analyzer)
 
     kind: ClassVar[str] = "corpus"
     is_pretrained: ClassVar[bool] = False
@@ -52,13 +52,13 @@ class TokenEncoder:
 
     def encode(self, text: str) -> LabelledVectors:
         """One labelled vector for each known word, adding up to length 1; none for none."""
-        return self._parts(ANALYZER.meaningful_tokens(text))
+        return self._parts(self.meaningful_tokens(text))
 
     def read(self, text: str) -> EncodedQuery:
         """`encode`, and the vector of each known word in reading order, repeats included; without
         terms that have a vector of zeros.
         """
-        tokens = ANALYZER.meaningful_tokens(text)
+        tokens = self.meaningful_tokens(text)
         rows = self._rows(tokens)
         words = [token.text for token, row in zip(tokens, rows, strict=True) if row >= 0]
         found = LabelledVectors(words, self.vectors[rows[rows >= 0]])
@@ -68,12 +68,12 @@ class TokenEncoder:
         self, texts: Sequence[str], longest: int, progress: Progress | None = None
     ) -> Iterator[np.ndarray]:
         """As `TextEncoder` says: rows of `vectors`."""
-        rows = (self._rows(ANALYZER.meaningful_tokens(text)) for text in texts)
+        rows = (self._rows(self.meaningful_tokens(text)) for text in texts)
         return (row[row >= 0][:longest].astype(np.int32) for row in rows)
 
     def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """What `encode` makes of each text, added up: float32 (n, d), zeros for unknown words."""
-        counts = self.vocabulary.counts(map(ANALYZER.terms, texts))
+        counts = self.vocabulary.counts(map(self.terms, texts))
         counts.data = (1 + np.log(counts.data)) * self.weights[counts.indices]
         embeddings = np.asarray(counts @ self.vectors, dtype=np.float32)
         norms = np.linalg.norm(embeddings, axis=1, keepdims=True)
@@ -101,7 +101,7 @@ class TokenEncoder:
                 labels.append(PADDING)
                 vectors.append(np.zeros_like(self.vectors[:1]))
                 continue
-            tokens = ANALYZER.meaningful_tokens(piece)
+            tokens = self.meaningful_tokens(piece)
             rows = self.vocabulary.rows(token.term for token in tokens)
             labels += [token.text for token, row in zip(tokens, rows, strict=True) if row >= 0]
             vectors.append(self.vectors[rows[rows >= 0]])
@@ -110,8 +110,20 @@ class TokenEncoder:
     def unknown(self, text: str) -> list[str]:
         """The words of a text that `sequence` leaves out: stop words, numbers, unknown terms."""
         known = set(self.sequence(text).labels)
-        words = ANALYZER.tokens(re.sub(PADDING, " ", text, flags=re.IGNORECASE))
+        words = self.analyzer.tokens(re.sub(PADDING, " ", text, flags=re.IGNORECASE))
         return [word for word in dict.fromkeys(token.text for token in words) if word not in known]
+
+    def meaningful_tokens(self, text: str) -> list[Token]:
+        """Those of the analyzer; of code that has no vector, such as "ac/dc", the bare words."""
+        tokens = self.analyzer.meaningful_tokens(text)
+        if not any(token.parts for token in tokens):
+            return tokens
+        found = known_tokens(tokens, lambda term: self.vocabulary.row(term) >= 0)
+        return [token for token in found if not NUMBER(token.term)]
+
+    def terms(self, text: str) -> list[str]:
+        """The terms of `meaningful_tokens`."""
+        return [token.term for token in self.meaningful_tokens(text)]
 
     def unread(self, text: str) -> list[str]:
         """As `TextEncoder` says: `unknown`, for there is no limit."""

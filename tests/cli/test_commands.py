@@ -145,7 +145,7 @@ def test_a_search_that_knows_no_word_is_not_answered_by_taste(qkv, movies_path):
 
 def test_fusion_by_ranks_explains_itself_by_ranks(qkv, videos_path):
     answer = qkv("-w", videos_path, "search", "deep learning", "--fusion", "ranks", "--explain")
-    assert "lexical: rank 1" in answer.stdout
+    assert "same word: rank 1" in answer.stdout
 
 
 def test_words_that_match_are_named_by_column(qkv, videos_path):

@@ -18,7 +18,7 @@ PARTS = {
         Part("lexical", "deep", "deep", 1.5),
         Part("meaning", "deep", "learning", 0.25),
         Part("meaning", "deep", "lake", 0.125),
-        Part("lexical", "sea", "seas", -0.75),
+        Part("lexical", "sea", "seal", -0.75),
         Part("lexical", "red", "red", 0.0625),
         Part("lexical", None, None, 0.03125),
         Part("meaning", None, None, -0.5),
@@ -60,18 +60,40 @@ def searched():
 
 def test_a_search_and_its_reasons(searched):
     assert ranking_table(with_parts(searched), searched) == (
-        "#  title                               score  weight  id\n"
-        "1  Deep learning                       0.588   98.8%  v7\n"
-        "     in tags: sea, red\n"
-        "     +1.500 lexical: deep\n"
-        "     -0.750 lexical: sea ~ seas\n"
-        "     +0.375 meaning: deep ~ learning\n"
-        "     -0.406 from 2 more\n"
-        "2  Shallow                            -0.490    1.2%  v3\n"
-        "     +0.500 lexical: deep\n"
-        "     -0.000 the means of the heads\n"
+        "#  title           score  weight  id\n"
+        "1  Deep learning   0.588   98.8%  v7\n"
+        "    in tags: sea, red\n"
+        "    +1.875 deep: same word +1.50, meaning +0.38\n"
+        "    -0.750 sea ~ seal: same word\n"
+        "    +0.062 red: same word\n"
+        "    -0.469 everything gets\n"
+        "2  Shallow        -0.490    1.2%  v3\n"
+        "    +0.500 deep: same word\n"
+        "    -0.000 everything gets\n"
         "weight = softmax(score / 0.512) over 1,234 items\n"
     )
+
+
+def test_a_search_and_every_part_of_it(searched):
+    table = ranking_table(with_parts(searched), searched, full=True)
+    assert table.split("\n")[1:10] == [
+        "1  Deep learning   0.588   98.8%  v7",
+        "    in tags: sea, red",
+        "    +1.500 lexical: deep",
+        "    -0.750 lexical: sea ~ seal",
+        "    -0.500 meaning: the same for every item",
+        "    +0.250 meaning: deep ~ learning",
+        "    +0.125 meaning: deep ~ lake",
+        "    +0.062 lexical: red",
+        "    +0.031 lexical: the same for every item",
+    ]
+
+
+def test_reasons_are_as_wide_as_the_window_and_no_wider(monkeypatch, searched):
+    monkeypatch.setenv("COLUMNS", "36")
+    table = ranking_table(with_parts(searched), searched)
+    assert max(map(len, table.split("\n"))) <= 36
+    assert "    +1.875 deep: same word +1.50,\n           meaning +0.38\n" in table
 
 
 def test_without_reasons_there_are_only_the_hits(searched):
@@ -90,15 +112,16 @@ def test_recommendations_with_ratings_a_history_and_what_is_new():
         n_candidates=2,
         temperature=1,
     )
-    assert ranking_table(found.to_records(), found) == (
-        "#  title                       score  weight  rating  id\n"
-        "1  Heat                        1.250   75.0%     4.5  41\n"
-        "     +1.250 because of Alien\n"
-        "     -0.500 because of Brazil\n"
-        "     -0.250 by damping\n"
-        "     +0.188 from 2 more\n"
-        "2  Ran                         0.500   25.0%     3.0  7\n"
-        "     new: no interactions yet\n"
+    assert ranking_table(found.to_records(), found, full=True) == (
+        "#  title  score  weight  rating  id\n"
+        "1  Heat   1.250   75.0%     4.5  41\n"
+        "    +1.250 because of Alien\n"
+        "    -0.500 because of Brazil\n"
+        "    -0.250 by damping\n"
+        "    +0.125 because of Casablanca\n"
+        "    +0.062 because of Dune\n"
+        "2  Ran    0.500   25.0%     3.0  7\n"
+        "    new: no interactions yet\n"
         "weight = softmax(score / 1) over 2 items\n"
     )
 
@@ -106,10 +129,10 @@ def test_recommendations_with_ratings_a_history_and_what_is_new():
 def test_people_with_what_they_share():
     both = [{"id": "a", "title": "Alien", "contribution": 0.5, "shared": True}]
     found = ranking(Hit(1, "u2", "u2", 0.5, 1.0, shared=3, because=both), n_candidates=10_000)
-    assert ranking_table(found.to_records(), found) == (
-        "#  title                   score  weight  shared  id\n"
-        "1  u2                      0.500  100.0%       3  u2\n"
-        "     +0.500 shared: Alien\n"
+    assert ranking_table(found.to_records(), found, full=True) == (
+        "#  title  score  weight  shared  id\n"
+        "1  u2     0.500  100.0%       3  u2\n"
+        "    +0.500 shared: Alien\n"
         "weight = softmax(score / 0.512) over 10,000 users\n"
     )
 

@@ -34,12 +34,14 @@ MODELS = {
         "learning_rate": 0.002, "max_iter": 20, "max_minutes": 10.0, "batch_size": 32,
         "random_state": None, "callback": None,
     },
-    "CorpusEncoder": {"n_components": 128, "random_state": 0},
-    "CooccurrenceEncoder": {"n_components": 128, "smoothing": 0.75, "random_state": 0},
+    "CorpusEncoder": {"n_components": 128, "random_state": 0, "language": "english"},
+    "CooccurrenceEncoder": {
+        "n_components": 128, "smoothing": 0.75, "random_state": 0, "language": "english",
+    },
     "ContrastiveEncoder": {
         "n_components": 128, "init": "ppmi", "temperature": 0.2, "epochs": 20, "batch_size": 128,
         "learning_rate": 0.003, "dropout": 0.2, "held_out": 0.2, "max_items": 5000,
-        "random_state": 0,
+        "random_state": 0, "language": "english",
     },
 }  # fmt: skip
 
@@ -64,7 +66,8 @@ ENGINE = {
         "damping": 0.0, "fields": (), "format": None, "raw": False, "progress": None,
     },
     "similar": {
-        "k": 10, "where": None, "fields": (), "offset": 0, "min_weight": 0.0, "temperature": None,
+        "exclude": (), "k": 10, "where": None, "fields": (), "offset": 0, "min_weight": 0.0,
+        "temperature": None,
     },
     "similar_users": {
         "k": 10, "offset": 0, "min_weight": 0.0, "temperature": None, "explain": False,

@@ -236,8 +236,8 @@ def dense(head: str) -> Callable[[StoredModels], Case]:
         made = encode_items(head, encoder, [ITEMS["title"].tolist()], nothing)
         return Case(
             DensePart(head),
-            (encoder, made.keys, made.cut),
-            SimpleNamespace(keys=DenseKeys(made.keys), encoder=encoder),
+            (encoder, made.keys(), made.cut),
+            SimpleNamespace(keys=DenseKeys(made.keys()), encoder=encoder),
             lambda stored: [
                 stored.keys.vectors,
                 *(stored.encoder.encode(query).total for query in QUERIES),
@@ -455,7 +455,7 @@ def assert_as_afresh(models: StoredModels, whole: StoredModels, items: pd.DataFr
                 assert weights == np.float32(2.2 * idf)
     for head in list(models.head_weights)[1:]:
         made = encode_items(head, whole.encoder(head), [titles], nothing)
-        np.testing.assert_allclose(models.dense_keys(head).vectors, made.keys, atol=1e-6)
+        np.testing.assert_allclose(models.dense_keys(head).vectors, made.keys(), atol=1e-6)
         if made.cut is not None and head == models.main_head:
             n_cut = int(made.cut.sum())
             noted = snapshot.facts.get("texts_cut", "0 of")
@@ -643,7 +643,7 @@ def test_nonsense_is_as_near_as_the_items_that_stay(path, whole, monkeypatch):
 
     def nothing_said(head: str, *given: Any) -> EncodedItems:
         keys = np.zeros((1, whole.dense_keys(head).vectors.shape[1]), np.float32)
-        return EncodedItems(keys, np.zeros(1, np.uint16))
+        return EncodedItems([keys], np.zeros(1, np.uint16))
 
     monkeypatch.setattr(dense_module, "encode_items", nothing_said)
     monkeypatch.setattr(tokens, "item_tokens", vectors_of_words)

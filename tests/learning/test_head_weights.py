@@ -8,12 +8,12 @@ import pytest
 from qkvsearch.learning.head_weights import (
     Alternatives,
     conditional_logit,
-    learn_head_weights,
+    learn_weights,
+    made_lexical_scores,
     made_scores,
-    overlap,
-    passage,
     standardized,
 )
+from qkvsearch.learning.made_queries import made_queries, of_column, overlap, passage
 from qkvsearch.texts.encoders import fitted_encoder, learned_encoder, prior_weights
 
 PRIOR = {"lexical": 0.5, "lsa": 0.5}
@@ -57,11 +57,11 @@ def test_heads_that_find_nothing_share_the_weight():
 
 
 def test_learned_weights_are_halfway_and_add_up(lsa):
-    learned = learn_head_weights(catalog(), lsa, PRIOR)
+    learned = learn_weights(catalog(), lsa, PRIOR).heads
     assert list(learned) == list(PRIOR)
     assert sum(learned.values()) == pytest.approx(1)
     assert all(weight >= 0.25 for weight in learned.values())
-    assert learned == learn_head_weights(catalog(), lsa, PRIOR)
+    assert learned == learn_weights(catalog(), lsa, PRIOR).heads
 
 
 @pytest.mark.parametrize(
@@ -75,21 +75,21 @@ def test_learned_weights_are_halfway_and_add_up(lsa):
     ids=["one column", "too few items", "columns that repeat each other", "no words"],
 )
 def test_a_catalog_that_cannot_be_asked_keeps_the_prior(fields):
-    assert learn_head_weights(fields, {}, PRIOR) == PRIOR
+    assert learn_weights(fields, {}, PRIOR).heads == PRIOR
 
 
-def test_columns_are_counted_as_they_are_done(lsa):
+def test_heads_are_counted_as_they_are_done(lsa):
     steps = []
-    learn_head_weights(catalog(), lsa, PRIOR, progress=lambda *step: steps.append(step))
+    learn_weights(catalog(), lsa, PRIOR, progress=lambda *step: steps.append(step))
     assert steps == [(1, 2), (2, 2)]
 
 
 def test_made_queries_are_answered_by_their_own_items(lsa):
-    scores = made_scores(catalog(), 0, lsa, list(PRIOR), np.random.default_rng(0))
-    assert scores.shape == (2, 120, 120)
-    np.testing.assert_allclose(scores.mean(axis=2), 0, atol=1e-6)
-    answers = np.diagonal(scores, axis1=1, axis2=2)
-    assert (answers.mean(axis=1) > 0.5).all()
+    made = next(made_queries(catalog(), np.random.default_rng(0)))
+    dense = made_scores(made, "lsa", lsa["lsa"]).scores(np.array([0.5, 0.5]))
+    for scores in (made_lexical_scores(made), dense):
+        assert scores.shape == (120, 120)
+        assert np.diagonal(standardized(scores)).mean() > 0.5
 
 
 def test_encoders_are_learned_anew_without_the_items_asked_for(lsa, monkeypatch):
@@ -97,40 +97,43 @@ def test_encoders_are_learned_anew_without_the_items_asked_for(lsa, monkeypatch)
 
     learned_from: list[tuple[int, int | None]] = []
 
-    def spy(name, fields, epochs):
+    def spy(name, fields, epochs, language):
         learned_from.append((len(fields[0]), epochs))
-        return learned_encoder(name, fields, epochs)
+        return learned_encoder(name, fields, epochs, language)
 
     monkeypatch.setattr(head_weights, "learned_encoder", spy)
-    for epochs in ({}, {"lsa": 3}):
-        made_scores(catalog(), 0, lsa, list(PRIOR), np.random.default_rng(0), epochs)
+    made = next(made_queries(catalog(), np.random.default_rng(0)))
+    for epochs in (None, 3):
+        made_scores(made, "lsa", lsa["lsa"], epochs)
     assert learned_from == [(480, None), (480, 3)]
 
 
 def test_a_passage_is_words_in_a_row():
     text = " ".join(f"w{i}" for i in range(100))
     for seed in range(20):
-        asked = passage(text, np.random.default_rng(seed))
+        asked, rest = passage(text, np.random.default_rng(seed))
         assert len(asked.split()) == 25
         assert asked in text
-    assert passage("three short words", np.random.default_rng(0)) == "three short words"
+        assert sorted(f"{asked} {rest}".split()) == sorted(text.split())
+    assert passage("three short words", np.random.default_rng(0)) == ("three short words", "")
 
 
 def test_a_text_without_spaces_has_words_too():
     text = "".join(map(chr, range(0x4E00, 0x4E80)))
-    asked = passage(text, np.random.default_rng(0))
+    asked, rest = passage(text, np.random.default_rng(0))
+    assert len(asked + rest) == len(text)
     assert len(asked) == 26  # 25 pairs
     assert asked in text
     topics = ["深海鱼类游泳", "汽车公路轮胎", "面包酵母烤箱", "星空月亮太阳"]
     fields = [[topics[i % 4] + chr(0x5000 + i) for i in range(600)] for _ in range(2)]
     fields[1] = [text[2:4] + chr(0x6000 + i) for i, text in enumerate(fields[1])]
-    encoders = {"lsa": fitted_encoder("lsa", fields)}
-    assert made_scores(fields, 0, encoders, list(PRIOR), np.random.default_rng(0)) is not None
+    assert of_column(fields, 0, np.random.default_rng(0)) is not None
 
 
 def test_overlap_is_the_share_of_a_querys_terms_in_its_key():
     assert overlap(["deep sea", "red car"], [["the sea", "a car"], ["blue", "red"]]) == 0.75
     assert overlap([""], [["anything"]]) == 0
+    assert overlap(["deep sea"], []) == 0
 
 
 def test_weights_of_every_choice_add_up():

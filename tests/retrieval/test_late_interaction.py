@@ -14,7 +14,12 @@ from qkvsearch.labelled import LEVELS, LabelledVectors, quantize_int8
 from qkvsearch.retrieval import Head, Part, fuse
 from qkvsearch.retrieval import late_interaction as late
 from qkvsearch.retrieval.keys import LexicalKeys
-from qkvsearch.retrieval.late_interaction import LateInteraction, TokenKeys, rerank
+from qkvsearch.retrieval.late_interaction import (
+    NOT_COMPARED,
+    LateInteraction,
+    TokenKeys,
+    rerank,
+)
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.learned.svd import CorpusEncoder
@@ -163,7 +168,19 @@ def test_the_lowest_candidate_and_whatever_has_no_tokens_get_the_same(first, sec
     head = rerank(first, second, 0.3, depth=N_ITEMS)
     added = head.addends[-1].scores
     assert added[EMPTY] == added.min() == np.delete(added, EMPTY).min()
-    assert head.addends[-1].parts(EMPTY) == [Part("token", None, None, pytest.approx(added.min()))]
+    (own, common) = head.addends[-1].parts(EMPTY)
+    assert own.value + common.value == pytest.approx(added.min(), abs=1e-6)
+    assert own[:3] == ("token", None, NOT_COMPARED)
+
+
+def test_the_constant_part_is_the_same_for_every_item(first, second):
+    head = rerank(first, second, 0.3, depth=20)
+    constants = [
+        [part for part in head.addends[-1].parts(i) if part[1:3] == (None, None)]
+        for i in range(N_ITEMS)
+    ]
+    assert constants == [constants[0]] * N_ITEMS
+    assert len(constants[0]) == 1
 
 
 def test_candidates_have_mean_0_and_a_deviation_of_the_weight(first, second):
@@ -177,7 +194,7 @@ def test_candidates_have_mean_0_and_a_deviation_of_the_weight(first, second):
 def test_what_is_masked_or_unanswered_is_no_candidate(first, second):
     mask, answers = ALL % 2 == 0, ALL % 3 == 0
     head = rerank(first_of(first.scores, answers), second, 0.3, mask, depth=8)
-    judged = [i for i in ALL if len(head.addends[-1].parts(i)) > 1]
+    judged = [i for i in ALL if any(part.query for part in head.addends[-1].parts(i))]
     assert set(judged) == set(top_k(first.scores, 8, mask & answers)) - {EMPTY}
     assert head.answers is answers
 

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from qkvsearch.texts.analysis import MAX_TERM, STOP_WORDS, Analyzer, fold, word_spans
+from qkvsearch.texts.analysis import MAX_TERM, Analyzer, fold, word_spans
+from qkvsearch.texts.stop_words import STOP_WORDS
 
 analyzer = Analyzer()
 words_and_oddities = st.text() | st.lists(

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.self_attention import PADDING
-from qkvsearch.texts.token_encoder import ANALYZER, TokenEncoder
+from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.texts.vocabulary import Vocabulary
 
 TERMS = ["bird", "cat", "dog", "no", "run", "void"]
@@ -106,7 +107,7 @@ def test_unknown_lists_what_sequence_leaves_out_once_each(encoder):
 @given(words)
 def test_every_word_is_either_in_the_sequence_or_listed_as_unknown(encoder, text):
     text = " ".join(text)
-    every = {token.text for token in ANALYZER.tokens(text)}
+    every = {token.text for token in Analyzer().tokens(text)}
     used = set(encoder.sequence(text).labels)
     assert used | set(encoder.unknown(text)) == every
     assert not used & set(encoder.unknown(text))

@@ -102,7 +102,7 @@ def test_format_4_answers_as_it_did_and_the_same_to_the_bit_when_it_is_upgraded(
     path = unpacked(name)
     before = contents_of(path)
     found = make.answers(path, name)
-    assert_as_expected(found, name)
+    assert_as_expected(found, name, language="english", language_chosen=None)
     assert Workspace(path).exists
     with qkvsearch.Engine(path) as engine:
         assert "older version" in engine.builds().notes[0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from qkvsearch.attention.layers.basic import Embedding
 from qkvsearch.attention.training import Adam
 from qkvsearch.errors import DataError
 from qkvsearch.parameters import check_positive, check_whole, is_finite, require
+from qkvsearch.texts.languages import ENGLISH
 from qkvsearch.texts.learned.pairs import (
     Item,
     Pooling,
@@ -51,7 +52,7 @@ class ContrastiveEncoder(LearnedEncoder):
     columns finds the item by its other columns. If no epoch, of at most `epochs`, finds them better
     than the start does, or the items are too few to tell, vectors and weights stay those of `init`.
     Where nothing is held out, all `epochs` are trained. Of a larger catalog a random sample of
-    `max_items` is trained on, and the words that they have.
+    `max_items` is trained on, and the words that they have. `language`: as in `Analyzer`.
 
     Fitted: `encoder_`, a `TokenEncoder`; `embeddings_` (n_items, d) float32, rows of length 1;
     `n_epochs_`, the epochs chosen; `reciprocal_ranks_` (epochs tried + 1,), the held-out items'
@@ -74,6 +75,7 @@ class ContrastiveEncoder(LearnedEncoder):
     held_out: float = 0.2
     max_items: int = 5000
     random_state: int | None = 0
+    language: str = ENGLISH
 
     def fit(self, fields: Columns | Sequence[str], y: Any = None) -> ContrastiveEncoder:
         """fields: columns of texts, one text an item each; or the texts of a single column.
@@ -132,7 +134,9 @@ class ContrastiveEncoder(LearnedEncoder):
 
     def _start(self, columns: Columns) -> TokenEncoder:
         texts = ["\n".join(fields) for fields in zip(*columns, strict=True)]
-        estimator = INITS[self.init](self.n_components, random_state=self.random_state)
+        estimator = INITS[self.init](
+            self.n_components, random_state=self.random_state, language=self.language
+        )
         return estimator.fit(texts).encoder_
 
     def _training(self, start: TokenEncoder, items: list[Item]) -> Training:
@@ -185,4 +189,4 @@ def _encoder(start: TokenEncoder, model: Pooling, trained: np.ndarray | None) ->
         return start
     vectors, weights = _even(start.vectors), start.weights.copy()
     vectors[trained], weights[trained] = model.tokens.weight, np.exp(model.log_weights)
-    return TokenEncoder(start.vocabulary, vectors, weights)
+    return replace(start, vectors=vectors, weights=weights)

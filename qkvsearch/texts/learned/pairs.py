@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +16,7 @@ from qkvsearch.attention.layers.initializers import Array
 from qkvsearch.attention.layers.state import prefixed, state
 from qkvsearch.attention.training import Adam, Minibatches
 from qkvsearch.labelled import NEGLIGIBLE, unit_rows
-from qkvsearch.texts.token_encoder import ANALYZER, TokenEncoder
+from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.texts.vocabulary import Vocabulary
 
 # The most terms of a text that a step sees.
@@ -91,7 +91,7 @@ def items_of(encoder: TokenEncoder, columns: Sequence[Sequence[str]]) -> list[It
     """Every item's texts as the encoder's terms."""
 
     def views(texts: Sequence[str]) -> list[View]:
-        counts = encoder.vocabulary.counts(map(ANALYZER.terms, texts))
+        counts = encoder.vocabulary.counts(map(encoder.terms, texts))
         rows = counts.indices.astype(np.int64)
         shares = (1 + np.log(counts.data.astype(np.float64))).astype(np.float32)
         return [(rows[a:b], shares[a:b]) for a, b in pairwise(counts.indptr)]
@@ -123,7 +123,9 @@ def narrowed(
     rows_of = np.full(len(encoder.vocabulary), -1, dtype=np.int64)
     rows_of[used] = np.arange(len(used))
     terms = Vocabulary(encoder.vocabulary.terms[used])
-    narrow = TokenEncoder(terms, encoder.vectors[used], encoder.weights[used])
+    narrow = replace(
+        encoder, vocabulary=terms, vectors=encoder.vectors[used], weights=encoder.weights[used]
+    )
     return narrow, translated(items, rows_of)
 
 

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from qkvsearch.labelled import NEGLIGIBLE
 from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.languages import ENGLISH
 from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.texts.vocabulary import count_terms
 from qkvsearch.threads import one_blas_thread
@@ -46,6 +47,7 @@ class LearnedEncoder(TransformerMixin, BaseEstimator):
 class CorpusEncoder(LearnedEncoder):
     """Term vectors from a truncated SVD of the catalog's tf-idf matrix (Deerwester et al. 1990).
 
+    `language`: as in `Analyzer`.
     Fitted: `encoder_` (a `TokenEncoder`), `embeddings_` (n_texts, d) float32, rows of length 1.
 
     >>> encoder = CorpusEncoder(n_components=2, random_state=0)
@@ -55,9 +57,11 @@ class CorpusEncoder(LearnedEncoder):
 
     n_components: int = 128
     random_state: int | None = 0
+    language: str = ENGLISH
 
     def fit(self, texts: Iterable[str], y: Any = None) -> CorpusEncoder:
-        vocabulary, counts = count_terms(texts, Analyzer().terms)
+        analyzer = Analyzer(self.language)
+        vocabulary, counts = count_terms(texts, analyzer.terms)
         weighting = TfidfTransformer(sublinear_tf=True)
         tf_idf = weighting.fit_transform(counts)
         n_components = min(self.n_components, *tf_idf.shape)
@@ -72,7 +76,8 @@ class CorpusEncoder(LearnedEncoder):
         embeddings = tf_idf @ vectors
         embeddings[np.linalg.norm(embeddings, axis=1) < NEGLIGIBLE] = 0
         self.embeddings_ = normalize(embeddings).astype(np.float32)
-        self.encoder_ = TokenEncoder(vocabulary, vectors, weighting.idf_.astype(np.float32))
+        idf = weighting.idf_.astype(np.float32)
+        self.encoder_ = TokenEncoder(vocabulary, vectors, idf, analyzer)
         return self
 
     def transform(self, texts: Iterable[str]) -> np.ndarray:
@@ -88,6 +93,7 @@ class CooccurrenceEncoder(LearnedEncoder):
 
     A text counts 1/n for each pair of its n terms, so that long ones do not decide alone; context
     frequencies are smoothed by the power .75 (Levy, Goldberg & Dagan 2015, sections 2.1 and 3.1).
+    `language`: as in `Analyzer`.
     Fitted: `encoder_`, a `TokenEncoder` whose weights are the roots of the inverse document
     frequencies; `embeddings_` (n_texts, d) float32, rows of length 1.
 
@@ -99,10 +105,12 @@ class CooccurrenceEncoder(LearnedEncoder):
     n_components: int = 128
     smoothing: float = 0.75
     random_state: int | None = 0
+    language: str = ENGLISH
 
     def fit(self, texts: Iterable[str], y: Any = None) -> CooccurrenceEncoder:
         texts = list(texts)
-        vocabulary, counts = count_terms(texts, Analyzer().terms)
+        analyzer = Analyzer(self.language)
+        vocabulary, counts = count_terms(texts, analyzer.terms)
         n_texts, n_terms = counts.shape
         information = _positive_information(counts, self.smoothing)
         n_components = min(self.n_components, n_terms)
@@ -114,7 +122,8 @@ class CooccurrenceEncoder(LearnedEncoder):
         document_frequency = np.bincount(counts.indices, minlength=n_terms)
         idf = np.log((1 + n_texts) / (1 + document_frequency)) + 1
         vectors = normalize(directions * strengths).astype(np.float32)
-        self.encoder_ = TokenEncoder(vocabulary, vectors, np.sqrt(idf).astype(np.float32))
+        weights = np.sqrt(idf).astype(np.float32)
+        self.encoder_ = TokenEncoder(vocabulary, vectors, weights, analyzer)
         self.embeddings_ = self.encoder_.encode_many(texts)
         return self
 

@@ -10,10 +10,11 @@ from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.context.outputs import ANIMAL, meanings
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Given, Step, Table, Text, step, tell
-from qkvsearch.texts.analysis import STOP_WORDS, fold
+from qkvsearch.texts.analysis import fold
 from qkvsearch.texts.encoded_text import EncodedText, focus, is_word
 from qkvsearch.texts.encoders import pretrained
 from qkvsearch.texts.pretrained.fetch import find
+from qkvsearch.texts.stop_words import STOP_WORDS
 
 SENTENCE = " ".join(ANIMAL)
 WORD, TARGET = "it", "animal"

@@ -1,0 +1,118 @@
+"""Whether a catalog answers a query at all, and which of its items match it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from qkvsearch.answers.answerable.titles import title_terms, titled_so
+from qkvsearch.learning.answerability import WORDS, evidence, known_share
+from qkvsearch.retrieval import Head
+from qkvsearch.retrieval.keys import inverse_frequency
+from qkvsearch.stored import StoredModels
+from qkvsearch.texts.analysis import Token
+from qkvsearch.texts.encoders import LEARNED
+
+# Words of titles answer a query of which they make up this share, each counted by its idf.
+TITLE_SHARE = 1 / 3
+
+NOTHING = "Nothing in the catalog answers this; `anyway` shows what comes nearest."
+NEAREST = "Nothing in the catalog answers this: these hits come nearest to it."
+
+
+@dataclass(frozen=True)
+class Answerable:
+    """value: how likely the catalog answers the query, 0 to 1. level: from where it counts as
+    answered by that alone. answers: whether it does, be it for what `why` says.
+    """
+
+    value: float
+    level: float
+    answers: bool
+    why: str
+
+
+def answerable(
+    models: StoredModels, tokens: Sequence[Token], heads: Mapping[str, Head | None]
+) -> Answerable:
+    """What the words of a query and the scores of these heads say; a head is None where it knows no
+    word. tokens: as the lexical head is asked for them, corrected ones as corrections.
+
+    Words that only join others are answered by a title of just these; a code, or words that the
+    catalog has all, always are; so is a query of which words in titles make up a third. Otherwise
+    the build's `Answerability` decides, or the main head alone where some item is as near as no
+    text that cannot be answered. A build of an older version answers everything.
+    """
+    known = models.answerability
+    if known is None:
+        return Answerable(1.0, 0.0, True, "the build is of an older version and cannot tell")
+    keys = models.lexical_keys
+    best = {name: _best(head) for name, head in heads.items() if name in known.noise}
+    found = evidence(keys, tokens, best)
+    value = known.probability(float(known.evidence(found, models.head_weights)))
+    return Answerable(value, known.level, *_decided(models, tokens, best, found, value))
+
+
+def _decided(
+    models: StoredModels,
+    tokens: Sequence[Token],
+    best: Mapping[str, float],
+    found: Mapping[str, float],
+    value: float,
+) -> tuple[bool, str]:
+    """Whether a query is answered, and why."""
+    known, keys = models.answerability, models.lexical_keys
+    assert known is not None
+    if tokens and all(token.is_stop_word for token in tokens):
+        return titled_so(models, tokens), "of words that only join others, just a title says more"
+    if found[WORDS] == 0 and not any(best.values()):
+        return False, "no head knows a word"
+    if found[WORDS] == 0 and best.get("lexical", 0) > 0:
+        return True, "an item has this code"
+    if tokens and known_share(keys, tokens) == 1:
+        return True, "the catalog has all of the words"
+    if value > known.level:
+        return True, "the heads are sure enough"
+    main = list(models.head_weights)[-1]
+    if main not in LEARNED and found.get(main, 0) > known.matches[main]:
+        return True, f"by {main} an item is nearer than to what cannot be answered"
+    if _title_share(models, tokens) >= TITLE_SHARE:
+        return True, "titles have the words"
+    return False, "the heads find no more than for what cannot be answered"
+
+
+def matches(
+    models: StoredModels, tokens: Sequence[Token], heads: Mapping[str, Head | None]
+) -> np.ndarray:
+    """bool (n_items,): the items that the lexical head answers, and those that are nearer by the
+    main dense head than items are to texts that the catalog cannot answer; of an older build the
+    former alone, or all where that head was not asked.
+    """
+    known, lexical = models.answerability, heads.get("lexical")
+    is_match = np.zeros(models.n_items, dtype=bool)
+    if lexical is not None:
+        is_match |= lexical.scores > 0
+    main = list(models.head_weights)[-1]
+    head = heads.get(main)
+    if known is None:
+        return is_match if "lexical" in heads else ~is_match
+    if head is not None:
+        share = known_share(models.lexical_keys, tokens) if main in LEARNED else 1.0
+        is_match |= head.scores * share > known.matches[main]
+    return is_match
+
+
+def _best(head: Head | None) -> float:
+    return 0.0 if head is None else float(head.scores.max(initial=0))
+
+
+def _title_share(models: StoredModels, tokens: Sequence[Token]) -> float:
+    """Of the words' idf, those that a title has."""
+    keys = models.lexical_keys
+    if not tokens:
+        return 0.0
+    idf = inverse_frequency(np.array([keys.n_with(t.term) for t in tokens]), models.n_items)
+    in_titles = title_terms(models, {token.term for token in tokens})
+    return float(idf[[token.term in in_titles for token in tokens]].sum() / idf.sum())

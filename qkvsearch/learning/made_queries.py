@@ -1,0 +1,103 @@
+"""Queries made of a catalog's own texts, of which it is known what answers them.
+
+A passage is taken out of one column of some items and asked for; by what is left of those items, in
+that column and in the others, they should be found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+
+from qkvsearch.texts.analysis import Analyzer
+
+# A fifth of the items, at most 500, are asked for, each by a passage of at most 25 words; of a
+# column with fewer than 3 words an item is not.
+MOST_QUERIES, LONGEST_QUERY, SHORTEST_FIELD = 500, 25, 3
+# Fewer say too little to be worth the time; so a catalog of under 500 items is not asked.
+FEWEST_QUERIES = 100
+# Where a field's words mostly stand in the other fields, too, asking for them tests memory alone.
+MOST_OVERLAP = 0.6
+
+Columns = Sequence[Sequence[str]]
+
+
+class MadeQueries(NamedTuple):
+    """texts: the queries. keys: what is left of the item that answers each, column after column.
+    outside: the columns of all other items.
+    """
+
+    texts: list[str]
+    keys: list[list[str]]
+    outside: list[list[str]]
+
+
+def made_queries(
+    fields: Columns, rng: np.random.Generator, analyzer: Analyzer
+) -> Iterator[MadeQueries]:
+    """The queries of each column that can be asked for. fields: the text columns, each with one
+    text an item.
+    """
+    for column in range(len(fields)):
+        found = of_column(fields, column, rng, analyzer)
+        if found is not None:
+            yield found
+
+
+def of_column(
+    fields: Columns, column: int, rng: np.random.Generator, analyzer: Analyzer
+) -> MadeQueries | None:
+    """Queries for a sample of the items, each a passage of its text in this column; None where
+    these are too few, or repeated by the other columns.
+    """
+    texts, n_items = fields[column], len(fields[column])
+    asked = _askable(fields, column, rng, analyzer)
+    sample = np.sort(list(islice(asked, min(MOST_QUERIES, n_items // 5))))
+    if len(sample) < FEWEST_QUERIES:
+        return None
+    queries, rest = zip(*(passage(texts[i], rng, analyzer) for i in sample), strict=True)
+    keys = [[each[i] for i in sample] for each in fields]
+    others = [each for j, each in enumerate(keys) if j != column]
+    if overlap(queries, others, analyzer) >= MOST_OVERLAP:
+        return None
+    keys[column] = list(rest)
+    outside = np.setdiff1d(np.arange(n_items), sample)
+    return MadeQueries(list(queries), keys, [[each[i] for i in outside] for each in fields])
+
+
+def _askable(
+    fields: Columns, column: int, rng: np.random.Generator, analyzer: Analyzer
+) -> Iterator[int]:
+    """The items, in any order, that have enough words in a column, and some besides the passage."""
+    for i in rng.permutation(len(fields[column])):
+        n_words = len(analyzer.tokens(fields[column][i]))
+        others = (texts[i] for j, texts in enumerate(fields) if j != column)
+        if n_words >= SHORTEST_FIELD and (
+            n_words > LONGEST_QUERY or any(text.strip() for text in others)
+        ):
+            yield i
+
+
+def passage(text: str, rng: np.random.Generator, analyzer: Analyzer) -> tuple[str, str]:
+    """At most 25 words in a row, from anywhere in the text, as they are written there; and the text
+    without them.
+    """
+    words = analyzer.token_spans(text)
+    if len(words) <= LONGEST_QUERY:
+        return text, ""
+    first = rng.integers(len(words) - LONGEST_QUERY + 1)
+    start, end = words[first][0], words[first + LONGEST_QUERY - 1][1]
+    return text[start:end], text[:start] + text[end:]
+
+
+def overlap(queries: Sequence[str], keys: Columns, analyzer: Analyzer) -> float:
+    """The mean share of a query's terms that these columns of its own item have."""
+    shares = []
+    for i, query in enumerate(queries):
+        terms = analyzer.terms(query)
+        there = set(analyzer.key_terms(" ".join(texts[i] for texts in keys)))
+        shares.append(sum(term in there for term in terms) / max(len(terms), 1))
+    return float(np.mean(shares))

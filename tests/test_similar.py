@@ -1,0 +1,139 @@
+"""`similar` to one item and to several: who is listed, and reasons that say of which item."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import qkvsearch
+from qkvsearch.answers.similar import Neighbours
+from qkvsearch.engine import Engine
+from qkvsearch.errors import QkvError, UnknownIdError
+
+
+def ids(ranking):
+    return [hit.id for hit in ranking]
+
+
+@pytest.fixture
+def shop(shop_path):
+    with Engine(shop_path) as engine:
+        yield engine
+
+
+@pytest.mark.parametrize("items", [[1, 4], ["red apple", 4], (1, 4, 1), np.array([1, 4])])
+def test_neither_the_items_nor_what_is_excluded_is_listed(shop, items):
+    assert sorted([*ids(shop.similar(items)), 1, 4]) == sorted([*ids(shop.similar(7)), 7])
+    without = ids(shop.similar(items, exclude=["green apple", 5]))
+    assert without == [one for one in ids(shop.similar(items)) if one not in (2, 5)]
+
+
+def test_the_query_is_the_mean_of_the_items_keys(shop):
+    """So without standardization the scores of two are the mean of the scores of each."""
+    one, other, both = (
+        Neighbours(shop.texts, positions)._heads() for positions in ([0], [3], [0, 3])
+    )
+    for name in ("semantic", "collaborative"):
+        mean = (one[name].scores + other[name].scores) / 2
+        np.testing.assert_allclose(both[name].scores, mean, atol=1e-5)
+
+
+@pytest.mark.parametrize("items", [[1], [1, 4], [7, 8], [1, 9, 30]])
+def test_parts_and_reasons_add_up_and_parts_say_of_which_item(shop, items, assert_adds_up):
+    ranking = shop.similar(items)
+    assert ranking
+    for i, hit in enumerate(ranking):
+        parts = ranking.explain(i)
+        assert_adds_up([part.value for part in parts], hit.score)
+        assert_adds_up([reason.value for reason in ranking.reasons(i)], hit.score)
+        found = {part.item for part in parts if part.query is not None}
+        assert found <= (set(items) if len(items) > 1 else {None})
+    if items == [1, 4]:
+        assert found == {1, 4}
+
+
+def test_reasons_name_shared_people_and_shared_words(shop):
+    ranking = shop.similar(2, k=9)
+    (i,) = (i for i, hit in enumerate(ranking) if hit.id == 1)
+    texts = [reason.text for reason in ranking.reasons(i)]
+    # 101, 102 and 103 like both; 201 and 300 rated the red apple the lowest
+    assert "people: 3 of the 3 who like green apple like this" in texts
+    assert "same words as green apple: apple" in texts
+    assert texts[-1] == "everything gets"
+
+
+def test_people_of_now_are_counted(tmp_path, shop_items, shop_log):
+    path = tmp_path / "ws"
+    qkvsearch.build(path, items=shop_items, interactions=shop_log, encoder="corpus")
+    with Engine(path) as engine:
+        engine.record("new", 1, 5)
+        engine.record("new", 2, 5)
+        engine.record(102, 2, 1)  # no longer likes it
+        assert engine.build.histories.liking(0) == {0, 1, 2, engine.build.histories.ids.find("new")}
+        ranking = engine.similar(2, k=9)
+        (i,) = (i for i, hit in enumerate(ranking) if hit.id == 1)
+        texts = [reason.text for reason in ranking.reasons(i)]
+        assert "people: 3 of the 3 who like green apple like this" in texts
+        engine.remove([3])
+    with Engine(path) as engine:  # rows have moved
+        log = shop_log[(shop_log["item"] == 5) & (shop_log["rating"] > 3)]
+        liking = {engine.build.histories.ids[row] for row in engine.build.histories.liking(3)}
+        assert liking == set(log["user"])
+
+
+def test_without_a_log_only_texts_tell(tmp_path):
+    path = tmp_path / "ws"
+    items = pd.DataFrame(
+        {"id": range(1, 11), "title": [f"rain jacket {i}" if i % 2 else f"art of bread {i}"
+                                       for i in range(1, 11)]}
+    )  # fmt: skip
+    qkvsearch.build(path, items=items, encoder="corpus")
+    with Engine(path) as engine:
+        ranking = engine.similar([1, 7])
+        assert set(ids(ranking)) == {2, 3, 4, 5, 6, 8, 9, 10}
+        assert not any(part.head == "collaborative" for part in ranking.explain(0))
+        assert not any("people" in reason.text for reason in ranking.reasons(0))
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "told"),
+    [
+        ({"items": []}, QkvError, "`items`: name at least one"),
+        ({"items": [1, 999]}, UnknownIdError, "no item '999'"),
+        ({"items": [1, "ladder"]}, UnknownIdError, "2 items; give an id"),
+        ({"items": 1, "exclude": ["nowhere"]}, UnknownIdError, "no item 'nowhere'"),
+        ({"items": [1, float("nan")]}, QkvError, "`items` is an id"),
+        ({"items": 1, "exclude": [None]}, QkvError, "`exclude` is an id"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(shop, asked, error, told):
+    with pytest.raises(error, match=told):
+        shop.similar(**asked)
+
+
+def test_an_item_named_twice_counts_once_and_that_is_said(shop):
+    twice = shop.similar([1, "red apple", 4])
+    assert [hit.score for hit in twice] == [hit.score for hit in shop.similar([1, 4])]
+    assert twice.notes == ["Named more than once, and counted once: 1."]
+    assert shop.similar([1, 4]).notes == ()
+
+
+def test_on_the_command_line(qkv, shop_path):
+    found = qkv("-w", shop_path, "similar", 1, 4, "--exclude", 2, "--exclude", "ladder")
+    assert found.code == 1
+    assert "give an id" in found.stderr
+    rows = json.loads(
+        qkv(
+            "-w", shop_path, "similar", 1, 4, "--exclude", 2, "--explain", "--format", "json"
+        ).stdout
+    )
+    assert not {1, 2, 4} & {row["id"] for row in rows}
+    assert {part["item"] for part in rows[0]["parts"] if "item" in part} == {1, 4}
+    wrong = qkv("-w", shop_path, "similar", "--user", 101, "--exclude", 2)
+    assert wrong.code == 2
+    assert "--exclude is about items" in wrong.stderr
+    assert qkv("-w", shop_path, "similar", 1, "--user", 101).code == 2
+    assert qkv("-w", shop_path, "similar").code == 2
