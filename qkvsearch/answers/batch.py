@@ -35,10 +35,24 @@ Table = Mapping[str, Sequence[Any]]
 # The columns with their types in SQL; those of the ids follow the ids.
 TYPES = {"user": "TEXT", "rank": "INTEGER", "id": "TEXT", "title": "TEXT", "score": "REAL"}
 FORMATS = ("parquet", "csv", "jsonl")
+WEAK = (
+    "Weak: the recommendations of {:,} of the {:,} users done now rest on too little; for one of "
+    "them, `user` says on how little."
+)
 # What a state is called: the first digits of its SHA-256.
 STATE = re.compile("[0-9a-f]{16}")
 # Parts of another state to which nothing was added for so long are of no run that is at work.
 STALE_SECONDS = 24 * 3600
+
+
+class Best(NamedTuple):
+    """Of some users what is recommended, each (n,); for how many of them it rests on too little."""
+
+    users: np.ndarray
+    ranks: np.ndarray
+    items: np.ndarray
+    scores: np.ndarray
+    n_weak: int
 
 
 class Exported(NamedTuple):
@@ -93,18 +107,23 @@ class BatchRecommendations:
         types |= {"user": _id_type(users.ids), "id": _id_type(tables.ids("items"))}
         state = f"{state} {options} {blocks[:1]} {blocks[-1:]} {allowed}"
         export = Export(path, form, types, state, self.raw)
-        done = 0
+        done = n_weak = 0
         for number, (start, stop) in enumerate(blocks):
             if export.has(number):
                 done += stop - start
             else:
-                export.add(number, self._table(*self.best(start, stop)))
+                best = self.best(start, stop)
+                export.add(number, self._table(best))
+                n_weak += best.n_weak
             if progress is not None:
                 progress("recommending", stop, len(users))
         export.finish(len(blocks))
-        return Exported(len(users), done, export.notes(users.mixed))
+        notes = export.notes(users.mixed)
+        if n_weak:
+            notes.append(WEAK.format(n_weak, len(users) - done))
+        return Exported(len(users), done, notes)
 
-    def best(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def best(self, start: int, stop: int) -> Best:
         """Of the users in these rows their k best: users, ranks, items and scores, each (n,).
 
         Users who like nothing have none, as in `recommend`.
@@ -119,7 +138,27 @@ class BatchRecommendations:
         items, scores = search_blocks(scorer, len(queries), len(keys), self.k, allowed)
         known = np.isfinite(scores) & embeddings.any(axis=1, keepdims=True)
         rows, ranks = np.nonzero(known)
-        return start + rows, ranks + 1, items[known], scores[known]
+        n_weak = self._n_weak(histories, embeddings, scores)
+        return Best(start + rows, ranks + 1, items[known], scores[known], n_weak)
+
+    def _n_weak(self, histories: list[History], embeddings: np.ndarray, scores: np.ndarray) -> int:
+        """How many of these users have recommendations that rest on too little. scores: those that
+        were found for each, the best first.
+        """
+        strength = self.recommender.models.strength
+        if self.model != TASTES or strength is None:
+            return 0
+        # What a condition leaves is no higher than the highest.
+        is_bound = scores.size > 0 and not self.damping and not self.seen
+        highest = scores[:, 0] if is_bound else np.full(len(histories), -np.inf)
+        highest = highest.astype(np.float64)
+        knows = embeddings.any(axis=1) & np.isfinite(scores).any(axis=1)
+        unsure = np.flatnonzero(knows & (highest < strength.level))
+        keys = np.asarray(self.recommender.factors.item_embeddings, dtype=np.float32)
+        theirs = [histories[row] for row in unsure]
+        scorer = _scorer(embeddings[unsure].astype(np.float32), keys, theirs)
+        highest[unsure] = search_blocks(scorer, len(unsure), len(keys), 1)[1][:, 0]
+        return sum(strength.is_weak(histories[row], highest[row]) for row in np.flatnonzero(knows))
 
     def _embeddings(self, histories: list[History]) -> np.ndarray:
         """(n, d); zeros for who likes nothing, or nothing that the model knows."""
@@ -162,20 +201,18 @@ class BatchRecommendations:
         with one_blas_thread():
             return wide.mean(axis=0), wide.T @ wide / len(wide)
 
-    def _table(
-        self, users: np.ndarray, ranks: np.ndarray, items: np.ndarray, scores: np.ndarray
-    ) -> Table:
-        found, places = np.unique(items, return_inverse=True)
+    def _table(self, best: Best) -> Table:
+        found, places = np.unique(best.items, return_inverse=True)
         own = [column.stored for column in self.columns]
         cells = self.recommender.tables.cells_of(found, ["id", "title", *own])
         picked = [cells[place] for place in places.tolist()]
         ids, titles, *others = zip(*picked, strict=True) if picked else [()] * (2 + len(own))
         return {
-            "user": [self.recommender.histories.ids[row] for row in users.tolist()],
-            "rank": ranks.tolist(),
+            "user": [self.recommender.histories.ids[row] for row in best.users.tolist()],
+            "rank": best.ranks.tolist(),
             "id": ids,
             "title": [str(title) for title in titles],
-            "score": scores.tolist(),
+            "score": best.scores.tolist(),
             **{own_key(one.name): of for one, of in zip(self.columns, others, strict=True)},
         }
 

@@ -30,7 +30,13 @@ from qkvsearch.answers.exports.embeddings import (
 )
 from qkvsearch.answers.facts import build_facts
 from qkvsearch.answers.histories import Histories
-from qkvsearch.answers.recommend import BY_TEXT, Recommender, with_facts, with_reasons
+from qkvsearch.answers.recommend import (
+    BY_TEXT,
+    Recommender,
+    with_facts,
+    with_reasons,
+    with_strength,
+)
 from qkvsearch.answers.recording import history_rows, record_rows
 from qkvsearch.answers.rows import ItemRows, UserRows, item_card
 from qkvsearch.answers.search import TextSearch
@@ -210,7 +216,8 @@ class OpenedBuild:
         hits above. With `explain`, `because`: what the history adds to the score, and without an
         id what damping, diversity and the model's constant do; together they are the score.
         `fields`, `offset` and `min_weight` are those of `search`. Where nobody's interactions were
-        learned from, texts tell what is alike, and `notes` says so. Raises `QkvError` for an
+        learned from, texts tell what is alike, and `notes` says so. Hits are `weak` where the
+        history rests on too little, and `notes` says on how little. Raises `QkvError` for an
         argument that cannot be used.
         """
         check(k=k, temperature=temperature, damping=damping, diversity=diversity)
@@ -229,6 +236,7 @@ class OpenedBuild:
         ranking = with_fields(ranking, self.tables, columns)
         if explain:
             ranking = with_reasons(ranking, history, self.tables)
+        ranking = with_strength(ranking, history, self.models)
         return with_facts(ranking, history, self.models).noted(notes)
 
     def recommend_all(

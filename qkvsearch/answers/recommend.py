@@ -13,6 +13,7 @@ from qkvsearch.answers.arguments import NEXT_ITEM, TASTES
 from qkvsearch.answers.histories import Histories
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.history import History
+from qkvsearch.collaborative.strength import best_unseen
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.labelled import LabelledVectors
@@ -246,6 +247,18 @@ def item_kinds(tables: Tables, positions: Sequence[int] | np.ndarray) -> list[li
             kinds += [text for text in map(str, texts) if 0 < len(text) <= LONGEST_KIND]
         found.append(list(dict.fromkeys(kinds)))
     return found
+
+
+def with_strength(ranking: Ranking, history: History, models: StoredModels) -> Ranking:
+    """Where preferences rank by a history that rests on too little: `weak` hits, and a note that
+    says in numbers how little. What `where`, damping and diversity do makes none of them weak.
+    """
+    head, strength = ranking.head, models.strength
+    plain = None if head is None else (head.addends or [head])[0]
+    if not ranking or strength is None or plain is None or plain.name != HEAD:
+        return ranking
+    why = strength.why_weak(history, best_unseen(plain.scores, history))
+    return ranking.annotated(weak=[True] * len(ranking)).noted([why]) if why else ranking
 
 
 def with_facts(ranking: Ranking, history: History, models: StoredModels) -> Ranking:

@@ -43,6 +43,7 @@ class Hit:
     predicted_rating: float | None = None
     because: list[dict[str, Any]] | None = None
     cold: bool | None = None
+    weak: bool | None = None
     shared: int | None = None
     matches: dict[str, list[str]] | None = None
     snippet: str | None = None

@@ -14,6 +14,7 @@ import numpy as np
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.history import NOTHING, History
+from qkvsearch.collaborative.strength import Strength
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.ratings import Scale
 from qkvsearch.errors import WorkspaceError
@@ -112,6 +113,12 @@ class StoredModels(BuildReader):
     def item_counts(self) -> np.ndarray:
         """How many users interacted with each item, (n_items,), as the build knows it."""
         return self.load(PreferencesPart()).item_counts
+
+    @property
+    def strength(self) -> Strength | None:
+        """What tells recommendations from too little; None where nothing does."""
+        found = self.find(PreferencesPart())
+        return None if found is None else found.strength
 
     def require_interactions(self, purpose: str) -> None:
         """Raise `WorkspaceError` where the build was given none."""

@@ -10,6 +10,7 @@ import numpy as np
 
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.factors import ImplicitFactors
+from qkvsearch.collaborative.strength import Strength, usual_level
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.labelled import unit_rows
 from qkvsearch.progress import Progress
@@ -23,17 +24,21 @@ from qkvsearch.workspace import BuildContents
 # The fact that says with which settings preferences were learned, and how those were found; there
 # is none where they are the default ones.
 TUNED = "tuned"
+# The fact that says below which best score recommendations rest on too little.
+WEAK_BELOW = "weak_below"
 
 
 class StoredPreferences(NamedTuple):
     """factors: to recommend by, with cold items placed by their text. unit_rows: the embeddings of
     the others at length 1, to compare items by. item_counts: int32 (n_items,), how many users
-    interacted with each item.
+    interacted with each item. strength: what tells recommendations from too little; None in a build
+    of an older version.
     """
 
     factors: ImplicitFactors
     unit_rows: DenseKeys
     item_counts: np.ndarray
+    strength: Strength | None = None
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,7 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
         "gram": Form("f", ("components", "components")),
         "item_directions": Form("f", ("items", "components"), rows="interactions"),
         "item_counts": Form("i", ("items",), rows="interactions"),
+        "n_liking": Form("i", ("items",), rows="interactions"),
         "text_map": Form("f", ("text_components", "components")),
     }
 
@@ -60,19 +66,31 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
         )
         feedback = LogPart().feedback(contents)
         confidences = feedback.confidences(log.items, log.ratings, log.weights)
-        self.store(contents, model.fit(log.matrix(confidences)).factors_, log)
+        self.store(contents, model.fit(log.matrix(confidences)).factors_, log, confidences)
 
-    def store(self, contents: BuildContents, factors: ImplicitFactors, log: Interactions) -> None:
-        """Where the main head's keys are stored already."""
+    def store(
+        self,
+        contents: BuildContents,
+        factors: ImplicitFactors,
+        log: Interactions,
+        confidences: np.ndarray,
+    ) -> None:
+        """Where the main head's keys are stored already. confidences (n,): of the interactions."""
         arrays, contents.facts[self.group] = factors.state()
         keys = DensePart(main_head(contents.facts)).pending(contents, "keys")
         self.put(
             contents,
             **arrays,
             item_directions=unit_rows(factors.item_embeddings),
-            item_counts=np.bincount(log.items, minlength=len(log.item_ids)).astype(np.int32),
+            item_counts=_counts(log),
+            n_liking=_counts(log, confidences > 0),
             text_map=fit_text_map(keys, factors.item_embeddings),
         )
+        contents.facts[WEAK_BELOW] = usual_level(factors, log.items, confidences)
+
+    def drop(self, contents: BuildContents) -> None:
+        super().drop(contents)
+        contents.facts.pop(WEAK_BELOW, None)
 
     def load(self, build: BuildReader) -> StoredPreferences:
         sizes, keys = {}, None
@@ -81,12 +99,16 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
             sizes["text_components"] = keys.shape[1]
         arrays = self.read(build.snapshot, **sizes)
         directions, counts = DenseKeys(arrays.pop("item_directions")), arrays.pop("item_counts")
+        n_liking, level = arrays.pop("n_liking", None), build.snapshot.facts.get(WEAK_BELOW)
+        strength = None
+        if n_liking is not None and level is not None:
+            strength = Strength(float(level), n_liking)
         if keys is not None:
             embeddings, text_map = arrays["item_embeddings"], arrays.pop("text_map")
             placed = place_cold_items(embeddings, keys, text_map, counts == 0)
             arrays["item_embeddings"] = placed
         factors = ImplicitFactors.from_state(arrays, build.snapshot.facts[self.group])
-        return StoredPreferences(factors, directions, counts)
+        return StoredPreferences(factors, directions, counts, strength)
 
     def withdraw(self, contents: BuildContents, build: BuildReader, leaving: np.ndarray) -> None:
         """Sums over all items lose what leaves."""
@@ -98,3 +120,10 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
         numbers = contents.facts[self.group]
         # At least one, or the solve for a user without a history would divide by zero.
         contents.facts[self.group] = numbers | {"n_items": max(numbers["n_items"] - known, 1)}
+
+
+def _counts(log: Interactions, which: np.ndarray | None = None) -> np.ndarray:
+    """How many interactions the log has with each item, int32 (n_items,); which: bool (n,), these
+    alone."""
+    items = log.items if which is None else log.items[which]
+    return np.bincount(items, minlength=len(log.item_ids)).astype(np.int32)

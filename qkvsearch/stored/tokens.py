@@ -18,6 +18,8 @@ from qkvsearch.workspace import BuildContents, Snapshot
 from qkvsearch.workspace.arrays import end_to_end
 from qkvsearch.workspace.publish import NO_SPACE
 
+# Items whose tokens are read at a time where segments are merged.
+BLOCK = 1024
 # The fact that says why a build is without tokens, and its text.
 LEFT_OUT = "tokens_left_out"
 NO_ROOM = (
@@ -50,21 +52,28 @@ class TokensPart(StoredPart[TokenKeys]):
         name = self._name("token_indptr")
         return all(segment.has(name) for segment in build.with_items)
 
-    def write(self, contents: BuildContents, spans: Iterable[np.ndarray], folder: Path) -> None:
-        """The tokens of one item after the other, however many, by way of a file in `folder`. Where
-        the disk has no room for them they are left out, and a fact says so.
+    def write(
+        self,
+        contents: BuildContents,
+        spans: Iterable[np.ndarray],
+        folder: Path,
+        indptr: np.ndarray | None = None,
+    ) -> None:
+        """The tokens of one item after the other, however many, by way of a file in `folder`; of
+        several items at a time where `indptr` says where each one's begin. Where the disk has no
+        room for them they are left out, and a fact says so.
         """
         self.put(contents, **dict.fromkeys(self.arrays))
         contents.facts.pop(LEFT_OUT, None)
         try:
-            indptr, stored = end_to_end(spans, folder)
+            begins, stored = end_to_end(spans, folder)
         except OSError as error:
             if error.errno not in NO_SPACE:
                 raise
             contents.facts[LEFT_OUT] = NO_ROOM.format(folder)
             return
         kind = "token_rows" if stored.ndim == 1 else "token_vectors"
-        self.put(contents, **{"token_indptr": indptr, kind: stored})
+        self.put(contents, **{"token_indptr": begins if indptr is None else indptr, kind: stored})
 
     def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
         """Tokens of texts that were read go along, and between them come those of the new texts."""
@@ -85,9 +94,10 @@ class TokensPart(StoredPart[TokenKeys]):
         if build.snapshot.rows.is_plain:
             super().merge(contents, build, progress)
             return
-        keys = self._keys(build.snapshot)
-        spans = (keys.tokens(np.array([position])) for position in range(build.n_items))
-        self.write(contents, spans, build.snapshot.workspace)
+        keys, every = self._keys(build.snapshot), np.arange(build.n_items)
+        indptr = np.concatenate([[0], np.cumsum(keys.lengths(every))])
+        blocks = (keys.tokens(every[i : i + BLOCK]) for i in range(0, build.n_items, BLOCK))
+        self.write(contents, blocks, build.snapshot.workspace, indptr)
 
     def _keys(self, build: Snapshot, table: np.ndarray | None = None) -> TokenKeys:
         """The tokens of the base stay where they are; what was added is joined."""

@@ -22,6 +22,7 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.collaborative.als import ImplicitALS
 from qkvsearch.collaborative.biased_mf import BiasedMF
+from qkvsearch.collaborative.strength import Strength, usual_level
 from qkvsearch.data.readers import read_dataset
 from qkvsearch.errors import DamagedError
 from qkvsearch.labelled import unit_rows
@@ -280,15 +281,21 @@ def preferred(whole: StoredModels) -> Case:
     log = whole.log()
     factors = ImplicitALS(n_components=4, random_state=0).fit(log.matrix()).factors_
     counts = np.bincount(log.items, minlength=len(ITEMS))
+    confidences = np.ones(len(log))
     like = preferences.StoredPreferences(
-        factors, DenseKeys(unit_rows(factors.item_embeddings)), counts
+        factors,
+        DenseKeys(unit_rows(factors.item_embeddings)),
+        counts,
+        Strength(usual_level(factors, log.items, confidences), counts),
     )
     known = np.flatnonzero(counts)
     return Case(
         PreferencesPart(),
-        (factors, log),
+        (factors, log, confidences),
         like,
         lambda found: [
+            found.strength.level,
+            found.strength.n_liking,
             found.factors.fold_in(known[:3]),
             found.factors.item_embeddings[known],
             found.unit_rows.vectors,
@@ -420,6 +427,7 @@ def everything(models: StoredModels, terms: list[str]) -> dict[str, list[Any]]:
         "preferences": [
             *(liked.factors.item_embeddings, liked.factors.gram, liked.factors.n_items),
             *(liked.unit_rows.vectors, liked.item_counts),
+            *(liked.strength.level, liked.strength.n_liking),
         ],
         "ratings": [ratings.item_biases, ratings.item_embeddings],
         "next item": [model.items.weight, model.positions.weight, model.states(every[:9])],
@@ -528,6 +536,7 @@ def test_segments_answer_as_their_merged_base_and_as_a_fresh_build(
     """After every one of a random sequence of updates, to the last bit."""
     monkeypatch.setattr(tokens, "item_tokens", vectors_of_words)
     monkeypatch.setattr(merging, "LARGEST_SHARE", 99)
+    monkeypatch.setattr(tokens, "BLOCK", 7)
     rng, workspace = np.random.default_rng(seed), Workspace(path)
     items, had = after(ITEMS, ITEMS[:0]), set(ITEMS["id"])
     terms = ["deep", "sea", "7", "zanzibar", "squid", "", "x1", "5", "sku-507", *map(str, range(9))]
@@ -784,7 +793,7 @@ ARRAYS = [
     *(("interactions", name) for name in ("indptr", "items", "ratings", "times", "weights")),
     ("interactions", "usual_weights"),
     *(("implicit", name) for name in ("item_embeddings", "gram", "item_directions")),
-    *(("implicit", name) for name in ("item_counts", "text_map")),
+    *(("implicit", name) for name in ("item_counts", "n_liking", "text_map")),
     *(("ratings", name) for name in ("item_biases", "item_embeddings")),
     *(("next_item", name) for name in ("item_embeddings", "positions", "encoder")),
 ]

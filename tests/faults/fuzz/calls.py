@@ -28,8 +28,8 @@ LISTINGS = ["items", "users"]
 WRITING = ["record", "remove", "rollback", "records", "forget"]
 GOOD = {
     "query": "rain river", "user": "u5", "item": 33, "likes": [3], "k": 3, "where": "year > 2000",
-    "name": "lexical", "text": "rain river", "texts": "rain river", "rating": 3,
-    "items": [900], "id": "nowhere",
+    "name": "lexical", "text": "rain river", "texts": "rain river", "rating": 3, "items": [900],
+    "id": "nowhere",
 }  # fmt: skip
 
 

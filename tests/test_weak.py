@@ -1,0 +1,136 @@
+"""`recommend` from too little says so, and from enough says nothing."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from qkvsearch.engine import Engine
+from qkvsearch.progress import silent
+from qkvsearch.revision.merging import merged_contents
+from qkvsearch.stored.preferences import WEAK_BELOW, PreferencesPart
+from qkvsearch.workspace import Workspace
+
+
+def is_said(ranking):
+    noted = [note for note in ranking.notes if note.startswith("Weak")]
+    assert all(hit.weak is (True if noted else None) for hit in ranking)
+    assert ranking or not noted
+    return bool(noted)
+
+
+def test_a_film_that_few_liked_is_too_little_and_two_known_ones_are_enough(movies):
+    few = movies.recommend(likes="The Godfather")
+    assert is_said(few)
+    assert "one item that 8 people of the log liked; the best score is 0.01" in few.notes[0]
+    popular = int(np.argmax(movies.models.strength.n_liking))
+    known = movies.tables.names([popular])[0][0]
+    assert not is_said(movies.recommend(likes=[known]))
+    assert not is_said(movies.recommend(likes=[known, "The Godfather"]))
+
+
+def test_nobody_of_the_log_is_too_little_but_who_has_no_more(movies):
+    assert not [user for user in movies.users.ids if is_said(movies.recommend(user=user, k=1))]
+
+
+def test_what_one_or_two_people_liked_is_always_too_little(movies):
+    n_liking = movies.models.strength.n_liking
+    rows = np.flatnonzero((n_liking > 0) & (n_liking < 3))
+    assert len(rows)
+    for id_ in movies.tables.names(rows)[0]:
+        assert is_said(movies.recommend(likes=[id_], k=3))
+
+
+def test_a_condition_damping_and_diversity_make_nothing_weak(movies):
+    """Nor strong: it is the history that is too little, or is not."""
+    options = [{"damping": 3.0}, {"diversity": 0.9}, {"where": "year < 1960"}, {"seen": True}]
+    for given in [*options, {"damping": 1.0, "diversity": 0.5, "temperature": 9.0}]:
+        assert not is_said(movies.recommend(user="u001", **given))
+        assert is_said(movies.recommend(likes="The Godfather", **given))
+
+
+def test_by_text_or_without_hits_nothing_is_said(things, movies):
+    video = things.tables.names([0])[0][0]
+    assert not is_said(things.recommend(likes=[video]))
+    assert not movies.recommend(likes="The Godfather", k=0).notes
+
+
+def test_it_is_in_json_and_in_words(qkv, movies_path):
+    run = ("-w", movies_path, "recommend", "--like", "The Godfather")
+    answer = qkv(*run, "--format", "json")
+    assert all(row["weak"] is True for row in json.loads(answer.stdout))
+    assert answer.stderr.startswith("Weak: these rest on one item")
+    strong = qkv("-w", movies_path, "recommend", "--user", "u001", "--format", "json")
+    assert "weak" not in json.loads(strong.stdout)[0]
+    assert "Weak" not in strong.stderr
+
+
+@pytest.fixture
+def changing(movies_path, tmp_path):
+    with Engine(shutil.copytree(movies_path, tmp_path / "ws")) as engine:
+        yield engine
+
+
+def test_updates_keep_it_and_learning_finds_it_again(changing):
+    def state():
+        strength = changing.models.strength
+        godfather = changing.tables.item_position("The Godfather")
+        return strength.level, int(strength.n_liking[godfather])
+
+    before = state()
+    changing.remove("Heat")
+    assert state() == before
+    assert is_said(changing.recommend(likes="The Godfather"))
+    changing.compact()
+    assert state() == before
+    for user in range(40):
+        changing.record(f"new{user}", "The Godfather")
+        changing.record(f"new{user}", "Fargo")
+    changing.learn()
+    assert state() != before
+    assert state()[1] == 48
+    assert not is_said(changing.recommend(likes="The Godfather"))
+
+
+@pytest.mark.parametrize("lacks", [WEAK_BELOW, "n_liking"])
+def test_a_build_of_an_older_version_says_nothing(changing, tmp_path, lacks):
+    contents = merged_contents(changing.models, silent)
+    contents.facts.pop(lacks, None)
+    PreferencesPart().put(contents, **({"n_liking": None} if lacks == "n_liking" else {}))
+    Workspace(tmp_path / "ws").publish(contents, "test")
+    with Engine(tmp_path / "ws") as engine:
+        assert engine.models.strength is None
+        assert not is_said(engine.recommend(likes="The Godfather"))
+        assert count_said(engine, tmp_path / "all.csv") == []
+
+
+# --- all users ---
+
+
+def count_said(engine, path, **options):
+    done = engine.recommend_all(path, k=2, **options)
+    return [note for note in done.notes if note.startswith("Weak")]
+
+
+def test_all_users_are_counted(changing, tmp_path):
+    assert count_said(changing, tmp_path / "a.csv") == []
+    changing.record("ann", "The Godfather")
+    changing.record("bob", "Fargo")
+    changing.record("bob", "Heat")
+    expected = [user for user in changing.users.ids if is_said(changing.recommend(user=user, k=1))]
+    assert expected == ["ann"]
+    for i, options in enumerate([{}, {"damping": 30.0}, {"seen": True}, {"where": "year < 1940"}]):
+        (note,) = count_said(changing, tmp_path / f"{i}.jsonl", **options)
+        assert "of 1 of the 402 users done now" in note
+
+
+def test_who_likes_nothing_is_not_counted(shop, tmp_path):
+    """300 rated everything the lowest, and gets no recommendation that could be weak."""
+    weak = [user for user in shop.users.ids if is_said(shop.recommend(user=user))]
+    assert weak
+    assert 300 not in weak
+    (note,) = count_said(shop, tmp_path / "all.csv")
+    assert f"of {len(weak)} of the 7 users" in note
