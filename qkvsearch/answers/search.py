@@ -32,8 +32,7 @@ PREFERENCES_WEIGHT = 0.3
 
 def query_tokens(text: str, models: StoredModels) -> list[Token]:
     """What a build's lexical head looks for; of code that no item has, the bare words."""
-    keys = models.lexical_keys
-    return known_tokens(models.analyzer.query_tokens(text), lambda term: keys.n_with(term) > 0)
+    return known_tokens(models.analyzer.query_tokens(text), models.lexical_keys.has)
 
 
 @dataclass(frozen=True)

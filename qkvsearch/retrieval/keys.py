@@ -37,6 +37,10 @@ class TermKeys(ABC):
     def n_with(self, term: str) -> int:
         """How many items have a term."""
 
+    def has(self, term: str) -> bool:
+        """Whether any item has a term."""
+        return self.n_with(term) > 0
+
     def head(self, tokens: Sequence[Token], name: str = "lexical") -> Head | None:
         """Scores of all items, or None where no item has any of the words."""
         asked = ((token.text, *self.postings(token.term)) for token in tokens)
