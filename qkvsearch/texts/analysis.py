@@ -8,6 +8,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from threading import Lock
 from typing import Any
 
 from qkvsearch.texts.languages import ELIDED_IN_ENGLISH, ELISIONS, ENGLISH, SHORTEST_IN_ENGLISH
@@ -327,7 +328,14 @@ def stem(word: str, language: str = ENGLISH) -> str:
     if language == ENGLISH and not word.isascii():
         return word
     stemmer = _stemmer(language)
-    return word if stemmer is None else str(stemmer.stemWord(word))
+    if stemmer is None:
+        return word
+    with _STEMMING:
+        return str(stemmer.stemWord(word))
+
+
+# A stemmer keeps the word that it is at in itself, and engines are asked by several threads.
+_STEMMING = Lock()
 
 
 @lru_cache(maxsize=8)
