@@ -367,11 +367,7 @@ def _alternatives(
 def lexical_scores(keys: LexicalKeys, texts: Sequence[str], analyzer: Analyzer) -> np.ndarray:
     """BM25 (queries, n_items), zeros for a query of unknown words."""
     scores = np.zeros((len(texts), keys.n_items), dtype=np.float32)
-
-    def is_known(term: str) -> bool:
-        return keys.n_with(term) > 0
-
     for row, text in zip(scores, texts, strict=True):
-        if (head := keys.head(known_tokens(analyzer.query_tokens(text), is_known))) is not None:
+        if (head := keys.head(known_tokens(analyzer.query_tokens(text), keys.has))) is not None:
             row[:] = head.scores
     return scores

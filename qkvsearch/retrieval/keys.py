@@ -81,6 +81,10 @@ class TermKeys(ABC):
     def n_with(self, term: str) -> int:
         """How many items have a term."""
 
+    def has(self, term: str) -> bool:
+        """Whether any item has a term."""
+        return self.n_with(term) > 0
+
     def head(self, words: Sequence[Token | AskedWord], name: str = "lexical") -> Head | None:
         """Scores of all items, or None where no item has any of the words. An item that has a word
         in several ways counts the best of them.

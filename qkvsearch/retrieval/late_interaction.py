@@ -18,7 +18,7 @@ from qkvsearch.progress import Progress
 from qkvsearch.retrieval.fusion import Head, Part, plus
 from qkvsearch.retrieval.keys import TermKeys, inverse_frequency
 from qkvsearch.retrieval.topk import top_k
-from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.analysis import Analyzer, known_tokens
 from qkvsearch.texts.text_encoder import TextEncoder
 
 NAME = "token"
@@ -157,7 +157,8 @@ def idf(words: Sequence[str], lexical: TermKeys, analyzer: Analyzer | None = Non
     analyzer = analyzer or Analyzer()
     found = np.zeros(len(words))
     for i, word in enumerate(words):
-        having = [lexical.n_with(token.term) for token in analyzer.tokens(word)]
+        tokens = known_tokens(analyzer.tokens(word), lexical.has)
+        having = [lexical.n_with(token.term) for token in tokens]
         if having:
             found[i] = inverse_frequency(np.array(min(having)), lexical.n_items)
     return found

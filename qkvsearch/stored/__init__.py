@@ -71,10 +71,6 @@ class StoredModels(BuildReader):
         """The items' keys of the lexical head."""
         return self.load(LexicalPart())
 
-    def is_known(self, term: str) -> bool:
-        """Whether an item has the term."""
-        return self.lexical_keys.n_with(term) > 0
-
     @property
     def code_keys(self) -> TermKeys | None:
         """The items' ids and other codes; None in a build from before there were any."""

@@ -8,6 +8,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from threading import Lock
 from typing import Any
 
 from qkvsearch.texts.languages import ELIDED_IN_ENGLISH, ELISIONS, ENGLISH, SHORTEST_IN_ENGLISH
@@ -23,19 +24,17 @@ MARKS = (
     "\u0900-\u0963\u0966-\u0dff\u0e31-\u0e3a\u0e47-\u0e4e"
 )
 LETTER = rf"(?:(?![{CJK}_])[\w{MARKS}])"
-WORDS = rf"[{CJK}]+|{LETTER}+(?:'{LETTER}+)*"
-RUNS = re.compile(WORDS)
+RUNS = re.compile(rf"[{CJK}]+|{LETTER}++(?:'{LETTER}++)*")
 # What looks like code is one word with its signs: C++ and C#; AC/DC, R&B, 24/7, of short sides;
 # 3.5mm, v2.0; .NET. A full stop after a word, or before a space, belongs to no word.
 CODED = re.compile(
-    rf"{LETTER}+(?:\+\++|#)(?!{LETTER})"
-    rf"|{LETTER}{{1,4}}(?:[/&]{LETTER}{{1,4}}){{1,3}}(?![/&]?{LETTER}|\+\+|#)"
-    rf"|[^\W\d_]{{0,3}}\d+(?:\.\d+){{1,7}}[^\W\d_]{{0,4}}(?!{LETTER})"
-    rf"|(?<![\w.])\.[^\W\d_]{LETTER}*"
-    rf"|{WORDS}"
+    rf"[{CJK}]+|{LETTER}++(?:'{LETTER}++)*(?:"
+    rf"(?:\+\++|#)(?!{LETTER})"
+    rf"|(?=[/&])(?<![^\W{CJK}_]{{5}})(?:[/&]{LETTER}{{1,4}}+){{1,3}}+(?![/&]?{LETTER}|\+\+|#)"
+    rf"|(?=\.)(?<=\d)(?:\.\d++){{1,7}}+[^\W\d_]{{0,4}}+(?!{LETTER})"
+    r")?"
+    rf"|(?<![\w.])\.[^\W\d_]{LETTER}*+"
 )
-# Few texts have what may be a sign of code: the others are read without looking for it.
-HAS_SIGN = re.compile(r"[#/&]|\+\+|\d\.\d|(?<![\w.])\.[^\W\d_]").search
 NUMBER = re.compile(r"\d+(?:\.\d+)*").fullmatch
 IS_CJK = re.compile(f"[{CJK}]").match
 HAS_CJK = re.compile(f"[{CJK}]").search
@@ -54,13 +53,15 @@ Span = tuple[int, int]
 class Token:
     """A word, folded, and the term that it is matched by.
 
-    parts: of a word that looks like code, such as "c++" or "ac/dc", its bare words, which a text
-    can be found by as well, and which count where nobody knows the whole: see `known_tokens`.
+    also: what a text with this word can be found by besides. parts: of a word that looks like code,
+    such as "c++" or "ac/dc", its bare words, which count where nobody knows the whole: see
+    `known_tokens`.
     """
 
     text: str
     term: str
     is_stop_word: bool = False
+    also: tuple[str, ...] = ()
     parts: tuple[Token, ...] = ()
 
 
@@ -112,11 +113,10 @@ class Analyzer:
         >>> Analyzer().key_terms("C++, AC/DC")
         ['c++', 'c', 'ac/dc', 'ac', 'dc']
         """
-        tokens = self.tokens(text)
-        if self.language == ENGLISH and not any(token.parts for token in tokens):
-            terms = [token.term for token in tokens]
-        else:
-            terms = [term for token in tokens for term in _terms(token, self.language)]
+        terms: list[str] = []
+        for token in self.tokens(text):
+            terms.append(token.term)
+            terms += token.also
         return terms + [char for run in re.findall(f"[{CJK}]{{2,}}", fold(text)) for char in run]
 
     def spans(self, text: str, terms: Container[str]) -> list[Span]:
@@ -139,9 +139,9 @@ class Analyzer:
     def _placed(self, text: str, every: bool = False) -> Iterator[tuple[Span, str]]:
         """The terms of `tokens` and where they stand; `every` one of `key_terms`."""
         read, places = _fold_placed(text, _normal(self.language))
-        for start, run in _runs(read):
-            for first, last, token in _split(run, self.language):
-                first, last = start + first, start + last
+        for run in CODED.finditer(read):
+            for begin, end, token in _split(run[0], self.language):
+                first, last = run.start() + begin, run.start() + end
                 yield (places[first][0], places[last - 1][1]), token.term
                 if every:
                     for a, b, term in _others(read[first:last], token, self.language):
@@ -177,22 +177,24 @@ def words(text: str) -> list[str]:
 
 
 def _read(text: str, language: str) -> list[Token]:
-    runs = _runs(_normal(language)(text))
-    return [token for _, run in runs for _, _, token in _split(run, language)]
+    tokens: list[Token] = []
+    for run in CODED.findall(_normal(language)(text)):
+        if IS_CJK(run):
+            tokens += [Token(pair, pair) for pair in _pairs(run)]
+        else:
+            tokens.append(_word(run, language))
+    return tokens
 
 
-def _runs(read: str) -> Iterator[tuple[int, str]]:
-    """The words, and where each begins."""
-    found = (CODED if HAS_SIGN(read) else RUNS).finditer(read)
-    return ((run.start(), run[0]) for run in found)
-
-
-def _split(run: str, language: str) -> Sequence[tuple[int, int, Token]]:
+def _split(run: str, language: str) -> list[tuple[int, int, Token]]:
     """The tokens of a run, and where in it each begins and ends."""
-    if not IS_CJK(run):
-        return _word(run, language)
-    pairs = [run[i : i + 2] for i in range(len(run) - 1)] or [run]
-    return [(i, i + len(pair), Token(pair, pair)) for i, pair in enumerate(pairs)]
+    if IS_CJK(run):
+        return [(i, i + len(pair), Token(pair, pair)) for i, pair in enumerate(_pairs(run))]
+    return [(_elided(run, language), len(run), _word(run, language))]
+
+
+def _pairs(run: str) -> list[str]:
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
 def _merged(spans: list[Span]) -> list[Span]:
@@ -265,23 +267,20 @@ def _kept(text: str, language: str) -> tuple[Token, ...]:
 
 # Texts repeat their words.
 @lru_cache(maxsize=1 << 17)
-def _word(run: str, language: str) -> tuple[tuple[int, int, Token], ...]:
-    """A run as `_split` gives it: without what is elided."""
-    start = _elided(run, language)
-    word = run[start:]
+def _word(run: str, language: str) -> Token:
+    """The token of a run that is no CJK, without what is elided."""
+    word = run[_elided(run, language) :]
     text = fold(word)
-    if not text:
-        return ()
     if RUNS.fullmatch(word):
-        token = Token(text, _term(word, language), text in _folded_stop_words(language))
-    else:
-        parts = tuple(
-            token for part in RUNS.findall(word) for _, _, token in _split(part, language)
-        )
-        # "And/or" says nothing, but "C++" does where "c" is an article.
-        empty = all(part.is_stop_word and len(part.text) > 1 for part in parts)
-        token = Token(text, text[:MAX_TERM], empty, parts)
-    return ((start, len(run), token),)
+        term = _term(word, language)
+        plain = term if text == word else _term(text, language)
+        also: tuple[str, ...] = (plain,) if plain != term else ()
+        return Token(text, term, text in _folded_stop_words(language), also)
+    parts = tuple(token for part in RUNS.findall(word) for _, _, token in _split(part, language))
+    # "And/or" says nothing, but "C++" does where "c" is an article.
+    is_empty = all(part.is_stop_word and len(part.text) > 1 for part in parts)
+    also = tuple(term for part in parts for term in (part.term, *part.also))
+    return Token(text, text[:MAX_TERM], is_empty, also, parts)
 
 
 def _elided(run: str, language: str) -> int:
@@ -296,25 +295,17 @@ def _elided(run: str, language: str) -> int:
     return len(first) + 1
 
 
-def _terms(token: Token, language: str) -> list[str]:
-    """What a text that has this token can be found by."""
-    plain = token.term if token.parts else _term(token.text, language)
-    others = [plain] if plain != token.term else []
-    return [token.term, *others, *(term for part in token.parts for term in _terms(part, language))]
-
-
-def _others(word: str, token: Token, language: str) -> list[tuple[int, int, str]]:
+def _others(word: str, token: Token, language: str) -> Iterator[tuple[int, int, str]]:
     """Those of `key_terms` that are not the token's own, and where in the word they stand."""
     if IS_CJK(word):
-        return [(i, i + 1, char) for i, char in enumerate(word)] if len(word) > 1 else []
-    if not token.parts:
-        return [(0, len(word), term) for term in _terms(token, language)[1:]]
-    return [
-        (run.start() + first, run.start() + last, term)
-        for run in RUNS.finditer(word)
-        for first, last, part in _split(run[0], language)
-        for term in _terms(part, language)
-    ]
+        yield from ((i, i + 1, char) for i, char in enumerate(word) if len(word) > 1)
+    elif not token.parts:
+        yield from ((0, len(word), term) for term in token.also)
+    else:
+        for run in RUNS.finditer(word):
+            for first, last, part in _split(run[0], language):
+                for term in (part.term, *part.also):
+                    yield run.start() + first, run.start() + last, term
 
 
 @lru_cache(maxsize=8)
@@ -337,7 +328,14 @@ def stem(word: str, language: str = ENGLISH) -> str:
     if language == ENGLISH and not word.isascii():
         return word
     stemmer = _stemmer(language)
-    return word if stemmer is None else str(stemmer.stemWord(word))
+    if stemmer is None:
+        return word
+    with _STEMMING:
+        return str(stemmer.stemWord(word))
+
+
+# A stemmer keeps the word that it is at in itself, and engines are asked by several threads.
+_STEMMING = Lock()
 
 
 @lru_cache(maxsize=8)

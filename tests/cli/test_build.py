@@ -101,3 +101,18 @@ def test_standard_input_is_built_from(qkv):
     answer = qkv("-w", "ws", "build", "--items", "-", "--encoder", "corpus", stdin=text)
     assert answer.code == 0
     assert "standard input: 2 rows read = 2 kept" in answer.stderr
+
+
+def test_the_language_and_why_are_said_and_shown(qkv, tmp_path):
+    (tmp_path / "laden.csv").write_text(
+        "id,title\n1,Jacke für den Regen\n2,Hose mit Taschen und Gürtel\n3,Schuhe aus Leder\n"
+    )
+    answer = qkv("-w", "ws", "build", "laden.csv")
+    assert "Language: German (guessed from 3 texts)." in answer.stderr
+    (info,) = json.loads(qkv("-w", "ws", "info", "--format", "json").stdout)
+    assert (info["language"], info["language_chosen"]) == ("german", "guessed from 3 texts")
+    answer = qkv("-w", "ws", "build", "laden.csv", "--language", "nl")
+    assert "Language: Dutch (as asked for)." in answer.stderr
+    answer = qkv("-w", "ws", "build", "laden.csv", "--language", "klingon")
+    assert answer.code != 0
+    assert "no --language 'klingon'" in answer.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import unicodedata
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from hypothesis import given
@@ -98,6 +99,24 @@ def test_english_is_as_it_was():
     assert {"aren't", "the", "yourself"} <= STOP_WORDS
     assert len(STOP_WORDS) == 175
     assert stem("Café".lower()) == "café"
+
+
+def test_threads_do_not_disturb_each_others_stems():
+    ends = ["ning", "alization", "ness", "ization", "ational", "ful", "ional", "ed", "ing"]
+    asked = [f"{a}{b}" for a in ("run", "nation", "happi", "organ", "hope") for b in ends] * 8
+    expected = [stem(word) for word in asked]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            assert list(pool.map(stem, asked)) == expected
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_a_word_that_is_all_ending_has_a_term_all_the_same():
+    assert stem("\u0640", "arabic") == ""
+    assert Analyzer("arabic").key_terms("\u0640") == ["\u0640"]
 
 
 # --- names ---

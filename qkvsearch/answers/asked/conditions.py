@@ -86,7 +86,9 @@ class _Reader:
         index = self.models.words
         if clause.kind == "prefix" and index is not None:
             return self._beginning(clause.text, index, column)
-        tokens = known_tokens(self.models.analyzer.tokens(clause.text), self.models.is_known)
+        tokens = known_tokens(
+            self.models.analyzer.tokens(clause.text), self.models.lexical_keys.has
+        )
         terms = [token.term for token in tokens]
         candidates = self._with_all(terms)
         if index is None or (len(terms) < 2 and column is None):

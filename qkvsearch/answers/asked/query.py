@@ -111,7 +111,9 @@ class Query:
         """The words that the lexical head looks for, stop words left out unless there are no
         others; of code that no item has, the bare words.
         """
-        return known_tokens(self.models.analyzer.query_tokens(self.text), self.models.is_known)
+        return known_tokens(
+            self.models.analyzer.query_tokens(self.text), self.models.lexical_keys.has
+        )
 
     @cached_property
     def words(self) -> list[AskedWord]:
