@@ -22,7 +22,13 @@ from qkvsearch.answers.columns import Listing, own_columns, with_fields
 from qkvsearch.answers.diversity import diverse, pool_size
 from qkvsearch.answers.facts import build_facts
 from qkvsearch.answers.histories import Histories
-from qkvsearch.answers.recommend import BY_TEXT, Recommender, with_facts, with_reasons
+from qkvsearch.answers.recommend import (
+    BY_TEXT,
+    HistoryReasons,
+    Recommender,
+    with_facts,
+    with_reasons,
+)
 from qkvsearch.answers.recording import history_rows, record_rows
 from qkvsearch.answers.rows import ItemRows, UserRows, item_card
 from qkvsearch.answers.search import TextSearch
@@ -199,6 +205,7 @@ class OpenedBuild:
         pool = ranked(head, self.tables.names, pool_size(last, diversity), temperature, mask, where)
         ranking = diverse(pool, self.models, diversity, last).page(offset, min_weight)
         ranking = with_fields(ranking, self.tables, columns)
+        ranking = replace(ranking, reasoning=HistoryReasons(history, self.tables))
         if explain:
             ranking = with_reasons(ranking, history, self.tables)
         return with_facts(ranking, history, self.models).noted(notes)
