@@ -32,6 +32,7 @@ from qkvsearch.answers.facts import build_facts
 from qkvsearch.answers.histories import Histories
 from qkvsearch.answers.recommend import (
     BY_TEXT,
+    HistoryReasons,
     Recommender,
     with_facts,
     with_reasons,
@@ -234,6 +235,7 @@ class OpenedBuild:
         pool = ranked(head, self.tables.names, pool_size(last, diversity), temperature, mask, where)
         ranking = diverse(pool, self.models, diversity, last).page(offset, min_weight)
         ranking = with_fields(ranking, self.tables, columns)
+        ranking = replace(ranking, reasoning=HistoryReasons(history, self.tables))
         if explain:
             ranking = with_reasons(ranking, history, self.tables)
         ranking = with_strength(ranking, history, self.models)

@@ -181,11 +181,7 @@ def with_reasons(
     because = [
         [reason(part, theirs) for part in ranking.explain(i)] for i, theirs in enumerate(others)
     ]
-    theirs = (
-        dict(zip(ranking.positions.tolist(), shared_with, strict=True)) if shared_with else None
-    )
-    reasoning = HistoryReasons(history, tables, theirs)
-    return replace(ranking.annotated(because=because), reasoning=reasoning)
+    return ranking.annotated(because=because)
 
 
 class HistoryReasons:
@@ -212,20 +208,21 @@ class HistoryReasons:
         return dict(zip(ids, rows, strict=True))
 
     def __call__(self, position: int, parts: Sequence[Part]) -> list[Reason]:
-        known = self._known
-        added = [Reason(KINDS[part.head], part.value) for part in parts if part.query is None]
-        rows = [(*known[part.query], part.value) for part in parts if part.query is not None]
-        addends = [Addend(title, value, kinds) for _, title, kinds, value in rows]
+        whole = [Reason(KINDS[part.head], part.value) for part in parts if part.query is None]
+        rows = [(*self._known[part.query], part.value) for part in parts if part.query is not None]
         if self.shared_with is None:
             (own,) = item_kinds(self.tables, [position])
-            return [*in_groups(addends, own), *added]
-        theirs = self.shared_with[position]
-        of_both, others = (
-            [addend for addend, row in zip(addends, rows, strict=True) if (row[0] in theirs) == is_]
-            for is_ in (True, False)
-        )
-        found = [group("that both know", of_both)] * bool(of_both)
-        return [*found, *[group("that the other does not know", others)] * bool(others), *added]
+            return [
+                *in_groups([Addend(title, x, kinds) for _, title, kinds, x in rows], own),
+                *whole,
+            ]
+        theirs, found = self.shared_with[position], []
+        for what, is_shared in (("that both know", True), ("that the other does not know", False)):
+            addends = [
+                Addend(title, x) for row, title, _, x in rows if (row in theirs) == is_shared
+            ]
+            found += [group(what, addends)] * bool(addends)
+        return [*found, *whole]
 
 
 def item_kinds(tables: Tables, positions: Sequence[int] | np.ndarray) -> list[list[str]]:

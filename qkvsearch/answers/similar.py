@@ -11,7 +11,7 @@ import numpy as np
 
 from qkvsearch.answers.arguments import ranked
 from qkvsearch.answers.histories import Histories
-from qkvsearch.answers.recommend import Recommender, with_reasons
+from qkvsearch.answers.recommend import HistoryReasons, Recommender, with_reasons
 from qkvsearch.answers.search import TextSearch
 from qkvsearch.data.ids import Id
 from qkvsearch.labelled import LabelledVectors, unit_rows
@@ -182,6 +182,9 @@ def similar_users(
     theirs = [set(users.at(int(row)).positions.tolist()) for row in ranking.positions]
     shared = [sum(item in of_one for item in history.positions.tolist()) for of_one in theirs]
     ranking = ranking.annotated(shared=shared)
+    known = dict(zip(ranking.positions.tolist(), theirs, strict=True))
+    reasoning = HistoryReasons(history, recommender.tables, known)
+    ranking = replace(ranking, reasoning=reasoning)
     return with_reasons(ranking, history, recommender.tables, theirs) if explain else ranking
 
 

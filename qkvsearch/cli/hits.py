@@ -121,9 +121,10 @@ def with_parts(ranking: Ranking) -> list[dict[str, Any]]:
     """
     rows = ranking.to_records()
     for i, row in enumerate(rows):
+        parts = ranking.explain(i)
         if "because" not in row:
-            row["parts"] = [part.to_dict() for part in ranking.explain(i)]
-        row["reasons"] = [reason._asdict() for reason in ranking.reasons(i)]
+            row["parts"] = [part.to_dict() for part in parts]
+        row["reasons"] = [reason._asdict() for reason in ranking.reasons(i, parts)]
     return rows
 
 

@@ -109,10 +109,12 @@ class Ranking(Sequence[Hit]):
         position = int(self.positions[index])
         return sorted(self.head.parts(position), key=lambda part: -abs(part.value))  # type: ignore[union-attr]
 
-    def reasons(self, index: int) -> list[Reason]:
-        """Why one hit has its score, in a few lines of plain words that add up to it."""
-        position = int(self.positions[index])
-        return self.reasoning(position, self.head.parts(position))  # type: ignore[union-attr]
+    def reasons(self, index: int, parts: Sequence[Part] | None = None) -> list[Reason]:
+        """Why one hit has its score, in a few lines of plain words that add up to it. parts: what
+        `explain` gave, which may have taken long.
+        """
+        known = self.explain(index) if parts is None else parts
+        return self.reasoning(int(self.positions[index]), known)
 
     def annotated(self, **columns: Sequence[Any]) -> Ranking:
         """The same hits with a field filled in: one value a hit."""

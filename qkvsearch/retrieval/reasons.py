@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import NamedTuple
+from functools import cache
+from typing import Any, NamedTuple
 
 from qkvsearch.retrieval.fusion import Part
 from qkvsearch.texts.analysis import CJK, HAS_CJK, RUNS, Analyzer, fold
@@ -60,13 +61,14 @@ class WordReasons:
     """A `Reasoning` by the words of a query: a line a word, by all heads together."""
 
     def __init__(self, text: str = "") -> None:
-        self.words = RUNS.findall(fold(text))
-        self.says_nothing = STOP_WORDS if set(self.words) - STOP_WORDS else frozenset()
+        self.words = dict.fromkeys(RUNS.findall(fold(text)))
+        self.says_nothing = STOP_WORDS if self.words.keys() - STOP_WORDS else frozenset()
 
     def __call__(self, position: int, parts: Sequence[Part]) -> list[Reason]:
         groups: dict[str, list[Part]] = {}
+        name = cache(self._name)  # a long query and a long item have millions of parts
         for part in without_constant(parts):
-            groups.setdefault(self._name(part), []).append(part)
+            groups.setdefault(name(part.head, part.query, part.key is None), []).append(part)
         sums = {name: total(of_one) for name, of_one in groups.items()}
         worth = WORD_SHARE * sum(map(abs, sums.values()))
         found = [
@@ -74,12 +76,10 @@ class WordReasons:
         ]
         return [*few(found), *constant(parts)]
 
-    def _name(self, part: Part) -> str:
-        """Which line a part belongs to."""
-        label, kind = str(part.query), KINDS.get(part.head, MEANING)
-        if part.query is None:
-            return kind if part.key is None else f"{kind}, {part.key}"
-        if part.key is None:  # by the items of a history
+    def _name(self, head: str, query: Any, is_of_whole: bool) -> str:
+        """Which line a part belongs to. is_of_whole: whether it is of no piece of the item."""
+        label, kind = str(query), KINDS.get(head, MEANING)
+        if query is None or is_of_whole:  # such as an item of a history
             return kind
         if PLACE.fullmatch(label):
             return f"{kind}: {label}"
@@ -95,20 +95,19 @@ def _of_word(name: str, parts: Sequence[Part], is_worth: bool) -> Reason:
     """One line: what a word brings, by which kinds of heads, and, where it is worth it, the item's
     words that it goes with.
     """
+    value, query, key = total(parts), parts[0].query, parts[0].key
+    if query is None and key is not None:
+        return Reason(f"{name}, {key}", value)
+    if name == WHOLE or key is None or PLACE.fullmatch(str(query)):
+        return Reason(name, value)
     kinds: dict[str, float] = {}
     for part in parts:
         kind = KINDS.get(part.head, MEANING)
         kinds[kind] = kinds.get(kind, 0.0) + part.value
-    value = total(parts)
-    is_whole = name == WHOLE or any(None in (one.query, one.key) for one in parts)
-    if is_whole or PLACE.fullmatch(str(parts[0].query)):
-        return Reason(name, value)
-    pairs = ", ".join(_pairs(name, parts, value)) if is_worth else ""
-    label = f"{name} ~ {pairs}" if pairs else name
     largest = sorted(kinds.items(), key=lambda one: -abs(one[1]))
-    if len(largest) == 1:
-        return Reason(f"{label}: {largest[0][0]}", value)
-    return Reason(f"{label}: {', '.join(f'{kind} {v:+.2f}' for kind, v in largest)}", value)
+    by = ", ".join(f"{kind} {v:+.2f}" for kind, v in largest) if len(kinds) > 1 else largest[0][0]
+    pairs = ", ".join(_pairs(name, parts, value)) if is_worth else ""
+    return Reason(f"{name} ~ {pairs}: {by}" if pairs else f"{name}: {by}", value)
 
 
 def _pairs(word: str, parts: Sequence[Part], value: float) -> list[str]:
@@ -145,7 +144,7 @@ def terms(word: str) -> set[str]:
 
 def total(parts: Sequence[Part]) -> float:
     """What parts add up to."""
-    return sum(part.value for part in parts)
+    return float(sum(part.value for part in parts))
 
 
 def without_constant(parts: Sequence[Part]) -> list[Part]:
@@ -155,7 +154,7 @@ def without_constant(parts: Sequence[Part]) -> list[Part]:
 def constant(parts: Sequence[Part]) -> list[Reason]:
     """What every item gets, as one line; none where nothing is taken off."""
     values = [part.value for part in parts if _is_constant(part)]
-    return [Reason(EVERYTHING, sum(values))] if values else []
+    return [Reason(EVERYTHING, float(sum(values)))] if values else []
 
 
 def _is_constant(part: Part) -> bool:

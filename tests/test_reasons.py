@@ -1,0 +1,110 @@
+"""Reasons of real answers: they add up, the constant is one, and what they claim of words is so."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from qkvsearch.retrieval.reasons import EVERYTHING, MOST, WordReasons, constant
+from qkvsearch.texts.analysis import Analyzer
+
+QUERIES = ["how to tie a knot", "the of and", "注意力 机制", "first aid for a burnt hand", "v285"]
+ANSWERS = {
+    **{f"search {query}": lambda e, query=query: e.search(query, k=4) for query in QUERIES},
+    "lexical": lambda e: e.search("knot in a net", heads="lexical"),
+    "semantic": lambda e: e.search("knot in a net", heads="semantic"),
+    "ranks": lambda e: e.search("knot in a net", fusion="ranks"),
+    "search for a user": lambda e: e.search("knot in a net", user="w001"),
+    "similar": lambda e: e.similar("v285"),
+    "similar to several": lambda e: e.similar(["v285", "v001", "v004"]),
+    "recommend": lambda e: e.recommend(user="w001"),
+    "recommend, damped": lambda e: e.recommend(user="w001", damping=0.5, diversity=0.5),
+    "recommend by likes": lambda e: e.recommend(likes=["v001", "v004"]),
+    "similar users": lambda e: e.similar_users("w001"),
+}
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_parts_and_reasons_add_up_to_the_score(videos, answer, assert_adds_up):
+    ranking = answer(videos)
+    assert ranking
+    for i, hit in enumerate(ranking):
+        parts, reasons = ranking.explain(i), ranking.reasons(i)
+        assert_adds_up([part.value for part in parts], hit.score)
+        reasoned, total = sum(one.value for one in reasons), sum(part.value for part in parts)
+        assert reasoned == pytest.approx(total, abs=1e-9 + 1e-6 * sum(abs(p.value) for p in parts))
+        assert len(reasons) <= MOST + 4
+        assert all(one.text == " ".join(one.text.split()) for one in reasons)
+
+
+@pytest.mark.parametrize("name", ["search how to tie a knot", "similar", "similar to several"])
+def test_what_everything_gets_is_the_same_for_every_item(videos, name):
+    head = ANSWERS[name](videos).head
+    found = {
+        tuple((one.text, round(one.value, 9)) for one in constant(head.parts(position)))
+        for position in range(0, videos.n_items, 7)
+    }
+    assert len(found) == 1
+    ((only,),) = found
+    assert only[0] == EVERYTHING
+    assert only[1] < 0
+
+
+def test_a_word_brings_in_the_lexical_head_what_its_item_loses_without_it(videos):
+    words = ["knot", "net", "boats", "uncle"]
+    full = videos.head("lexical", " ".join(words))
+    position = int(np.argmax(full.scores))
+    lines = dict.fromkeys(words, 0.0)
+    for part in full.parts(position):
+        lines[part.query] += part.value
+    for word in words:
+        without = videos.head("lexical", " ".join(one for one in words if one != word))
+        lost = full.scores[position] - without.scores[position]
+        assert lines[word] == pytest.approx(float(lost), abs=1e-5)
+
+
+def test_the_word_with_the_largest_line_is_mostly_the_one_that_the_item_needs_most(videos):
+    """Queries of two words of one video and one of another: by how much the best hit's score falls
+    where a word is left out.
+    """
+    rng, right = np.random.default_rng(1), []
+    texts = videos.texts
+    for position in rng.choice(videos.n_items, 25, replace=False):
+        own, other = (
+            [token.text for token in Analyzer().meaningful_tokens(" ".join(texts.texts(int(row))))]
+            for row in (position, rng.integers(videos.n_items))
+        )
+        words = list(dict.fromkeys([*rng.choice(own, 2), rng.choice(other)]))
+        fused = texts.fused(" ".join(words))
+        best = int(np.argmax(fused.scores))
+        falls = {}
+        for word in words:
+            rest = texts.fused(" ".join(one for one in words if one != word))
+            falls[word] = -np.inf if rest is None else fused.scores[best] - rest.scores[best]
+        first = WordReasons(" ".join(words))(best, fused.parts(best))[0].text
+        needed = max(falls, key=falls.get)
+        right.append(first.startswith((f"{needed}:", f"{needed} ~")))
+    assert np.mean(right) >= 0.7
+
+
+def test_a_history_is_grouped_by_what_the_catalog_knows(movies):
+    ranking = movies.recommend(user="u001", k=3, explain=True)
+    for i, hit in enumerate(ranking):
+        largest = ranking.reasons(i)[0]
+        _, n, _, kind = largest.text.split(",")[0].split()
+        named = [reason["title"] for reason in hit.because if reason["title"] in largest.text]
+        assert len(named) >= 1
+        liked = {reason["id"]: reason["contribution"] for reason in hit.because}
+        of_kind = [item for item in liked if kind in movies.items[item]["genres"].split("|")]
+        assert int(n) == len(of_kind)  # the first group has all of its kind
+        assert largest.value == pytest.approx(sum(liked[item] for item in of_kind), abs=1e-9)
+
+
+def test_people_are_compared_by_what_both_know(videos):
+    ranking = videos.similar_users("w001", k=3, explain=True)
+    for i, hit in enumerate(ranking):
+        both, others = ranking.reasons(i)
+        shared = [one["contribution"] for one in hit.because if one["shared"]]
+        assert both.text.startswith(f"from {len(shared)} that both know, such as ")
+        assert both.value == pytest.approx(sum(shared), abs=1e-9)
+        assert "that the other does not know" in others.text
