@@ -14,7 +14,7 @@ from qkvsearch.data.catalog import Catalog
 from qkvsearch.data.judgements import Judgements, Queries
 from qkvsearch.data.readers import Dataset
 from qkvsearch.learning.answerability import FACT as ANSWERABILITY
-from qkvsearch.learning.answerability import best_scores, calibrate
+from qkvsearch.learning.calibration import best_scores, calibrate
 from qkvsearch.learning.head_weights import (
     JudgedQueries,
     MadeQueries,

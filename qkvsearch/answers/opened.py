@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from qkvsearch.answers.answerable import UNKNOWN
 from qkvsearch.answers.arguments import (
     as_list,
     candidates,
@@ -143,6 +144,8 @@ class OpenedBuild:
         fused = self.texts.fused(query, names, fusion, personal, mask, anyway)
         ranking = ranked(fused, self.tables.names, k, temperature, mask, where, offset, min_weight)
         ranking = with_fields(ranking, self.tables, columns)
+        if fused is None and not ranking.notes:
+            ranking = ranking.noted([UNKNOWN])
         if user is not None and self.models.implicit is None:
             ranking = ranking.noted([BY_TEXT])
         return self.texts.with_matches(ranking, query) if explain else ranking
