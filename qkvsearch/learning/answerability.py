@@ -32,9 +32,12 @@ MATCHING = 3.0
 
 
 class Evidence(NamedTuple):
-    """Of one query. letters: the kind of most words. found: for `WORDS` and by head."""
+    """Of one query. letters: the kind of most words. known: the share of words that some item has.
+    found: for `WORDS` and by head.
+    """
 
     letters: str
+    known: float
     found: Mapping[str, float]
 
     @classmethod
@@ -58,7 +61,7 @@ class Evidence(NamedTuple):
                 found[head] = float(score) / largest if largest > 0 else float(score > 0)
             else:
                 found[head] = float(score) * (share if head in LEARNED else 1.0)
-        return cls(letters_of(tokens), found)
+        return cls(letters_of(tokens), share, found)
 
 
 def letters_of(tokens: Sequence[Token]) -> str:

@@ -1,4 +1,4 @@
-"""What a build learns of queries that it cannot answer: evidence, texts that tell, and the curve."""
+"""What a build learns of queries that it cannot answer: evidence, texts that tell, a curve."""
 
 from __future__ import annotations
 
@@ -94,10 +94,12 @@ def test_strength_is_the_mean_over_words_the_lexical_head_and_dense_heads_togeth
     weights = {"lexical": 0.5, "a": 0.3, "b": 0.1}
     found = {WORDS: 0.2, "lexical": 3.0, "a": 0.6, "b": 0.0}
     dense = (0.3 * 4 + 0.1 * 0) / 0.4
-    assert known.strength(Evidence("latin", found), weights) == pytest.approx((2 + 3 + dense) / 3)
+    assert known.strength(Evidence("latin", 1.0, found), weights) == pytest.approx(
+        (2 + 3 + dense) / 3
+    )
     del found["lexical"], found["b"]
-    assert known.strength(Evidence("latin", found), weights) == pytest.approx((2 + 4) / 2)
-    assert known.strength(Evidence("latin", {WORDS: 99.0}), weights) == 8
+    assert known.strength(Evidence("latin", 1.0, found), weights) == pytest.approx((2 + 4) / 2)
+    assert known.strength(Evidence("latin", 1.0, {WORDS: 99.0}), weights) == 8
 
 
 # --- texts that cannot be answered ---

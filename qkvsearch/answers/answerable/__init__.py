@@ -64,18 +64,18 @@ def _decided(
     value: float,
 ) -> tuple[bool, str]:
     """Whether a query is answered, and why."""
-    known, keys = models.answerability, models.lexical_keys
+    known = models.answerability
     assert known is not None
-    letters, found = evidence
+    letters, share, found = evidence
     if tokens and all(token.is_stop_word for token in tokens):
         return titled_so(models, tokens), "of words that only join others, just a title says more"
     if found[WORDS] == 0 and not any(best.values()):
         return False, "no head knows a word"
     if found[WORDS] == 0 and best.get("lexical", 0) > 0:
         return True, "an item has this code"
-    if tokens and known_share(keys, tokens) == 1:
+    if share == 1:
         return True, "the catalog has all of the words"
-    if value > known.level:
+    if not value <= known.level:  # so is what is no number, which a ranking refuses
         return True, "the heads are sure enough"
     main = list(models.head_weights)[-1]
     if main not in LEARNED and found.get(main, 0) > known.match_level(main, letters):
