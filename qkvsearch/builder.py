@@ -17,7 +17,7 @@ from qkvsearch.data.readers import Dataset
 from qkvsearch.data.synonyms import FACT as SYNONYMS
 from qkvsearch.data.synonyms import Synonyms
 from qkvsearch.learning.answerability import FACT as ANSWERABILITY
-from qkvsearch.learning.answerability import best_scores, calibrate
+from qkvsearch.learning.calibration import best_scores, calibrate
 from qkvsearch.learning.column_weights import length_weights
 from qkvsearch.learning.head_weights import (
     AnsweredQueries,

@@ -41,7 +41,8 @@ def telling_apart(encoder: str) -> list[Row]:
         "shuffled letters": [_shuffled(text, rng) for text in asked],
         "other languages": list(SENTENCES),
     }
-    task = f"TED talks with {encoder}, {len(asked):,} dev queries against"
+    apart = f"TED talks with {encoder}, {len(asked):,} dev queries told from others"
+    silence = f"TED talks with {encoder}, which queries are answered"
     columns = qkv.Columns(id="id", title="title", text=talks.text)
     with (
         TemporaryDirectory() as folder,
@@ -50,13 +51,13 @@ def telling_apart(encoder: str) -> list[Row]:
         ) as engine,
     ):
         answered = judged(engine, asked)
-        rows = [Row(f"{task} nothing", "TED's own", "share silenced", 1 - _share(answered))]
+        told, silenced = [], [Row(silence, "TED's own", "share silenced", 1 - _share(answered))]
         for name, texts in unanswerable.items():
             found = judged(engine, texts)
             value = auc([one.value for one in answered], [one.value for one in found])
-            rows.append(Row(f"{task} {len(texts):,} that cannot be", name, "AUC", value))
-            rows.append(Row(f"{task} nothing", name, "share silenced", 1 - _share(found)))
-    return rows
+            told.append(Row(apart, f"{name}, {len(texts):,}", "AUC", value))
+            silenced.append(Row(silence, name, "share silenced", 1 - _share(found)))
+    return told + silenced
 
 
 def judged(engine: qkv.Engine, texts: Sequence[str]) -> list[Answerable]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch.answers.answerable import UNKNOWN
 from qkvsearch.answers.arguments import (
     as_list,
     candidates,
@@ -177,10 +178,14 @@ class OpenedBuild:
             ranking = ranking.above_mean()
         ranking = with_fields(ranking, self.tables, columns)
         ranking = replace(ranking, reasoning=WordReasons(query))
+        if fused is None and not (ranking.notes or asked.notes):
+            ranking = ranking.noted([UNKNOWN])
         if user is not None and self.models.implicit is None:
             ranking = ranking.noted([BY_TEXT])
-        found = count_values(self.tables, counted, self.texts.matching(fused, mask))
-        ranking = self.texts.with_query(ranking.with_facets(found), asked)
+        ranking = self.texts.with_query(ranking, asked)
+        if counted:
+            is_match = self.texts.matching(asked, names, mask & bool(ranking.n_candidates))
+            ranking = ranking.with_facets(count_values(self.tables, counted, is_match))
         ranking = self.texts.with_snippets(ranking, asked) if snippet else ranking
         return self.texts.with_matches(ranking, asked) if explain else ranking
 

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from qkvsearch.answers.answerable import NEAREST, NOTHING, answerable
+from qkvsearch.answers.answerable import NEAREST, NOTHING, answerable, matches
 from qkvsearch.answers.asked.query import Query
 from qkvsearch.answers.shown.snippets import cut, passages, snippet, weighed_terms
 from qkvsearch.data.columns.facts import text_read
@@ -173,14 +173,15 @@ class TextSearch:
         row, columns = self.tables.row(position), self.tables.catalog_columns
         return [text_read(row[name], columns.find(name).type) for name in self.columns]
 
-    def matching(self, fused: Head | None, mask: np.ndarray) -> np.ndarray:
-        """bool (n_items,): what of `mask` matches the query, in that it has one of its words."""
-        if fused is None:
-            return np.zeros_like(mask)
-        for head in fused.addends:
-            if head.name == LEXICAL and head.answers is not None:
-                return mask & head.answers
-        return mask
+    def matching(self, asked: Query, heads: Iterable[str] | None, mask: np.ndarray) -> np.ndarray:
+        """bool (n_items,): what of `mask` matches the query: all that its conditions leave, where
+        it has no text, and otherwise as `answerable.matches` says.
+        """
+        if not asked.text.strip():
+            return mask if asked.conditions.mask is not None else np.zeros_like(mask)
+        names = [name for name in self.wanted(heads, False) if name in self.models.head_weights]
+        found = {name: self._head(name, asked) for name in names}
+        return mask & matches(self.models, asked.tokens, found)
 
     def with_query(self, ranking: Ranking, asked: Query) -> Ranking:
         """With the query, and what was changed in it."""

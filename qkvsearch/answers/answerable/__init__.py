@@ -8,17 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from qkvsearch.answers.answerable.titles import title_terms, titled_so
-from qkvsearch.learning.answerability import WORDS, evidence, known_share
+from qkvsearch.learning.answerability import WORDS, Evidence, letters_of
 from qkvsearch.retrieval import Head
 from qkvsearch.retrieval.keys import inverse_frequency
 from qkvsearch.stored import StoredModels
-from qkvsearch.texts.analysis import Token
+from qkvsearch.texts.analysis import IS_CJK, Token
 from qkvsearch.texts.encoders import LEARNED
 
 # Words of titles answer a query of which they make up this share, each counted by its idf.
 TITLE_SHARE = 1 / 3
 
-NOTHING = "Nothing in the catalog answers this; `anyway` shows what comes nearest."
+UNKNOWN = "No hits: none of these words is in the catalog."
+NOTHING = "No hits: nothing in the catalog answers this; `anyway` shows what comes nearest."
 NEAREST = "Nothing in the catalog answers this: these hits come nearest to it."
 
 
@@ -49,9 +50,9 @@ def answerable(
     if known is None:
         return Answerable(1.0, 0.0, True, "the build is of an older version and cannot tell")
     keys = models.lexical_keys
-    best = {name: _best(head) for name, head in heads.items() if name in known.noise}
-    found = evidence(keys, tokens, best)
-    value = known.probability(float(known.evidence(found, models.head_weights)))
+    best = {name: _best(heads[name]) for name in heads if name in models.head_weights}
+    found = Evidence.of(keys, tokens, best)
+    value = known.probability(known.strength(found, models.head_weights))
     return Answerable(value, known.level, *_decided(models, tokens, best, found, value))
 
 
@@ -59,24 +60,25 @@ def _decided(
     models: StoredModels,
     tokens: Sequence[Token],
     best: Mapping[str, float],
-    found: Mapping[str, float],
+    evidence: Evidence,
     value: float,
 ) -> tuple[bool, str]:
     """Whether a query is answered, and why."""
-    known, keys = models.answerability, models.lexical_keys
+    known = models.answerability
     assert known is not None
+    letters, share, found = evidence
     if tokens and all(token.is_stop_word for token in tokens):
         return titled_so(models, tokens), "of words that only join others, just a title says more"
     if found[WORDS] == 0 and not any(best.values()):
         return False, "no head knows a word"
     if found[WORDS] == 0 and best.get("lexical", 0) > 0:
         return True, "an item has this code"
-    if tokens and known_share(keys, tokens) == 1:
+    if share == 1:
         return True, "the catalog has all of the words"
-    if value > known.level:
+    if not value <= known.level:  # so is what is no number, which a ranking refuses
         return True, "the heads are sure enough"
     main = list(models.head_weights)[-1]
-    if main not in LEARNED and found.get(main, 0) > known.matches[main]:
+    if main not in LEARNED and found.get(main, 0) > known.match_level(main, letters):
         return True, f"by {main} an item is nearer than to what cannot be answered"
     if _title_share(models, tokens) >= TITLE_SHARE:
         return True, "titles have the words"
@@ -86,9 +88,10 @@ def _decided(
 def matches(
     models: StoredModels, tokens: Sequence[Token], heads: Mapping[str, Head | None]
 ) -> np.ndarray:
-    """bool (n_items,): the items that the lexical head answers, and those that are nearer by the
-    main dense head than items are to texts that the catalog cannot answer; of an older build the
-    former alone, or all where that head was not asked.
+    """bool (n_items,): the items that the lexical head answers, and those that are nearer by a
+    pretrained main head than items are to texts that the catalog cannot answer. An encoder that is
+    learned from the catalog tells too little of a single item for that: it counts where no words
+    were asked for, as all heads of an older build do, and then every item is a match.
     """
     known, lexical = models.answerability, heads.get("lexical")
     is_match = np.zeros(models.n_items, dtype=bool)
@@ -96,11 +99,10 @@ def matches(
         is_match |= lexical.scores > 0
     main = list(models.head_weights)[-1]
     head = heads.get(main)
-    if known is None:
+    if known is None or main in LEARNED:
         return is_match if "lexical" in heads else ~is_match
     if head is not None:
-        share = known_share(models.lexical_keys, tokens) if main in LEARNED else 1.0
-        is_match |= head.scores * share > known.matches[main]
+        is_match |= head.scores > known.match_level(main, letters_of(tokens))
     return is_match
 
 
@@ -109,10 +111,14 @@ def _best(head: Head | None) -> float:
 
 
 def _title_share(models: StoredModels, tokens: Sequence[Token]) -> float:
-    """Of the words' idf, those that a title has."""
+    """Of the words' idf, those that a title has; where words are cut into pairs of characters, most
+    of which are none, one is all.
+    """
     keys = models.lexical_keys
     if not tokens:
         return 0.0
     idf = inverse_frequency(np.array([keys.n_with(t.term) for t in tokens]), models.n_items)
     in_titles = title_terms(models, {token.term for token in tokens})
+    if any(IS_CJK(term) for term in in_titles):
+        return 1.0
     return float(idf[[token.term in in_titles for token in tokens]].sum() / idf.sum())
