@@ -57,6 +57,7 @@ CLAIMS = (
     Section("rating_prediction", "Predicting ratings"),
     Section("next_item", "What comes next"),
     Section("text_search", "Searching texts"),
+    Section("search", "Searching with typos"),
     Section("sample_search", "The bundled questions"),
     Section("lexical_speed", "BM25 on 100,000 texts"),
     Section("dense_speed", "A million keys"),

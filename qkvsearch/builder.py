@@ -11,6 +11,7 @@ from qkvsearch import __version__
 from qkvsearch.data.catalog import Catalog
 from qkvsearch.data.judgements import Judgements, Queries
 from qkvsearch.data.readers import Dataset
+from qkvsearch.data.synonyms import Synonyms
 from qkvsearch.learning.column_weights import length_weights
 from qkvsearch.learning.head_weights import (
     JudgedQueries,
@@ -52,12 +53,14 @@ def build_workspace(
     encoder: str = AUTO,
     judged: tuple[Queries, Judgements] | None = None,
     next_item: bool = False,
+    synonyms: Synonyms | None = None,
     progress: Progress | None = None,
 ) -> None:
     """Learn everything from `dataset` and publish it, as `engine.build` says.
 
     Nobody else changes the workspace meanwhile: preferences are learned with the settings that
-    `tune` found for it, if it did. judged: queries and which items answer them. Raises `QkvError`.
+    `tune` found for it, if it did. judged: queries and which items answer them. synonyms: what
+    texts may be called as well. Raises `QkvError`.
     """
     fields = dataset.catalog.fields()
     chosen = choose(fields) if encoder == AUTO else Choice(encoder, "")
@@ -77,6 +80,8 @@ def build_workspace(
     progress = progress or silent
     with workspace.writing("build"):
         contents = _contents(dataset, encoder, chosen.why)
+        if synonyms:
+            contents.facts["synonyms"] = synonyms
         _add_text(contents, dataset.catalog, pretrained, weights, questions, progress)
         former = current_facts(workspace)
         lost = former.get(NOT_TAKEN_OVER, ())

@@ -171,6 +171,12 @@ def _judgements(name: str, value: Any) -> Any:
     }
 
 
+def _synonyms(name: str, value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        return _path(name, value)
+    return {text_of(name, text): _words(name, others) for text, others in value.items()}
+
+
 def _condition(name: str, value: Any) -> Any:
     if not isinstance(value, str | tuple):
         raise _wrong(name, value, "a condition: 'price < 80', or ('price < ?', [80])")
@@ -203,6 +209,7 @@ KINDS: Mapping[str, Callable[[str, Any], Any]] = {
     "Source": _source,
     "str | Path | Queries": _queries,
     "str | Path | Judgements": _judgements,
+    "str | Path | Synonyms": _synonyms,
     "Where": _condition,
     "Progress": _callable,
     "Columns": _columns,

@@ -84,9 +84,12 @@ class Listing(Sequence[dict[str, Any]]):
         return pd.DataFrame(self.to_records(), columns=list(self.names))
 
 
-def own_columns(tables: Tables, fields: str | Iterable[str]) -> list[StoredColumn]:
+def own_columns(
+    tables: Tables, fields: str | Iterable[str], parameter: str = "fields"
+) -> list[StoredColumn]:
     """Columns by the names that their owner or the tables have for them, each once; one name or a
-    text of several with commas between them. Raises `QkvError` with near matches.
+    text of several with commas between them. Raises `QkvError`, which names the parameter, with
+    near matches.
     """
     words = [fields] if isinstance(fields, str) else as_list(fields)
     columns = tables.catalog_columns
@@ -96,7 +99,7 @@ def own_columns(tables: Tables, fields: str | Iterable[str]) -> list[StoredColum
         # A column may have a comma in its name.
         for name in ([word] if columns.has(word) else str(word).split(","))
     ]
-    found = dict.fromkeys(columns.find(name) for name in names if name.strip())
+    found = dict.fromkeys(columns.find(name, parameter) for name in names if name.strip())
     # Every row begins with these two.
     return [column for column in found if column.name not in ("id", "title")]
 

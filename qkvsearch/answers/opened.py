@@ -18,6 +18,7 @@ from qkvsearch.answers.arguments import (
 from qkvsearch.answers.batch import BatchRecommendations, Exported
 from qkvsearch.answers.columns import Listing, own_columns, with_fields
 from qkvsearch.answers.diversity import diverse, pool_size
+from qkvsearch.answers.facets import facets as count_values
 from qkvsearch.answers.facts import build_facts
 from qkvsearch.answers.histories import Histories
 from qkvsearch.answers.recommend import BY_TEXT, Recommender, with_facts, with_reasons
@@ -115,35 +116,50 @@ class OpenedBuild:
         offset: int = 0,
         min_weight: float = 0.0,
         temperature: float | None = None,
+        prefix: bool = False,
+        facets: str | Iterable[str] = (),
+        snippet: bool = False,
         explain: bool = False,
     ) -> Ranking:
         """Items ranked for a text query by `heads`: "lexical", those of the build's encoder by
         name, or "semantic" for all of those; by default all.
 
+        A query may have operators: "a phrase", -word, field:word and word* must hold of an item,
+        word^2 counts twice; all else ranks, and nothing is a syntax error. A word that no item has
+        is read as the one that it may be a misspelling of; `corrections` and `notes` say so. With
+        `prefix` the last word may be unfinished.
+
         With a `user` their preferences are one more head, "collaborative". The score is the heads'
         weighted sum in standard deviations from their means, or by `fusion="ranks"` of 1 / (60 +
         rank). A query of which no head knows a word has no hits. With `explain` each hit carries
-        `matches`: the words of each column in which the lexical head finds the query's. `notes`
-        say what of the query was not read, and when hits are no better than chance. `fields` names
-        columns to be shown with each hit; the `k` are those after `offset`, without what has less
-        than `min_weight`. Raises `QkvError` for a head, a user or `where` that cannot be used.
+        `matches`: the words of each column in which the lexical head finds the query's; with
+        `snippet` the passage of its longest text that answers. `facets` names columns of which the
+        answer counts the values among all items that match. `notes` say what of the query was not
+        read. `fields` names columns to be shown with each hit; the `k` are those after `offset`,
+        without what has less than `min_weight`. Raises `QkvError` for a head, a user or `where`
+        that cannot be used.
         """
         check(offset=offset, min_weight=min_weight)
         columns = own_columns(self.tables, fields)
+        counted = own_columns(self.tables, facets, "facets")
 
         def preferences() -> Head | None:
             recommender = self.recommender
             return recommender.head(recommender.histories.of(user))
 
         names = None if heads is None else as_list(heads)
-        mask = candidates(self.tables, self.n_items, where)
+        asked = self.texts.asked(query, prefix)
+        mask = asked.leave(candidates(self.tables, self.n_items, where))
         personal = None if user is None else preferences
-        fused = self.texts.fused(query, names, fusion, personal, mask)
+        fused = self.texts.fused(asked, names, fusion, personal, mask)
         ranking = ranked(fused, self.tables.names, k, temperature, mask, where, offset, min_weight)
         ranking = with_fields(ranking, self.tables, columns)
         if user is not None and self.models.implicit is None:
             ranking = ranking.noted([BY_TEXT])
-        return self.texts.with_matches(ranking, query) if explain else ranking
+        found = count_values(self.tables, counted, self.texts.matching(fused, mask))
+        ranking = self.texts.with_query(ranking.with_facets(found), asked)
+        ranking = self.texts.with_snippets(ranking, asked) if snippet else ranking
+        return self.texts.with_matches(ranking, asked) if explain else ranking
 
     def head(self, name: str, query: str) -> Head | None:
         """One head's scores; None where it knows no word. Raises `QkvError` without its encoder."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
-from qkvsearch.answers.codes import QueryCodes
+from qkvsearch.answers.query import Query
+from qkvsearch.answers.snippets import cut, passages, snippet, weighed_terms
 from qkvsearch.data.columns.facts import text_read
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.labelled import LabelledVectors
@@ -17,85 +18,19 @@ from qkvsearch.retrieval.fusion import summed
 from qkvsearch.retrieval.late_interaction import NAME as TOKENS
 from qkvsearch.retrieval.late_interaction import LateInteraction, joined, late_interaction, rerank
 from qkvsearch.stored import StoredModels
-from qkvsearch.texts.analysis import Analyzer, Token, matching_words
+from qkvsearch.texts.analysis import matching_words
 from qkvsearch.texts.encoders import SECOND_PASS
-from qkvsearch.texts.text_encoder import EncodedQuery, item_pieces
+from qkvsearch.texts.text_encoder import item_pieces
 from qkvsearch.workspace import Tables
 
 # How heads that measure in units of their own become one.
 FUSIONS: Mapping[str, Callable[..., Head]] = {"scores": fuse, "ranks": fuse_ranks}
-PERSONAL = "collaborative"
+LEXICAL, PERSONAL = "lexical", "collaborative"
+# What all items are alike by, where a query says only what must hold.
+CONDITIONS = "conditions"
 # The weight of a user's preferences beside the query's heads, which count 1 together.
 # benchmarks/defaults/personal_search.py: tags that people gave to films, first half of the users.
 PREFERENCES_WEIGHT = 0.3
-
-
-@dataclass(frozen=True)
-class Query:
-    """A text as the heads of a build read it; the main head's encoder reads it once for all."""
-
-    text: str
-    models: StoredModels
-
-    @cached_property
-    def tokens(self) -> list[Token]:
-        """What the lexical head looks for."""
-        return Analyzer().query_tokens(self.text)
-
-    @cached_property
-    def codes(self) -> QueryCodes:
-        """What of the text is an id or another code of an item."""
-        return QueryCodes.of(self.text, self.models)
-
-    @cached_property
-    def reading(self) -> EncodedQuery:
-        """What the main head's encoder makes of the text."""
-        return self.models.encoder(self.models.main_head).read(self.codes.rest)
-
-    def head(self, name: str, items: TextSearch) -> Head | None:
-        """One head's scores of the items; None where it knows no word of the text."""
-        if name == "lexical":
-            words = self.models.lexical_keys.head(self.tokens)
-            known = [head for head in (words, self.codes.head(items.tables)) if head is not None]
-            return summed(known) if known else None
-        is_main = name == self.models.main_head
-        rest = self.codes.rest
-        vectors = self.reading.parts if is_main else self.models.encoder(name).encode(rest)
-        return self.models.dense_keys(name).head(name, vectors, partial(items.pieces, name))
-
-    def late(self, items: TextSearch) -> LateInteraction | None:
-        """The text's words, to attend over those of items; None where there are none."""
-        encoder = self.models.encoder(self.models.main_head)
-
-        def labels_of(position: int) -> Sequence[str]:
-            return encoder.read(joined(items.texts(position))).tokens.labels
-
-        keys, lexical = self.models.token_keys, self.models.lexical_keys
-        return late_interaction(self.reading.tokens, keys, lexical, labels_of)
-
-    def notes(self, main: Head | None, mask: np.ndarray | None) -> list[str]:
-        """What a person should know of an answer by the main head: that its best is below the noise
-        threshold, and how much of the text was too long to be read.
-        """
-        found: list[str] = []
-        if main is None:
-            return found
-        nearest = main.scores if mask is None else main.scores[mask]
-        keys = self.models.lexical_keys
-        level = self.models.snapshot.facts.get("chance")
-        is_unknown = not self.codes.tokens and not any(keys.n_with(t.term) for t in self.tokens)
-        if level is not None and is_unknown and len(nearest) and nearest.max() <= level:
-            found.append(
-                "None of these words is in the catalog, and strings of random letters come as "
-                "near to some item: the hits may have nothing to do with the query."
-            )
-        if n := self.reading.n_unread:
-            encoder = self.models.encoder(main.name)
-            found.append(
-                f"The query is longer than {main.name}'s {encoder.limit} tokens: it did not read "
-                f"the last {'word' if n == 1 else f'{n:,} words'}."
-            )
-        return found
 
 
 @dataclass(frozen=True)
@@ -105,9 +40,13 @@ class TextSearch:
     models: StoredModels
     tables: Tables
 
+    def asked(self, query: str, is_typing: bool = False) -> Query:
+        """A query as this build reads it."""
+        return Query(query, self.models, self.tables, is_typing)
+
     def fused(
         self,
-        query: str,
+        query: str | Query,
         heads: Iterable[str] | None = None,
         fusion: str = "scores",
         preferences: Callable[[], Head | None] | None = None,
@@ -133,19 +72,19 @@ class TextSearch:
                     "out, or fuse by scores"
                 )
             names.remove(TOKENS)
-        asked = Query(query, self.models)
-        found = {name: asked.head(name, self) for name in names if name not in (PERSONAL, TOKENS)}
+        asked = self.asked(query) if isinstance(query, str) else query
+        found = {name: self._head(name, asked) for name in names if name not in (PERSONAL, TOKENS)}
         known = {name: head for name, head in found.items() if head is not None}
         if preferences is not None and PERSONAL in names and (known or not found):
             liked = preferences()
             known |= {} if liked is None else {PERSONAL: liked}
         if not known:
-            return None
+            return None if asked.text.strip() else self._by_conditions(asked)
         weights = self.models.head_weights | {PERSONAL: PREFERENCES_WEIGHT}
         fused = FUSIONS[fusion](list(known.values()), [weights[name] for name in known])
         if TOKENS in names:
-            fused = rerank(fused, asked.late(self), SECOND_PASS[self.models.main_head], mask)
-        return replace(fused, notes=asked.notes(found.get(self.models.main_head), mask))
+            fused = rerank(fused, self._late(asked), SECOND_PASS[self.models.main_head], mask)
+        return replace(fused, notes=self._notes(asked, found.get(self.models.main_head), mask))
 
     def head(self, name: str, query: str) -> Head | None:
         """One head's scores and their parts; None where it knows no word of the query. Raises
@@ -154,7 +93,61 @@ class TextSearch:
         names = list(self.models.head_weights)
         if name not in names:
             raise QkvError(f"no head {name!r}{suggest(name, names)} (there are {', '.join(names)})")
-        return Query(query, self.models).head(name, self)
+        return self._head(name, self.asked(query))
+
+    def _head(self, name: str, asked: Query) -> Head | None:
+        """One head's scores of the items; None where it knows no word of the text."""
+        if name == LEXICAL:
+            words = self.models.lexical_keys.head(asked.words)
+            known = [head for head in (words, asked.codes.head(self.tables)) if head is not None]
+            return summed(known) if known else None
+        return self.models.dense_keys(name).head(
+            name, asked.parts(name), partial(self.pieces, name)
+        )
+
+    def _late(self, asked: Query) -> LateInteraction | None:
+        """The text's words, to attend over those of items; None where there are none."""
+        encoder = self.models.encoder(self.models.main_head)
+
+        def labels_of(position: int) -> Sequence[str]:
+            return encoder.read(joined(self.texts(position))).tokens.labels
+
+        keys, lexical = self.models.token_keys, self.models.lexical_keys
+        tokens, named = asked.reading.tokens, asked.late_labels
+        boosts = np.array([boost for _, boost in named])
+        found = late_interaction(tokens, keys, lexical, labels_of, boosts=boosts)
+        labels = [label for label, _ in named]
+        return found and replace(found, query=replace(found.query, labels=labels))
+
+    def _by_conditions(self, asked: Query) -> Head | None:
+        """All items alike, where a query says only what must hold."""
+        if asked.conditions.mask is None:
+            return None
+        return Head(CONDITIONS, np.zeros(self.models.n_items, np.float32), lambda position: [])
+
+    def _notes(self, asked: Query, main: Head | None, mask: np.ndarray | None) -> list[str]:
+        """What a person should know of an answer by the main head: that its best is below the noise
+        threshold, and how much of the text was too long to be read.
+        """
+        found: list[str] = []
+        if main is None:
+            return found
+        nearest = main.scores if mask is None else main.scores[mask]
+        keys = self.models.lexical_keys
+        level = self.models.snapshot.facts.get("chance")
+        is_unknown = not asked.codes.tokens and not any(keys.n_with(t.term) for t in asked.tokens)
+        if level is not None and is_unknown and len(nearest) and nearest.max() <= level:
+            found.append(
+                "None of these words is in the catalog, and strings of random letters come as "
+                "near to some item: the hits may have nothing to do with the query."
+            )
+        if n := asked.reading.n_unread:
+            encoder = self.models.encoder(main.name)
+            found.append(
+                f"The query is longer than {main.name}'s {encoder.limit} tokens: it did not read "
+                f"the last {'word' if n == 1 else f'{n:,} words'}."
+            )
+        return found
 
     def pieces(self, head: str, position: int) -> LabelledVectors:
         """An item's texts as the sum that its key is in a dense head."""
@@ -166,14 +159,54 @@ class TextSearch:
         row, columns = self.tables.row(position), self.tables.catalog_columns
         return [text_read(row[name], columns.find(name).type) for name in self.columns]
 
-    def with_matches(self, ranking: Ranking, query: str) -> Ranking:
+    def matching(self, fused: Head | None, mask: np.ndarray) -> np.ndarray:
+        """bool (n_items,): what of `mask` matches the query, in that it has one of its words."""
+        if fused is None:
+            return np.zeros_like(mask)
+        for head in fused.addends:
+            if head.name == LEXICAL and head.answers is not None:
+                return mask & head.answers
+        return mask
+
+    def with_query(self, ranking: Ranking, asked: Query) -> Ranking:
+        """With the query, and what was changed in it."""
+        noted = ranking.noted(asked.notes)
+        return replace(noted, query=asked.typed, corrections=asked.corrections)
+
+    def with_snippets(self, ranking: Ranking, asked: Query) -> Ranking:
+        """Each hit with the passage of its longest text that has the most of the query's words;
+        where it has none, the one whose embedding is nearest. None without such a text.
+        """
+        terms = weighed_terms(
+            list({way.term for word in asked.words for way in word.ways}), self.models.lexical_keys
+        )
+        return ranking.annotated(
+            snippet=[self._snippet(int(place), terms, asked) for place in ranking.positions]
+        )
+
+    def _snippet(self, position: int, terms: Mapping[str, float], asked: Query) -> str | None:
+        texts = zip(self.columns, self.texts(position), strict=True)
+        text = max((text for name, text in texts if name != "title"), key=len, default="")
+        if not text.strip():
+            return None
+        if (found := snippet(text, terms)) is not None:
+            return found
+        spans = passages(text)
+        if len(spans) > 1 and asked.text.strip():
+            encoder = self.models.encoder(self.models.main_head)
+            near = encoder.encode_many([text[slice(*span)] for span in spans])
+            query = asked.parts(self.models.main_head)
+            best = int((near @ query.total).argmax()) if len(query) else 0
+            return cut(text, *spans[best])
+        return cut(text, 0, 0)
+
+    def with_matches(self, ranking: Ranking, asked: Query) -> Ranking:
         """Each hit with `matches`: by column, the words that the lexical head finds."""
-        terms = {token.term for token in Analyzer().query_tokens(query)}
-        codes = QueryCodes.of(query, self.models)
+        terms = {way.term for word in asked.words for way in word.ways}
         found = []
         for position in map(int, ranking.positions):
             texts = dict(zip(self.columns, self.texts(position), strict=True))
-            found.append(codes.cells(self.tables, position) | matching_words(terms, texts))
+            found.append(asked.codes.cells(self.tables, position) | matching_words(terms, texts))
         return ranking.annotated(matches=found)
 
     @property

@@ -71,6 +71,11 @@ FILE = click.Path(path_type=str)  # a Path would damage the address of a databas
     help="Their right answers: TREC judgements, or query<TAB>item[<TAB>grade].",
 )
 @click.option(
+    "--synonyms",
+    type=FILE,
+    help="Words that mean the same, a rule a line: `sweater, jumper`; one way: `tv => television`.",
+)
+@click.option(
     "--next-item",
     is_flag=True,
     help="Also train a model of what comes next (minutes; needs qkvsearch[train]).",
@@ -84,6 +89,7 @@ def command(
     encoder: str,
     queries: str | None,
     qrels: str | None,
+    synonyms: str | None,
     next_item: bool,
     **names: Any,
 ) -> None:
@@ -106,6 +112,7 @@ def command(
     from qkvsearch.builder import build_workspace, current_facts
     from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.sources import read_source
+    from qkvsearch.data.synonyms import as_synonyms
 
     if source is None and items is None and interactions is None:
         raise click.UsageError("give a SOURCE, or --items and --interactions")
@@ -113,7 +120,7 @@ def command(
         raise click.UsageError("--queries asks and --qrels answers: give both")
     run = settings()
     path = run.own_workspace()
-    judged = judged_by(queries, qrels)
+    judged, meant = judged_by(queries, qrels), as_synonyms(synonyms)
     dataset = read_source(source, items, interactions, _columns(**names))
     for report in dataset.reports:
         run.say_notes(report.lines())
@@ -130,6 +137,7 @@ def command(
             encoder=encoder,
             judged=judged,
             next_item=next_item,
+            synonyms=meant,
             progress=progress,
         )
     run.say(f"Built {path}: {_counted(dataset)}.")
@@ -209,6 +217,8 @@ def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[s
     for reason in former.get(NOT_TAKEN_OVER, ()):
         run.say(f"Not taken over: {reason}.")
     run.say(f"Encoder: {facts['encoder']} ({facts['encoder_chosen']}).")
+    if "synonyms" in facts:
+        run.say(f"Synonyms: of {quantity(len(facts['synonyms']), 'word')}.")
     if "texts_cut" in facts:
         run.say(f"Cut: {facts['texts_cut']}.")
     if TUNED in facts:

@@ -159,6 +159,7 @@ def ranking_table(rows: list[dict[str, Any]], ranking: Ranking) -> str:
         line += [shown(row[name], SHOWN_OF_CELL) for name in own]
         cells.append([*line, row["id"]])
         notes = ["new: no interactions yet"] if row.get("cold") else []
+        notes += [row["snippet"]] if row.get("snippet") else []
         notes += _matches_elsewhere(row) + _reasons(row)
         cells += [["", _dim_line(line)] for line in notes]
     over = f"over {ranking.n_candidates:,} {'users' if people else 'items'}"

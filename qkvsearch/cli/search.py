@@ -1,17 +1,37 @@
 """`qkvsearch search`: items ranked for a text query."""
 
+from __future__ import annotations
+
 import sys
-from typing import Any
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from qkvsearch.cli.context import settings
-from qkvsearch.cli.hits import ranking_options, why_none, write_ranking
-from qkvsearch.cli.render import Output
+from qkvsearch.cli.hits import (
+    FIELDS,
+    own_names,
+    ranking_options,
+    ranking_table,
+    why_none,
+    with_parts,
+)
+from qkvsearch.cli.render import Output, terminal_width
+
+if TYPE_CHECKING:
+    from qkvsearch.retrieval import Ranking
 
 
 @click.command()
-@click.argument("query", nargs=-1, required=True)
+@click.argument("query", nargs=-1)
+@click.option(
+    "--queries",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Many queries, lines of id<TAB>text: each hit says which `query` it answers.",
+)
 @click.option(
     "--heads",
     metavar="NAMES",
@@ -28,30 +48,104 @@ from qkvsearch.cli.render import Output
 @click.option(
     "--user", metavar="ID", help="Someone of the log, whose preferences are one more head."
 )
+@click.option("--prefix", is_flag=True, help="The last word may be unfinished: search as you type.")
+@click.option(
+    "--facets",
+    metavar="NAMES",
+    default="",
+    help="Columns to count the values of, over all items that match: genre,year.",
+)
+@click.option("--snippet", is_flag=True, help="Show the passage of a long text that answers.")
+@click.option(
+    "--envelope",
+    is_flag=True,
+    help="JSON as one object: query, notes, corrections, facets, hits.",
+)
 @click.option("--explain", is_flag=True, help="Show the parts that add up to each score.")
 @ranking_options
 def command(
-    query: tuple[str, ...], heads: str | None, explain: bool, output: Output, **options: Any
+    query: tuple[str, ...],
+    queries: Path | None,
+    heads: str | None,
+    envelope: bool,
+    explain: bool,
+    output: Output,
+    **options: Any,
 ) -> None:
     """Rank the items for a text query; `-` reads it from stdin.
+
+    "a phrase", -word, field:word (any column) and word* must hold; word^2 counts twice; all else
+    ranks. A query that begins with - goes behind --. Typos are looked up, and said.
 
     \b
     Examples:
       qkvsearch search how does attention work
       qkvsearch -w films search "space war" --where "year >= 1990" -k 5
+      qkvsearch -w shop search '"rain jacket" -kids color:red' --facets brand,price
       qkvsearch -w shop search tent --fields price,url --format csv -o tents.csv
       qkvsearch -w films search "space war" --user 42 --explain
     """
     run = settings()
-    text = sys.stdin.read() if query == ("-",) else " ".join(query)
-    is_own = options["user"] is not None or output.path is not None
+    if (queries is None) != bool(query):
+        raise click.UsageError("give a QUERY, or a file of them with --queries: one of the two")
+    if envelope and output.format not in ("json", "jsonl"):
+        raise click.UsageError("--envelope is about JSON: add --format json or jsonl")
+    is_own = options["user"] is not None or output.path is not None or queries is not None
     engine = run.open(sample=None if is_own else "videos")
     names = [name.strip() for name in heads.split(",")] if heads is not None else None
     # A table shows which words match; the other formats carry them with the reasons.
-    marked = explain or output.format == "table"
-    ranking = engine.search(text, heads=names, explain=marked, **options)
-    run.say_notes([*why_none(ranking, options, _why_nothing(options)), *ranking.notes])
-    write_ranking(ranking, output, explain)
+    options |= {"heads": names, "explain": explain or output.format == "table"}
+    answers = []
+    for id_, text in _asked(query, queries).items():
+        ranking = engine.search(text, **options)
+        found = [*why_none(ranking, options, _why_nothing(options)), *ranking.notes]
+        run.say_notes(f"{id_}: {note}" if queries else note for note in found)
+        rows = with_parts(ranking) if explain else ranking.to_records()
+        answers.append((id_, [{"query": id_, **row} for row in rows] if queries else rows, ranking))
+    _write(answers, output, envelope, is_batch=queries is not None)
+
+
+# The id of a query, its hits as rows, and the whole answer.
+Answer = tuple[str, list[dict[str, Any]], "Ranking"]
+
+
+def _asked(query: tuple[str, ...], queries: Path | None) -> dict[str, str]:
+    """Texts by the ids of the queries; a single one has none."""
+    if queries is not None:
+        from qkvsearch.data.judgements import read_queries
+
+        return read_queries(queries)
+    return {"": sys.stdin.read() if query == ("-",) else " ".join(query)}
+
+
+def _write(answers: list[Answer], output: Output, envelope: bool, is_batch: bool) -> None:
+    if envelope:
+        wholes = [
+            ({"id": id_} if is_batch else {}) | ranking.envelope(rows)
+            for id_, rows, ranking in answers
+        ]
+        if is_batch or output.format == "jsonl":
+            output.write(wholes, str)
+        else:
+            output.write_one(wholes[0], wholes, str)
+        return
+    own = next((own_names(ranking) for _, _, ranking in answers if ranking), [])
+    rows = [row for _, rows, _ in answers for row in rows]
+    output.write(rows, lambda: _tables(answers, is_batch), ["query"] * is_batch + [*FIELDS, *own])
+
+
+def _tables(answers: list[Answer], is_batch: bool) -> str:
+    """One below the other, each with what it counts."""
+    shown = []
+    for id_, rows, ranking in answers:
+        heading = click.style(f"{id_}: {ranking.query}", bold=True) + "\n" if is_batch else ""
+        counts = [
+            f"{name}: {', '.join(f'{value} {n:,}' for value, n in values.items()) or 'nothing'}"
+            for name, values in ranking.facets.items()
+        ]
+        lines = [fill(line, terminal_width(), subsequent_indent="  ") for line in counts]
+        shown.append("\n".join([heading + ranking_table(rows, ranking), *lines]))
+    return "\n".join(shown)
 
 
 def _why_nothing(options: dict[str, Any]) -> str:

@@ -28,7 +28,7 @@ def read_queries(path: str | Path) -> Queries:
     {'q1': 'the "red" planet'}
     """
     queries: Queries = {}
-    for number, line in _lines(path):
+    for number, line in numbered_lines(path):
         name, tab, text = line.partition("\t")
         if not (tab and id_text(name) and text.strip()):
             raise DataError(f"{path}, line {number}: expected id<TAB>text, found {line[:60]!r}")
@@ -52,7 +52,7 @@ def read_judgements(path: str | Path) -> Judgements:
     {'q1': {'v7': 2, 'v8': 1}}
     """
     judgements: Judgements = {}
-    for number, line in _lines(path):
+    for number, line in numbered_lines(path):
         cells = [id_text(cell) for cell in line.strip().split("\t" if "\t" in line else None)]
         if not 2 <= len(cells) <= 4 or "" in cells:
             raise DataError(
@@ -104,7 +104,7 @@ def check_queries(judgements: Judgements, queries: Queries) -> None:
             raise DataError(f"judgements name query {query!r}, which has no text{near}")
 
 
-def _lines(path: str | Path) -> Iterator[tuple[int, str]]:
+def numbered_lines(path: str | Path) -> Iterator[tuple[int, str]]:
     """Numbered lines that are not blank, without their ends."""
     try:
         content = Path(path).read_bytes().removeprefix(BYTE_ORDER_MARK)

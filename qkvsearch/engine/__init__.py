@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from qkvsearch.data.columns import Columns
     from qkvsearch.data.judgements import Judgements, Queries
     from qkvsearch.data.readers import Source
+    from qkvsearch.data.synonyms import Synonyms
     from qkvsearch.evaluation.report import Evaluation
     from qkvsearch.evaluation.tuning import Trial, Tuning
     from qkvsearch.revision import Forgotten, Learned, Merged, Repaired, Revision
@@ -240,6 +241,7 @@ def build(
     queries: str | Path | Queries | None = None,
     qrels: str | Path | Judgements | None = None,
     next_item: bool = False,
+    synonyms: str | Path | Synonyms | None = None,
     wait: float | None = None,
     progress: Progress | None = None,
 ) -> Engine:
@@ -249,7 +251,9 @@ def build(
     and `interactions`: a file or a pandas frame each, with `columns` where their names say too
     little. `encoder`: a name, a model's folder, or "auto", the best that is installed and quick
     enough. `queries` with `qrels`: judged queries to learn the heads' weights from.
-    `next_item`: also train the model of what comes next. `wait`: as in `Engine`. `progress`
+    `next_item`: also train the model of what comes next. `synonyms`: a file with a rule a line
+    (`sweater, jumper` both ways, `tv => television` one way), or texts to what each is called as
+    well. `wait`: as in `Engine`. `progress`
     is called as (what is done, how much is done, how much there is). Raises `QkvError`.
 
     >>> import tempfile
@@ -261,12 +265,19 @@ def build(
     from qkvsearch.builder import build_workspace
     from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.sources import read_source
+    from qkvsearch.data.synonyms import as_synonyms
 
-    judged = judged_by(queries, qrels)
+    judged, meant = judged_by(queries, qrels), as_synonyms(synonyms)
     dataset = read_source(source, items, interactions, columns)
     workspace = Workspace(path, wait=wait)
     build_workspace(
-        workspace, dataset, encoder=encoder, judged=judged, next_item=next_item, progress=progress
+        workspace,
+        dataset,
+        encoder=encoder,
+        judged=judged,
+        next_item=next_item,
+        synonyms=meant,
+        progress=progress,
     )
     return Engine(path, wait=wait)
 

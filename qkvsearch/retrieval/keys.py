@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,50 @@ if TYPE_CHECKING:
 
 K1 = 1.2
 B = 0.75
+
+
+class Way(NamedTuple):
+    """One term that a word is looked up by. shown: the item's word, as reasons name it. weight: how
+    much it counts beside the word as it was typed.
+    """
+
+    term: str
+    shown: str
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class AskedWord:
+    """A word of a query and all the ways to find it. boost: how many times it counts."""
+
+    text: str
+    ways: Sequence[Way]
+    boost: float = 1.0
+
+    @classmethod
+    def of(cls, token: Token) -> AskedWord:
+        """A word as it was typed."""
+        return cls(token.text, [Way(token.term, token.text)])
+
+
+class _Postings(NamedTuple):
+    """What a word adds to the items that have it: ascending row numbers (n,), weights (n,), and
+    which of `shown` each item has, (n,).
+    """
+
+    word: str
+    items: np.ndarray
+    weights: np.ndarray
+    shown: Sequence[str]
+    way: np.ndarray | None = None
+
+    def at(self, position: int) -> tuple[str, float]:
+        """The item's word and its weight; 0 where it has none."""
+        place = int(np.searchsorted(self.items, position))
+        if place == len(self.items) or self.items[place] != position:
+            return self.word, 0.0
+        way = 0 if self.way is None else int(self.way[place])
+        return self.shown[way], float(self.weights[place])
 
 
 class TermKeys(ABC):
@@ -37,28 +81,50 @@ class TermKeys(ABC):
     def n_with(self, term: str) -> int:
         """How many items have a term."""
 
-    def head(self, tokens: Sequence[Token], name: str = "lexical") -> Head | None:
-        """Scores of all items, or None where no item has any of the words."""
-        asked = ((token.text, *self.postings(token.term)) for token in tokens)
-        known = [(word, items, weights) for word, items, weights in asked if len(items)]
+    def head(self, words: Sequence[Token | AskedWord], name: str = "lexical") -> Head | None:
+        """Scores of all items, or None where no item has any of the words. An item that has a word
+        in several ways counts the best of them.
+        """
+        asked = (word if isinstance(word, AskedWord) else AskedWord.of(word) for word in words)
+        known = [found for word in asked if len((found := self._found(word)).items)]
         if not known:
             return None
         scores = np.zeros(self.n_items, dtype=np.float32)
-        for _, items, weights in known:
-            scores[items] += weights
+        for found in known:
+            scores[found.items] += found.weights
 
         def parts(position: int) -> list[Part]:
-            found = ((word, _value(items, weights, position)) for word, items, weights in known)
-            return [Part(name, word, word, value) for word, value in found if value]
+            there = ((found.word, *found.at(position)) for found in known)
+            return [Part(name, word, shown, value) for word, shown, value in there if value]
 
         return Head(name, scores, parts, answers=scores > 0)
 
+    def _found(self, word: AskedWord) -> _Postings:
+        shown = [way.shown for way in word.ways]
+        if len(word.ways) == 1:
+            (way,) = word.ways
+            items, weights = self.postings(way.term)
+            factor = np.float32(way.weight * word.boost)
+            return _Postings(word.text, items, weights if factor == 1 else factor * weights, shown)
+        return self._best_of(word, shown)
 
-def _value(items: np.ndarray, weights: np.ndarray, position: int) -> float:
-    """The weight at an item, 0 where it is not among them."""
-    place = int(np.searchsorted(items, position))
-    found = place < len(items) and items[place] == position
-    return float(weights[place]) if found else 0.0
+    def _best_of(self, word: AskedWord, shown: list[str]) -> _Postings:
+        """All ways are as rare as the items that have any: a rare one of them says no more."""
+        found = [self.postings(way.term) for way in word.ways]
+        every = np.concatenate([items for items, _ in found])
+        n_any = np.array([len(np.unique(every))])
+        rarity = inverse_frequency(n_any, self.n_items)[0]
+        scaled = [
+            weights * (rarity / inverse_frequency(np.array([len(items)]), self.n_items)[0])
+            * way.weight * word.boost
+            for way, (items, weights) in zip(word.ways, found, strict=True)
+        ]  # fmt: skip
+        number = np.repeat(np.arange(len(found)), [len(items) for items, _ in found])
+        values = np.concatenate(scaled).astype(np.float32)
+        order = np.lexsort((number, -values, every))
+        items, first = np.unique(every[order], return_index=True)
+        kept = order[first]
+        return _Postings(word.text, items, values[kept], shown, number[kept])
 
 
 @dataclass(frozen=True)

@@ -135,10 +135,11 @@ def late_interaction(
     lexical: TermKeys,
     labels_of: Callable[[int], Sequence[str]],
     temperature: float = TEMPERATURE,
+    boosts: np.ndarray | float = 1.0,
 ) -> LateInteraction | None:
     """Late interaction of a query's tokens, vectors (L, d) of any length, weighted by their words'
-    idf in the catalog; None where it has no words."""
-    weights = idf(query.labels, lexical)
+    idf in the catalog times `boosts`, (L,); None where it has no words."""
+    weights = idf(query.labels, lexical) * boosts
     if not weights.sum() > 0:
         return None
     units = LabelledVectors(query.labels, unit_rows(query.vectors).astype(np.float32))

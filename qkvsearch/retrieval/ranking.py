@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from html import escape
 from math import isfinite
@@ -44,6 +44,7 @@ class Hit:
     cold: bool | None = None
     shared: int | None = None
     matches: dict[str, list[str]] | None = None
+    snippet: str | None = None
     fields: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,7 +73,9 @@ def own_key(name: str) -> str:
 @dataclass(frozen=True)
 class Ranking(Sequence[Hit]):
     """Hits, best first. `weight` is the softmax of score / `temperature` over `n_candidates`.
-    `notes`: what whoever asked should know about the answer.
+    `notes`: what whoever asked should know about the answer. Of a search also the `query` as it was
+    typed, `corrections`, the words of it that were read as others, and `facets`: by column, how
+    many of the items that match have which value.
     """
 
     hits: Sequence[Hit]
@@ -81,6 +84,9 @@ class Ranking(Sequence[Hit]):
     n_candidates: int
     head: Head | None = field(repr=False, default=None)
     notes: Sequence[str] = ()
+    query: str = ""
+    corrections: Sequence[dict[str, Any]] = ()
+    facets: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.hits)
@@ -118,6 +124,22 @@ class Ranking(Sequence[Hit]):
     def noted(self, notes: Sequence[str]) -> Ranking:
         """With more notes, before those that there are."""
         return replace(self, notes=[*notes, *self.notes]) if notes else self
+
+    def with_facets(self, facets: Mapping[str, Mapping[str, int]]) -> Ranking:
+        """With these counts."""
+        return replace(self, facets=facets)
+
+    def envelope(self, hits: Sequence[dict[str, Any]] | None = None) -> dict[str, Any]:
+        """A search's answer as one object: the query, what is to be said of it, and the hits, by
+        default those of `to_records`.
+        """
+        return {
+            "query": self.query,
+            "notes": list(self.notes),
+            "corrections": list(self.corrections),
+            "facets": dict(self.facets),
+            "hits": self.to_records() if hits is None else list(hits),
+        }
 
     def to_records(self) -> list[dict[str, Any]]:
         """One dictionary a hit, with the documented fields."""

@@ -40,7 +40,7 @@ from qkvsearch.workspace.root import Root, read_root
 from qkvsearch.workspace.segments import BUILDS_FOLDER, MANIFEST, OWN_NAME
 from qkvsearch.workspace.signed import checksum_of, read_signed
 
-FROM_TEXTS = ("lexical", "codes")
+FROM_TEXTS = ("lexical", "codes", "words")
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from qkvsearch.errors import WorkspaceError
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys, TermKeys
 from qkvsearch.retrieval.late_interaction import TokenKeys
+from qkvsearch.retrieval.word_index import WordIndex
 from qkvsearch.stored.codes import CodesPart
 from qkvsearch.stored.dense import DensePart
 from qkvsearch.stored.lexical import LexicalPart
@@ -29,12 +30,13 @@ from qkvsearch.stored.part import Addition, BuildReader, LearnedPart, StoredPart
 from qkvsearch.stored.preferences import TUNED, PreferencesPart
 from qkvsearch.stored.ratings import RatingsPart
 from qkvsearch.stored.tokens import TokensPart
+from qkvsearch.stored.words import WordsPart
 from qkvsearch.texts.encoders import TextEncoder
 
 __all__ = [
     "FROM_INTERACTIONS", "TUNED", "Addition", "BuildReader", "CodesPart", "DensePart",
     "LexicalPart", "LogPart", "NextItemPart", "PreferencesPart", "RatingsPart", "StoredModels",
-    "StoredPart", "TokensPart", "each_part", "parts_of",
+    "StoredPart", "TokensPart", "WordsPart", "each_part", "parts_of",
 ]  # fmt: skip
 
 
@@ -46,8 +48,8 @@ def parts_of(build: BuildReader) -> list[StoredPart[Any]]:
     """Every part that a build can have, in the order in which it stores them."""
     heads = map(DensePart, list(build.head_weights)[1:])
     return [
-        LexicalPart(), CodesPart(), *heads, TokensPart(build.main_head), *FROM_INTERACTIONS,
-        NextItemPart(),
+        LexicalPart(), CodesPart(), WordsPart(), *heads, TokensPart(build.main_head),
+        *FROM_INTERACTIONS, NextItemPart(),
     ]  # fmt: skip
 
 
@@ -72,6 +74,11 @@ class StoredModels(BuildReader):
     def code_keys(self) -> TermKeys | None:
         """The items' ids and other codes; None in a build from before there were any."""
         return self.find(CodesPart())
+
+    @property
+    def words(self) -> WordIndex | None:
+        """The items' words in order; None in a build from before there were phrases."""
+        return self.find(WordsPart())
 
     def encoder(self, head: str) -> TextEncoder:
         """What a dense head turns texts into vectors by. Raises as `StoredHead.encoder` does."""

@@ -14,6 +14,7 @@ from qkvsearch.stored.dense import DensePart
 from qkvsearch.stored.lexical import LexicalPart
 from qkvsearch.stored.part import COLUMN_WEIGHTS
 from qkvsearch.stored.tokens import TokensPart
+from qkvsearch.stored.words import WordsPart
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.text_encoder import TextEncoder, Weights, encode_items
 from qkvsearch.texts.vocabulary import Vocabulary, count_terms
@@ -26,10 +27,13 @@ if TYPE_CHECKING:
 
 
 def store_words(contents: BuildContents, catalog: Catalog) -> tuple[Vocabulary, csr_matrix]:
-    """The lexical keys, and the codes beside them. The terms come back, and their counts."""
+    """The lexical keys, with the codes and the order of words beside them. The terms come back, and
+    their counts.
+    """
     counted = count_terms(catalog.texts(), Analyzer().key_terms)
     LexicalPart().store(contents, *counted)
     CodesPart().store(contents, catalog)
+    WordsPart().store(contents, catalog.fields())
     return counted
 
 

@@ -119,6 +119,10 @@ class Tables:
             path = self._items.catalogs[0].path
             raise DamagedError(path, f"of item {error}, or in a segment, there is no row") from None
 
+    def column(self, name: str) -> Iterator[tuple[int, Any]]:
+        """Row number and cell of each item, None where blank, of a column as it is stored."""
+        return ((found[0], found[1]) for found in self._items.all_cells([name]))
+
     def row(self, position: int) -> dict[str, Any]:
         """One item by column; None where blank."""
         columns = self.columns

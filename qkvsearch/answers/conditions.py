@@ -1,0 +1,169 @@
+"""Which items a query's operators leave: "a phrase", -word, field:word, word*."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qkvsearch.data.columns.facts import LIST_SEPARATOR
+from qkvsearch.retrieval.word_index import WordIndex
+from qkvsearch.stored import StoredModels
+from qkvsearch.texts.analysis import Analyzer, fold
+from qkvsearch.texts.query_language import Clause
+from qkvsearch.workspace import Tables
+from qkvsearch.workspace.catalog.columns import StoredColumn
+
+YES = frozenset(["yes", "true", "1", "y"])
+BEFORE_PHRASES = (
+    "This build is from before the order of words was stored: of a phrase all words were looked "
+    "for, in whatever order and column, and word* as a whole word; build it again."
+)
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """mask: bool (n_items,), True where all of them hold; None where there are none. notes: what no
+    item has.
+    """
+
+    mask: np.ndarray | None
+    notes: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, clauses: Sequence[Clause], models: StoredModels, tables: Tables) -> Conditions:
+        """What these clauses demand, one after the other."""
+        reader = _Reader(models, tables)
+        mask, notes = None, []
+        conditions = [clause for clause in clauses if clause.is_condition]
+        if models.words is None and any(map(reader.reads_texts, conditions)):
+            notes.append(BEFORE_PHRASES)
+        has_text = len(conditions) < len(clauses)
+        for clause in conditions:
+            holds = reader.holds(clause)
+            if not clause.excluded and not holds.any():
+                notes.append(f"No item has {clause}.")
+                if has_text and clause.kind == "phrase" and clause.is_plain:
+                    notes[-1] += " Its words were searched without the quotation marks."
+                    continue
+            holds = ~holds if clause.excluded else holds
+            mask = holds if mask is None else mask & holds
+        return cls(mask, notes)
+
+    def leave(self, mask: np.ndarray) -> np.ndarray:
+        """What of `mask`, bool (n_items,), they leave."""
+        return mask if self.mask is None else mask & self.mask
+
+
+@dataclass(frozen=True)
+class _Reader:
+    models: StoredModels
+    tables: Tables
+
+    def holds(self, clause: Clause) -> np.ndarray:
+        """bool (n_items,), of what the clause says without its minus."""
+        if not clause.field:
+            return self._in_texts(clause, None)
+        if self.reads_texts(clause):
+            return self._in_texts(clause, self._searched.index(self._column(clause).stored))
+        return self._in_cells(clause, self._column(clause))
+
+    def reads_texts(self, clause: Clause) -> bool:
+        """Whether the clause is about what search reads."""
+        return not clause.field or self._column(clause).stored in self._searched
+
+    @property
+    def _searched(self) -> list[str]:
+        return list(self.models.snapshot.facts["text_columns"])
+
+    def _column(self, clause: Clause) -> StoredColumn:
+        return self.tables.catalog_columns.find(clause.field)
+
+    def _in_texts(self, clause: Clause, column: int | None) -> np.ndarray:
+        """Of all that search reads, or of one column of it."""
+        index = self.models.words
+        if clause.kind == "prefix" and index is not None:
+            return self._beginning(clause.text, index, column)
+        terms = [token.term for token in Analyzer().tokens(clause.text)]
+        candidates = self._with_all(terms)
+        if index is None or (len(terms) < 2 and column is None):
+            return candidates
+        return index.with_phrase(terms, candidates, column)
+
+    def _beginning(self, text: str, index: WordIndex, column: int | None) -> np.ndarray:
+        analyzer = Analyzer()
+        *whole, last = [token.text for token in analyzer.tokens(text)] or [fold(text)]
+        found = np.zeros(self.models.n_items, dtype=bool)
+        before = [token.term for token in analyzer.tokens(" ".join(whole))]
+        endings = {token.term for word in index.beginning(last) for token in analyzer.tokens(word)}
+        for term in endings:
+            terms = [*before, term]
+            there = self._with_all(terms)
+            if len(terms) > 1 or column is not None:
+                there = index.with_phrase(terms, there, column)
+            found |= there
+        return found
+
+    def _with_all(self, terms: Sequence[str]) -> np.ndarray:
+        """bool (n_items,): the items that have all of these terms, wherever."""
+        found = np.full(self.models.n_items, bool(terms))
+        for term in set(terms):
+            has = np.zeros_like(found)
+            has[self.models.lexical_keys.postings(term)[0]] = True
+            found &= has
+        return found
+
+    def _in_cells(self, clause: Clause, column: StoredColumn) -> np.ndarray:
+        """Of the cells of a column that search does not read."""
+        fits = _cell_test(clause, column)
+        known: dict[Any, bool] = {None: False}
+        found = np.zeros(self.models.n_items, dtype=bool)
+        for position, cell in self.tables.column(column.stored):
+            if cell not in known:
+                known[cell] = fits(cell)
+            found[position] = known[cell]
+        return found
+
+
+def _cell_test(clause: Clause, column: StoredColumn) -> Callable[[Any], bool]:
+    """Whether a cell is what the clause says, as the type of its column has it."""
+    wanted = fold(clause.text)
+    begins = clause.kind == "prefix"
+    if column.type == "yes/no":
+        return lambda cell: bool(cell) == (wanted in YES)
+    if column.type == "number":
+        return _number_test(clause.text)
+    if column.type == "date" or column.role == "id":
+        # A year names all its days; an id is named whole.
+        as_far = begins or column.type == "date"
+        return lambda cell: fold(str(cell))[: len(wanted) if as_far else None] == wanted
+    words = [token.term for token in Analyzer().tokens(clause.text)]
+
+    def has(cell: Any) -> bool:
+        entries = str(cell).split(LIST_SEPARATOR) if column.type == "list" else [str(cell)]
+        return any(_entry_has(entry, words, wanted, begins) for entry in entries)
+
+    return has
+
+
+def _entry_has(entry: str, words: Sequence[str], wanted: str, begins: bool) -> bool:
+    """Whether a text has these words one behind the other, or else this text within it."""
+    folded = fold(entry)
+    if begins:
+        return any(word.startswith(wanted) for word in [folded, *folded.split()])
+    own = [token.term for token in Analyzer().tokens(entry)]
+    places = range(len(own) - len(words) + 1)
+    return any(own[i : i + len(words)] == words for i in places) if words else wanted == folded
+
+
+def _number_test(text: str) -> Callable[[Any], bool]:
+    """Equal to a number, or within `1990..1999`."""
+    low, dots, high = text.partition("..")
+    try:
+        least = float(low) if low else -np.inf
+        most = (float(high) if high else np.inf) if dots else least
+    except ValueError:
+        return lambda cell: False
+    return lambda cell: least <= cell <= most

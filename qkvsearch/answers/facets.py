@@ -1,0 +1,85 @@
+"""Facets: how the matches of a query spread over a column's values."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from qkvsearch.data.columns.facts import LIST_SEPARATOR
+from qkvsearch.workspace import Tables
+from qkvsearch.workspace.catalog.columns import StoredColumn
+
+# Values that are told of a column, the most frequent first.
+MOST_VALUES = 20
+# Numbers of more different values than these are counted in ranges.
+MOST_NUMBERS, RANGES = 10, 6
+STEPS = (1, 2, 2.5, 5, 10)
+
+Facets = dict[str, dict[str, int]]
+
+
+def facets(tables: Tables, columns: Sequence[StoredColumn], matches: np.ndarray) -> Facets:
+    """By column, how many of the items that match have each value, the most frequent first; numbers
+    of many values, and dates, by ranges in their order. matches: bool (n_items,).
+
+    An item with a list counts for each entry of it. Empty cells are not counted.
+    """
+    return {column.name: _counted(tables, column, matches) for column in columns}
+
+
+def _counted(tables: Tables, column: StoredColumn, matches: np.ndarray) -> dict[str, int]:
+    cells = [
+        cell
+        for position, cell in tables.column(column.stored)
+        if cell is not None and matches[position]
+    ]
+    if column.type == "number":
+        return _numbers(cells)
+    if column.type == "date":
+        return _dates(list(map(str, cells)))
+    if column.type == "yes/no":
+        return _most_frequent(["yes" if cell else "no" for cell in cells])
+    if column.type == "list":
+        entries = (dict.fromkeys(str(cell).split(LIST_SEPARATOR)) for cell in cells)
+        return _most_frequent([entry for found in entries for entry in found])
+    return _most_frequent(list(map(str, cells)))
+
+
+def _most_frequent(values: list[str]) -> dict[str, int]:
+    """Of equally frequent ones in the order of the alphabet."""
+    counts = sorted(Counter(values).items(), key=lambda pair: (-pair[1], pair[0]))
+    return dict(counts[:MOST_VALUES])
+
+
+def _numbers(cells: list[Any]) -> dict[str, int]:
+    """Each number, where they are few, and otherwise ranges `least..below`.
+
+    >>> _numbers([1990, 1991, 1991]), _numbers(list(range(0, 60, 5)))["10..20"]
+    ({'1990': 1, '1991': 2}, 2)
+    """
+    counts = Counter(cells)
+    if len(counts) <= MOST_NUMBERS:
+        return {f"{number:.10g}": counts[number] for number in sorted(counts)}
+    numbers = np.array(cells, dtype=np.float64)
+    step = _step(float(np.ptp(numbers)))
+    places, found = np.unique(np.floor(numbers / step), return_counts=True)
+    return {
+        f"{place * step:.10g}..{(place + 1) * step:.10g}": int(n)
+        for place, n in zip(places.tolist(), found, strict=True)
+    }
+
+
+def _step(spread: float) -> float:
+    """A round number that divides the spread into about as many ranges as are shown."""
+    unit = 10 ** np.floor(np.log10(spread / RANGES))
+    return float(min(unit * step for step in STEPS if unit * step * RANGES >= spread))
+
+
+def _dates(cells: list[str]) -> dict[str, int]:
+    """By year, or by month where all are of one year."""
+    years = {cell[:4] for cell in cells}
+    counts = Counter(cell[: 4 if len(years) > 1 else 7] for cell in cells)
+    return dict(sorted(counts.items()))

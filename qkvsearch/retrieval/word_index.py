@@ -1,0 +1,149 @@
+"""The words of every item in reading order: where phrases stand, and which words there are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from qkvsearch.texts.analysis import HAS_CJK, MAX_TERM, Analyzer
+
+# The spelling in row 0: where a column's text ends.
+END = b""
+
+
+@dataclass(frozen=True)
+class WordSequences:
+    """The texts of some items as rows of their spellings.
+
+    spellings: sorted UTF-8, dtype S (n_spellings,), the first one `END`. terms: what each is
+    matched by, dtype S (n_spellings,). indptr: int64 (n + 1,), where each item's words begin.
+    words: int32 (n_words,), rows of `spellings`, with an `END` behind each column.
+
+    >>> sea = WordSequences.of_fields([["Deep seas", "Red sea"], ["", "deep"]])
+    >>> [sea.spellings[row].decode() for row in sea.words]
+    ['deep', 'seas', '', '', 'red', 'sea', '', 'deep', '']
+    >>> sea.with_phrase(["deep", "sea"], np.arange(2)).tolist()
+    [0]
+    """
+
+    spellings: np.ndarray
+    terms: np.ndarray
+    indptr: np.ndarray
+    words: np.ndarray
+
+    @classmethod
+    def of_fields(
+        cls, fields: Sequence[Sequence[str]], analyzer: Analyzer | None = None
+    ) -> WordSequences:
+        """Of items given as columns of texts, one text an item in each."""
+        analyzer = analyzer or Analyzer()
+        numbers: dict[str, int] = {"": 0}
+        terms = {"": ""}
+        words: list[int] = []
+        indptr = [0]
+        for texts in zip(*fields, strict=True):
+            for text in texts:
+                for token in analyzer.tokens(text):
+                    spelling = token.text[:MAX_TERM]
+                    terms.setdefault(spelling, token.term)
+                    words.append(numbers.setdefault(spelling, len(numbers)))
+                words.append(0)
+            indptr.append(len(words))
+        return cls.numbered(
+            list(numbers), list(terms.values()), np.array(indptr), np.array(words, np.int64)
+        )
+
+    @classmethod
+    def numbered(
+        cls, spellings: Sequence[str], terms: Sequence[str], indptr: np.ndarray, words: np.ndarray
+    ) -> WordSequences:
+        """With spellings in whatever order, sorted."""
+        spelled = np.array([spelling.encode() for spelling in spellings])
+        order = np.argsort(spelled, kind="stable")
+        place = np.empty(len(order), np.int32)
+        place[order] = np.arange(len(order))
+        matched = np.array([term.encode() for term in terms])
+        return cls(spelled[order], matched[order], indptr.astype(np.int64), place[words])
+
+    def taken(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The words of the items in these rows, end to end, and where each item's begin."""
+        lengths = self.indptr[rows + 1] - self.indptr[rows]
+        starts = np.cumsum(lengths) - lengths
+        places = np.repeat(self.indptr[rows] - starts, lengths) + np.arange(lengths.sum())
+        return np.asarray(self.words[places]), starts
+
+    def with_phrase(
+        self, terms: Sequence[str], rows: np.ndarray, column: int | None = None
+    ) -> np.ndarray:
+        """Which of `rows`, int64 (n,), have these terms one behind the other in one column, or in
+        the column of this number.
+        """
+        words, starts = self.taken(rows)
+        n = len(words) - len(terms) + 1
+        if not len(rows) or n < 1:
+            return rows[:0]
+        found = np.ones(n, dtype=bool)
+        for i, term in enumerate(terms):
+            found &= (self.terms == term.encode(errors="replace"))[words[i : i + n]]
+        places = np.flatnonzero(found)
+        owners = np.searchsorted(starts, places, side="right") - 1
+        if column is not None:
+            ends = np.cumsum(words == 0)
+            before = np.concatenate([[0], ends])[starts]
+            owners = owners[ends[places] - before[owners] == column]
+        return rows[np.unique(owners)]
+
+
+@dataclass(frozen=True)
+class WordIndex:
+    """The words of all items of a build.
+
+    pieces: of each segment its words, and the item row of each of its rows, −1 of departed ones.
+    """
+
+    pieces: Sequence[tuple[WordSequences, np.ndarray]]
+    n_items: int
+
+    def with_phrase(
+        self, terms: Sequence[str], candidates: np.ndarray, column: int | None = None
+    ) -> np.ndarray:
+        """bool (n_items,): which of `candidates`, bool (n_items,), have these terms one behind the
+        other, in one column or in the column of this number.
+        """
+        found = np.zeros(self.n_items, dtype=bool)
+        for words, place in self.pieces:
+            there = np.flatnonzero(place >= 0)
+            rows = there[candidates[place[there]]]
+            found[place[words.with_phrase(terms, rows, column)]] = True
+        return found
+
+    @cached_property
+    def spellings(self) -> np.ndarray:
+        """All words as they are spelled in the texts, folded: sorted UTF-8, dtype S."""
+        if len(self.pieces) == 1:
+            return self.pieces[0][0].spellings[1:]
+        every = np.unique(np.concatenate([words.spellings for words, _ in self.pieces]))
+        return every[every != END]
+
+    @cached_property
+    def words(self) -> list[str]:
+        """The same as text, without those of scripts in which a word is no more than a sign or two,
+        and without numbers: what a word may be a misspelling of.
+        """
+        found = (spelling.decode(errors="replace") for spelling in self.spellings.tolist())
+        return [word for word in found if word.isalpha() and not HAS_CJK(word)]
+
+    def beginning(self, prefix: str) -> list[str]:
+        """All words that begin so.
+
+        >>> sea = WordSequences.of_fields([["sea season red"]])
+        >>> WordIndex([(sea, np.arange(1))], 1).beginning("sea")
+        ['sea', 'season']
+        """
+        wanted = prefix.encode(errors="replace")
+        # The largest byte of UTF-8 is below 255.
+        first, last = np.searchsorted(self.spellings, np.array([wanted, wanted + b"\xff"]))
+        return [spelling.decode(errors="replace") for spelling in self.spellings[first:last]]

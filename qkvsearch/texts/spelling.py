@@ -1,0 +1,90 @@
+"""Words that a catalog does not have, and what they may be misspellings of.
+
+Damerau 1964 ("A technique for computer detection and correction of spelling errors"): four in five
+errors are one letter too many, too few or wrong, or two that are swapped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any
+
+# How many errors a word of so many letters may have: from 4 letters one, from 8 two.
+ONE_ERROR, TWO_ERRORS = 4, 8
+# What a word counts that was typed with so many errors.
+PER_ERROR = 0.8
+# The shortest half of a word that two were run together in.
+SHORTEST_HALF = 3
+# Most words of a catalog are compared with; of a larger vocabulary those that begin alike.
+MOST_COMPARED = 300_000
+
+
+def most_errors(word: str) -> int:
+    """How many errors are looked for in a word.
+
+    >>> [most_errors(word) for word in ("tea", "bread", "beginers")]
+    [0, 1, 2]
+    """
+    return (len(word) >= ONE_ERROR) + (len(word) >= TWO_ERRORS)
+
+
+def near_words(word: str, known: Sequence[str], limit: int = 50) -> list[tuple[str, int]]:
+    """The words of `known` that differ from `word` by the fewest errors, and by how many: letters
+    added, dropped, replaced, or two neighbours swapped. Another first letter counts as two errors,
+    for people seldom mistake that one. In a word of three letters only swapped ones count.
+
+    >>> near_words("jakcet", ["jacket", "packet", "rain"])
+    [('jacket', 1)]
+    """
+    from rapidfuzz import process
+    from rapidfuzz.distance import OSA
+
+    most = most_errors(word)
+    if len(word) == ONE_ERROR - 1:
+        swapped = {word[1] + word[0] + word[2], word[0] + word[2] + word[1]}
+        return [(other, 1) for other in known if other in swapped]
+    if not most:
+        return []
+    alike = known
+    if len(known) > MOST_COMPARED:
+        alike = [other for other in known if other[:1] in (word[0], word[1])]
+    found = process.extract(word, alike, scorer=OSA.distance, score_cutoff=most, limit=limit)
+    best = [(other, int(errors) + _begins_otherwise(word, other)) for other, errors, _ in found]
+    fewest = min((errors for _, errors in best), default=0)
+    return [(other, errors) for other, errors in best if errors == fewest <= most]
+
+
+def _begins_otherwise(word: str, other: str) -> bool:
+    return word[0] != other[0] and word[:2] != other[1::-1]
+
+
+def halves(word: str, is_known: Callable[[str], bool]) -> tuple[str, str] | None:
+    """The two known words that `word` is without the blank between them, the most even ones.
+
+    >>> halves("rainjacket", {"rain", "jacket"}.__contains__)
+    ('rain', 'jacket')
+    """
+    places = range(SHORTEST_HALF, len(word) - SHORTEST_HALF + 1)
+    for place in sorted(places, key=lambda place: abs(2 * place - len(word))):
+        if is_known(word[:place]) and is_known(word[place:]):
+            return word[:place], word[place:]
+    return None
+
+
+def is_a_word(word: str, language: str = "en") -> bool:
+    """Whether a dictionary of the language, or of English, has the word: it is no misspelling then,
+    though the catalog be without it.
+    """
+    return any(word in known for known in map(_dictionary, {language, "en"}) if known is not None)
+
+
+@lru_cache(maxsize=4)
+def _dictionary(language: str) -> Any:
+    """None where the package has none of the language."""
+    from spellchecker import SpellChecker
+
+    try:
+        return SpellChecker(language=language)
+    except ValueError:
+        return None
