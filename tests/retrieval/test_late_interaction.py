@@ -370,3 +370,11 @@ def test_many_texts_read_at_once_have_the_rows_of_each(monkeypatch):
         tokens = encoder.read(text).tokens
         np.testing.assert_array_equal(encoder.vectors[rows], tokens.vectors)
     assert steps == [("reading tokens", 4, 8), ("reading tokens", 8, 8)]
+
+
+def test_code_that_the_catalog_does_not_have_is_as_rare_as_its_bare_words():
+    texts = ["ac and dc", "ac again", "c++ here", "sea"]
+    lexical = LexicalKeys.from_counts(*count_terms(texts, Analyzer().key_terms))
+    whole, bare, known, plain = late.idf(["AC/DC", "dc", "C++", "here"], lexical)
+    assert whole == bare
+    assert known == plain

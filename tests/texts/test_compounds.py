@@ -17,7 +17,7 @@ def catalog(text):
 GERMAN = catalog(
     "jacke jackpot jackentasche regen regenjacke regenjacken regensburg winterjacke tasche tisch "
     "schreiben schreibtisch praktisch drastische arbeit arbeitsplatz platz kirche kirchturm turm "
-    "regeneration"
+    "regeneration winterjackett"
 )
 
 
