@@ -15,7 +15,6 @@ from click.testing import CliRunner
 import qkvsearch as qkv
 from qkvsearch.answers.answerable import NEAREST, NOTHING, UNKNOWN, Answerable, answerable, matches
 from qkvsearch.answers.answerable.titles import title_terms
-from qkvsearch.answers.search import Query
 from qkvsearch.cli import group
 from qkvsearch.errors import DamagedError
 from qkvsearch.learning.answerability import FACT
@@ -60,14 +59,13 @@ def engine(path):
 
 
 def heads_of(engine: qkv.Engine, text: str) -> dict[str, Head | None]:
-    query = Query(text, engine.models)
-    return {name: query.head(name, engine.build.texts) for name in engine.models.head_weights}
+    return {name: engine.head(name, text) for name in engine.models.head_weights}
 
 
 def asked(engine: qkv.Engine, text: str, *names: str) -> Answerable:
     found = heads_of(engine, text)
     chosen = {name: found[name] for name in names or found}
-    return answerable(engine.models, Query(text, engine.models).tokens, chosen)
+    return answerable(engine.models, engine.texts.asked(text).tokens, chosen)
 
 
 def republished(path: Path, change: Callable[[BuildContents], object]) -> None:

@@ -74,11 +74,6 @@ def letters_of(tokens: Sequence[Token]) -> str:
     return LATIN if 2 * n_latin >= len(tokens) else OTHER
 
 
-def known_share(keys: TermKeys, tokens: Sequence[Token]) -> float:
-    """The share of a query's words that some item has; 0 without words."""
-    return float(np.mean([keys.n_with(token.term) > 0 for token in tokens])) if tokens else 0.0
-
-
 @dataclass(frozen=True)
 class Answerability:
     """What a build knows of queries that it cannot answer.

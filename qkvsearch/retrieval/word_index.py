@@ -136,6 +136,12 @@ class WordIndex:
         found = (spelling.decode(errors="replace") for spelling in self.spellings.tolist())
         return [word for word in found if word.isalpha() and not HAS_CJK(word)]
 
+    def has(self, word: str) -> bool:
+        """Whether a text has the word in this very spelling, folded."""
+        wanted = word[:MAX_TERM].encode(errors="replace")
+        row = int(np.searchsorted(self.spellings, np.array(wanted)))
+        return row < len(self.spellings) and bool(self.spellings[row] == wanted)
+
     def beginning(self, prefix: str) -> list[str]:
         """All words that begin so.
 

@@ -18,7 +18,7 @@ ONE_ERROR, TWO_ERRORS = 4, 8
 # What a word counts that was typed with so many errors.
 PER_ERROR = 0.8
 # The shortest half of a word that two were run together in.
-SHORTEST_HALF = 3
+SHORTEST_HALF = 4
 # Most words of a catalog are compared with; of a larger vocabulary those that begin alike.
 MOST_COMPARED = 300_000
 

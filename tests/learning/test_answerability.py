@@ -11,7 +11,6 @@ from qkvsearch.learning.answerability import (
     WORDS,
     Answerability,
     Evidence,
-    known_share,
     letters_of,
 )
 from qkvsearch.learning.calibration import (
@@ -22,7 +21,7 @@ from qkvsearch.learning.calibration import (
     logistic_curve,
     shuffled,
 )
-from qkvsearch.learning.head_weights import learn_head_weights, lexical_scores
+from qkvsearch.learning.head_weights import learn_weights, lexical_scores
 from qkvsearch.learning.unrelated_texts import ENGLISH, FOREIGN
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.texts.analysis import Analyzer
@@ -51,7 +50,9 @@ def calibrated(titles: list[str], **given) -> Answerability:
     encoders = {"lsa": fitted_encoder("lsa", [titles])}
     vectors = {"lsa": item_keys(encoders["lsa"].encode_many, [titles])}
     keys = keys_of(titles)
-    return calibrate(keys, best_scores(keys, encoders, vectors), WEIGHTS, titles, **given)
+    return calibrate(
+        keys, best_scores(keys, encoders, vectors, Analyzer()), WEIGHTS, titles, **given
+    )
 
 
 # --- evidence ---
@@ -189,8 +190,7 @@ def test_made_queries_are_used_where_heads_were_weighed_by_them():
         for name in ("title", "tag")
     ]
     encoders = {"lsa": fitted_encoder("lsa", fields)}
-    made: list = []
-    learn_head_weights(fields, encoders, WEIGHTS, made=made)
+    made = learn_weights(fields, encoders, WEIGHTS).answered
     assert [len(one.texts) for one in made] == [120, 120]
     assert all(one.keys.n_items == 120 for one in made)
     assert all(set(one.best) == set(WEIGHTS) for one in made)
@@ -199,7 +199,7 @@ def test_made_queries_are_used_where_heads_were_weighed_by_them():
     np.testing.assert_array_equal(made[0].best["lexical"], expected)
     keys = keys_of(["\n".join(texts) for texts in zip(*fields, strict=True)])
     vectors = {"lsa": item_keys(encoders["lsa"].encode_many, fields)}
-    best = best_scores(keys, encoders, vectors)
+    best = best_scores(keys, encoders, vectors, Analyzer())
     assert calibrate(keys, best, WEIGHTS, fields[0], made).learned_from == "240 made queries"
 
 
@@ -217,19 +217,15 @@ def test_the_curve_rises_and_parts_the_sides():
 def test_scores_are_the_same_in_blocks(monkeypatch):
     keys = keys_of(TITLES)
     encoders = {"lsa": fitted_encoder("lsa", [TITLES])}
-    best = best_scores(keys, encoders, {"lsa": item_keys(encoders["lsa"].encode_many, [TITLES])})
+    best = best_scores(
+        keys, encoders, {"lsa": item_keys(encoders["lsa"].encode_many, [TITLES])}, Analyzer()
+    )
     texts = ["red sea", "lake", "zzqx", "blue boat"]
     whole = best(texts)
     monkeypatch.setattr(calibration, "MOST_SCORES", 1)
-    blocks = best_scores(keys, encoders, {"lsa": item_keys(encoders["lsa"].encode_many, [TITLES])})(
-        texts
-    )
+    blocks = best_scores(
+        keys, encoders, {"lsa": item_keys(encoders["lsa"].encode_many, [TITLES])}, Analyzer()
+    )(texts)
     for head, scores in whole.items():
         np.testing.assert_allclose(blocks[head], scores, atol=1e-6)
     assert whole["lexical"][2] == 0
-
-
-def test_the_known_share_is_of_words_that_some_item_has():
-    tokens = Analyzer().query_tokens
-    assert known_share(keys_of(TITLES), tokens("red zzqx")) == 0.5
-    assert known_share(keys_of(TITLES), []) == 0

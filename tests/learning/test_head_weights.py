@@ -9,11 +9,13 @@ from qkvsearch.learning.head_weights import (
     Alternatives,
     conditional_logit,
     learn_weights,
-    made_lexical_scores,
+    lexical_scores,
+    made_lexical_keys,
     made_scores,
     standardized,
 )
 from qkvsearch.learning.made_queries import made_queries, of_column, overlap, passage
+from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.encoders import fitted_encoder, learned_encoder, prior_weights
 
 PRIOR = {"lexical": 0.5, "lsa": 0.5}
@@ -85,9 +87,10 @@ def test_heads_are_counted_as_they_are_done(lsa):
 
 
 def test_made_queries_are_answered_by_their_own_items(lsa):
-    made = next(made_queries(catalog(), np.random.default_rng(0)))
+    made = next(made_queries(catalog(), np.random.default_rng(0), Analyzer()))
     dense = made_scores(made, "lsa", lsa["lsa"]).scores(np.array([0.5, 0.5]))
-    for scores in (made_lexical_scores(made), dense):
+    words = lexical_scores(made_lexical_keys(made, Analyzer()), made.texts)
+    for scores in (words, dense):
         assert scores.shape == (120, 120)
         assert np.diagonal(standardized(scores)).mean() > 0.5
 
@@ -102,7 +105,7 @@ def test_encoders_are_learned_anew_without_the_items_asked_for(lsa, monkeypatch)
         return learned_encoder(name, fields, epochs, language)
 
     monkeypatch.setattr(head_weights, "learned_encoder", spy)
-    made = next(made_queries(catalog(), np.random.default_rng(0)))
+    made = next(made_queries(catalog(), np.random.default_rng(0), Analyzer()))
     for epochs in (None, 3):
         made_scores(made, "lsa", lsa["lsa"], epochs)
     assert learned_from == [(480, None), (480, 3)]
@@ -111,29 +114,35 @@ def test_encoders_are_learned_anew_without_the_items_asked_for(lsa, monkeypatch)
 def test_a_passage_is_words_in_a_row():
     text = " ".join(f"w{i}" for i in range(100))
     for seed in range(20):
-        asked, rest = passage(text, np.random.default_rng(seed))
+        asked, rest = passage(text, np.random.default_rng(seed), Analyzer())
         assert len(asked.split()) == 25
         assert asked in text
         assert sorted(f"{asked} {rest}".split()) == sorted(text.split())
-    assert passage("three short words", np.random.default_rng(0)) == ("three short words", "")
+    assert passage("three short words", np.random.default_rng(0), Analyzer()) == (
+        "three short words",
+        "",
+    )
 
 
 def test_a_text_without_spaces_has_words_too():
     text = "".join(map(chr, range(0x4E00, 0x4E80)))
-    asked, rest = passage(text, np.random.default_rng(0))
+    asked, rest = passage(text, np.random.default_rng(0), Analyzer())
     assert len(asked + rest) == len(text)
     assert len(asked) == 26  # 25 pairs
     assert asked in text
     topics = ["深海鱼类游泳", "汽车公路轮胎", "面包酵母烤箱", "星空月亮太阳"]
     fields = [[topics[i % 4] + chr(0x5000 + i) for i in range(600)] for _ in range(2)]
     fields[1] = [text[2:4] + chr(0x6000 + i) for i, text in enumerate(fields[1])]
-    assert of_column(fields, 0, np.random.default_rng(0)) is not None
+    assert of_column(fields, 0, np.random.default_rng(0), Analyzer()) is not None
 
 
 def test_overlap_is_the_share_of_a_querys_terms_in_its_key():
-    assert overlap(["deep sea", "red car"], [["the sea", "a car"], ["blue", "red"]]) == 0.75
-    assert overlap([""], [["anything"]]) == 0
-    assert overlap(["deep sea"], []) == 0
+    assert (
+        overlap(["deep sea", "red car"], [["the sea", "a car"], ["blue", "red"]], Analyzer())
+        == 0.75
+    )
+    assert overlap([""], [["anything"]], Analyzer()) == 0
+    assert overlap(["deep sea"], [], Analyzer()) == 0
 
 
 def test_weights_of_every_choice_add_up():

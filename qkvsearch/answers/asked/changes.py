@@ -67,12 +67,13 @@ class Changes:
         analyzer, n_left = self.models.analyzer, MOST_LOOKED_UP
         spans, tokens = analyzer.token_spans(text), analyzer.tokens(text)
         for (start, end), token in zip(spans, tokens, strict=True):
-            if n_left and not self.is_known(token.text):
-                n_left -= 1
-                is_last = is_typing and end == len(text)
-                change = (self.completed if is_last else self.mended)(token, text[start:end])
-                if change is not None:
-                    yield (start, end), change
+            if not n_left or token.is_stop_word or self._is_spelled(token.text):
+                continue
+            n_left -= 1
+            is_last = is_typing and end == len(text)
+            change = (self.completed if is_last else self.mended)(token, text[start:end])
+            if change is not None:
+                yield (start, end), change
 
     def completed(self, token: Token, typed: str) -> Change | None:
         """An unfinished word as the most frequent one that begins so, unless it is one itself; or
@@ -86,23 +87,33 @@ class Changes:
         return self.mended(token, typed)
 
     def mended(self, token: Token, typed: str) -> Change | None:
-        """A word that no item has as what it may mean, if anything."""
+        """A word that no item has in this spelling as what it may mean, if anything."""
         index, word = self.models.words, token.text
         if index is None or not word.isalpha() or HAS_CJK(word):
             return None
-        if others := list(filter(self.is_known, self.synonyms.of(word))):
-            return Change(typed, others[0], SYNONYM, "synonym")
-        language = self.models.analyzer.language
-        if two := parts_of(word, index.spellings, language):
-            return Change(typed, " ".join(two), COMPOUND, "compound")
-        if is_a_word(typed, language) or (typed[0].isupper() and len(word) < SHORTEST_NAME):
+        language, is_known = self.models.analyzer.language, self.is_known(word)
+        if not is_known:
+            if others := list(filter(self.is_known, self.synonyms.of(word))):
+                return Change(typed, others[0], SYNONYM, "synonym")
+            if two := parts_of(word, index.spellings, language):
+                return Change(typed, " ".join(two), COMPOUND, "compound")
+        if typed[0].isupper() and len(word) < SHORTEST_NAME:
             return None
-        if near := near_words(word, index.words):
-            best, errors = max(near, key=lambda pair: self.n_with(pair[0]))
-            return Change(typed, best, PER_ERROR**errors, "spelling")
-        if two := halves(word, self.is_known):
+        # Another form of a word that is there is no misspelling.
+        near = [pair for pair in near_words(word, index.words) if self._term(pair[0]) != token.term]
+        two = None if near or is_known else halves(word, self.is_known)
+        if not (near or two) or is_a_word(typed, language):
+            return None
+        if two:
             return Change(typed, " ".join(two), PER_ERROR, "blank")
-        return None
+        best, errors = max(near, key=lambda pair: self.n_with(pair[0]))
+        return Change(typed, best, PER_ERROR**errors, "spelling")
+
+    def _is_spelled(self, word: str) -> bool:
+        return self.models.words is not None and self.models.words.has(word)
+
+    def _term(self, word: str) -> str:
+        return " ".join(token.term for token in self.models.analyzer.tokens(word))
 
     def is_known(self, word: str) -> bool:
         """Whether an item has the word."""

@@ -16,13 +16,15 @@ from qkvsearch.answers.asked.synonyms import OwnSynonyms
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval.keys import AskedWord, Way
 from qkvsearch.stored import StoredModels
-from qkvsearch.texts.analysis import Token, fold, known_tokens
+from qkvsearch.texts.analysis import HAS_CJK, Token, fold, known_tokens
 from qkvsearch.texts.compounds import compounds_of
 from qkvsearch.texts.query_language import Clause, parsed
 from qkvsearch.texts.text_encoder import EncodedQuery
 from qkvsearch.workspace import Tables
 
 STOP_WORDS_ALONE = "These words are in so many texts that alone they say nothing."
+# Of longer queries most words may be missing.
+MOST_TOLD = 6
 # A phrase of stop words says something where at most this share of the items has it.
 MOST_SHARE = 0.05
 
@@ -208,7 +210,23 @@ class Query:
         """What was changed, and what no item has."""
         stopped = self.stop_words_mask is not None and not self.stop_words_mask.any()
         changed = [change.note for change in self.changes if change.note]
-        return [*changed, *[STOP_WORDS_ALONE] * stopped, *self.conditions.notes]
+        missing = [f"No item has “{word}”." for word in self._missing]
+        return [*changed, *missing, *[STOP_WORDS_ALONE] * stopped, *self.conditions.notes]
+
+    @property
+    def _missing(self) -> list[str]:
+        """Of a few words those that no item has, unless it has none of them."""
+        keys, codes = self.models.lexical_keys, {token.text for token in self.codes.tokens}
+        if len(self.words) > MOST_TOLD:
+            return []
+        missing = [
+            word.text
+            for word in self.words
+            if not any(keys.has(way.term) for way in word.ways)
+            and not HAS_CJK(word.text)
+            and word.text not in codes
+        ]
+        return list(dict.fromkeys(missing)) if len(missing) < len(self.words) else []
 
     @property
     def corrections(self) -> list[dict[str, Any]]:
