@@ -170,10 +170,13 @@ class OpenedBuild:
 
         names = None if heads is None else as_list(heads)
         asked = self.texts.asked(query, prefix)
-        mask = asked.leave(candidates(self.tables, self.n_items, where))
+        left = candidates(self.tables, self.n_items, where)
+        mask, emptied = asked.leave(left, anyway), None if left.any() else where
         personal = None if user is None else preferences
         fused = self.texts.fused(asked, names, fusion, personal, mask, anyway)
-        ranking = ranked(fused, self.tables.names, k, temperature, mask, where, offset, min_weight)
+        ranking = ranked(
+            fused, self.tables.names, k, temperature, mask, emptied, offset, min_weight
+        )
         if asked.text.strip() and not anyway:
             ranking = ranking.above_mean()
         ranking = with_fields(ranking, self.tables, columns)

@@ -86,9 +86,11 @@ class TextSearch:
             return None if asked.text.strip() else self._by_conditions(asked)
         weights = self.models.head_weights | {PERSONAL: PREFERENCES_WEIGHT}
         fused = FUSIONS[fusion](list(known.values()), [weights[name] for name in known])
+        stopped = asked.stop_words_mask
         is_answered = (
-            asked.stop_words_mask is not None
-            or answerable(self.models, asked.tokens, found).answers
+            answerable(self.models, asked.tokens, found).answers
+            if stopped is None
+            else bool(stopped.any())
         )
         if not (is_answered or anyway):
             nothing = np.zeros(len(fused.scores), dtype=bool)

@@ -69,7 +69,7 @@ def test_words_are_as_familiar_as_the_catalog_has_them():
 def test_the_lexical_head_counts_the_words_of_the_best_item():
     """The weightiest word is 1, be it alone or not."""
     keys = keys_of(TITLES)
-    scores = {text: float(lexical_scores(keys, [text]).max()) for text in ("red", "red sea")}
+    scores = {text: float(lexical_scores(keys, [text], Analyzer()).max()) for text in ("red", "red sea")}
     assert evidence("red", lexical=scores["red"]).found["lexical"] == pytest.approx(1)
     assert evidence("red sea", lexical=scores["red sea"]).found["lexical"] == pytest.approx(2)
     assert evidence("zzqx", lexical=0.0).found["lexical"] == 0
@@ -107,11 +107,13 @@ def test_strength_is_the_mean_over_words_the_lexical_head_and_dense_heads_togeth
 
 
 def test_the_catalogs_own_language_is_not_foreign():
-    english = foreign(keys_of(TITLES))
+    english = foreign(keys_of(TITLES), Analyzer())
     assert english == [sentence for of in FOREIGN.values() for sentence in of]
-    german = foreign(keys_of([*FOREIGN["German"], *TITLES]))
+    german = foreign(keys_of([*FOREIGN["German"], *TITLES]), Analyzer())
     assert set(english) - set(german) == set(FOREIGN["German"])
-    chinese = foreign(keys_of(["昨天我们在城里", "附近的孩子在河边下雨", "哪里可以修理"]))
+    chinese = foreign(
+        keys_of(["昨天我们在城里", "附近的孩子在河边下雨", "哪里可以修理"]), Analyzer()
+    )
     assert not set(FOREIGN["Chinese"]) & set(chinese)
     assert set(FOREIGN["Greek"]) < set(chinese)
 
@@ -135,7 +137,7 @@ def test_what_the_catalog_has_is_likelier_than_what_it_cannot_have(known):
 
     def value(text: str, lsa: float) -> float:
         tokens = Analyzer().query_tokens(text)
-        best = {"lexical": float(lexical_scores(keys, [text]).max()), "lsa": lsa}
+        best = {"lexical": float(lexical_scores(keys, [text], Analyzer()).max()), "lsa": lsa}
         return known.probability(known.strength(Evidence.of(keys, tokens, best), WEIGHTS))
 
     nothing, some, all_ = value("zzqx vbnm", 0), value("red zzqx", 0.7), value("red sea boat", 1)
@@ -147,7 +149,7 @@ def test_most_texts_that_cannot_be_answered_stay_below_the_level(known):
     sentences = [sentence for of in FOREIGN.values() for sentence in of] + list(ENGLISH)
     values = []
     for text in sentences:
-        best = {"lexical": float(lexical_scores(keys, [text]).max()), "lsa": 0.0}
+        best = {"lexical": float(lexical_scores(keys, [text], Analyzer()).max()), "lsa": 0.0}
         tokens = Analyzer().query_tokens(text)
         values.append(known.probability(known.strength(Evidence.of(keys, tokens, best), WEIGHTS)))
     assert np.mean(np.array(values) <= known.level) > 0.9
@@ -176,7 +178,7 @@ def test_catalogs_of_next_to_nothing_have_one_too(titles):
 
 def test_a_catalog_without_titles_has_one_too():
     keys = keys_of(TITLES)
-    best = best_scores(keys, {}, {})
+    best = best_scores(keys, {}, {}, Analyzer())
     found = calibrate(keys, best, {"lexical": 1.0}, [])
     assert found.learned_from == "0 titles"
     assert 0 <= found.level <= 1
@@ -195,7 +197,7 @@ def test_made_queries_are_used_where_heads_were_weighed_by_them():
     assert all(one.keys.n_items == 120 for one in made)
     assert all(set(one.best) == set(WEIGHTS) for one in made)
     # As they are, neither standardized nor of the wrong axis.
-    expected = lexical_scores(made[0].keys, made[0].texts).max(axis=1)
+    expected = lexical_scores(made[0].keys, made[0].texts, Analyzer()).max(axis=1)
     np.testing.assert_array_equal(made[0].best["lexical"], expected)
     keys = keys_of(["\n".join(texts) for texts in zip(*fields, strict=True)])
     vectors = {"lsa": item_keys(encoders["lsa"].encode_many, fields)}

@@ -89,7 +89,7 @@ def test_heads_are_counted_as_they_are_done(lsa):
 def test_made_queries_are_answered_by_their_own_items(lsa):
     made = next(made_queries(catalog(), np.random.default_rng(0), Analyzer()))
     dense = made_scores(made, "lsa", lsa["lsa"]).scores(np.array([0.5, 0.5]))
-    words = lexical_scores(made_lexical_keys(made, Analyzer()), made.texts)
+    words = lexical_scores(made_lexical_keys(made, Analyzer()), made.texts, Analyzer())
     for scores in (words, dense):
         assert scores.shape == (120, 120)
         assert np.diagonal(standardized(scores)).mean() > 0.5

@@ -53,24 +53,28 @@ class Query:
     @cached_property
     def stop_words_mask(self) -> np.ndarray | None:
         """Of a text of stop words alone, bool (n_items,): the items that it is the title of, or
-        else those that have it as a phrase, where they are few. None of any other text.
+        else the beginning of the title, where it is several words, or else those that have it as a
+        phrase, where they are few. None of any other text, and in a build of an older version.
         """
         tokens = self.models.analyzer.tokens(self.text)
-        if self.models.words is None or not tokens or not all(t.is_stop_word for t in tokens):
+        is_old = self.models.words is None or self.models.answerability is None
+        if is_old or not tokens or not all(token.is_stop_word for token in tokens):
             return None
-        titled = fold(" ".join(self.text.split()))
-        found = np.zeros(self.models.n_items, dtype=bool)
-        found[[i for i, title in self.tables.column("title") if fold(str(title)) == titled]] = True
+        typed, found = fold(" ".join(self.text.split())), np.zeros(self.models.n_items, dtype=bool)
+        titles = [(i, fold(str(title))) for i, title in self.tables.column("title")]
+        same = [i for i, title in titles if title == typed]
+        begun = [i for i, title in titles if title.startswith((f"{typed} ", f"{typed},"))]
+        found[same or (begun if len(tokens) > 1 else [])] = True
         if found.any():
             return found
         phrase = Clause(self.text, "phrase")
         found = Conditions.of([phrase], self.models, self.tables).leave(~found)
         return found if found.mean() <= MOST_SHARE else np.zeros_like(found)
 
-    def leave(self, mask: np.ndarray) -> np.ndarray:
-        """What of `mask`, bool (n_items,), the query may rank."""
+    def leave(self, mask: np.ndarray, anyway: bool = False) -> np.ndarray:
+        """What of `mask`, bool (n_items,), the query may rank; `anyway` stop words may rank all."""
         mask = self.conditions.leave(mask)
-        return mask if self.stop_words_mask is None else mask & self.stop_words_mask
+        return mask if anyway or self.stop_words_mask is None else mask & self.stop_words_mask
 
     # --- what is read ---
 
