@@ -13,6 +13,7 @@ import qkvsearch as qkv
 from qkvsearch.builder import build_workspace
 from qkvsearch.data.sources import read_source
 from qkvsearch.errors import DataError, QkvError, WorkspaceError
+from qkvsearch.learning.answerability import FACT as ANSWERABILITY
 from qkvsearch.texts import choice
 from qkvsearch.texts.encoders import CHOICES
 from qkvsearch.texts.pretrained import static
@@ -110,7 +111,7 @@ def test_a_second_pass_compares_words_and_adds_up(static_videos, assert_adds_up)
     engine = static_videos
     for query in ("river fishing", "how does attention work", "voyage"):
         for heads in (None, ["lexical", "static", "token"], ["static", "token"]):
-            ranking = engine.search(query, heads=heads, k=120)
+            ranking = engine.search(query, heads=heads, k=120, anyway=True)
             assert "token" in ranking[0].heads
             for i in (0, 5, 99, 110)[: len(ranking)]:
                 parts = ranking.explain(i)
@@ -130,20 +131,24 @@ def test_a_second_pass_compares_words_and_adds_up(static_videos, assert_adds_up)
 
 @needs_static
 @pytest.mark.xdist_group("static-videos")
-def test_nonsense_is_answered_with_a_note(static_videos):
-    (note,) = static_videos.search("zzqx wvvk").notes
+def test_nonsense_is_shown_with_a_note(static_videos):
+    nearest, note = static_videos.search("zzqx wvvk", anyway=True).notes
+    assert "nearest" in nearest
     assert "random letters" in note
     assert not static_videos.search("fishing").notes
-    assert not static_videos.search("zzqx wvvk", heads=["lexical"]).notes
+    (none,) = static_videos.search("zzqx wvvk", heads=["lexical"], anyway=True).notes
+    assert none.startswith("No hits")
 
 
 def test_only_words_that_no_item_has_may_be_no_better_than_chance(tiny_bert, tmp_path):
+    """In a build of an older version, which does not know what it cannot answer."""
     with qkv.build(tmp_path / "ws", items=ITEMS, encoder=str(tiny_bert)) as engine:
+        del engine.snapshot.facts[ANSWERABILITY]
         texts, main = engine.texts, engine.models.main_head
         nearest = engine.head(main, "zzqx").scores
         engine.snapshot.facts["chance"] = float(np.unique(nearest)[-2])
         best = nearest == nearest.max()
-        assert not texts.fused("zzqx", mask=best).notes
+        assert "random letters" not in " ".join(texts.fused("zzqx", mask=best).notes)
         assert "random letters" in texts.fused("zzqx", mask=~best).notes[0]
         engine.snapshot.facts["chance"] = 2.0
         known = engine.search("sea", heads=[main])

@@ -28,7 +28,7 @@ LATIN, OTHER = "latin", "other"
 MOST_SURE = 8.0
 # An item matches a query that is so many standard deviations nearer to it than what cannot be
 # answered is to its nearest item.
-MATCHING = 3.0
+MATCHING = 2.5
 
 
 class Evidence(NamedTuple):
@@ -118,8 +118,8 @@ class Answerability:
         """The cosine of a dense head above which an item is a match of a query in these letters.
 
         >>> noise = {"latin": {"lsa": (0.25, 0.05)}}
-        >>> round(Answerability(noise, 1.0, 0.0, 0.5, "").match_level("lsa", "latin"), 2)
-        0.4
+        >>> round(Answerability(noise, 1.0, 0.0, 0.5, "").match_level("lsa", "latin"), 3)
+        0.375
         """
         mean, deviation = self.noise[letters][head]
         return mean + MATCHING * deviation
