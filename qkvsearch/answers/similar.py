@@ -129,7 +129,7 @@ class NeighbourReasons:
     def _people(self, own: int, title: str, position: int) -> str:
         theirs = self.liking(own)
         both = len(theirs & self.liking(position))
-        return f"people: {both:,} of the {len(theirs):,} who like {short(title)} like this"
+        return f"people: {both:,} of the {len(theirs):,} who like {short(title)} also like this"
 
 
 def _by_words(title: str, parts: Sequence[Part]) -> list[Reason]:
