@@ -16,6 +16,7 @@ from qkvsearch.retrieval.keys import AskedWord, Way
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import Analyzer, Token, fold
 from qkvsearch.texts.query_language import Clause, parsed
+from qkvsearch.texts.related import SHORTEST, related_terms
 from qkvsearch.texts.spelling import PER_ERROR, halves, is_a_word, near_words
 from qkvsearch.texts.text_encoder import EncodedQuery
 from qkvsearch.workspace import Tables
@@ -31,6 +32,8 @@ COMPLETED = 0.8
 SYNONYM = 0.8
 # A page-long query is no typed one: so many of its words are looked up among misspellings.
 MOST_CORRECTED = 20
+# And so many of its words are looked up with those of their families.
+MOST_RELATED = 100
 # Completions that are told; all of them count.
 SHOWN_COMPLETIONS = 3
 
@@ -203,15 +206,26 @@ class Query:
         """The same with all that each is looked up by."""
         prefixes = {fold(clause.text) for clause in self.clauses if clause.kind == "prefix"}
         labels = self._labels
-        found = []
+        found: list[AskedWord] = []
         for token in self.tokens:
             label, factor = labels.get(token.text, (token.text, 1.0))
             ways = [Way(token.term, token.text)]
             begun = self._begun(token, prefixes)
             ways += [Way(term, shown, COMPLETED) for term, shown in begun if term != token.term]
             ways += self._one_word_synonyms(token, {way.term for way in ways})
+            if len(found) < MOST_RELATED:
+                ways += self._related(token, {way.term for way in ways})
             found.append(AskedWord(label, ways, factor))
         return [*found, *self._longer_synonyms()]
+
+    def _related(self, token: Token, known: set[str]) -> Iterator[Way]:
+        """The words of its family that the catalog has."""
+        if self.models.words is None or len(token.term) < SHORTEST:
+            return
+        there = self.models.words.terms_beginning(token.term[:SHORTEST])
+        for term, share in related_terms(token.term, there).items():
+            if term not in known:
+                yield Way(term, there[term], share)
 
     @cached_property
     def _synonyms(self) -> Mapping[str, list[str]]:
