@@ -8,6 +8,7 @@ head's keys first.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -25,9 +26,10 @@ from qkvsearch.learning.column_weights import (
 )
 from qkvsearch.learning.made_queries import Columns, MadeQueries, made_queries
 from qkvsearch.retrieval.fusion import mean_and_deviation
-from qkvsearch.retrieval.keys import LexicalKeys
-from qkvsearch.texts.analysis import Analyzer, known_tokens
+from qkvsearch.retrieval.keys import AskedWord, LexicalKeys, Way
+from qkvsearch.texts.analysis import Analyzer, Token, known_tokens
 from qkvsearch.texts.encoders import LEARNED, TextEncoder, learned_encoder
+from qkvsearch.texts.related import SHORTEST, related_terms
 from qkvsearch.texts.vocabulary import count_terms
 
 # More say little more; a sample of them is asked.
@@ -365,9 +367,19 @@ def _alternatives(
 
 
 def lexical_scores(keys: LexicalKeys, texts: Sequence[str], analyzer: Analyzer) -> np.ndarray:
-    """BM25 (queries, n_items), zeros for a query of unknown words."""
+    """BM25 (queries, n_items) of words and those of their families, zeros for a query of unknown
+    words."""
     scores = np.zeros((len(texts), keys.n_items), dtype=np.float32)
+
+    @cache
+    def asked(token: Token) -> AskedWord:
+        others = keys.vocabulary.beginning(token.term[:SHORTEST])
+        related = related_terms(token.term, others).items()
+        ways = [Way(token.term, token.text), *(Way(other, other, w) for other, w in related)]
+        return AskedWord(token.text, ways)
+
     for row, text in zip(scores, texts, strict=True):
-        if (head := keys.head(known_tokens(analyzer.query_tokens(text), keys.has))) is not None:
+        tokens = known_tokens(analyzer.query_tokens(text), keys.has)
+        if (head := keys.head([asked(token) for token in tokens])) is not None:
             row[:] = head.scores
     return scores

@@ -1,7 +1,8 @@
 """Queries made of a catalog's own texts, of which it is known what answers them.
 
 A passage is taken out of one column of some items and asked for; by what is left of those items, in
-that column and in the others, they should be found.
+that column and in the others, they should be found. Short texts are not asked for: of a title
+nothing would be left, and people ask by words that an item has, too.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ import numpy as np
 
 from qkvsearch.texts.analysis import Analyzer
 
-# A fifth of the items, at most 500, are asked for, each by a passage of at most 25 words; of a
-# column with fewer than 3 words an item is not.
-MOST_QUERIES, LONGEST_QUERY, SHORTEST_FIELD = 500, 25, 3
+# A fifth of the items, at most 500, are asked for, each by a passage of at most 25 words and half of
+# a text of at least 16.
+MOST_QUERIES, LONGEST_QUERY, SHORTEST_TEXT = 500, 25, 16
 # Fewer say too little to be worth the time; so a catalog of under 500 items is not asked.
 FEWEST_QUERIES = 100
 # Where a field's words mostly stand in the other fields, too, asking for them tests memory alone.
@@ -54,9 +55,9 @@ def of_column(
     these are too few, or repeated by the other columns.
     """
     texts, n_items = fields[column], len(fields[column])
-    asked = _askable(fields, column, rng, analyzer)
-    sample = np.sort(list(islice(asked, min(MOST_QUERIES, n_items // 5))))
-    if len(sample) < FEWEST_QUERIES:
+    n_wanted = min(MOST_QUERIES, n_items // 5)
+    sample = np.sort(list(islice(_long_ones(texts, rng, analyzer), n_wanted)))
+    if len(sample) < max(n_wanted, FEWEST_QUERIES):
         return None
     queries, rest = zip(*(passage(texts[i], rng, analyzer) for i in sample), strict=True)
     keys = [[each[i] for i in sample] for each in fields]
@@ -68,28 +69,20 @@ def of_column(
     return MadeQueries(list(queries), keys, [[each[i] for i in outside] for each in fields])
 
 
-def _askable(
-    fields: Columns, column: int, rng: np.random.Generator, analyzer: Analyzer
-) -> Iterator[int]:
-    """The items, in any order, that have enough words in a column, and some besides the passage."""
-    for i in rng.permutation(len(fields[column])):
-        n_words = len(analyzer.tokens(fields[column][i]))
-        others = (texts[i] for j, texts in enumerate(fields) if j != column)
-        if n_words >= SHORTEST_FIELD and (
-            n_words > LONGEST_QUERY or any(text.strip() for text in others)
-        ):
-            yield i
+def _long_ones(texts: Sequence[str], rng: np.random.Generator, analyzer: Analyzer) -> Iterator[int]:
+    """Which of the texts have enough words, in any order."""
+    in_any_order = rng.permutation(len(texts)).tolist()
+    return (i for i in in_any_order if len(analyzer.tokens(texts[i])) >= SHORTEST_TEXT)
 
 
 def passage(text: str, rng: np.random.Generator, analyzer: Analyzer) -> tuple[str, str]:
-    """At most 25 words in a row, from anywhere in the text, as they are written there; and the text
-    without them.
+    """Words in a row, from anywhere in the text, as they are written there: half of them, at most
+    25; and the text without them.
     """
     words = analyzer.token_spans(text)
-    if len(words) <= LONGEST_QUERY:
-        return text, ""
-    first = rng.integers(len(words) - LONGEST_QUERY + 1)
-    start, end = words[first][0], words[first + LONGEST_QUERY - 1][1]
+    n = min(LONGEST_QUERY, len(words) // 2)
+    first = rng.integers(len(words) - n + 1)
+    start, end = words[first][0], words[first + n - 1][1]
     return text[start:end], text[:start] + text[end:]
 
 

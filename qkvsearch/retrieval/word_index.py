@@ -153,3 +153,19 @@ class WordIndex:
         # The largest byte of UTF-8 is below 255.
         first, last = np.searchsorted(self.spellings, np.array([wanted, wanted + b"\xff"]))
         return [spelling.decode(errors="replace") for spelling in self.spellings[first:last]]
+
+    def terms_beginning(self, prefix: str) -> dict[str, str]:
+        """What the words that begin so are matched by, each with the first of its spellings.
+
+        >>> sea = WordSequences.of_fields([["seasons sea season"]])
+        >>> WordIndex([(sea, np.arange(1))], 1).terms_beginning("sea")
+        {'sea': 'sea', 'season': 'season'}
+        """
+        wanted = prefix.encode(errors="replace")
+        found: dict[str, str] = {}
+        for words, _ in self.pieces:
+            first, last = np.searchsorted(words.spellings, np.array([wanted, wanted + b"\xff"]))
+            pairs = zip(words.terms[first:last], words.spellings[first:last], strict=True)
+            for term, spelling in pairs:
+                found.setdefault(term.decode(errors="replace"), spelling.decode(errors="replace"))
+        return found

@@ -43,6 +43,17 @@ class Vocabulary:
         row = int(np.searchsorted(self.terms, wanted))
         return row if row < len(self) and self.terms[row] == wanted else -1
 
+    def beginning(self, prefix: str) -> list[str]:
+        """All terms that begin so.
+
+        >>> Vocabulary.of(["cat", "catch", "dog"]).beginning("cat")
+        ['cat', 'catch']
+        """
+        wanted = prefix.encode(errors="surrogatepass")
+        # The largest byte of UTF-8 is below 255.
+        first, last = np.searchsorted(self.terms, np.array([wanted, wanted + b"\xff"]))
+        return [term.decode(errors="surrogatepass") for term in self.terms[first:last]]
+
     def rows(self, terms: Iterable[str]) -> np.ndarray:
         """Row numbers (int64), −1 for a term that is not here."""
         wanted = np.array([term.encode(errors="surrogatepass") for term in terms], dtype=bytes)

@@ -69,7 +69,9 @@ def test_words_are_as_familiar_as_the_catalog_has_them():
 def test_the_lexical_head_counts_the_words_of_the_best_item():
     """The weightiest word is 1, be it alone or not."""
     keys = keys_of(TITLES)
-    scores = {text: float(lexical_scores(keys, [text], Analyzer()).max()) for text in ("red", "red sea")}
+    scores = {
+        text: float(lexical_scores(keys, [text], Analyzer()).max()) for text in ("red", "red sea")
+    }
     assert evidence("red", lexical=scores["red"]).found["lexical"] == pytest.approx(1)
     assert evidence("red sea", lexical=scores["red sea"]).found["lexical"] == pytest.approx(2)
     assert evidence("zzqx", lexical=0.0).found["lexical"] == 0

@@ -19,10 +19,13 @@ from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import HAS_CJK, Token, fold, known_tokens
 from qkvsearch.texts.compounds import compounds_of
 from qkvsearch.texts.query_language import Clause, parsed
+from qkvsearch.texts.related import SHORTEST, related_terms
 from qkvsearch.texts.text_encoder import EncodedQuery
 from qkvsearch.workspace import Tables
 
 STOP_WORDS_ALONE = "These words are in so many texts that alone they say nothing."
+# So many words of a query are looked up with those of their families.
+MOST_RELATED = 100
 # Of longer queries most words may be missing.
 MOST_TOLD = 6
 # A phrase of stop words says something where at most this share of the items has it.
@@ -128,8 +131,11 @@ class Query:
         for token in self.tokens:
             label, boost = self._labels.get(token.text, (token.text, 1.0))
             ways = {token.term: Way(token.term, token.text)}
-            for others in (self._begun(token), self._compounds(token)):
-                for way in others:
+            others = [self._begun(token), self._compounds(token)]
+            if len(found) < MOST_RELATED:
+                others.append(self._related(token))
+            for each in others:
+                for way in each:
                     ways.setdefault(way.term, way)
             for way in self._synonyms.one_word(token, ways):
                 ways.setdefault(way.term, way)
@@ -150,6 +156,14 @@ class Query:
             return
         for word in index.beginning(typed.get(token.text, token.text)):
             yield from (Way(t.term, word, COMPLETED) for t in self.models.analyzer.tokens(word))
+
+    def _related(self, token: Token) -> Iterator[Way]:
+        """The words of its family that the catalog has."""
+        if self.models.words is None or len(token.term) < SHORTEST:
+            return
+        there = self.models.words.terms_beginning(token.term[:SHORTEST])
+        for term, share in related_terms(token.term, there).items():
+            yield Way(term, there[term], share)
 
     def _compounds(self, token: Token) -> Iterator[Way]:
         """The words of the catalog that a word is the first or the last part of."""
