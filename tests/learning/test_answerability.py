@@ -190,7 +190,7 @@ def test_made_queries_are_used_where_heads_were_weighed_by_them():
     rng = np.random.default_rng(0)
     topics = [["sea", "fish", "boat"], ["car", "road", "wheel"], ["bread", "oven", "yeast"]]
     fields = [
-        [" ".join([*rng.permutation(topics[i % 3])[:2], f"{name}{i}"]) for i in range(600)]
+        [" ".join([*rng.permutation(topics[i % 3])[:2], f"{name}{i}"] * 6) for i in range(600)]
         for name in ("title", "tag")
     ]
     encoders = {"lsa": fitted_encoder("lsa", fields)}

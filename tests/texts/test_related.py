@@ -85,6 +85,6 @@ def test_a_relative_that_joins_is_found(tmp_path):
 
 def test_weights_are_learned_with_relatives_too():
     keys = LexicalKeys.from_counts(*count_terms(ITEMS["title"], Analyzer().key_terms))
-    (scores,) = lexical_scores(keys, ["guitarist"])
+    (scores,) = lexical_scores(keys, ["guitarist"], Analyzer())
     assert scores[1] > scores[0] > 0
     assert not scores[2:].any()

@@ -127,7 +127,7 @@ class Query:
     @cached_property
     def words(self) -> list[AskedWord]:
         """The same with all that each is looked up by."""
-        found = []
+        found: list[AskedWord] = []
         for token in self.tokens:
             label, boost = self._labels.get(token.text, (token.text, 1.0))
             ways = {token.term: Way(token.term, token.text)}
