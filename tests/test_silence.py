@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -173,6 +174,26 @@ def test_more_of_the_words_are_more_of_an_answer(engine):
     assert values[0] < values[-1]
 
 
+@pytest.fixture
+def unsure(path):
+    """An engine that no evidence is enough for."""
+    with qkv.open(path) as engine:
+        known = engine.models.answerability
+        engine.models.__dict__["answerability"] = replace(known, level=1.0)
+        yield engine
+
+
+def test_words_that_the_catalog_has_all_need_no_evidence(unsure):
+    assert asked(unsure, "waterproof patience").answers
+    assert not asked(unsure, "waterproof xyzzyqq").answers
+
+
+def test_nor_does_a_third_of_the_words_in_a_title(unsure):
+    assert asked(unsure, "guitar xyzzyqq").answers
+    assert not asked(unsure, "guitar xyzzyqq vbnmrt qqqz").answers
+    assert asked(unsure, "轮胎 xyzzyqq vbnmrt qqqz").answers
+
+
 # --- matches ---
 
 
@@ -283,3 +304,8 @@ def test_an_encoder_that_has_a_vector_for_every_string_is_not_believed(tmp_path)
         assert len(engine.search("xyzzyqq vbnmrt", anyway=True))
         # A word that no item has, and a meaning that one has.
         assert engine.search("musician")[0].title == "Guitar lessons"
+        known = engine.models.answerability
+        for near, answers in ((0.0, True), (1.0, False)):
+            noise = {letters: {**of, "static": (near, 0.01)} for letters, of in known.noise.items()}
+            engine.models.__dict__["answerability"] = replace(known, noise=noise, level=1.0)
+            assert asked(engine, "musician").answers == answers

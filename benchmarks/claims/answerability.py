@@ -5,7 +5,7 @@ with the letters of each word shuffled, and sentences in other languages. AUC is
 that is answered gets the larger value of the two. The level is each build's own, which has seen
 neither these queries nor these sentences; by it some of TED's are silenced, and some others not.
 
-QKVSEARCH_DATA=data python benchmarks --only answerability    (two minutes)
+QKVSEARCH_DATA=data python benchmarks --only answerability    (five minutes)
 """
 
 from __future__ import annotations

@@ -134,6 +134,11 @@ def test_letters_are_shuffled_within_words():
 # --- the curve ---
 
 
+def test_the_curve_is_even_in_its_middle():
+    assert Answerability({}, 2.0, -3.0, 0.5, "").probability(1.5) == 0.5
+    assert Answerability({}, 2.0, -3.0, 0.5, "").probability(2.5) == pytest.approx(0.880797)
+
+
 def test_what_the_catalog_has_is_likelier_than_what_it_cannot_have(known):
     keys = keys_of(TITLES * 3)
 
