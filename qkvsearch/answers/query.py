@@ -16,7 +16,7 @@ from qkvsearch.retrieval.keys import AskedWord, Way
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import Analyzer, Token, fold
 from qkvsearch.texts.query_language import Clause, parsed
-from qkvsearch.texts.related import SHORTEST, related_terms
+from qkvsearch.texts.related import LONGEST, SHORTEST, related_terms
 from qkvsearch.texts.spelling import PER_ERROR, halves, is_a_word, near_words
 from qkvsearch.texts.text_encoder import EncodedQuery
 from qkvsearch.workspace import Tables
@@ -220,9 +220,10 @@ class Query:
 
     def _related(self, token: Token, known: set[str]) -> Iterator[Way]:
         """The words of its family that the catalog has."""
-        if self.models.words is None or len(token.term) < SHORTEST:
+        index = self.models.words
+        if index is None or index.mean_length > LONGEST or len(token.term) < SHORTEST:
             return
-        there = self.models.words.terms_beginning(token.term[:SHORTEST])
+        there = index.terms_beginning(token.term[:SHORTEST])
         for term, share in related_terms(token.term, there).items():
             if term not in known:
                 yield Way(term, there[term], share)

@@ -15,8 +15,8 @@ import numpy as np
 
 from qkvsearch.texts.analysis import Analyzer
 
-# A fifth of the items, at most 500, are asked for, each by a passage of at most 25 words and half of
-# a text of at least 16.
+# A fifth of the items, at most 500, are asked for, each by a passage of at most 25 words, and half
+# of a text that has at least 16.
 MOST_QUERIES, LONGEST_QUERY, SHORTEST_TEXT = 500, 25, 16
 # Fewer say too little to be worth the time; so a catalog of under 500 items is not asked.
 FEWEST_QUERIES = 100

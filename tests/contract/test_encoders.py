@@ -139,9 +139,9 @@ def test_what_is_beyond_the_limit_is_counted(encoder):
 def test_items_say_how_many_of_their_texts_were_cut(encoder):
     fields = [["deep sea", "deep " * 30], ["red", "sea " * 30]]
     steps: list[tuple[str, int, int]] = []
-    keys, cut = encode_items("NAME", encoder, fields, lambda *step: steps.append(step))
+    columns, cut = encode_items("NAME", encoder, fields, lambda *step: steps.append(step))
     total = sum(encoder.encode_many(column) for column in fields)
-    np.testing.assert_allclose(keys, unit_rows(total), atol=3e-6)
+    np.testing.assert_allclose(EncodedItems(columns, cut).keys(), unit_rows(total), atol=3e-6)
     assert (None if cut is None else cut.tolist()) == (None if encoder.limit is None else [0, 2])
     assert steps == sorted(steps)
     assert not steps or steps[-1] == ("encoding with NAME", 4, 4)
