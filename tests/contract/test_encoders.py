@@ -15,7 +15,7 @@ from qkvsearch.texts.learned.svd import CorpusEncoder
 from qkvsearch.texts.pretrained import static, transformer
 from qkvsearch.texts.pretrained.static import StaticEncoder
 from qkvsearch.texts.pretrained.transformer import TransformerEncoder
-from qkvsearch.texts.text_encoder import TextEncoder, encode_items
+from qkvsearch.texts.text_encoder import EncodedItems, TextEncoder, encode_items
 
 tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers: qkvsearch[encoders]")
 
