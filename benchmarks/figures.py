@@ -77,6 +77,8 @@ DEFAULTS = (
     Section("weights_and_scales", "What heavy use is worth, and the scale of ratings"),
     Section("cold_start", "Cold items"),
     Section("search_defaults", "The weights of the search heads"),
+    Section("column_weights", "The weights of text columns", {"talks": "by system"}),
+    Section("related_words", "Words of one family"),
     Section(
         "token_head",
         "The second pass of search",

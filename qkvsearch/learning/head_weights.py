@@ -29,7 +29,7 @@ from qkvsearch.retrieval.fusion import mean_and_deviation
 from qkvsearch.retrieval.keys import AskedWord, LexicalKeys, Way
 from qkvsearch.texts.analysis import Analyzer, Token, known_tokens
 from qkvsearch.texts.encoders import LEARNED, TextEncoder, learned_encoder
-from qkvsearch.texts.related import SHORTEST, related_terms
+from qkvsearch.texts.related import LONGEST, SHORTEST, related_terms
 from qkvsearch.texts.vocabulary import count_terms
 
 # More say little more; a sample of them is asked.
@@ -367,13 +367,14 @@ def _alternatives(
 
 
 def lexical_scores(keys: LexicalKeys, texts: Sequence[str], analyzer: Analyzer) -> np.ndarray:
-    """BM25 (queries, n_items) of words and those of their families, zeros for a query of unknown
-    words."""
+    """BM25 (queries, n_items) of words, and of their families where texts are short; zeros for a
+    query of unknown words."""
     scores = np.zeros((len(texts), keys.n_items), dtype=np.float32)
+    is_short = len(keys.indices) <= LONGEST * keys.n_items
 
     @cache
     def asked(token: Token) -> AskedWord:
-        others = keys.vocabulary.beginning(token.term[:SHORTEST])
+        others = keys.vocabulary.beginning(token.term[:SHORTEST]) if is_short else []
         related = related_terms(token.term, others).items()
         ways = [Way(token.term, token.text), *(Way(other, other, w) for other, w in related)]
         return AskedWord(token.text, ways)

@@ -166,6 +166,13 @@ class WordIndex:
         for words, _ in self.pieces:
             first, last = np.searchsorted(words.spellings, np.array([wanted, wanted + b"\xff"]))
             pairs = zip(words.terms[first:last], words.spellings[first:last], strict=True)
-            for term, spelling in pairs:
-                found.setdefault(term.decode(errors="replace"), spelling.decode(errors="replace"))
+            for matched, spelled in pairs:
+                term, spelling = (text.decode(errors="replace") for text in (matched, spelled))
+                found[term] = min(spelling, found.get(term, spelling))
         return found
+
+    @cached_property
+    def mean_length(self) -> float:
+        """How many words an item has in the mean, the ends of columns among them."""
+        n_words = sum(int(np.diff(words.indptr)[place >= 0].sum()) for words, place in self.pieces)
+        return n_words / max(self.n_items, 1)

@@ -14,6 +14,9 @@ from itertools import takewhile
 # The fewest letters that both begin with, and the least share of all their letters, by
 # `related_words.py` among the benchmarks.
 SHORTEST, LEAST = 4, 0.65
+# Families are looked up where items have at most so many words in the mean: a longer text has the
+# other forms of its words itself, and what only begins alike does harm there.
+LONGEST = 50
 
 
 def related_terms(term: str, others: Iterable[str]) -> dict[str, float]:

@@ -15,7 +15,7 @@ from qkvsearch.texts.learned.svd import CorpusEncoder
 from qkvsearch.texts.pretrained import static, transformer
 from qkvsearch.texts.pretrained.static import StaticEncoder
 from qkvsearch.texts.pretrained.transformer import TransformerEncoder
-from qkvsearch.texts.text_encoder import TextEncoder, encode_items
+from qkvsearch.texts.text_encoder import EncodedItems, TextEncoder, encode_items
 
 tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers: qkvsearch[encoders]")
 
@@ -154,9 +154,9 @@ def test_what_is_beyond_the_limit_is_counted(encoder):
 def test_items_say_how_many_of_their_texts_were_cut(encoder):
     fields = [["deep sea", "deep " * 30], ["red", "sea " * 30]]
     steps: list[tuple[str, int, int]] = []
-    keys, cut = encode_items("NAME", encoder, fields, lambda *step: steps.append(step))
+    columns, cut = encode_items("NAME", encoder, fields, lambda *step: steps.append(step))
     total = sum(encoder.encode_many(column) for column in fields)
-    np.testing.assert_allclose(keys, unit_rows(total), atol=3e-6)
+    np.testing.assert_allclose(EncodedItems(columns, cut).keys(), unit_rows(total), atol=3e-6)
     assert (None if cut is None else cut.tolist()) == (None if encoder.limit is None else [0, 2])
     assert steps == sorted(steps)
     assert not steps or steps[-1] == ("encoding with NAME", 4, 4)

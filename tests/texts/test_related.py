@@ -88,3 +88,10 @@ def test_weights_are_learned_with_relatives_too():
     (scores,) = lexical_scores(keys, ["guitarist"], Analyzer())
     assert scores[1] > scores[0] > 0
     assert not scores[2:].any()
+
+
+def test_in_long_texts_a_word_is_itself_alone(tmp_path):
+    padded = ITEMS.assign(title=ITEMS["title"] + " and so on" * 20)
+    with qkv.build(tmp_path / "ws", items=padded, encoder="corpus") as engine:
+        found = engine.search("guitarist", heads=["lexical"], k=9)
+        assert [hit.id for hit in found] == ["b"]

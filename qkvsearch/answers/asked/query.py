@@ -19,7 +19,7 @@ from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import HAS_CJK, Token, fold, known_tokens
 from qkvsearch.texts.compounds import compounds_of
 from qkvsearch.texts.query_language import Clause, parsed
-from qkvsearch.texts.related import SHORTEST, related_terms
+from qkvsearch.texts.related import LONGEST, SHORTEST, related_terms
 from qkvsearch.texts.text_encoder import EncodedQuery
 from qkvsearch.workspace import Tables
 
@@ -159,9 +159,10 @@ class Query:
 
     def _related(self, token: Token) -> Iterator[Way]:
         """The words of its family that the catalog has."""
-        if self.models.words is None or len(token.term) < SHORTEST:
+        index = self.models.words
+        if index is None or index.mean_length > LONGEST or len(token.term) < SHORTEST:
             return
-        there = self.models.words.terms_beginning(token.term[:SHORTEST])
+        there = index.terms_beginning(token.term[:SHORTEST])
         for term, share in related_terms(token.term, there).items():
             yield Way(term, there[term], share)
 
