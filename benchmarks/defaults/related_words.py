@@ -50,7 +50,7 @@ def families() -> list[Row]:
             patch.object(head_weights, "SHORTEST", fewest),
             patch.object(related, "LEAST", share),
         ):
-            scores = standardized(lexical_scores(words, queries))
+            scores = standardized(lexical_scores(words, queries, Analyzer()))
         system = "none" if share == NONE else f"{fewest} letters, share {share:g}"
         fused = beside + np.float32(weights["lexical"]) * scores
         for task, found in (("words alone", scores), ("corpus", fused)):
