@@ -118,7 +118,9 @@ def test_what_nothing_answers_has_no_hits(shop, query):
 
 def test_nothing_is_said_where_nothing_answers(shop):
     assert "alone they say nothing" in shop.search("of the and").notes[0]
-    assert shop.search('"no such phrase"').notes == ['No item has "no such phrase".']
+    assert shop.search('"no such phrase"').notes[-1] == 'No item has "no such phrase".'
+    for query, meant in [('"rain jakcet"', '"rain jacket"'), ("title:jakcet", "title:jacket")]:
+        assert shop.search(query).notes[-1] == f"Did you mean {meant}?"
     found = shop.search('"no such phrase" bread')
     assert ids(found)[0] == "6"
     assert "without the quotation marks" in found.notes[-1]

@@ -116,10 +116,9 @@ class TermKeys(ABC):
         """All ways are as rare as the items that have any: a rare one of them says no more."""
         found = [self.postings(way.term) for way in word.ways]
         every = np.concatenate([items for items, _ in found])
-        n_any = np.array([len(np.unique(every))])
-        rarity = inverse_frequency(n_any, self.n_items)[0]
+        rarity = inverse_frequency(len(np.unique(every)), self.n_items)
         scaled = [
-            weights * (rarity / inverse_frequency(np.array([len(items)]), self.n_items)[0])
+            weights * (rarity / inverse_frequency(len(items), self.n_items))
             * way.weight * word.boost
             for way, (items, weights) in zip(word.ways, found, strict=True)
         ]  # fmt: skip
@@ -221,7 +220,7 @@ def length_norms(lengths: np.ndarray) -> np.ndarray:
     return np.asarray(K1 * (1 - B + shares))
 
 
-def inverse_frequency(with_term: np.ndarray, n_items: int) -> np.ndarray:
+def inverse_frequency(with_term: np.ndarray | int, n_items: int) -> np.ndarray:
     """idf = ln(1 + (N − n + ½) / (n + ½)), float64, of terms that n of the N items have; it is
     positive even for a word that every item has.
     """

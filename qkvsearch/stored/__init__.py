@@ -7,6 +7,7 @@ from them, otherwise in `parts_of`.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ class StoredModels(BuildReader):
         """The items' ids and other codes; None in a build from before there were any."""
         return self.find(CodesPart())
 
-    @property
+    @cached_property
     def words(self) -> WordIndex | None:
         """The items' words in order; None in a build from before there were phrases."""
         return self.find(WordsPart())

@@ -18,8 +18,9 @@ SHORTEST_NAME = 6
 COMPLETED = 0.8
 # And what counts for it as a compound with it, or as a part of one that no item has.
 COMPOUND = 0.6
-# A page-long query is no typed one: so many of its words are looked up among misspellings.
-MOST_LOOKED_UP = 20
+# A long query is prose, which is seldom mistyped: so many of its words, those that no text has, are
+# looked up among misspellings.
+MOST_LOOKED_UP = 6
 
 Span = tuple[int, int]
 

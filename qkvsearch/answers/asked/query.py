@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -230,7 +230,23 @@ class Query:
         stopped = self.stop_words_mask is not None and not self.stop_words_mask.any()
         changed = [change.note for change in self.changes if change.note]
         missing = [f"No item has “{word}”." for word in self._missing]
-        return [*changed, *missing, *[STOP_WORDS_ALONE] * stopped, *self.conditions.notes]
+        said = [*self.conditions.notes, *self._suggestions]
+        return [*changed, *missing, *[STOP_WORDS_ALONE] * stopped, *said]
+
+    @property
+    def _suggestions(self) -> Iterator[str]:
+        """What a condition may have meant: it holds as it was typed, or of nothing."""
+        if self.models.words is None or not self.conditions.notes:
+            return
+        for clause in self.clauses:
+            is_exact = clause.kind == "phrase" or bool(clause.field)
+            found = (
+                list(Changes(self.models, self._synonyms).of_text(clause.text, is_typing=False))
+                if is_exact and not clause.excluded
+                else []
+            )
+            if found:
+                yield f"Did you mean {replace(clause, text=with_changes(clause.text, found))}?"
 
     @property
     def _missing(self) -> list[str]:
