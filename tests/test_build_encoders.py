@@ -38,7 +38,7 @@ def check(engine, assert_adds_up, head):
     assert set(ranking[0].heads) - {"token"} == set(engine.models.head_weights)
     for i, hit in enumerate(ranking):
         assert_adds_up([part.value for part in ranking.explain(i)], hit.score)
-    assert len(engine.search("deep sea", heads=[head], k=6)) == 6
+    assert len(engine.search("deep sea", heads=[head], k=6, anyway=True)) == 6
     assert engine.similar(0, k=2)
 
 
@@ -153,7 +153,7 @@ def test_only_words_that_no_item_has_may_be_no_better_than_chance(tiny_bert, tmp
         engine.snapshot.facts["chance"] = 2.0
         known = engine.search("sea", heads=[main])
         assert not known.notes
-        assert not engine.search("zzqx sea", heads=[main]).notes
+        assert "random letters" not in " ".join(engine.search("zzqx sea", heads=[main]).notes)
         assert engine.search("zzqx", heads=[main]).notes
 
 

@@ -137,8 +137,18 @@ class Ranking(Sequence[Hit]):
         return replace(self, hits=hits, positions=self.positions[np.flatnonzero(is_kept)])
 
     def above_mean(self) -> Ranking:
-        """Without hits that no head scores higher than the mean item. Ranks and weights stay."""
-        return self._kept([any(x > 0 for x in (hit.heads or {}).values()) for hit in self.hits])
+        """Without hits that no head scores higher than the mean item, or has an answer in. Ranks and
+        weights stay.
+        """
+        head = self.head
+        addends = [] if head is None else head.addends or [head]
+        keep = [
+            any(
+                one.scores[p] > 0 or (one.answers is not None and one.answers[p]) for one in addends
+            )
+            for p in self.positions
+        ]
+        return self._kept(keep)
 
     def noted(self, notes: Sequence[str]) -> Ranking:
         """With more notes, before those that there are."""

@@ -54,7 +54,8 @@ BASELINES = {
 ENGINE = {
     "search": {
         "k": 10, "heads": None, "fusion": "scores", "user": None, "where": None, "fields": (),
-        "offset": 0, "min_weight": 0.0, "temperature": None, "explain": False,
+        "offset": 0, "min_weight": 0.0, "temperature": None, "prefix": False, "facets": (),
+        "snippet": False, "explain": False, "anyway": False,
     },
     "recommend": {
         "user": None, "likes": (), "k": 10, "where": None, "only": None, "seen": False,

@@ -35,7 +35,7 @@ class Conditions:
     @classmethod
     def of(cls, clauses: Sequence[Clause], models: StoredModels, tables: Tables) -> Conditions:
         """What these clauses demand, one after the other."""
-        reader = _Reader(models, tables)
+        reader = _ConditionReader(models, tables)
         mask, notes = None, []
         conditions = [clause for clause in clauses if clause.is_condition]
         if models.words is None and any(map(reader.reads_texts, conditions)):
@@ -58,7 +58,7 @@ class Conditions:
 
 
 @dataclass(frozen=True)
-class _Reader:
+class _ConditionReader:
     models: StoredModels
     tables: Tables
 
