@@ -137,8 +137,8 @@ class Ranking(Sequence[Hit]):
         return replace(self, hits=hits, positions=self.positions[np.flatnonzero(is_kept)])
 
     def above_mean(self) -> Ranking:
-        """Without hits that no head scores higher than the mean item, or has an answer in. Ranks and
-        weights stay.
+        """Without hits that no head scores higher than the mean item, nor finds a word in. Ranks
+        and weights stay.
         """
         head = self.head
         addends = [] if head is None else head.addends or [head]
