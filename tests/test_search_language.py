@@ -203,6 +203,7 @@ def test_a_query_of_three_thousand_words(shop):
     words = " ".join(["rain", "jakcet", "zzqx", '"cold rain"', "-snow", "guit*", "road^2"] * 430)
     assert shop.search(words, k=3) is not None
     assert shop.search('"' * 3000) is not None
+    assert ids(shop.search("a" * 10_000)) == []
     assert shop.search("- " * 3000) is not None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from qkvsearch.answers.asked.synonyms import SYNONYM, OwnSynonyms
 from qkvsearch.stored import StoredModels
-from qkvsearch.texts.analysis import HAS_CJK, Token, fold
+from qkvsearch.texts.analysis import HAS_CJK, MAX_TERM, Token, fold
 from qkvsearch.texts.compounds import parts_of
 from qkvsearch.texts.spelling import PER_ERROR, halves, is_a_word, near_words
 
@@ -90,7 +90,7 @@ class Changes:
     def mended(self, token: Token, typed: str) -> Change | None:
         """A word that no item has in this spelling as what it may mean, if anything."""
         index, word = self.models.words, token.text
-        if index is None or not word.isalpha() or HAS_CJK(word):
+        if index is None or not word.isalpha() or HAS_CJK(word) or len(word) > MAX_TERM:
             return None
         language, is_known = self.models.analyzer.language, self.is_known(word)
         if not is_known:
