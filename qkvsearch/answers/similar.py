@@ -30,6 +30,8 @@ from qkvsearch.stored import PreferencesPart
 from qkvsearch.texts.analysis import fold
 
 # By eye, on neighbours of well-known films: no judged set of neighbours was at hand.
+# The head goes by what people like besides. Where a smaller share of them like both, that is it.
+LEAST_SHARED = 0.25
 WEIGHTS = {"collaborative": 0.6, "semantic": 0.4}
 # Of the words that two texts have, so many are named.
 NAMED = 4
@@ -129,6 +131,10 @@ class NeighbourReasons:
     def _people(self, own: int, title: str, position: int) -> str:
         theirs = self.liking(own)
         both = len(theirs & self.liking(position))
+        if both < LEAST_SHARED * len(theirs):
+            return (
+                f"people: those who like {short(title)} and this like much the same ({both:,} both)"
+            )
         return f"people: {both:,} of the {len(theirs):,} who like {short(title)} also like this"
 
 

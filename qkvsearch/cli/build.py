@@ -242,6 +242,8 @@ def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[s
         run.say("The former build's model of what comes next is gone; build --next-item trains it.")
     if counted := columns_counted(facts.get("column_weights", {})):
         run.say(f"How much each column counts: {counted}.")
+    if "synonyms" in former and "synonyms" not in facts:
+        run.say("The former build's synonyms are gone; build --synonyms FILE gives them again.")
     if "weights_from" in facts:
         run.say(f"The heads' weights were learned from {facts['weights_from']}.")
 

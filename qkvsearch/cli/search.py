@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import settings
+from qkvsearch.cli.context import settings, spelled
 from qkvsearch.cli.explaining import FULL, ExplainedCommand, explain_option
 from qkvsearch.cli.hits import (
     FIELDS,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--queries",
     metavar="FILE",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     help="Many queries, lines of id<TAB>text: each hit says which `query` it answers.",
 )
 @click.option(
@@ -76,8 +77,9 @@ def command(
 ) -> None:
     """Rank the items for a text query; `-` reads it from stdin.
 
-    "a phrase", -word, field:word (any column) and word* must hold; word^2 counts twice; all else
-    ranks. A query that begins with - goes behind --. Typos are looked up, and said.
+    "a phrase", field:word (any column; year:1990..1999) and word* must hold, -word must not, word^2
+    counts twice; all else ranks. A query that begins with - goes behind --. Typos are looked up,
+    and said.
 
     \b
     Examples:
@@ -125,7 +127,7 @@ def _write(
 ) -> None:
     if envelope:
         wholes = [
-            ({"id": id_} if is_batch else {}) | ranking.envelope(rows)
+            ({"id": id_} if is_batch else {}) | _spelled(ranking).envelope(rows)
             for id_, rows, ranking in answers
         ]
         if is_batch or output.format == "jsonl":
@@ -137,6 +139,12 @@ def _write(
     rows = [row for _, rows, _ in answers for row in rows]
     names = ["query"] * is_batch + [*FIELDS, *own]
     output.write(rows, lambda: _tables(answers, full, is_batch), names)
+
+
+def _spelled(ranking: Ranking) -> Ranking:
+    """With options as the command line spells them."""
+    context = click.get_current_context()
+    return replace(ranking, notes=[spelled(n, context, context.command) for n in ranking.notes])
 
 
 def _tables(answers: list[Answer], full: bool, is_batch: bool) -> str:

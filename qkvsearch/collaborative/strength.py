@@ -52,7 +52,8 @@ class Strength:
                 f"; the best score is {best:.3f}, where nine of ten single likes bring "
                 f"{self.level:.3f} or more"
             )
-        return f"Weak: these rest on {told}{scores}. More likes make them stronger."
+        advice = "More likes make them stronger; `similar` goes by texts, too."
+        return f"Weak: these rest on {told}{scores}. {advice}"
 
 
 def best_unseen(scores: np.ndarray, history: History) -> float:

@@ -30,6 +30,9 @@ DEPTH = 100
 LONGEST_ITEM = 128
 # Equal keys may get scores that differ in the last bit; rounded, they tie, and ids decide.
 DECIMALS = 6
+# Candidates whose scores differ by less are alike: standardized, a breath between them would
+# outweigh all that the first pass says.
+LEAST_DEVIATION = 0.02
 # How much more similar a token is that gets e times the attention weight of another, by
 # `token_head.py` among the benchmarks.
 TEMPERATURE = 0.05
@@ -193,7 +196,7 @@ def rerank(
     mean, deviation = float(found.mean()), float(found.std())
     if deviation < NEGLIGIBLE:
         return first
-    factor = weight / deviation
+    factor = weight / max(deviation, LEAST_DEVIATION)
     common, lowest = -mean * factor, float((found.min() - mean) * factor)
     added = np.full(len(first.scores), lowest, dtype=np.float32)
     added[candidates] = (found - mean) * factor

@@ -154,17 +154,19 @@ def telling(tokens: Sequence[Token]) -> list[Token]:
 
 
 def known_tokens(tokens: Iterable[Token], is_known: Callable[[str], bool]) -> list[Token]:
-    """A query's tokens with, in the place of code whose whole term nobody knows, its bare words.
+    """A query's tokens with, in the place of code whose whole term nobody knows, its bare words;
+    but for single letters, which mean anything: C++ is not found by the C of C major.
 
     >>> tokens = Analyzer().query_tokens("AC/DC in C++")
-    >>> [token.term for token in known_tokens(tokens, {"c++"}.__contains__)]
+    >>> [token.term for token in known_tokens(tokens, {"in"}.__contains__)]
     ['ac', 'dc', 'c++']
     """
-    return [
-        found
-        for token in tokens
-        for found in (telling(token.parts) if token.parts and not is_known(token.term) else [token])
-    ]
+    return [found for token in tokens for found in _resolved(token, is_known)]
+
+
+def _resolved(token: Token, is_known: Callable[[str], bool]) -> Sequence[Token]:
+    parts = [part for part in telling(token.parts) if len(part.text) > 1]
+    return parts if parts and not is_known(token.term) else [token]
 
 
 def words(text: str) -> list[str]:

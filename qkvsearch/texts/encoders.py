@@ -90,7 +90,7 @@ SECOND_PASS = {name: head.second_pass for name, head in DENSE_HEADS.items() if h
 CHOICES: Mapping[str, Mapping[str, float]] = {
     "corpus": {"lexical": 0.3, "lsa": 0.1, "contrastive": 0.6},
     "static": {"lexical": 0.15, "lsa": 0.05, "contrastive": 0.3, "static": 0.5},
-    "minilm": {"lexical": 0.1, "lsa": 0.05, "contrastive": 0.1, "static": 0.2, "minilm": 0.55},
+    "minilm": {"lexical": 0.08, "lsa": 0.02, "contrastive": 0.15, "static": 0.15, "minilm": 0.6},
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
+from qkvsearch.data.ids import id_text
 from qkvsearch.retrieval.word_index import WordIndex
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import Analyzer, fold, known_tokens
@@ -50,6 +52,8 @@ class Conditions:
                     continue
             holds = ~holds if clause.excluded else holds
             mask = holds if mask is None else mask & holds
+        if mask is not None and not mask.any() and not notes:
+            notes.append("No item has all of this.")
         return cls(mask, notes)
 
     def leave(self, mask: np.ndarray) -> np.ndarray:
@@ -136,12 +140,12 @@ def _cell_test(clause: Clause, column: StoredColumn, analyzer: Analyzer) -> Call
     begins = clause.kind == "prefix"
     if column.type == "yes/no":
         return lambda cell: bool(cell) == (wanted in YES)
-    if column.type == "number":
+    if column.type == "number" and not begins:
         return _number_test(clause.text)
-    if column.type == "date" or column.role == "id":
+    if column.type in ("date", "number") or column.role == "id":
         # A year names all its days; an id is named whole.
         as_far = begins or column.type == "date"
-        return lambda cell: fold(str(cell))[: len(wanted) if as_far else None] == wanted
+        return lambda cell: fold(id_text(cell))[: len(wanted) if as_far else None] == wanted
     words = [token.term for token in analyzer.tokens(clause.text)]
 
     def has(cell: Any) -> bool:
@@ -163,12 +167,18 @@ def _entry_has(
     return any(own[i : i + len(words)] == words for i in places) if words else wanted == folded
 
 
+COMPARED = {">=": operator.ge, "<=": operator.le, ">": operator.gt, "<": operator.lt}
+
+
 def _number_test(text: str) -> Callable[[Any], bool]:
-    """Equal to a number, or within `1990..1999`."""
-    low, dots, high = text.partition("..")
+    """Equal to a number, within `1990..1999`, or as `>=1990` says."""
+    sign = next((sign for sign in COMPARED if text.startswith(sign)), "")
+    low, dots, high = text.removeprefix(sign).partition("..")
     try:
         least = float(low) if low else -np.inf
         most = (float(high) if high else np.inf) if dots else least
     except ValueError:
         return lambda cell: False
+    if sign:
+        return lambda cell: bool(COMPARED[sign](cell, least))
     return lambda cell: least <= cell <= most
