@@ -13,7 +13,7 @@ from qkvsearch.workspace import Snapshot, Workspace
 from qkvsearch.workspace.verify import damaged_files
 
 # What a question needs of a build, by the first word of its arrays' names; see `_need`.
-WORDS, PEOPLE = {"lexical", "codes"}, {"interactions", "implicit", "ratings", "records"}
+WORDS, PEOPLE = {"lexical", "codes", "words"}, {"interactions", "implicit", "ratings", "records"}
 TOKENS, ALL = "tokens", "all"
 # Of the files that are damaged, so many are named.
 SHOWN = 20

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.answers.answerable import UNKNOWN
+from qkvsearch.answers.answerable import none_found
 from qkvsearch.answers.arguments import (
     as_list,
     candidates,
@@ -174,15 +174,15 @@ class OpenedBuild:
         mask, emptied = asked.leave(left, anyway), None if left.any() else where
         personal = None if user is None else preferences
         fused = self.texts.fused(asked, names, fusion, personal, mask, anyway)
+        if fused is not None and asked.text.strip() and not anyway:
+            mask = mask & fused.promising()
         ranking = ranked(
             fused, self.tables.names, k, temperature, mask, emptied, offset, min_weight
         )
-        if asked.text.strip() and not anyway:
-            ranking = ranking.above_mean()
         ranking = with_fields(ranking, self.tables, columns)
         ranking = replace(ranking, reasoning=WordReasons(query))
-        if fused is None and not (ranking.notes or asked.notes):
-            ranking = ranking.noted([UNKNOWN])
+        if not ranking and not (ranking.notes or asked.notes):
+            ranking = ranking.noted(none_found(fused, ranking, k))
         if user is not None and self.models.implicit is None:
             ranking = ranking.noted([BY_TEXT])
         ranking = self.texts.with_query(ranking, asked)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
 from qkvsearch.answers.answerable import NEAREST, NOTHING, answerable, matches
 from qkvsearch.answers.asked.query import Query
+from qkvsearch.answers.asked.synonyms import OwnSynonyms
 from qkvsearch.answers.shown.snippets import cut, passages, snippet, weighed_terms
 from qkvsearch.data.columns.facts import text_read
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval import Head, Ranking, fuse, fuse_ranks
-from qkvsearch.retrieval.fusion import summed
+from qkvsearch.retrieval.fusion import plus, summed
 from qkvsearch.retrieval.late_interaction import NAME as TOKENS
 from qkvsearch.retrieval.late_interaction import LateInteraction, joined, late_interaction, rerank
 from qkvsearch.stored import StoredModels
@@ -29,6 +30,8 @@ FUSIONS: Mapping[str, Callable[..., Head]] = {"scores": fuse, "ranks": fuse_rank
 LEXICAL, PERSONAL = "lexical", "collaborative"
 # What all items are alike by, where a query says only what must hold.
 CONDITIONS = "conditions"
+# While one types, what a title begins with is most likely meant, whatever its words mean.
+BEGINNING, BEGUN = "beginning", 5.0
 # The weight of a user's preferences beside the query's heads, which count 1 together.
 # benchmarks/defaults/personal_search.py: tags that people gave to films, first half of the users.
 PREFERENCES_WEIGHT = 0.3
@@ -43,7 +46,11 @@ class TextSearch:
 
     def asked(self, query: str, is_typing: bool = False) -> Query:
         """A query as this build reads it."""
-        return Query(query, self.models, self.tables, is_typing)
+        return Query(query, self.models, self.tables, self._synonyms, is_typing)
+
+    @cached_property
+    def _synonyms(self) -> OwnSynonyms:
+        return OwnSynonyms(self.models)
 
     def fused(
         self,
@@ -88,13 +95,15 @@ class TextSearch:
         fused = FUSIONS[fusion](list(known.values()), [weights[name] for name in known])
         stopped = asked.stop_words_mask
         is_answered = (
-            answerable(self.models, asked.tokens, found).answers
+            answerable(self.models, asked.tokens, found, bool(asked.codes.tokens)).answers
             if stopped is None
             else bool(stopped.any())
         )
         if not (is_answered or anyway):
             nothing = np.zeros(len(fused.scores), dtype=bool)
             return replace(fused, answers=nothing, notes=[NOTHING])
+        if asked.is_typing:
+            fused = self._with_beginnings(fused, asked)
         if TOKENS in names:
             fused = rerank(fused, self._late(asked), SECOND_PASS[self.models.main_head], mask)
         notes = self._notes(asked, found.get(self.models.main_head), mask)
@@ -135,6 +144,14 @@ class TextSearch:
         labels = [label for label, _ in named]
         return found and replace(found, query=replace(found.query, labels=labels))
 
+    def _with_beginnings(self, fused: Head, asked: Query) -> Head:
+        """With so many standard deviations more for items whose first column begins as typed."""
+        index = self.models.words
+        typed = [token.text for token in self.models.analyzer.tokens(asked.typed)]
+        if index is None or not typed:
+            return fused
+        return plus(fused, BEGINNING, BEGUN * index.starting(typed).astype(np.float32))
+
     def _by_conditions(self, asked: Query) -> Head | None:
         """All items alike, where a query says only what must hold."""
         if asked.conditions.mask is None:
@@ -150,7 +167,9 @@ class TextSearch:
             return found
         nearest = main.scores if mask is None else main.scores[mask]
         keys = self.models.lexical_keys
-        level = self.models.snapshot.facts.get("chance")
+        # A build that knows what it cannot answer has decided that already.
+        is_old = self.models.answerability is None
+        level = self.models.snapshot.facts.get("chance") if is_old else None
         is_unknown = not asked.codes.tokens and not any(keys.n_with(t.term) for t in asked.tokens)
         if level is not None and is_unknown and len(nearest) and nearest.max() <= level:
             found.append(

@@ -105,7 +105,9 @@ def command(
         found = [*why_none(ranking, options, _why_nothing(options)), *ranking.notes]
         run.say_notes(f"{id_}: {note}" if queries else note for note in found)
         rows = ranking.to_records() if explain is None else with_parts(ranking)
-        answers.append((id_, [{"query": id_, **row} for row in rows] if queries else rows, ranking))
+        rows = [{"query": id_, **row} for row in rows] if queries else rows
+        # Without the scores of all items: there may be many queries.
+        answers.append((id_, rows, replace(ranking, head=None)))
     _write(answers, output, envelope, explain == FULL, is_batch=queries is not None)
 
 

@@ -47,6 +47,17 @@ class Head:
     addends: Sequence[Head] = ()
     notes: Sequence[str] = ()
 
+    def promising(self) -> np.ndarray:
+        """bool (n_items,): of a fused head, the items that one of its heads finds a word in, or
+        scores higher than the mean item; all where none tells items apart.
+        """
+        found = np.zeros(len(self.scores), dtype=bool)
+        for head in self.addends or [self]:
+            found |= head.scores > 0
+            if head.answers is not None:
+                found |= head.answers
+        return found if found.any() else ~found
+
     def by_name(self, position: int) -> dict[str, float]:
         """What each fused head adds to one score."""
         return {head.name: float(head.scores[position]) for head in self.addends or [self]}

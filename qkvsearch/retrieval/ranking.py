@@ -60,7 +60,7 @@ class Hit:
 
 
 # What a row about an item says of itself: an owner's column of such a name is called otherwise.
-ROW_NAMES = (*Hit.__dataclass_fields__, "parts", "reasons", "users", "user")
+ROW_NAMES = (*Hit.__dataclass_fields__, "parts", "reasons", "users", "user", "query")
 
 
 def own_key(name: str) -> str:
@@ -135,20 +135,6 @@ class Ranking(Sequence[Hit]):
             return self
         hits = [hit for hit, kept in zip(self.hits, is_kept, strict=True) if kept]
         return replace(self, hits=hits, positions=self.positions[np.flatnonzero(is_kept)])
-
-    def above_mean(self) -> Ranking:
-        """Without hits that no head scores higher than the mean item, nor finds a word in. Ranks
-        and weights stay.
-        """
-        head = self.head
-        addends = [] if head is None else head.addends or [head]
-        keep = [
-            any(
-                one.scores[p] > 0 or (one.answers is not None and one.answers[p]) for one in addends
-            )
-            for p in self.positions
-        ]
-        return self._kept(keep)
 
     def noted(self, notes: Sequence[str]) -> Ranking:
         """With more notes, before those that there are."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -75,19 +75,38 @@ class WordSequences:
         places = np.repeat(self.indptr[rows] - starts, lengths) + np.arange(lengths.sum())
         return np.asarray(self.words[places]), starts
 
+    def fitting(self, term: str) -> np.ndarray:
+        """bool (n_spellings,): which words a term finds; a single character of Chinese, Japanese or
+        Korean all that have it.
+        """
+        wanted = term.encode(errors="replace")
+        if len(term) == 1 and HAS_CJK(term):
+            return np.asarray(np.char.find(self.spellings, wanted) >= 0)
+        return np.asarray(self.terms == wanted)
+
+    def beginning(self, prefix: str) -> np.ndarray:
+        """bool (n_spellings,): which words begin so."""
+        return np.asarray(np.char.startswith(self.spellings, prefix.encode(errors="replace")))
+
     def with_phrase(
         self, terms: Sequence[str], rows: np.ndarray, column: int | None = None
     ) -> np.ndarray:
         """Which of `rows`, int64 (n,), have these terms one behind the other in one column, or in
         the column of this number.
         """
+        return self.with_words([self.fitting(term) for term in terms], rows, column)
+
+    def with_words(
+        self, fits: Sequence[np.ndarray], rows: np.ndarray, column: int | None = None
+    ) -> np.ndarray:
+        """As `with_phrase`, of words one of which fits at each place: bool (n_spellings,) each."""
         words, starts = self.taken(rows)
-        n = len(words) - len(terms) + 1
-        if not len(rows) or n < 1:
+        n = len(words) - len(fits) + 1
+        if not len(rows) or not fits or n < 1:
             return rows[:0]
         found = np.ones(n, dtype=bool)
-        for i, term in enumerate(terms):
-            found &= (self.terms == term.encode(errors="replace"))[words[i : i + n]]
+        for i, fit in enumerate(fits):
+            found &= fit[words[i : i + n]]
         places = np.flatnonzero(found)
         owners = np.searchsorted(starts, places, side="right") - 1
         if column is not None:
@@ -95,6 +114,17 @@ class WordSequences:
             before = np.concatenate([[0], ends])[starts]
             owners = owners[ends[places] - before[owners] == column]
         return rows[np.unique(owners)]
+
+    def starting(self, fits: Sequence[np.ndarray], rows: np.ndarray) -> np.ndarray:
+        """Which of `rows` begin with words that fit, in their first column."""
+        longest = int(np.diff(self.indptr).max(initial=0))
+        if len(fits) > longest or not len(rows):
+            return rows[:0]
+        found = np.ones(len(rows), dtype=bool)
+        for i, fit in enumerate(fits):
+            places = self.indptr[rows] + i
+            found &= fit[self.words[np.minimum(places, len(self.words) - 1)]]
+        return rows[found]
 
 
 @dataclass(frozen=True)
@@ -113,11 +143,37 @@ class WordIndex:
         """bool (n_items,): which of `candidates`, bool (n_items,), have these terms one behind the
         other, in one column or in the column of this number.
         """
+        return self._placed(lambda words, rows: words.with_phrase(terms, rows, column), candidates)
+
+    def with_beginning(
+        self, terms: Sequence[str], prefix: str, candidates: np.ndarray, column: int | None = None
+    ) -> np.ndarray:
+        """The same of terms and, behind them, a word that begins so."""
+
+        def found(words: WordSequences, rows: np.ndarray) -> np.ndarray:
+            fits = [*map(words.fitting, terms), words.beginning(prefix)]
+            return words.with_words(fits, rows, column)
+
+        return self._placed(found, candidates)
+
+    def starting(self, typed: Sequence[str]) -> np.ndarray:
+        """bool (n_items,): whose first column begins with these words, the last of which may be the
+        beginning of one.
+        """
+
+        def found(words: WordSequences, rows: np.ndarray) -> np.ndarray:
+            spelled = [words.spellings == word.encode(errors="replace") for word in typed[:-1]]
+            return words.starting([*spelled, words.beginning(typed[-1])], rows)
+
+        return self._placed(found, np.ones(self.n_items, dtype=bool))
+
+    def _placed(
+        self, find: Callable[[WordSequences, np.ndarray], np.ndarray], candidates: np.ndarray
+    ) -> np.ndarray:
         found = np.zeros(self.n_items, dtype=bool)
         for words, place in self.pieces:
             there = np.flatnonzero(place >= 0)
-            rows = there[candidates[place[there]]]
-            found[place[words.with_phrase(terms, rows, column)]] = True
+            found[place[find(words, there[candidates[place[there]]])]] = True
         return found
 
     @cached_property

@@ -14,6 +14,9 @@ from itertools import takewhile
 # The fewest letters that both begin with, and the least share of all their letters, by
 # `related_words.py` among the benchmarks.
 SHORTEST, LEAST = 4, 0.65
+# The shorter one is a beginning of the longer, but for its last letter: "recipe" and "receive" have
+# as many letters alike, and nothing else.
+MOST_REST = 1
 # Families are looked up where items have at most so many words in the mean: a longer text has the
 # other forms of its words itself, and what only begins alike does harm there.
 LONGEST = 50
@@ -36,4 +39,6 @@ def alike(one: str, other: str) -> float:
     """2 n / (length + length), with n letters that both begin with; 0 where these are too few."""
     same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
     n = sum(1 for _ in same)
-    return 2 * n / (len(one) + len(other)) if n >= SHORTEST else 0.0
+    rest = min(len(one), len(other)) - n
+    is_family = rest <= MOST_REST and n >= SHORTEST + rest
+    return 2 * n / (len(one) + len(other)) if is_family else 0.0

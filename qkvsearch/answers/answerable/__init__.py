@@ -9,7 +9,7 @@ import numpy as np
 
 from qkvsearch.answers.answerable.titles import title_terms, titled_so
 from qkvsearch.learning.answerability import WORDS, Evidence, letters_of
-from qkvsearch.retrieval import Head
+from qkvsearch.retrieval import Head, Ranking
 from qkvsearch.retrieval.keys import inverse_frequency
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import IS_CJK, Token
@@ -21,6 +21,15 @@ TITLE_SHARE = 1 / 3
 UNKNOWN = "No hits: none of these words is in the catalog."
 NOTHING = "No hits: nothing in the catalog answers this; `anyway` shows what comes nearest."
 NEAREST = "Nothing in the catalog answers this: these hits come nearest to it."
+
+
+def none_found(fused: Head | None, ranking: Ranking, k: int) -> list[str]:
+    """Why an answer has no hits, where nothing else says so."""
+    if not k:
+        return []
+    if fused is None:
+        return [UNKNOWN]
+    return ["No hits: no item is left that answers."] if not ranking.n_candidates else []
 
 
 @dataclass(frozen=True)
@@ -36,10 +45,14 @@ class Answerable:
 
 
 def answerable(
-    models: StoredModels, tokens: Sequence[Token], heads: Mapping[str, Head | None]
+    models: StoredModels,
+    tokens: Sequence[Token],
+    heads: Mapping[str, Head | None],
+    has_code: bool = False,
 ) -> Answerable:
     """What the words of a query and the scores of these heads say; a head is None where it knows no
-    word. tokens: as the lexical head is asked for them, corrected ones as corrections.
+    word. tokens: as the lexical head is asked for them, corrected ones as corrections. has_code:
+    whether the query has an item's id or another code of it.
 
     Words that only join others are answered by a title of just these; a code, or words that the
     catalog has all, always are; so is a query of which words in titles make up a third. Otherwise
@@ -53,6 +66,8 @@ def answerable(
     best = {name: _best(heads[name]) for name in heads if name in models.head_weights}
     found = Evidence.of(keys, tokens, best)
     value = known.probability(known.strength(found, models.head_weights))
+    if has_code:
+        return Answerable(value, known.level, True, "an item has this code")
     return Answerable(value, known.level, *_decided(models, tokens, best, found, value))
 
 
@@ -71,8 +86,6 @@ def _decided(
         return titled_so(models, tokens), "of words that only join others, just a title says more"
     if found[WORDS] == 0 and not any(best.values()):
         return False, "no head knows a word"
-    if found[WORDS] == 0 and best.get("lexical", 0) > 0:
-        return True, "an item has this code"
     if share == 1:
         return True, "the catalog has all of the words"
     if not value <= known.level:  # so is what is no number, which a ranking refuses
@@ -91,7 +104,7 @@ def matches(
     """bool (n_items,): the items that the lexical head answers, and those that are nearer by a
     pretrained main head than items are to texts that the catalog cannot answer. An encoder that is
     learned from the catalog tells too little of a single item for that: it counts where no words
-    were asked for, as all heads of an older build do, and then every item is a match.
+    were asked for. In an older build every item is a match then.
     """
     known, lexical = models.answerability, heads.get("lexical")
     is_match = np.zeros(models.n_items, dtype=bool)
@@ -99,8 +112,10 @@ def matches(
         is_match |= lexical.scores > 0
     main = list(models.head_weights)[-1]
     head = heads.get(main)
-    if known is None or main in LEARNED:
+    if known is None:
         return is_match if "lexical" in heads else ~is_match
+    if main in LEARNED and "lexical" in heads:
+        return is_match
     if head is not None:
         is_match |= head.scores > known.match_level(main, letters_of(tokens))
     return is_match

@@ -111,7 +111,10 @@ class Changes:
         return Change(typed, best, PER_ERROR**errors, "spelling")
 
     def _is_spelled(self, word: str) -> bool:
-        return self.models.words is not None and self.models.words.has(word)
+        """Whether a text has the word in this spelling, or an item is called so."""
+        codes = self.models.code_keys
+        is_code = codes is not None and codes.has(word)
+        return is_code or (self.models.words is not None and self.models.words.has(word))
 
     def _term(self, word: str) -> str:
         return " ".join(token.term for token in self.models.analyzer.tokens(word))

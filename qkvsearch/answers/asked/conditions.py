@@ -13,7 +13,7 @@ from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.data.ids import id_text
 from qkvsearch.retrieval.word_index import WordIndex
 from qkvsearch.stored import StoredModels
-from qkvsearch.texts.analysis import Analyzer, fold, known_tokens
+from qkvsearch.texts.analysis import HAS_CJK, Analyzer, fold, known_tokens
 from qkvsearch.texts.query_language import Clause
 from qkvsearch.workspace import Tables
 from qkvsearch.workspace.catalog.columns import StoredColumn
@@ -97,21 +97,16 @@ class _ConditionReader:
         candidates = self._with_all(terms)
         if index is None or (len(terms) < 2 and column is None):
             return candidates
+        if any(len(term) == 1 and HAS_CJK(term) for term in terms):
+            candidates = np.ones_like(candidates)
         return index.with_phrase(terms, candidates, column)
 
     def _beginning(self, text: str, index: WordIndex, column: int | None) -> np.ndarray:
-        analyzer = self.models.analyzer
-        *whole, last = [token.text for token in analyzer.tokens(text)] or [fold(text)]
-        found = np.zeros(self.models.n_items, dtype=bool)
-        before = [token.term for token in analyzer.tokens(" ".join(whole))]
-        endings = {token.term for word in index.beginning(last) for token in analyzer.tokens(word)}
-        for term in endings:
-            terms = [*before, term]
-            there = self._with_all(terms)
-            if len(terms) > 1 or column is not None:
-                there = index.with_phrase(terms, there, column)
-            found |= there
-        return found
+        tokens = self.models.analyzer.tokens(text)
+        *whole, last = [token.text for token in tokens] or [fold(text)]
+        before = [token.term for token in tokens[: len(whole)]]
+        candidates = self._with_all(before) if before else np.ones(self.models.n_items, dtype=bool)
+        return index.with_beginning(before, last, candidates, column)
 
     def _with_all(self, terms: Sequence[str]) -> np.ndarray:
         """bool (n_items,): the items that have all of these terms, wherever."""

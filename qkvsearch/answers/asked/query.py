@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from qkvsearch.answers.asked.changes import COMPLETED, COMPOUND, Change, Changes, with_changes
+from qkvsearch.answers.asked.changes import (
+    COMPLETED,
+    COMPOUND,
+    MOST_LOOKED_UP,
+    Change,
+    Changes,
+    with_changes,
+)
 from qkvsearch.answers.asked.codes import QueryCodes
 from qkvsearch.answers.asked.conditions import Conditions
 from qkvsearch.answers.asked.synonyms import OwnSynonyms
-from qkvsearch.labelled import LabelledVectors
+from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors
 from qkvsearch.retrieval.keys import AskedWord, Way
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import HAS_CJK, Token, fold, known_tokens
@@ -26,6 +35,8 @@ from qkvsearch.workspace import Tables
 STOP_WORDS_ALONE = "These words are in so many texts that alone they say nothing."
 # So many words of a query are looked up with those of their families.
 MOST_RELATED = 100
+# What looks like a condition on a column.
+FIELD_TYPED = re.compile(r"(?<![^\s-])(\w+):(\w+)")
 # Of longer queries most words may be missing.
 MOST_TOLD = 6
 # A phrase of stop words says something where at most this share of the items has it.
@@ -39,6 +50,7 @@ class Query:
     typed: str
     models: StoredModels
     tables: Tables
+    synonyms: OwnSynonyms
     is_typing: bool = False
 
     @cached_property
@@ -99,9 +111,10 @@ class Query:
         clauses = [clause for clause in self.clauses if self._is_read(clause)]
         for clause in clauses:
             found = []
-            if self.models.words is not None and not clause.field and clause.kind != "phrase":
+            is_text = not clause.field and clause.kind != "phrase"
+            if self.models.words is not None and is_text and len(pieces) < MOST_LOOKED_UP:
                 is_begun = clause.kind == "prefix" or (self.is_typing and clause is clauses[-1])
-                found = list(Changes(self.models, self._synonyms).of_text(clause.text, is_begun))
+                found = list(Changes(self.models, self.synonyms).of_text(clause.text, is_begun))
             pieces.append((with_changes(clause.text, found), clause))
             changes += [change for _, change in found]
         return pieces, changes
@@ -137,14 +150,10 @@ class Query:
             for each in others:
                 for way in each:
                     ways.setdefault(way.term, way)
-            for way in self._synonyms.one_word(token, ways):
+            for way in self.synonyms.one_word(token, ways):
                 ways.setdefault(way.term, way)
             found.append(AskedWord(label, list(ways.values()), boost))
-        return [*found, *self._synonyms.longer(self.text)]
-
-    @cached_property
-    def _synonyms(self) -> OwnSynonyms:
-        return OwnSynonyms(self.models)
+        return [*found, *self.synonyms.longer(self.text)]
 
     def _begun(self, token: Token) -> Iterator[Way]:
         """The words that a word, or what it was completed from, is the beginning of."""
@@ -207,7 +216,11 @@ class Query:
             return found
         named = [self._named(label) for label in found.labels]
         boosts = np.array([boost for _, boost in named], dtype=found.vectors.dtype)
-        return LabelledVectors([label for label, _ in named], found.vectors * boosts[:, None])
+        vectors = found.vectors * boosts[:, None]
+        # As long as without boosts: how near an item is does not depend on them.
+        length = np.linalg.norm(vectors.sum(axis=0))
+        scale = np.linalg.norm(found.total) / length if length > NEGLIGIBLE else 1.0
+        return LabelledVectors([label for label, _ in named], vectors * vectors.dtype.type(scale))
 
     @cached_property
     def reading(self) -> EncodedQuery:
@@ -229,39 +242,48 @@ class Query:
         """What was changed, and what no item has."""
         stopped = self.stop_words_mask is not None and not self.stop_words_mask.any()
         changed = [change.note for change in self.changes if change.note]
-        missing = [f"No item has “{word}”." for word in self._missing]
+        missing = [f"No text has “{word}”." for word in self._missing]
         said = [*self.conditions.notes, *self._suggestions]
         return [*changed, *missing, *[STOP_WORDS_ALONE] * stopped, *said]
 
     @property
     def _suggestions(self) -> Iterator[str]:
-        """What a condition may have meant: it holds as it was typed, or of nothing."""
-        if self.models.words is None or not self.conditions.notes:
-            return
+        """What may be meant by a condition that holds of nothing, by a column that is not there,
+        and by a number that another column has.
+        """
+        columns = self.tables.catalog_columns
         for clause in self.clauses:
-            is_exact = clause.kind == "phrase" or bool(clause.field)
-            found = (
-                list(Changes(self.models, self._synonyms).of_text(clause.text, is_typing=False))
-                if is_exact and not clause.excluded
-                else []
-            )
-            if found:
-                yield f"Did you mean {replace(clause, text=with_changes(clause.text, found))}?"
+            if clause.is_condition and not clause.excluded and self.conditions.notes:
+                found = list(Changes(self.models, self.synonyms).of_text(clause.text, False))
+                if found:
+                    yield f"Did you mean {replace(clause, text=with_changes(clause.text, found))}?"
+        for name, word in FIELD_TYPED.findall(self.typed):
+            if not columns.has(name) and (near := get_close_matches(name, columns.names, 1)):
+                yield f"There is no column “{name}”. Did you mean {near[0]}:{word}?"
+        for word in filter(str.isdecimal, self._missing or [t.text for t in self.tokens[:1]]):
+            for column in columns:
+                if column.type == "number" and self._has_cell(column.stored, word):
+                    yield f"Did you mean {column.name}:{word}?"
+
+    def _has_cell(self, column: str, word: str) -> bool:
+        if self.models.lexical_keys.has(word):
+            return False
+        return any(cell == int(word) for _, cell in self.tables.column(column))
 
     @property
     def _missing(self) -> list[str]:
-        """Of a few words those that no item has, unless it has none of them."""
-        keys, codes = self.models.lexical_keys, {token.text for token in self.codes.tokens}
-        if len(self.words) > MOST_TOLD:
-            return []
+        """Of a few words those that no text has, unless it has none of them."""
+        keys = self.models.lexical_keys
+        told = {fold(token.text) for token in self.codes.tokens}
+        told |= {fold(word) for clause in self.clauses if clause.is_condition
+                 for word in clause.text.split()}  # fmt: skip
+        typed = {token.text: token for token in self.tokens}
         missing = [
-            word.text
-            for word in self.words
-            if not any(keys.has(way.term) for way in word.ways)
-            and not HAS_CJK(word.text)
-            and word.text not in codes
+            text
+            for text, token in typed.items()
+            if not keys.has(token.term) and not HAS_CJK(text) and text not in told
         ]
-        return list(dict.fromkeys(missing)) if len(missing) < len(self.words) else []
+        return missing if len(missing) < len(typed) <= MOST_TOLD else []
 
     @property
     def corrections(self) -> list[dict[str, Any]]:

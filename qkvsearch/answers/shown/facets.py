@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
+from qkvsearch.data.ids import id_text
 from qkvsearch.workspace import Tables
 from qkvsearch.workspace.catalog.columns import StoredColumn
 
@@ -55,19 +56,22 @@ def _most_frequent(values: list[str]) -> dict[str, int]:
 
 
 def _numbers(cells: list[Any]) -> dict[str, int]:
-    """Each number, where they are few, and otherwise ranges `least..below`.
+    """Each number, where they are few, and otherwise ranges `least..most`.
 
-    >>> _numbers([1990, 1991, 1991]), _numbers(list(range(0, 60, 5)))["10..20"]
+    >>> _numbers([1990, 1991, 1991]), _numbers(list(range(0, 60, 5)))["10..19"]
     ({'1990': 1, '1991': 2}, 2)
     """
     counts = Counter(cells)
     if len(counts) <= MOST_NUMBERS:
-        return {f"{number:.10g}": counts[number] for number in sorted(counts)}
+        return {id_text(number): counts[number] for number in sorted(counts)}
     numbers = np.array(cells, dtype=np.float64)
     step = _step(float(np.ptp(numbers)))
+    # Whole numbers end before the next range begins, as `year:1990..1999` has them.
+    is_whole = bool((numbers == np.floor(numbers)).all())
+    step, gap = (max(np.ceil(step), 1), 1) if is_whole else (step, 0)
     places, found = np.unique(np.floor(numbers / step), return_counts=True)
     return {
-        f"{place * step:.10g}..{(place + 1) * step:.10g}": int(n)
+        f"{place * step:.15g}..{(place + 1) * step - gap:.15g}": int(n)
         for place, n in zip(places.tolist(), found, strict=True)
     }
 

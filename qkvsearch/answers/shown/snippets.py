@@ -38,19 +38,13 @@ def snippet(
     ]
     if not placed:
         return None
-    best, gain = 0, -1.0
-    for i, (start, _, _) in enumerate(placed):
-        inside = {
-            term for begin, end, term in placed[i:] if begin >= start and end - start <= length
-        }
-        found = sum(terms[term] for term in inside)
+    best, gain, last = 0, -1.0, 0
+    for i, (start, stop, _) in enumerate(placed):
+        inside = [one for one in placed[i : i + length] if one[1] - start <= length]
+        found = sum(terms[term] for term in {term for _, _, term in inside})
         if found > gain + 1e-9:
-            best, gain = i, found
-    start = placed[best][0]
-    last = max(
-        end for _, end, _ in placed[best:] if end - start <= length or end == placed[best][1]
-    )
-    return cut(text, start, last, length)
+            best, gain, last = start, found, max([stop, *(end for _, end, _ in inside)])
+    return cut(text, best, last, length)
 
 
 def cut(text: str, start: int, end: int, length: int = LENGTH) -> str:
