@@ -50,12 +50,10 @@ def run_in_threads(
                 waiting.clear()
                 raise
 
-    if len(waiting) < 2:
-        return drain()
     if n_threads is None:
         n_threads = 1 if _n_callers else _blas_threads()
     n_threads = min(n_threads, len(waiting))
-    if n_threads == 1:
+    if n_threads < 2:
         with one_blas_thread():
             return drain()
     with thread_pool(n_threads) as pool:

@@ -48,7 +48,9 @@ def test_calls_from_several_threads_at_once_agree():
         caller.join()
     assert len(outputs) == 6
     for output in outputs:
-        np.testing.assert_array_equal(output, expected)
+        # On some processors the last bits differ between threads, whose memory begins elsewhere.
+        np.testing.assert_array_equal(output, outputs[0])
+        np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
     assert blas_threads() == before
 
 

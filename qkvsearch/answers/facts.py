@@ -36,7 +36,7 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "language": facts.get(LANGUAGE, ENGLISH),
         "language_chosen": facts.get("language_chosen"),
         "head_weights": facts["head_weights"],
-        "column_weights": facts.get("column_weights"),
+        **({"column_weights": facts["column_weights"]} if "column_weights" in facts else {}),
         "weights_from": facts.get("weights_from"),
         "texts_cut": facts.get("texts_cut"),
         **({LEFT_OUT: facts[LEFT_OUT]} if LEFT_OUT in facts else {}),

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from qkvsearch.cli.hits import _by_word
 from qkvsearch.cli.lesson import reading
 from qkvsearch.cli.lesson.view import _curve
 from qkvsearch.data.writers import to_jsonl
@@ -30,13 +29,6 @@ def test_only_who_reads_and_types_is_asked(monkeypatch, reads, writes):
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: reads))
     monkeypatch.setattr(sys, "stdout", SimpleNamespace(isatty=lambda: writes))
     assert not reading.is_interactive()
-
-
-def test_means_are_shown_only_where_there_are_any():
-    word = {"head": "lexical", "query": "bank", "key": "bank", "value": 1.5}
-    constant = {"head": "lsa", "query": None, "key": None, "value": -0.25}
-    assert _by_word([word]) == [("lexical: bank", 1.5)]
-    assert _by_word([word, constant])[1:] == [("the means of the heads", -0.25)]
 
 
 def test_a_curve_is_as_high_as_its_values(monkeypatch):

@@ -95,7 +95,7 @@ def test_tokens_of_a_base_and_of_what_was_added_are_those_of_all(d):
     indptr, n_base = np.cumsum([0, *lengths]), 6
     at = indptr[n_base]
     rows = np.array([7, 0, 2, 8, 5, 6])
-    keys = TokenKeys(indptr, tokens[:at], None, tokens[at:], rows)
+    keys = TokenKeys(indptr, tokens[:at], None, [tokens[at : at + 2], tokens[at + 2 :]], rows)
     spans = [tokens[indptr[row] : indptr[row + 1]] for row in rows]
     asked = np.array([4, 0, 1, 3])
     np.testing.assert_array_equal(keys.lengths(asked), [len(spans[i]) for i in asked])

@@ -31,7 +31,7 @@ def test_minilm_gives_the_vectors_of_sentence_transformers(minilm):
 
 
 def test_minilm_is_what_it_says(minilm):
-    assert (minilm.n_components, minilm.n_layers, minilm.n_heads, minilm.limit) == (384, 6, 12, 256)
+    assert (minilm.n_components, minilm.limit) == (384, 256)
     layers = minilm.attend("The animal didn't cross the street because it was too tired")
     assert layers.weights.shape == (6, 12, 15, 15)
     near, far = (minilm.encode(text).total for text in ("a film about cats", "quarterly revenue"))
