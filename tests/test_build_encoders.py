@@ -132,9 +132,8 @@ def test_a_second_pass_compares_words_and_adds_up(static_videos, assert_adds_up)
 @needs_static
 @pytest.mark.xdist_group("static-videos")
 def test_nonsense_is_shown_with_a_note(static_videos):
-    nearest, note = static_videos.search("zzqx wvvk", anyway=True).notes
-    assert "nearest" in nearest
-    assert "random letters" in note
+    (note,) = static_videos.search("zzqx wvvk", anyway=True).notes
+    assert "nearest" in note
     assert not static_videos.search("fishing").notes
     (none,) = static_videos.search("zzqx wvvk", heads=["lexical"], anyway=True).notes
     assert none.startswith("No hits")

@@ -10,7 +10,10 @@ from qkvsearch.texts.analysis import Analyzer
 
 QUERIES = ["how to tie a knot", "the of and", "注意力 机制", "first aid for a burnt hand", "v285"]
 ANSWERS = {
-    **{f"search {query}": lambda e, query=query: e.search(query, k=4, anyway=True) for query in QUERIES},
+    **{
+        f"search {query}": lambda e, query=query: e.search(query, k=4, anyway=True)
+        for query in QUERIES
+    },
     "lexical": lambda e: e.search("knot in a net", heads="lexical"),
     "semantic": lambda e: e.search("knot in a net", heads="semantic"),
     "ranks": lambda e: e.search("knot in a net", fusion="ranks"),

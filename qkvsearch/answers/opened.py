@@ -174,7 +174,8 @@ class OpenedBuild:
         mask, emptied = asked.leave(left, anyway), None if left.any() else where
         personal = None if user is None else preferences
         fused = self.texts.fused(asked, names, fusion, personal, mask, anyway)
-        if fused is not None and asked.text.strip() and not anyway:
+        is_old = self.models.answerability is None
+        if fused is not None and asked.text.strip() and not (anyway or is_old):
             mask = mask & fused.promising()
         ranking = ranked(
             fused, self.tables.names, k, temperature, mask, emptied, offset, min_weight
