@@ -188,9 +188,7 @@ class OpenedBuild:
             ranking = ranking.noted([BY_TEXT])
         ranking = self.texts.with_query(ranking, asked)
         if counted:
-            is_match = self.texts.matching(asked, names, mask & bool(ranking.n_candidates))
-            if not is_match.any():  # hits that are near, and have none of the words
-                is_match[ranking.positions] = True
+            is_match = self.texts.matching(asked, names, mask, ranking)
             ranking = ranking.with_facets(count_values(self.tables, counted, is_match))
         ranking = self.texts.with_snippets(ranking, asked) if snippet else ranking
         return self.texts.with_matches(ranking, asked) if explain else ranking

@@ -70,19 +70,7 @@ class TextSearch:
         unless `anyway`. Raises `QkvError` for a head or a fusion that is not there, or not to be
         had together.
         """
-        if fusion not in FUSIONS:
-            there = " and ".join(FUSIONS)
-            raise QkvError(
-                f"no fusion {fusion!r}{suggest(fusion, list(FUSIONS))} (there are {there})"
-            )
-        names = self.wanted(heads, personal=preferences is not None)
-        if fusion == "ranks" and TOKENS in names:
-            if heads is not None:
-                raise QkvError(
-                    f"the {TOKENS} head adds to scores, and fusion by ranks has none: leave it "
-                    "out, or fuse by scores"
-                )
-            names.remove(TOKENS)
+        names = self._fusible(heads, fusion, personal=preferences is not None)
         asked = self.asked(query) if isinstance(query, str) else query
         found = {name: self._head(name, asked) for name in names if name not in (PERSONAL, TOKENS)}
         known = {name: head for name, head in found.items() if head is not None}
@@ -93,12 +81,7 @@ class TextSearch:
             return None if asked.text.strip() else self._by_conditions(asked)
         weights = self.models.head_weights | {PERSONAL: PREFERENCES_WEIGHT}
         fused = FUSIONS[fusion](list(known.values()), [weights[name] for name in known])
-        stopped = asked.stop_words_mask
-        is_answered = (
-            answerable(self.models, asked.tokens, found, bool(asked.codes.tokens)).answers
-            if stopped is None
-            else bool(stopped.any())
-        )
+        is_answered = self._is_answered(asked, found)
         if not (is_answered or anyway):
             nothing = np.zeros(len(fused.scores), dtype=bool)
             return replace(fused, answers=nothing, notes=[NOTHING])
@@ -108,6 +91,28 @@ class TextSearch:
             fused = rerank(fused, self._late(asked), SECOND_PASS[self.models.main_head], mask)
         notes = self._notes(asked, found.get(self.models.main_head), mask)
         return replace(fused, notes=notes if is_answered else [NEAREST, *notes])
+
+    def _fusible(self, heads: Iterable[str] | None, fusion: str, personal: bool) -> list[str]:
+        """The wanted heads; ranks alone leave out the one that adds to scores."""
+        if fusion not in FUSIONS:
+            there = " and ".join(FUSIONS)
+            raise QkvError(
+                f"no fusion {fusion!r}{suggest(fusion, list(FUSIONS))} (there are {there})"
+            )
+        names = self.wanted(heads, personal)
+        if fusion == "ranks" and TOKENS in names:
+            if heads is not None:
+                raise QkvError(
+                    f"the {TOKENS} head adds to scores, and fusion by ranks has none: leave it "
+                    "out, or fuse by scores"
+                )
+            names.remove(TOKENS)
+        return names
+
+    def _is_answered(self, asked: Query, found: Mapping[str, Head | None]) -> bool:
+        if asked.stop_words_mask is not None:
+            return bool(asked.stop_words_mask.any())
+        return answerable(self.models, asked.tokens, found, bool(asked.codes.tokens)).answers
 
     def head(self, name: str, query: str) -> Head | None:
         """One head's scores and their parts; None where it knows no word of the query. Raises
@@ -194,15 +199,23 @@ class TextSearch:
         row, columns = self.tables.row(position), self.tables.catalog_columns
         return [text_read(row[name], columns.find(name).type) for name in self.columns]
 
-    def matching(self, asked: Query, heads: Iterable[str] | None, mask: np.ndarray) -> np.ndarray:
+    def matching(
+        self, asked: Query, heads: Iterable[str] | None, mask: np.ndarray, ranking: Ranking
+    ) -> np.ndarray:
         """bool (n_items,): what of `mask` matches the query: all that its conditions leave, where
-        it has no text, and otherwise as `answerable.matches` says.
+        it has no text, and otherwise as `answerable.matches` says; of hits that only come near
+        those of `ranking`.
         """
+        if not ranking.n_candidates:
+            return np.zeros_like(mask)
         if not asked.text.strip():
-            return mask if asked.conditions.mask is not None else np.zeros_like(mask)
+            return mask
         names = [name for name in self.wanted(heads, False) if name in self.models.head_weights]
         found = {name: self._head(name, asked) for name in names}
-        return mask & matches(self.models, asked.tokens, found)
+        is_match = mask & matches(self.models, asked.tokens, found)
+        if not is_match.any():
+            is_match[ranking.positions] = True
+        return is_match
 
     def with_query(self, ranking: Ranking, asked: Query) -> Ranking:
         """With the query, and what was changed in it."""
