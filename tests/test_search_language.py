@@ -107,6 +107,9 @@ def test_the_last_word_may_be_unfinished(shop):
     assert ids(shop.search("guit", prefix=True))[0] == "5"
     assert ids(shop.search("rain jac", prefix=True))[0] == "1"
     assert ids(shop.search("jackte", prefix=True))[0] in {"1", "2"}
+    begun = shop.search("the ar", prefix=True)
+    assert ids(begun)[0] == "6"
+    assert ("it begins as typed", 5.0) in [tuple(one) for one in begun.reasons(0)]
     (change,) = shop.search("guit", prefix=True).corrections
     assert (change["read"], change["kind"]) == ("guitar", "prefix")
 

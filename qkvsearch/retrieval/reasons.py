@@ -36,10 +36,11 @@ KINDS: Mapping[str, str] = {
     "popularity": "for how popular it is",
     "diversity": "for the sake of diversity",
     "constant": "whatever the history is",
+    "beginning": "it begins as typed",
 }
 MEANING = "meaning"
 # Of these, parts without query and key are not the same for every item.
-OF_ITEMS = ("popularity", "diversity", "constant")
+OF_ITEMS = ("popularity", "diversity", "constant", "beginning")
 EVERYTHING, WHOLE = "everything gets", "the text as a whole"
 # A token that a transformer adds to a text; a place that fusion by ranks gives.
 ADDED, PLACE = re.compile(r"\[[A-Z]+\]|<[/\w]+>"), re.compile(r"rank [\d,]+")
