@@ -86,7 +86,7 @@ def test_what_joins_gets_keys_as_what_was_there(path, weights):
                     found, expected(engine, head, items, shares), atol=1e-6, err_msg=after
                 )
             engine.compact()
-        assert engine.info()["column_weights"] == (weights and dict.fromkeys(HEADS, weights))
+        assert engine.info().get("column_weights") == (weights and dict.fromkeys(HEADS, weights))
 
 
 def test_parts_add_up_by_the_weights(path):
