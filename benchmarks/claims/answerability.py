@@ -24,7 +24,6 @@ from benchmarks.support.public_data import cranfield, ted
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from qkvsearch.answers.answerable import Answerable, answerable
-from qkvsearch.answers.search import Query
 from qkvsearch.texts.encoders import CHOICES
 from qkvsearch.texts.pretrained.fetch import find
 
@@ -62,12 +61,11 @@ def telling_apart(encoder: str) -> list[Row]:
 
 def judged(engine: qkv.Engine, texts: Sequence[str]) -> list[Answerable]:
     """What the build says of each query, by all its heads."""
-    models, search = engine.models, engine.build.texts
-    found = []
+    models, found = engine.models, []
     for text in texts:
-        query = Query(text, models)
-        heads = {name: query.head(name, search) for name in models.head_weights}
-        found.append(answerable(models, query.tokens, heads))
+        asked = engine.texts.asked(text)
+        heads = {name: engine.head(name, text) for name in models.head_weights}
+        found.append(answerable(models, asked.tokens, heads, bool(asked.codes.tokens)))
     return found
 
 
