@@ -332,8 +332,11 @@ def stem(word: str, language: str = ENGLISH) -> str:
     stemmer = _stemmer(language)
     if stemmer is None:
         return word
-    with _STEMMING:
-        return str(stemmer.stemWord(word))
+    try:
+        with _STEMMING:
+            return str(stemmer.stemWord(word))
+    except UnicodeEncodeError:  # half of a pair of surrogates, which is no letter
+        return word
 
 
 # A stemmer keeps the word that it is at in itself, and engines are asked by several threads.
@@ -342,11 +345,9 @@ _STEMMING = Lock()
 
 @lru_cache(maxsize=8)
 def _stemmer(language: str) -> Any:
-    import snowballstemmer
+    import Stemmer
 
-    if language not in snowballstemmer.algorithms():
-        return None
-    return snowballstemmer.stemmer(language)
+    return Stemmer.Stemmer(language, 0) if language in Stemmer.algorithms() else None
 
 
 # --- which words of a text a query's terms match ---
