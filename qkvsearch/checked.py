@@ -42,14 +42,19 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
     signature = inspect.signature(function)
     takes = {name: _kind(parameter) for name, parameter in signature.parameters.items()}
 
+    names = list(takes)
+    may_be_none = {name for name, it in signature.parameters.items() if it.default is None}
+
+    def taken(name: str, value: Any) -> Any:
+        take = takes.get(name)
+        return value if take is None or (value is None and name in may_be_none) else take(name, value)
+
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:
-        given = signature.bind(*args, **kwargs)
-        for name, value in given.arguments.items():
-            taken, parameter = takes[name], signature.parameters[name]
-            if taken is not None and not (value is None and parameter.default is None):
-                given.arguments[name] = taken(name, value)
-        return function(*given.args, **given.kwargs)
+        # Arguments that do not fit the signature are for Python to refuse.
+        given: Any = [*map(taken, names, args), *args[len(names) :]]
+        named: Any = {name: taken(name, value) for name, value in kwargs.items()}
+        return function(*given, **named)
 
     return call
 

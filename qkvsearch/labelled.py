@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
+
+from qkvsearch.cached import cached_property
 
 # Below this, a length or a difference of numbers of about 1 is rounding error.
 NEGLIGIBLE = 1e-5

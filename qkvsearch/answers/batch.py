@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from qkvsearch.answers.arguments import TASTES, check, check_model
 from qkvsearch.answers.recommend import Recommender, in_order, log_popularity
+from qkvsearch.cached import cached_property
 from qkvsearch.collaborative.history import NO_TIMES, History
 from qkvsearch.data.ids import Ids, id_text
 from qkvsearch.data.writers import CsvLines, require_pyarrow, said_of_guarded, to_jsonl

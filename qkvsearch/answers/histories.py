@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
+from qkvsearch.cached import cached_property
 from qkvsearch.collaborative.history import NOW, History, Interaction
 from qkvsearch.data.ids import Ids, are_integers
 from qkvsearch.errors import QkvError

@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from qkvsearch.answers.arguments import candidates
 from qkvsearch.answers.columns import Listing, item_rows, own_columns, page_of
 from qkvsearch.answers.histories import Histories
+from qkvsearch.cached import cached_property
 from qkvsearch.checked import checked_methods, id_of
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import QkvError

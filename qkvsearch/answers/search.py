@@ -9,8 +9,8 @@ from functools import cached_property, partial
 import numpy as np
 
 from qkvsearch.answers.answerable import NEAREST, NOTHING, answerable, matches
+from qkvsearch.answers.asked.lexicon import Lexicon
 from qkvsearch.answers.asked.query import Query
-from qkvsearch.answers.asked.synonyms import OwnSynonyms
 from qkvsearch.answers.shown.snippets import cut, passages, snippet, weighed_terms
 from qkvsearch.data.columns.facts import text_read
 from qkvsearch.errors import QkvError, suggest
@@ -46,11 +46,11 @@ class TextSearch:
 
     def asked(self, query: str, is_typing: bool = False) -> Query:
         """A query as this build reads it."""
-        return Query(query, self.models, self.tables, self._synonyms, is_typing)
+        return Query(query, self.models, self.tables, self._lexicon, is_typing)
 
     @cached_property
-    def _synonyms(self) -> OwnSynonyms:
-        return OwnSynonyms(self.models)
+    def _lexicon(self) -> Lexicon:
+        return Lexicon(self.models)
 
     def fused(
         self,
@@ -170,18 +170,17 @@ class TextSearch:
         found: list[str] = []
         if main is None:
             return found
-        nearest = main.scores if mask is None else main.scores[mask]
-        keys = self.models.lexical_keys
         # A build that knows what it cannot answer has decided that already.
-        is_old = self.models.answerability is None
-        level = self.models.snapshot.facts.get("chance") if is_old else None
-        is_unknown = not asked.codes.tokens and not any(keys.n_with(t.term) for t in asked.tokens)
-        if level is not None and is_unknown and len(nearest) and nearest.max() <= level:
-            found.append(
-                "None of these words is in the catalog, and strings of random letters come as "
-                "near to some item: the hits may have nothing to do with the query."
-            )
-        if n := asked.reading.n_unread:
+        level = self.models.snapshot.facts.get("chance")
+        if self.models.answerability is None and level is not None:
+            keys, nearest = self.models.lexical_keys, main.scores if mask is None else main.scores[mask]
+            is_known = asked.codes.tokens or any(keys.has(t.term) for t in asked.tokens)
+            if not is_known and len(nearest) and nearest.max() <= level:
+                found.append(
+                    "None of these words is in the catalog, and strings of random letters come as "
+                    "near to some item: the hits may have nothing to do with the query."
+                )
+        if n := asked.n_unread:
             encoder = self.models.encoder(main.name)
             found.append(
                 f"The query is longer than {main.name}'s {encoder.limit} tokens: it did not read "

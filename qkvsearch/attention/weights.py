@@ -19,6 +19,9 @@ from qkvsearch.attention.arrays import (
     working_dtype,
 )
 
+# What has nothing to be converted.
+PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
+
 
 @np.errstate(all="ignore")
 def softmax(
@@ -38,6 +41,12 @@ def softmax(
     """
     if not 0 < temperature < math.inf:
         raise ValueError(f"temperature must be positive and finite, got {temperature}")
+    if type(scores) is np.ndarray and scores.dtype in PLAIN and scores.shape[axis]:
+        peak = scores.max(axis=axis, keepdims=True)
+        if not (peak == -np.inf).any():
+            smallest = float(np.finfo(scores.dtype).smallest_normal)
+            weights = np.exp((scores - peak) / max(float(temperature), smallest))
+            return weights / weights.sum(axis=axis, keepdims=True)
     xp, (rows,) = as_arrays(scores)
     rows = cast(rows, working_dtype(xp, answer_dtype(xp, rows)))
     if rows.shape[axis] == 0:  # the largest of no scores does not exist

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import exp
+from math import exp, log1p
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,12 +50,11 @@ class Evidence(NamedTuple):
         the cosine; where an encoder that is learned from the catalog read a share of the words
         alone, that share of it.
         """
-        weights = [keys.postings(token.term)[1] for token in tokens]
-        n_with = np.array(list(map(len, weights)), dtype=np.float64)
-        share = float(np.mean(n_with > 0)) if tokens else 0.0
-        largest = max((float(of.max(initial=0)) for of in weights), default=0.0)
-        familiar = np.log1p(n_with).mean() / np.log1p(keys.n_items) if tokens else 0.0
-        found = {WORDS: float(familiar)}
+        n_with = [keys.n_with(token.term) for token in tokens]
+        share = sum(n > 0 for n in n_with) / max(len(tokens), 1)
+        largest = max((keys.largest(token.term) for token in tokens), default=0.0)
+        common = sum(map(log1p, n_with)) / max(len(tokens), 1)
+        found = {WORDS: common / log1p(keys.n_items) if tokens else 0.0}
         for head, score in best.items():
             if head == "lexical":
                 found[head] = float(score) / largest if largest > 0 else float(score > 0)

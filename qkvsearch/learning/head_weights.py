@@ -376,8 +376,7 @@ def lexical_scores(keys: LexicalKeys, texts: Sequence[str], analyzer: Analyzer) 
     def asked(token: Token) -> AskedWord:
         others = keys.vocabulary.beginning(token.term[:SHORTEST]) if is_short else []
         related = related_terms(token.term, others).items()
-        ways = [Way(token.term, token.text), *(Way(other, other, w) for other, w in related)]
-        return AskedWord(token.text, ways)
+        return AskedWord.of(token).also(Way(other, other, w) for other, w in related)
 
     for row, text in zip(scores, texts, strict=True):
         tokens = known_tokens(analyzer.query_tokens(text), keys.has)

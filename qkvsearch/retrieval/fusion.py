@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -10,6 +11,8 @@ import numpy as np
 
 # Cormack, Clarke and Büttcher 2009, section 3: chosen on pilot runs, and the results hardly move.
 RANK_CONSTANT = 60
+# Scores whose deviation is a smaller share of the largest differ by rounding errors alone.
+LEAST_SPREAD = 1e-6
 
 
 class Part(NamedTuple):
@@ -58,9 +61,12 @@ class Head:
                 found |= head.answers
         return found if found.any() else ~found
 
-    def by_name(self, position: int) -> dict[str, float]:
-        """What each fused head adds to one score."""
-        return {head.name: float(head.scores[position]) for head in self.addends or [self]}
+    def by_names(self, positions: np.ndarray) -> list[dict[str, float]]:
+        """What each fused head adds to the scores at these positions."""
+        heads = self.addends or [self]
+        names = [head.name for head in heads]
+        columns = [head.scores[positions].tolist() for head in heads]
+        return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def fuse(heads: Sequence[Head], weights: Sequence[float]) -> Head:
@@ -126,7 +132,21 @@ def mean_and_deviation(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     mean = scores.mean(axis=-1, dtype=np.float64, keepdims=True)
     deviation = scores.std(axis=-1, dtype=np.float64, keepdims=True)
     largest = np.abs(scores).max(axis=-1, initial=0, keepdims=True)
-    return mean, np.where(deviation > 1e-6 * largest, deviation, 0)
+    return mean, np.where(deviation > LEAST_SPREAD * largest, deviation, 0)
+
+
+def moments(scores: np.ndarray) -> tuple[float, float]:
+    """The same of one query's scores (n_items,)."""
+    n_items = max(len(scores), 1)
+    centred = scores.astype(np.float64)
+    mean = float(np.add.reduce(centred)) / n_items
+    centred -= mean
+    deviation = math.sqrt(float(centred @ centred) / n_items)
+    # No score is farther from the mean than that.
+    largest = abs(mean) + deviation * math.sqrt(n_items)
+    if deviation <= LEAST_SPREAD * largest:
+        largest = float(np.abs(scores).max(initial=0))
+    return mean, 0.0 if deviation <= LEAST_SPREAD * largest else deviation
 
 
 def _fused(
@@ -163,13 +183,12 @@ def _by_rank(head: Head, share: float) -> Head:
 
 def _standardize(head: Head, share: float) -> Head:
     """`share` · (scores − mean) / standard deviation, and its parts."""
-    wide = head.scores.astype(np.float64)
-    mean, deviation = (float(found[0]) for found in mean_and_deviation(wide))
+    mean, deviation = moments(head.scores)
     factor = share / deviation if deviation else 0.0
 
     def parts(position: int) -> list[Part]:
         scaled = [part._replace(value=part.value * factor) for part in head.parts(position)]
         return [*scaled, Part(head.name, None, None, -mean * factor)]
 
-    scores = ((wide - mean) * factor).astype(np.float32)
-    return replace(head, scores=scores, parts=parts)
+    scores = (head.scores - np.float64(mean)) * factor
+    return replace(head, scores=scores.astype(np.float32), parts=parts)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from math import log1p
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -20,6 +23,9 @@ if TYPE_CHECKING:
 
 K1 = 1.2
 B = 0.75
+# Terms of which it is kept how many items have them, and entries that are kept of words: 256 MB if
+# each word were in every item.
+KEPT_TERMS, MOST_KEPT = 1 << 15, 1 << 25
 
 
 class Way(NamedTuple):
@@ -37,38 +43,64 @@ class AskedWord:
     """A word of a query and all the ways to find it. boost: how many times it counts."""
 
     text: str
-    ways: Sequence[Way]
+    ways: tuple[Way, ...]
     boost: float = 1.0
 
     @classmethod
     def of(cls, token: Token) -> AskedWord:
         """A word as it was typed."""
-        return cls(token.text, [Way(token.term, token.text)])
+        return cls(token.text, (Way(token.term, token.text),))
+
+    def also(self, ways: Iterable[Way]) -> AskedWord:
+        """With more ways behind the first one, those of other terms."""
+        first, *others = self.ways
+        every = {first.term: first}
+        for way in (*ways, *others):
+            every.setdefault(way.term, way)
+        return replace(self, ways=tuple(every.values()))
 
 
-class _Postings(NamedTuple):
-    """What a word adds to the items that have it: ascending row numbers (n,), weights (n,), and
-    which of `shown` each item has, (n,).
+class FoundWay(NamedTuple):
+    """The items that a way finds, ascending row numbers (n,), and what it adds to each: `factor`
+    times these weights, (n,).
     """
 
-    word: str
+    shown: str
     items: np.ndarray
     weights: np.ndarray
-    shown: Sequence[str]
-    way: np.ndarray | None = None
+    factor: float
 
-    def at(self, position: int) -> tuple[str, float]:
-        """The item's word and its weight; 0 where it has none."""
-        place = int(np.searchsorted(self.items, position))
-        if place == len(self.items) or self.items[place] != position:
-            return self.word, 0.0
-        way = 0 if self.way is None else int(self.way[place])
-        return self.shown[way], float(self.weights[place])
+    @property
+    def scaled(self) -> np.ndarray:
+        """What it adds, float32 (n,)."""
+        return self.weights if self.factor == 1 else np.float32(self.factor) * self.weights
+
+    def at(self, position: int) -> float:
+        """What it adds to an item; 0 where it does not find it."""
+        place = int(self.items.searchsorted(position))
+        is_there = place < len(self.items) and self.items[place] == position
+        return self.factor * float(self.weights[place]) if is_there else 0.0
+
+
+class FoundWord(NamedTuple):
+    """What a word finds by all its ways: the items that have any of them, ascending row numbers
+    (n,), and what the best of them adds to each, float32 (n,).
+    """
+
+    ways: Sequence[FoundWay]
+    items: np.ndarray
+    weights: np.ndarray
+
+    def best_at(self, position: int) -> tuple[str, float]:
+        """The item's word, and what it adds; 0 where there is none."""
+        values = [way.at(position) for way in self.ways]
+        best = max(range(len(values)), key=values.__getitem__, default=0)
+        return (self.ways[best].shown, values[best]) if values else ("", 0.0)
 
 
 class TermKeys(ABC):
     """BM25 weights of (term, item) pairs, asked by term: a score is sparse query · sparse key, and
-    the query counts each of its words.
+    the query counts each of its words. What was found of a word is kept: queries share their words.
     """
 
     n_items: int
@@ -77,57 +109,82 @@ class TermKeys(ABC):
     def postings(self, term: str) -> tuple[np.ndarray, np.ndarray]:
         """The items that have a term, ascending row numbers (n,), and its weights, float32 (n,)."""
 
-    @abstractmethod
     def n_with(self, term: str) -> int:
         """How many items have a term."""
+        return self._known_terms(term)[0]
 
     def has(self, term: str) -> bool:
         """Whether any item has a term."""
-        return self.n_with(term) > 0
+        return self._known_terms(term)[0] > 0
+
+    def largest(self, term: str) -> float:
+        """The largest weight of a term, 0 where no item has it."""
+        return self._known_terms(term)[1]
+
+    @cached_property
+    def _known_terms(self) -> Callable[[str], tuple[int, float]]:
+        keys = weakref.proxy(self)  # in a circle, files would wait for the garbage collector
+
+        @lru_cache(KEPT_TERMS)
+        def known(term: str) -> tuple[int, float]:
+            items, weights = keys.postings(term)
+            return len(items), float(weights.max(initial=0))
+
+        return known
+
+    @cached_property
+    def _known_words(self) -> Callable[[AskedWord], FoundWord]:
+        keys = weakref.proxy(self)
+
+        @lru_cache(max(1, MOST_KEPT // max(self.n_items, 1)))
+        def known(word: AskedWord) -> FoundWord:
+            found: FoundWord = keys.found(word)
+            return found
+
+        return known
 
     def head(self, words: Sequence[Token | AskedWord], name: str = "lexical") -> Head | None:
         """Scores of all items, or None where no item has any of the words. An item that has a word
         in several ways counts the best of them.
         """
-        asked = (word if isinstance(word, AskedWord) else AskedWord.of(word) for word in words)
-        known = [found for word in asked if len((found := self._found(word)).items)]
-        if not known:
+        asked = [word if isinstance(word, AskedWord) else AskedWord.of(word) for word in words]
+        found = [(word.text, self._known_words(word)) for word in asked]
+        found = [(text, word) for text, word in found if len(word.items)]
+        if not found:
             return None
-        scores = np.zeros(self.n_items, dtype=np.float32)
-        for found in known:
-            scores[found.items] += found.weights
+        items = np.concatenate([word.items for _, word in found])
+        weights = np.concatenate([word.weights for _, word in found])
+        scores = np.bincount(items, weights, self.n_items).astype(np.float32)
 
         def parts(position: int) -> list[Part]:
-            there = ((found.word, *found.at(position)) for found in known)
-            return [Part(name, word, shown, value) for word, shown, value in there if value]
+            best = ((text, *word.best_at(position)) for text, word in found)
+            return [Part(name, text, shown, value) for text, shown, value in best if value]
 
         return Head(name, scores, parts, answers=scores > 0)
 
-    def _found(self, word: AskedWord) -> _Postings:
-        shown = [way.shown for way in word.ways]
-        if len(word.ways) == 1:
-            (way,) = word.ways
-            items, weights = self.postings(way.term)
-            factor = np.float32(way.weight * word.boost)
-            return _Postings(word.text, items, weights if factor == 1 else factor * weights, shown)
-        return self._best_of(word, shown)
-
-    def _best_of(self, word: AskedWord, shown: list[str]) -> _Postings:
-        """All ways are as rare as the items that have any: a rare one of them says no more."""
-        found = [self.postings(way.term) for way in word.ways]
-        every = np.concatenate([items for items, _ in found])
-        rarity = inverse_frequency(len(np.unique(every)), self.n_items)
-        scaled = [
-            weights * (rarity / inverse_frequency(len(items), self.n_items))
-            * way.weight * word.boost
-            for way, (items, weights) in zip(word.ways, found, strict=True)
-        ]  # fmt: skip
-        number = np.repeat(np.arange(len(found)), [len(items) for items, _ in found])
-        values = np.concatenate(scaled).astype(np.float32)
-        order = np.lexsort((number, -values, every))
-        items, first = np.unique(every[order], return_index=True)
-        kept = order[first]
-        return _Postings(word.text, items, values[kept], shown, number[kept])
+    def found(self, word: AskedWord) -> FoundWord:
+        """What a word finds. All its ways are as rare as the items that have any of them: a rare
+        one says no more.
+        """
+        postings = [(way, *self.postings(way.term)) for way in word.ways]
+        there = [each for each in postings if len(each[1])]
+        if len(there) < 2:
+            ways = [FoundWay(way.shown, *found, way.weight * word.boost) for way, *found in there]
+            items = ways[0].items if ways else np.zeros(0, np.int32)
+            return FoundWord(ways, items, ways[0].scaled if ways else np.zeros(0, np.float32))
+        has_any = np.zeros(self.n_items, dtype=bool)
+        for _, items, _ in there:
+            has_any[items] = True
+        items = np.flatnonzero(has_any)
+        rarity = word.boost * _rarity(len(items), self.n_items)
+        ways = [
+            FoundWay(way.shown, *found, way.weight * rarity / _rarity(len(found[0]), self.n_items))
+            for way, *found in there
+        ]
+        best = np.zeros(self.n_items, dtype=np.float32)
+        for way in ways:
+            best[way.items] = np.maximum(best[way.items], way.scaled)
+        return FoundWord(ways, items.astype(np.int32), best[items])
 
 
 @dataclass(frozen=True)
@@ -163,10 +220,6 @@ class LexicalKeys(TermKeys):
         span = slice(0) if row < 0 else slice(self.indptr[row], self.indptr[row + 1])
         return self.indices[span], self.weights[span]
 
-    def n_with(self, term: str) -> int:
-        return len(self.postings(term)[0])
-
-
 @dataclass(frozen=True)
 class CountedKeys(TermKeys):
     """Weights that are made when a query asks for them: what `LexicalKeys` has of the same items,
@@ -195,10 +248,6 @@ class CountedKeys(TermKeys):
         idf = inverse_frequency(np.array([len(items)]), self.n_items)
         return items, bm25(idf, counts, self.norms[items])
 
-    def n_with(self, term: str) -> int:
-        rows, _ = self.base.of(term)
-        return int(np.count_nonzero(self.place[rows] >= 0)) + len(self.added.of(term)[0])
-
 
 def bm25(idf: np.ndarray, counts: np.ndarray, norms: np.ndarray) -> np.ndarray:
     """Weights (n,), float32: idf · tf (k₁ + 1) / (tf + norm), with k₁ = 1.2 (Robertson and Zaragoza
@@ -225,6 +274,11 @@ def inverse_frequency(with_term: np.ndarray | int, n_items: int) -> np.ndarray:
     positive even for a word that every item has.
     """
     return np.asarray(np.log1p((n_items - with_term + 0.5) / (with_term + 0.5)))
+
+
+def _rarity(with_term: int, n_items: int) -> float:
+    """`inverse_frequency` of one number."""
+    return log1p((n_items - with_term + 0.5) / (with_term + 0.5))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 from qkvsearch.attention import hide, softmax
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import QkvError
-from qkvsearch.retrieval.fusion import Head, Part
+from qkvsearch.retrieval.fusion import Head, Part, moments
 from qkvsearch.retrieval.reasons import Reason, Reasoning, WordReasons
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.terminal import in_one_line
@@ -187,17 +187,16 @@ def rank(
     if head.answers is not None:
         allowed = allowed & head.answers
     if temperature is None:
-        temperature = float(head.scores.std()) or 1.0
+        temperature = moments(head.scores)[1] or 1.0
         if not isfinite(temperature):
             raise QkvError("a score is no finite number: what it is made of is damaged; see repair")
     positions = top_k(head.scores, k, allowed)
-    weights = softmax(hide(head.scores, allowed), temperature)[positions]
+    weights = softmax(hide(head.scores, allowed), temperature)[positions].tolist()
     ids, titles = names(positions)
-    hits = [
-        Hit(i + 1, ids[i], titles[i], float(head.scores[p]), float(weights[i]), head.by_name(p))
-        for i, p in enumerate(positions)
-    ]
-    return Ranking(hits, positions, temperature, int(allowed.sum()), head, head.notes)
+    scores, by_head = head.scores[positions].tolist(), head.by_names(positions)
+    found = zip(range(1, len(positions) + 1), ids, titles, scores, weights, by_head, strict=True)
+    hits = [Hit(*values) for values in found]
+    return Ranking(hits, positions, temperature, int(np.count_nonzero(allowed)), head, head.notes)
 
 
 # --- a ranking as it shows itself: as text in Python, as an HTML table in a notebook ---

@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
+from qkvsearch.cached import cached_property
 from qkvsearch.retrieval.fusion import Part
 from qkvsearch.texts.analysis import CJK, HAS_CJK, RUNS, Analyzer, fold
 from qkvsearch.texts.stop_words import STOP_WORDS
@@ -63,8 +64,17 @@ class WordReasons:
     """A `Reasoning` by the words of a query: a line a word, by all heads together."""
 
     def __init__(self, text: str = "") -> None:
-        self.words = dict.fromkeys(RUNS.findall(fold(text)))
-        self.says_nothing = STOP_WORDS if self.words.keys() - STOP_WORDS else frozenset()
+        self.text = text
+
+    @cached_property
+    def words(self) -> dict[str, None]:
+        """The words of the query, folded, in order."""
+        return dict.fromkeys(RUNS.findall(fold(self.text)))
+
+    @cached_property
+    def says_nothing(self) -> frozenset[str]:
+        """The words that get no line of their own."""
+        return STOP_WORDS if self.words.keys() - STOP_WORDS else frozenset()
 
     def __call__(self, position: int, parts: Sequence[Part]) -> list[Reason]:
         groups: dict[str, list[Part]] = {}

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from qkvsearch.texts.analysis import HAS_CJK, MAX_TERM, Analyzer
+from qkvsearch.texts.spelling import LetterIndex
 
 # The spelling in row 0: where a column's text ends.
 END = b""
@@ -185,18 +186,25 @@ class WordIndex:
         return every[every != END]
 
     @cached_property
-    def words(self) -> list[str]:
-        """The same as text, without those of scripts in which a word is no more than a sign or two,
-        and without numbers: what a word may be a misspelling of.
+    def by_letters(self) -> LetterIndex:
+        """The same, without those of scripts in which a word is no more than a sign or two, and
+        without numbers: what a word may be a misspelling of.
         """
         found = (spelling.decode(errors="replace") for spelling in self.spellings.tolist())
-        return [word for word in found if word.isalpha() and not HAS_CJK(word)]
+        return LetterIndex([word for word in found if word.isalpha() and not HAS_CJK(word)])
 
     def has(self, word: str) -> bool:
         """Whether a text has the word in this very spelling, folded."""
-        wanted = word[:MAX_TERM].encode(errors="replace")
-        row = int(np.searchsorted(self.spellings, np.array(wanted)))
-        return row < len(self.spellings) and bool(self.spellings[row] == wanted)
+        return bool(self.has_each([word])[0])
+
+    def has_each(self, words: Sequence[str]) -> np.ndarray:
+        """The same of each word, bool (n,)."""
+        if not words or not len(self.spellings):
+            return np.zeros(len(words), dtype=bool)
+        wanted = np.array([word[:MAX_TERM].encode(errors="replace") for word in words])
+        rows = self.spellings.searchsorted(wanted)
+        found = self.spellings[np.minimum(rows, len(self.spellings) - 1)] == wanted
+        return np.asarray(found & (wanted != END))
 
     def beginning(self, prefix: str) -> list[str]:
         """All words that begin so.
@@ -220,10 +228,14 @@ class WordIndex:
         wanted = prefix.encode(errors="replace")
         found: dict[str, str] = {}
         for words, _ in self.pieces:
-            first, last = np.searchsorted(words.spellings, np.array([wanted, wanted + b"\xff"]))
-            pairs = zip(words.terms[first:last], words.spellings[first:last], strict=True)
-            for matched, spelled in pairs:
-                term, spelling = (text.decode(errors="replace") for text in (matched, spelled))
+            span = slice(*words.spellings.searchsorted(np.array([wanted, wanted + b"\xff"])))
+            own: dict[bytes, bytes] = {}
+            for term, spelled in zip(
+                words.terms[span].tolist(), words.spellings[span].tolist(), strict=True
+            ):
+                own.setdefault(term, spelled)
+            for matched, first in own.items():
+                term, spelling = matched.decode(errors="replace"), first.decode(errors="replace")
                 found[term] = min(spelling, found.get(term, spelling))
         return found
 

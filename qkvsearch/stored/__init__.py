@@ -67,12 +67,12 @@ def each_part(build: BuildReader, stage: str, progress: Progress) -> Iterator[St
 class StoredModels(BuildReader):
     """The parts of an opened build under the names that answers ask for."""
 
-    @property
+    @cached_property
     def lexical_keys(self) -> TermKeys:
         """The items' keys of the lexical head."""
         return self.load(LexicalPart())
 
-    @property
+    @cached_property
     def code_keys(self) -> TermKeys | None:
         """The items' ids and other codes; None in a build from before there were any."""
         return self.find(CodesPart())
@@ -90,12 +90,12 @@ class StoredModels(BuildReader):
         """The items' keys of a dense head."""
         return self.load(DensePart(head)).keys
 
-    @property
+    @cached_property
     def has_tokens(self) -> bool:
         """Whether the items' tokens are kept; to know it takes no encoder."""
         return TokensPart(self.main_head).is_in(self.snapshot)
 
-    @property
+    @cached_property
     def token_keys(self) -> TokenKeys:
         """The items' tokens, for whoever asked `has_tokens` first."""
         return self.load(TokensPart(self.main_head))

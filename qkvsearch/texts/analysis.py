@@ -84,7 +84,7 @@ class Analyzer:
     def tokens(self, text: str) -> list[Token]:
         """All words in order. A lone CJK character is a word; a longer run is its pairs."""
         if len(text) > SHORT or HAS_CJK(text):
-            return _read(text, self.language)
+            return list(_last_read(text, self.language))
         return list(_kept(text, self.language))
 
     def query_tokens(self, text: str) -> list[Token]:
@@ -134,6 +134,9 @@ class Analyzer:
         >>> Analyzer().token_spans("Über 注意力")
         [(0, 4), (5, 7), (6, 8)]
         """
+        if text.isascii():  # folded, each character is where it was
+            runs = CODED.finditer(text.lower())
+            return [(run.start() + _elided(run[0], self.language), run.end()) for run in runs]
         return [span for span, _ in self._placed(text)]
 
     def _placed(self, text: str, every: bool = False) -> Iterator[tuple[Span, str]]:
@@ -216,6 +219,8 @@ def fold(text: str) -> str:
     >>> fold("Beyoncé’s ＤＪ")
     "beyonce's dj"
     """
+    if text.isascii():
+        return text.lower()
     # Decomposed before as well: "𝐀" has no lower case, but the "A" that it stands for has.
     plain = unicodedata.normalize("NFKD", text.replace("’", "'")).casefold()
     return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFKD", plain)))
@@ -227,6 +232,8 @@ def lower(text: str) -> str:
     >>> lower("Informações")
     'informações'
     """
+    if text.isascii():
+        return text.lower()
     plain = unicodedata.normalize("NFKD", text.replace("’", "'")).casefold()
     return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFKC", plain)))
 
@@ -238,6 +245,8 @@ def _normal(language: str) -> Callable[[str], str]:
 
 def _fold_placed(text: str, normal: Callable[[str], str]) -> tuple[str, list[Span]]:
     """The `normal` text, and of each of its characters which of the text it was made of."""
+    if text.isascii():
+        return normal(text), [(i, i + 1) for i in range(len(text))]
     # A character is folded with the marks and vowels after it, which are all that can change it.
     starts = [i for i, char in enumerate(text) if not (i and _joins(char))]
     folded: list[str] = []
@@ -267,6 +276,12 @@ def _kept(text: str, language: str) -> tuple[Token, ...]:
     return tuple(_read(text, language))
 
 
+# A long query is read by each head.
+@lru_cache(maxsize=64)
+def _last_read(text: str, language: str) -> tuple[Token, ...]:
+    return tuple(_read(text, language))
+
+
 # Texts repeat their words.
 @lru_cache(maxsize=1 << 17)
 def _word(run: str, language: str) -> Token:
@@ -287,6 +302,8 @@ def _word(run: str, language: str) -> Token:
 
 def _elided(run: str, language: str) -> int:
     """How many characters of a word are an article or the like before an apostrophe."""
+    if "'" not in run:
+        return 0
     first, _, rest = run.partition("'")
     if not rest or first not in ELISIONS.get(language, ()):
         return 0

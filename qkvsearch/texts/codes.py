@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 # One word with a digit that means nothing but the thing that it names: no year, count or other
 # small number, and nothing as short as "4k" or "mp3".
 CODE = re.compile(r"(?=\S*\d)(?!(?:0|[1-9]\d{0,4})$)\S{4,64}")
+DIGIT = re.compile(r"\d").search
 LONGEST = 64
 # Of a column's cells: how many are codes, and how many differ, at the least.
 CODES, DIFFERENT = 0.9, 0.5
@@ -65,6 +66,8 @@ def codes_in(text: str, is_known: Callable[[str], bool]) -> list[Token]:
     ['ab-12/34']
     """
     found: dict[str, Token] = {}
+    if not DIGIT(fold(text)):
+        return []
     for word in text.split():
         for spelled in (word, word.strip(AROUND)):
             term = fold(spelled)
@@ -80,6 +83,8 @@ def without_codes(text: str, codes: Sequence[Token]) -> str:
     >>> without_codes("case for 4006381 from 1999", [])
     'case for from 1999'
     """
+    if not (codes or DIGIT(text)):
+        return text
     typed = {token.text for token in codes}
     words = text.split()
     rest = [word for word in words if word not in typed and not _is_long_number(word)]

@@ -31,6 +31,8 @@ PIECE = re.compile(
         (?=$|\s|[,.;!?)](?=$|\s))""",
     re.VERBOSE,
 )
+# Where a piece may begin that is more than text.
+OPERATOR = re.compile(r"""(?<!\S)(?:-|[^\s"*^:]*["*^:])""")
 
 
 @dataclass(frozen=True)
@@ -76,10 +78,8 @@ def parsed(query: str, is_field: Callable[[str], bool] = lambda name: False) -> 
     typed = query.translate(QUOTES)
     clauses: list[Clause] = []
     plain = place = 0
-    while place < len(typed) and len(clauses) < MOST_OPERATORS:
-        if typed[place].isspace():
-            place += 1
-            continue
+    while (begin := OPERATOR.search(typed, place)) and len(clauses) < MOST_OPERATORS:
+        place = begin.start()
         found = PIECE.match(typed, place)
         clause = _clause(found, is_field) if found else None
         if clause is None:

@@ -9,7 +9,6 @@ coefficient; here those that both begin with, by which families of words are kno
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import takewhile
 
 # The fewest letters that both begin with, and the least share of all their letters, by
 # `related_words.py` among the benchmarks.
@@ -37,8 +36,11 @@ def related_terms(term: str, others: Iterable[str]) -> dict[str, float]:
 
 def alike(one: str, other: str) -> float:
     """2 n / (length + length), with n letters that both begin with; 0 where these are too few."""
-    same = takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
-    n = sum(1 for _ in same)
-    rest = min(len(one), len(other)) - n
-    is_family = rest <= MOST_REST and n >= SHORTEST + rest
-    return 2 * n / (len(one) + len(other)) if is_family else 0.0
+    short, long = sorted((one, other), key=len)
+    for rest in range(MOST_REST + 1):
+        n = len(short) - rest
+        if n < SHORTEST + rest:
+            return 0.0
+        if long.startswith(short[:n]):
+            return 2 * n / (len(one) + len(other))
+    return 0.0

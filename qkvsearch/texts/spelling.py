@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from qkvsearch.texts.analysis import fold
 from qkvsearch.texts.languages import CODES, ENGLISH
 
@@ -19,8 +21,6 @@ ONE_ERROR, TWO_ERRORS = 4, 8
 PER_ERROR = 0.8
 # The shortest half of a word that two were run together in.
 SHORTEST_HALF = 4
-# Most words of a catalog are compared with; of a larger vocabulary those that begin alike.
-MOST_COMPARED = 300_000
 
 
 def most_errors(word: str) -> int:
@@ -30,6 +30,45 @@ def most_errors(word: str) -> int:
     [0, 1, 2]
     """
     return (len(word) >= ONE_ERROR) + (len(word) >= TWO_ERRORS)
+
+
+class LetterIndex:
+    """The words of a catalog by their letters, so that few have to be compared with a misspelled
+    one: each error brings in one letter at the most, and takes one away.
+
+    >>> LetterIndex(["jacket", "packet", "rain"]).alike("jakcet")
+    ['jacket', 'packet']
+    """
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = words
+        lengths = np.fromiter(map(len, words), np.int64, len(words))
+        self._order = np.argsort(lengths, kind="stable")
+        self._lengths = lengths[self._order]
+        self._letters = _letters(words)[self._order]
+
+    def alike(self, word: str) -> list[str]:
+        """The words, in their order, that may differ from this one by as few errors as `near_words`
+        allows.
+        """
+        most, own = most_errors(word), np.uint32(sum({1 << (ord(char) & 31) for char in word}))
+        limits = np.array([len(word) - most, len(word) + most + 1])
+        as_long = slice(*self._lengths.searchsorted(limits))
+        theirs = self._letters[as_long]
+        near = np.bitwise_count(theirs & ~own) <= most
+        near &= np.bitwise_count(own & ~theirs) <= most
+        rows = np.sort(self._order[as_long][near])
+        return [self.words[row] for row in rows.tolist()]
+
+
+def _letters(words: Sequence[str]) -> np.ndarray:
+    """Which letters each word has, uint32 (n,): a bit for each, shared by some of other scripts."""
+    if not len(words):
+        return np.zeros(0, np.uint32)
+    wide = np.array(words)
+    codes = wide.view(np.uint32).reshape(len(words), -1)
+    bits = np.where(codes > 0, np.uint32(1) << (codes & np.uint32(31)), np.uint32(0))
+    return np.asarray(np.bitwise_or.reduce(bits, axis=1))
 
 
 def near_words(word: str, known: Sequence[str], limit: int = 50) -> list[tuple[str, int]]:
@@ -49,10 +88,7 @@ def near_words(word: str, known: Sequence[str], limit: int = 50) -> list[tuple[s
         return [(other, 1) for other in known if other in swapped]
     if not most:
         return []
-    alike = known
-    if len(known) > MOST_COMPARED:
-        alike = [other for other in known if other[:1] in (word[0], word[1])]
-    found = process.extract(word, alike, scorer=OSA.distance, score_cutoff=most, limit=limit)
+    found = process.extract(word, known, scorer=OSA.distance, score_cutoff=most, limit=limit)
     best = [(other, int(errors) + _begins_otherwise(word, other)) for other, errors, _ in found]
     fewest = min((errors for _, errors in best), default=0)
     return [(other, errors) for other, errors in best if errors == fewest <= most]
@@ -86,6 +122,11 @@ def is_a_word(word: str, language: str = ENGLISH) -> bool:
         for known in map(_dictionary, codes)
         if known is not None
     )
+
+
+def has_dictionary() -> bool:
+    """Whether one is read already, which takes as long as many searches."""
+    return _dictionary.cache_info().currsize > 0
 
 
 @lru_cache(maxsize=4)

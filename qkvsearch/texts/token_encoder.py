@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -52,7 +53,8 @@ class TokenEncoder:
 
     def encode(self, text: str) -> LabelledVectors:
         """One labelled vector for each known word, adding up to length 1; none for none."""
-        return self._parts(self.meaningful_tokens(text))
+        tokens = self.meaningful_tokens(text)
+        return self._parts(tokens, self._rows(tokens))
 
     def read(self, text: str) -> EncodedQuery:
         """`encode`, and the vector of each known word in reading order, repeats included; without
@@ -60,15 +62,15 @@ class TokenEncoder:
         """
         tokens = self.meaningful_tokens(text)
         rows = self._rows(tokens)
-        words = [token.text for token, row in zip(tokens, rows, strict=True) if row >= 0]
-        found = LabelledVectors(words, self.vectors[rows[rows >= 0]])
-        return EncodedQuery(self._parts(tokens), found)
+        parts, rows = self._parts(tokens, rows), self._directed(rows)
+        words = [token.text for token, row in zip(tokens, rows.tolist(), strict=True) if row >= 0]
+        return EncodedQuery(parts, LabelledVectors(words, self.vectors[rows[rows >= 0]]))
 
     def tokens_many(
         self, texts: Sequence[str], longest: int, progress: Progress | None = None
     ) -> Iterator[np.ndarray]:
         """As `TextEncoder` says: rows of `vectors`."""
-        rows = (self._rows(self.meaningful_tokens(text)) for text in texts)
+        rows = (self._directed(self._rows(self.meaningful_tokens(text))) for text in texts)
         return (row[row >= 0][:longest].astype(np.int32) for row in rows)
 
     def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
@@ -130,27 +132,32 @@ class TokenEncoder:
         return self.unknown(text)
 
     def _rows(self, tokens: Sequence[Token]) -> np.ndarray:
-        """The row of each token's term, int64; −1 for an unknown one and for a vector of zeros."""
-        rows = self.vocabulary.rows(token.term for token in tokens)
+        """The row of each token's term, int64; −1 for an unknown one."""
+        row_of = self.vocabulary.known_row
+        return np.array([row_of(token.term) for token in tokens], dtype=np.int64)
+
+    def _directed(self, rows: np.ndarray) -> np.ndarray:
+        """The same with −1 for a vector of zeros."""
         known = rows >= 0
         known[known] = self.vectors[rows[known]].any(axis=1)
         return np.where(known, rows, -1)
 
-    def _parts(self, tokens: Sequence[Token]) -> LabelledVectors:
-        words: dict[str, tuple[str, int]] = {}
-        for token in tokens:
-            label, count = words.get(token.term, (token.text, 0))
-            words[token.term] = (label, count + 1)
-        rows = self.vocabulary.rows(words)
-        known = rows >= 0
-        pairs = zip(words.values(), known, strict=True)
-        labels = [label for (label, _), is_known in pairs if is_known]
-        counts = np.array([count for _, count in words.values()], dtype=np.float32)[known]
-        vectors = self.vectors[rows[known]]
-        shares = self.weights[rows[known]] * (1 + np.log(counts))
-        vectors = vectors * shares[:, None]
-        length = np.linalg.norm(vectors.sum(axis=0))
+    def _parts(self, tokens: Sequence[Token], rows: np.ndarray) -> LabelledVectors:
+        """rows: of `_rows`. A term that occurs several times is one part."""
+        labels: dict[int, str] = {}
+        counts: dict[int, int] = {}
+        for token, row in zip(tokens, rows.tolist(), strict=True):
+            if row >= 0:
+                labels.setdefault(row, token.text)
+                counts[row] = counts.get(row, 0) + 1
+        own = np.fromiter(labels, np.int64, len(labels))
+        times = np.fromiter(counts.values(), np.float32, len(counts))
+        shares = self.weights[own] * (1 + np.log(times))
+        vectors = self.vectors[own] * shares[:, None]
+        total = vectors.sum(axis=0)
+        length = math.sqrt(total @ total)
         # A term outside the catalog's main directions has a zero vector.
-        if length <= NEGLIGIBLE * np.linalg.norm(shares):
+        if length <= NEGLIGIBLE * math.sqrt(shares @ shares):
             return LabelledVectors([], vectors[:0])
-        return LabelledVectors(labels, (vectors / length).astype(np.float32))
+        vectors = (vectors / np.float32(length)).astype(np.float32, copy=False)
+        return LabelledVectors(list(labels.values()), vectors)

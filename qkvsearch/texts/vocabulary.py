@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+KEPT_ROWS = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,19 @@ class Vocabulary:
         # NumPy would copy all terms to compare them with one that is longer than each.
         if not wanted or len(wanted) > self.terms.itemsize:
             return -1
-        row = int(np.searchsorted(self.terms, wanted))
+        row = int(self.terms.searchsorted(wanted))
         return row if row < len(self) and self.terms[row] == wanted else -1
+
+    @cached_property
+    def known_row(self) -> Callable[[str], int]:
+        """`row`, which it keeps of many terms: queries share their words."""
+        vocabulary = weakref.proxy(self)  # in a circle, files would wait for the garbage collector
+
+        @lru_cache(KEPT_ROWS)
+        def known(term: str) -> int:
+            return int(vocabulary.row(term))
+
+        return known
 
     def beginning(self, prefix: str) -> list[str]:
         """All terms that begin so.
@@ -59,9 +74,10 @@ class Vocabulary:
         wanted = np.array([term.encode(errors="surrogatepass") for term in terms], dtype=bytes)
         if not len(self):
             return np.full(len(wanted), -1, dtype=np.int64)
-        rows = np.searchsorted(self.terms, wanted)
-        found = self.terms[np.minimum(rows, len(self) - 1)] == wanted
-        return np.where(found & (wanted != b""), rows, -1)
+        rows = self.terms.searchsorted(wanted)
+        rows[rows == len(self)] = 0
+        rows[(self.terms[rows] != wanted) | (wanted == b"")] = -1
+        return rows
 
     def counts(self, texts: Iterable[Iterable[str]]) -> csr_matrix:
         """How often each text, given as its terms, has each term that is here: float32

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property, lru_cache
+from itertools import islice
 from typing import Any
+
+import numpy as np
 
 from qkvsearch.answers.asked.synonyms import SYNONYM, OwnSynonyms
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import HAS_CJK, MAX_TERM, Token, fold
 from qkvsearch.texts.compounds import parts_of
-from qkvsearch.texts.spelling import PER_ERROR, halves, is_a_word, near_words
+from qkvsearch.texts.spelling import PER_ERROR, halves, has_dictionary, is_a_word, near_words
 
 # A name that no item has is rarely a misspelling of a short word.
 SHORTEST_NAME = 6
@@ -21,6 +25,8 @@ COMPOUND = 0.6
 # A long query is prose, which is seldom mistyped: so many of its words, those that no text has, are
 # looked up among misspellings.
 MOST_LOOKED_UP = 6
+# Words of which it is kept what they were read as: each takes a comparison with many.
+KEPT_CHANGES = 1 << 12
 
 Span = tuple[int, int]
 
@@ -65,14 +71,17 @@ class Changes:
         """Where in a text a word is read as another, and as which. is_typing: whether the last word
         may be unfinished.
         """
-        analyzer, n_left = self.models.analyzer, MOST_LOOKED_UP
-        spans, tokens = analyzer.token_spans(text), analyzer.tokens(text)
-        for (start, end), token in zip(spans, tokens, strict=True):
-            if not n_left or token.is_stop_word or self._is_spelled(token.text):
-                continue
-            n_left -= 1
+        tokens = self.models.analyzer.tokens(text)
+        unspelled = (i for i in self._unspelled(tokens) if not tokens[i].is_stop_word)
+        looked_up = list(islice(unspelled, MOST_LOOKED_UP))
+        # What stays as it is in small letters does so in capitals, and where it stands does not matter.
+        if not is_typing and all(self.mended(tokens[i], tokens[i].text) is None for i in looked_up):
+            return
+        spans = self.models.analyzer.token_spans(text)
+        for i in looked_up:
+            start, end = spans[i]
             is_last = is_typing and end == len(text)
-            change = (self.completed if is_last else self.mended)(token, text[start:end])
+            change = (self.completed if is_last else self.mended)(tokens[i], text[start:end])
             if change is not None:
                 yield (start, end), change
 
@@ -80,53 +89,77 @@ class Changes:
         """An unfinished word as the most frequent one that begins so, unless it is one itself; or
         else as what it may be a misspelling of.
         """
-        index = self.models.words
-        if index is None or self.is_known(token.text):
+        index, known = self.models.words, _KnownWords(self.models)
+        if index is None or known.has(token.text):
             return None
-        if found := [other for other in index.beginning(token.text) if self.is_known(other)]:
-            return Change(typed, max(found, key=self.n_with), COMPLETED, "prefix")
+        if found := [other for other in index.beginning(token.text) if known.has(other)]:
+            return Change(typed, max(found, key=known.n_with), COMPLETED, "prefix")
         return self.mended(token, typed)
 
-    def mended(self, token: Token, typed: str) -> Change | None:
+    @cached_property
+    def mended(self) -> Callable[[Token, str], Change | None]:
         """A word that no item has in this spelling as what it may mean, if anything."""
-        index, word = self.models.words, token.text
-        if index is None or not word.isalpha() or HAS_CJK(word) or len(word) > MAX_TERM:
-            return None
-        language, is_known = self.models.analyzer.language, self.is_known(word)
-        if not is_known:
-            if others := list(filter(self.is_known, self.synonyms.of(word))):
-                return Change(typed, others[0], SYNONYM, "synonym")
-            if two := parts_of(word, index.spellings, language):
-                return Change(typed, " ".join(two), COMPOUND, "compound")
-        if typed[0].isupper() and len(word) < SHORTEST_NAME:
-            return None
-        # Another form of a word that is there is no misspelling.
-        near = [pair for pair in near_words(word, index.words) if self._term(pair[0]) != token.term]
-        two = None if near or is_known else halves(word, self.is_known)
-        if not (near or two) or is_a_word(typed, language):
-            return None
-        if two:
-            return Change(typed, " ".join(two), PER_ERROR, "blank")
-        best, errors = max(near, key=lambda pair: self.n_with(pair[0]))
-        return Change(typed, best, PER_ERROR**errors, "spelling")
+        return lru_cache(KEPT_CHANGES)(_Mended(self.models, self.synonyms))
 
-    def _is_spelled(self, word: str) -> bool:
-        """Whether a text has the word in this spelling, or an item is called so."""
+    def _unspelled(self, tokens: Sequence[Token]) -> Iterator[int]:
+        """The places of words that no text has in this spelling, and no item is called."""
+        if self.models.words is None:
+            yield from range(len(tokens))
+            return
         codes = self.models.code_keys
-        is_code = codes is not None and codes.has(word)
-        return is_code or (self.models.words is not None and self.models.words.has(word))
+        is_spelled = self.models.words.has_each([token.text for token in tokens])
+        for i in np.flatnonzero(~is_spelled).tolist():
+            if codes is None or not codes.has(tokens[i].text):
+                yield i
 
-    def _term(self, word: str) -> str:
-        return " ".join(token.term for token in self.models.analyzer.tokens(word))
 
-    def is_known(self, word: str) -> bool:
-        """Whether an item has the word."""
+@dataclass(frozen=True)
+class _KnownWords:
+    """Words that items have, in whatever form."""
+
+    models: StoredModels
+
+    def has(self, word: str) -> bool:
         return self.n_with(word) > 0
 
     def n_with(self, word: str) -> int:
         """How many items have the word, or the rarest of its words."""
         terms = [token.term for token in self.models.analyzer.tokens(fold(word))]
         return min((self.models.lexical_keys.n_with(term) for term in terms), default=0)
+
+    def term(self, word: str) -> str:
+        return " ".join(token.term for token in self.models.analyzer.tokens(word))
+
+
+@dataclass(frozen=True)
+class _Mended:
+    models: StoredModels
+    synonyms: OwnSynonyms
+
+    def __call__(self, token: Token, typed: str) -> Change | None:
+        index, word, known = self.models.words, token.text, _KnownWords(self.models)
+        if index is None or not word.isalpha() or HAS_CJK(word) or len(word) > MAX_TERM:
+            return None
+        language, is_known = self.models.analyzer.language, known.has(word)
+        if not is_known:
+            if others := list(filter(known.has, self.synonyms.of(word))):
+                return Change(typed, others[0], SYNONYM, "synonym")
+            if two := parts_of(word, index.spellings, language):
+                return Change(typed, " ".join(two), COMPOUND, "compound")
+        if typed[0].isupper() and len(word) < SHORTEST_NAME:
+            return None
+        if has_dictionary() and is_a_word(typed, language):
+            return None
+        # Another form of a word that is there is no misspelling.
+        alike = near_words(word, index.by_letters.alike(word))
+        near = [pair for pair in alike if known.term(pair[0]) != token.term]
+        two = None if near or is_known else halves(word, known.has)
+        if not (near or two) or is_a_word(typed, language):
+            return None
+        if two:
+            return Change(typed, " ".join(two), PER_ERROR, "blank")
+        best, errors = max(near, key=lambda pair: known.n_with(pair[0]))
+        return Change(typed, best, PER_ERROR**errors, "spelling")
 
 
 def with_changes(text: str, changes: list[tuple[Span, Change]]) -> str:

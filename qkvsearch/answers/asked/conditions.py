@@ -37,9 +37,11 @@ class Conditions:
     @classmethod
     def of(cls, clauses: Sequence[Clause], models: StoredModels, tables: Tables) -> Conditions:
         """What these clauses demand, one after the other."""
+        conditions = [clause for clause in clauses if clause.is_condition]
+        if not conditions:
+            return cls(None)
         reader = _ConditionReader(models, tables)
         mask, notes = None, []
-        conditions = [clause for clause in clauses if clause.is_condition]
         if models.words is None and any(map(reader.reads_texts, conditions)):
             notes.append(BEFORE_PHRASES)
         has_text = len(conditions) < len(clauses)

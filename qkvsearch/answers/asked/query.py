@@ -6,29 +6,20 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from qkvsearch.answers.asked.changes import (
-    COMPLETED,
-    COMPOUND,
-    MOST_LOOKED_UP,
-    Change,
-    Changes,
-    with_changes,
-)
+from qkvsearch.answers.asked.changes import COMPLETED, MOST_LOOKED_UP, Change, with_changes
 from qkvsearch.answers.asked.codes import QueryCodes
 from qkvsearch.answers.asked.conditions import Conditions
-from qkvsearch.answers.asked.synonyms import OwnSynonyms
+from qkvsearch.answers.asked.lexicon import Lexicon
+from qkvsearch.cached import cached_property
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors
 from qkvsearch.retrieval.keys import AskedWord, Way
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import HAS_CJK, Token, fold, known_tokens
-from qkvsearch.texts.compounds import compounds_of
 from qkvsearch.texts.query_language import Clause, parsed
-from qkvsearch.texts.related import LONGEST, SHORTEST, related_terms
 from qkvsearch.texts.text_encoder import EncodedQuery
 from qkvsearch.workspace import Tables
 
@@ -50,7 +41,7 @@ class Query:
     typed: str
     models: StoredModels
     tables: Tables
-    synonyms: OwnSynonyms
+    lexicon: Lexicon
     is_typing: bool = False
 
     @cached_property
@@ -93,7 +84,7 @@ class Query:
 
     # --- what is read ---
 
-    @property
+    @cached_property
     def text(self) -> str:
         """What heads read, typos mended: all but conditions on what search does not read."""
         return " ".join(text for text, _ in self._read[0])
@@ -114,7 +105,7 @@ class Query:
             is_text = not clause.field and clause.kind != "phrase"
             if self.models.words is not None and is_text and len(pieces) < MOST_LOOKED_UP:
                 is_begun = clause.kind == "prefix" or (self.is_typing and clause is clauses[-1])
-                found = list(Changes(self.models, self.synonyms).of_text(clause.text, is_begun))
+                found = list(self.lexicon.changes.of_text(clause.text, is_begun))
             pieces.append((with_changes(clause.text, found), clause))
             changes += [change for _, change in found]
         return pieces, changes
@@ -142,46 +133,31 @@ class Query:
         """The same with all that each is looked up by."""
         found: list[AskedWord] = []
         for token in self.tokens:
-            label, boost = self._labels.get(token.text, (token.text, 1.0))
-            ways = {token.term: Way(token.term, token.text)}
-            others = [self._begun(token), self._compounds(token)]
-            if len(found) < MOST_RELATED:
-                others.append(self._related(token))
-            for each in others:
-                for way in each:
-                    ways.setdefault(way.term, way)
-            for way in self.synonyms.one_word(token, ways):
-                ways.setdefault(way.term, way)
-            found.append(AskedWord(label, list(ways.values()), boost))
-        return [*found, *self.synonyms.longer(self.text)]
+            word = self.lexicon.word(token) if len(found) < MOST_RELATED else AskedWord.of(token)
+            if token.text in self._begun_words:
+                word = word.also(self._begun(token))
+            if token.text in self._labels:
+                label, boost = self._labels[token.text]
+                word = replace(word, text=label, boost=boost)
+            found.append(word)
+        return [*found, *self.lexicon.synonyms.longer(self.text)]
+
+    @cached_property
+    def _begun_words(self) -> Mapping[str, str]:
+        """What each word that may be unfinished was typed as, both folded."""
+        found = {fold(c.read): fold(c.typed) for c in self.changes if c.kind == "prefix"}
+        begun = [fold(clause.text) for clause in self.clauses if clause.kind == "prefix"]
+        if self.is_typing and self.tokens:
+            begun.append(self.tokens[-1].text)
+        return {word: word for word in begun} | found
 
     def _begun(self, token: Token) -> Iterator[Way]:
         """The words that a word, or what it was completed from, is the beginning of."""
         index = self.models.words
-        typed = {fold(c.read): fold(c.typed) for c in self.changes if c.kind == "prefix"}
-        begun = {fold(clause.text) for clause in self.clauses if clause.kind == "prefix"}
-        is_last = self.is_typing and token is self.tokens[-1]
-        if index is None or not (is_last or token.text in typed or token.text in begun):
+        if index is None:
             return
-        for word in index.beginning(typed.get(token.text, token.text)):
+        for word in index.beginning(self._begun_words[token.text]):
             yield from (Way(t.term, word, COMPLETED) for t in self.models.analyzer.tokens(word))
-
-    def _related(self, token: Token) -> Iterator[Way]:
-        """The words of its family that the catalog has."""
-        index = self.models.words
-        if index is None or index.mean_length > LONGEST or len(token.term) < SHORTEST:
-            return
-        there = index.terms_beginning(token.term[:SHORTEST])
-        for term, share in related_terms(token.term, there).items():
-            yield Way(term, there[term], share)
-
-    def _compounds(self, token: Token) -> Iterator[Way]:
-        """The words of the catalog that a word is the first or the last part of."""
-        analyzer, index = self.models.analyzer, self.models.words
-        if index is None or token.is_stop_word:
-            return
-        for found in compounds_of(token.text, index.spellings, analyzer.language):
-            yield from (Way(t.term, found.word, COMPOUND) for t in analyzer.tokens(found.word))
 
     @cached_property
     def _labels(self) -> Mapping[str, tuple[str, float]]:
@@ -209,9 +185,8 @@ class Query:
 
     def parts(self, head: str) -> LabelledVectors:
         """The labelled vectors that are added up to the query of a dense head."""
-        is_main = head == self.models.main_head
-        rest = self.codes.rest
-        found = self.reading.parts if is_main else self.models.encoder(head).encode(rest)
+        is_read = head == self.models.main_head and self._is_read_once
+        found = self.reading.parts if is_read else self.models.encoder(head).encode(self.codes.rest)
         if not self._labels:
             return found
         named = [self._named(label) for label in found.labels]
@@ -221,6 +196,17 @@ class Query:
         length = np.linalg.norm(vectors.sum(axis=0))
         scale = np.linalg.norm(found.total) / length if length > NEGLIGIBLE else 1.0
         return LabelledVectors([label for label, _ in named], vectors * vectors.dtype.type(scale))
+
+    @property
+    def n_unread(self) -> int:
+        """How many words the main head's encoder did not read, the text being too long."""
+        return self.reading.n_unread if self._is_read_once else 0
+
+    @property
+    def _is_read_once(self) -> bool:
+        """Whether more than the main head's query comes of reading the text."""
+        has_limit = self.models.encoder(self.models.main_head).limit is not None
+        return has_limit or self.models.has_tokens
 
     @cached_property
     def reading(self) -> EncodedQuery:
@@ -254,7 +240,7 @@ class Query:
         columns = self.tables.catalog_columns
         for clause in self.clauses:
             if clause.is_condition and not clause.excluded and self.conditions.notes:
-                found = list(Changes(self.models, self.synonyms).of_text(clause.text, False))
+                found = list(self.lexicon.changes.of_text(clause.text, False))
                 if found:
                     yield f"Did you mean {replace(clause, text=with_changes(clause.text, found))}?"
         for name, word in FIELD_TYPED.findall(self.typed):
@@ -270,7 +256,7 @@ class Query:
             return False
         return any(cell == int(word) for _, cell in self.tables.column(column))
 
-    @property
+    @cached_property
     def _missing(self) -> list[str]:
         """Of a few words those that no text has, unless it has none of them."""
         keys = self.models.lexical_keys

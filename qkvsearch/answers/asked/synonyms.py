@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -38,13 +38,11 @@ class OwnSynonyms:
         """Those of a word, folded."""
         return self._by_text.get(word, ())
 
-    def one_word(self, token: Token, known: Collection[str]) -> Iterator[Way]:
-        """Of a word, those that are one word, too: they are found in its place. known: terms that
-        are looked up already.
-        """
+    def one_word(self, token: Token) -> Iterator[Way]:
+        """Of a word, those that are one word, too: they are found in its place."""
         for other in self._by_terms.get((token.term,), ()):
             own = self.models.analyzer.tokens(other)
-            if len(own) == 1 and own[0].term not in known:
+            if len(own) == 1:
                 yield Way(own[0].term, own[0].text, SYNONYM)
 
     def longer(self, text: str) -> Iterator[AskedWord]:
@@ -64,5 +62,5 @@ class OwnSynonyms:
                         label = f"{typed} → {other} ×{SYNONYM:.2g}"
                         weight = SYNONYM * n / max(len(own), 1)
                         yield from (
-                            AskedWord(label, [Way(token.term, token.text, weight)]) for token in own
+                            AskedWord(label, (Way(token.term, token.text, weight),)) for token in own
                         )

@@ -1,0 +1,67 @@
+"""What single words mean to a build: all that each is looked up by. Queries share their words, so
+what was found of one is kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import chain
+
+from qkvsearch.answers.asked.changes import COMPOUND, Changes
+from qkvsearch.answers.asked.synonyms import OwnSynonyms
+from qkvsearch.retrieval.keys import AskedWord, Way
+from qkvsearch.stored import StoredModels
+from qkvsearch.texts.analysis import Token
+from qkvsearch.texts.compounds import compounds_of
+from qkvsearch.texts.related import LONGEST, SHORTEST, related_terms
+
+KEPT_WORDS = 1 << 14
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """Of one build."""
+
+    models: StoredModels
+
+    @cached_property
+    def synonyms(self) -> OwnSynonyms:
+        return OwnSynonyms(self.models)
+
+    @cached_property
+    def changes(self) -> Changes:
+        return Changes(self.models, self.synonyms)
+
+    @cached_property
+    def word(self) -> Callable[[Token], AskedWord]:
+        """A word with all that it is looked up by: as it is, compounds, its family, synonyms."""
+        return lru_cache(KEPT_WORDS)(_Words(self.models, self.synonyms))
+
+
+@dataclass(frozen=True)
+class _Words:
+    models: StoredModels
+    synonyms: OwnSynonyms
+
+    def __call__(self, token: Token) -> AskedWord:
+        others = self._compounds(token), self._related(token), self.synonyms.one_word(token)
+        return AskedWord.of(token).also(chain.from_iterable(others))
+
+    def _related(self, token: Token) -> Iterator[Way]:
+        """The words of its family that the catalog has."""
+        index = self.models.words
+        if index is None or index.mean_length > LONGEST or len(token.term) < SHORTEST:
+            return
+        there = index.terms_beginning(token.term[:SHORTEST])
+        for term, share in related_terms(token.term, there).items():
+            yield Way(term, there[term], share)
+
+    def _compounds(self, token: Token) -> Iterator[Way]:
+        """The words of the catalog that a word is the first or the last part of."""
+        analyzer, index = self.models.analyzer, self.models.words
+        if index is None or token.is_stop_word:
+            return
+        for found in compounds_of(token.text, index.spellings, analyzer.language):
+            yield from (Way(t.term, found.word, COMPOUND) for t in analyzer.tokens(found.word))
