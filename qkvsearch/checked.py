@@ -47,7 +47,9 @@ def checked(function: Callable[P, T]) -> Callable[P, T]:
 
     def taken(name: str, value: Any) -> Any:
         take = takes.get(name)
-        return value if take is None or (value is None and name in may_be_none) else take(name, value)
+        return (
+            value if take is None or (value is None and name in may_be_none) else take(name, value)
+        )
 
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> T:

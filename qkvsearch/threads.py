@@ -21,7 +21,7 @@ BLAS_MODULES = ("scipy.special._ufuncs", "scipy.linalg._fblas", "scipy.linalg.cy
 
 _lock = threading.Lock()
 _n_callers = 0  # that are inside `one_blas_thread`
-_limits: dict[Any, Any] = {}  # by controller, in the order they were set
+_before: dict[Any, int] = {}  # how many threads each BLAS library had
 
 
 def run_in_threads(
@@ -82,37 +82,48 @@ def one_blas_thread() -> Iterator[None]:
     """
     global _n_callers
     with _lock:
-        controller = _controller(tuple(name in sys.modules for name in BLAS_MODULES))
-        if controller not in _limits:
-            _limits[controller] = controller.limit(limits=1, user_api="blas")
+        for library in _blas_libraries(tuple(name in sys.modules for name in BLAS_MODULES)):
+            if library not in _before:
+                _before[library] = library.get_num_threads()
+                _set_threads(library, 1)
         _n_callers += 1
     try:
         yield
     finally:
         with _lock:
             _n_callers -= 1
-            while _limits and not _n_callers:
-                _limits.popitem()[1].restore_original_limits()
+            while _before and not _n_callers:
+                _set_threads(*_before.popitem())
+
+
+def _set_threads(library: Any, n_threads: int) -> None:
+    """Whichever thread asks: since 3.8, threadpoolctl heeds just one until that lets go of it, and
+    here callers are counted already.
+    """
+    let_go = getattr(library, "clear_controlling_thread", lambda **_: None)
+    let_go(force=True)
+    library.set_num_threads(n_threads)
+    let_go(force=True)
 
 
 @lru_cache(maxsize=1)
-def _controller(loaded: tuple[bool, ...]) -> Any:
-    """A controller of all BLAS libraries; cached, since looking for them takes a millisecond.
+def _blas_libraries(loaded: tuple[bool, ...]) -> list[Any]:
+    """The BLAS libraries; cached, since looking for them takes a millisecond.
 
     loaded: whether each of BLAS_MODULES is imported; another look is needed where that changes.
     """
     from threadpoolctl import ThreadpoolController
 
-    return ThreadpoolController()
+    controller = ThreadpoolController()
+    return [each for each in controller.lib_controllers if each.user_api == "blas"]
 
 
 def _blas_threads() -> int:
     """How many threads BLAS may use, by the machine and by OPENBLAS_NUM_THREADS and the like."""
     import scipy.linalg.cython_blas  # noqa: F401  (numba's products of matrices use SciPy's BLAS)
 
-    controller = _controller(tuple(name in sys.modules for name in BLAS_MODULES))
-    libraries = controller.select(user_api="blas").info()
-    return max((library["num_threads"] for library in libraries), default=1)
+    libraries = _blas_libraries(tuple(name in sys.modules for name in BLAS_MODULES))
+    return max((library.get_num_threads() for library in libraries), default=1)
 
 
 def available_cores() -> int:

@@ -14,6 +14,7 @@ import qkvsearch as qkv
 from qkvsearch.attention import attention, dot_score
 from qkvsearch.collaborative import factors
 from qkvsearch.revision import learn_preferences
+from qkvsearch.threads import one_blas_thread
 from qkvsearch.workspace import Workspace
 
 
@@ -52,6 +53,21 @@ def test_calls_from_several_threads_at_once_agree():
         np.testing.assert_array_equal(output, outputs[0])
         np.testing.assert_allclose(output, expected, rtol=1e-5, atol=1e-6)
     assert blas_threads() == before
+
+
+def test_whichever_thread_asks_has_one_blas_thread():
+    def ask():
+        with one_blas_thread():
+            found.extend(x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas")
+
+    found: list[int] = []
+    with threadpool_limits(2, user_api="blas"):
+        for _ in range(2):
+            ask()
+            other = threading.Thread(target=ask)
+            other.start()
+            other.join()
+    assert set(found) == {1}
 
 
 def test_a_score_may_itself_attend():

@@ -61,7 +61,7 @@ def diversified(ranking: Ranking, similarity: Similarity, diversity: float, k: i
     head = plus(ranking.head, DIVERSITY, added)
     hits = [
         replace(
-            ranking[i], rank=rank, score=float(head.scores[position]), heads=head.by_names(np.array([position]))[0]
+            ranking[i], rank=rank, score=float(head.scores[position]), heads=head.by_name(position)
         )
         for rank, (i, position) in enumerate(zip(chosen, positions, strict=True), start=1)
     ]

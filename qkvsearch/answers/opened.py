@@ -50,6 +50,7 @@ from qkvsearch.retrieval import Head, Ranking
 from qkvsearch.retrieval.reasons import WordReasons
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.self_attention import AttentionMap
+from qkvsearch.threads import one_blas_thread
 from qkvsearch.workspace import Snapshot, Workspace
 from qkvsearch.workspace.where import Where
 
@@ -122,6 +123,7 @@ class OpenedBuild:
         """
         return item_card(self.histories, self.tables.item_position(item))
 
+    @one_blas_thread()
     def search(
         self,
         query: str,
@@ -197,6 +199,7 @@ class OpenedBuild:
         """One head's scores; None where it knows no word. Raises `QkvError` without its encoder."""
         return self.texts.head(name, query)
 
+    @one_blas_thread()
     def recommend(
         self,
         *,
@@ -300,6 +303,7 @@ class OpenedBuild:
         found = similar_users(self.recommender, user, last, temperature, explain, progress)
         return found.page(offset, min_weight)
 
+    @one_blas_thread()
     def similar(
         self,
         items: Id | Iterable[Id],

@@ -173,7 +173,10 @@ class TextSearch:
         # A build that knows what it cannot answer has decided that already.
         level = self.models.snapshot.facts.get("chance")
         if self.models.answerability is None and level is not None:
-            keys, nearest = self.models.lexical_keys, main.scores if mask is None else main.scores[mask]
+            keys, nearest = (
+                self.models.lexical_keys,
+                main.scores if mask is None else main.scores[mask],
+            )
             is_known = asked.codes.tokens or any(keys.has(t.term) for t in asked.tokens)
             if not is_known and len(nearest) and nearest.max() <= level:
                 found.append(

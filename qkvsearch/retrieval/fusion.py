@@ -61,8 +61,12 @@ class Head:
                 found |= head.answers
         return found if found.any() else ~found
 
+    def by_name(self, position: int) -> dict[str, float]:
+        """What each fused head adds to one score."""
+        return self.by_names(np.array([position]))[0]
+
     def by_names(self, positions: np.ndarray) -> list[dict[str, float]]:
-        """What each fused head adds to the scores at these positions."""
+        """The same of each of these positions."""
         heads = self.addends or [self]
         names = [head.name for head in heads]
         columns = [head.scores[positions].tolist() for head in heads]

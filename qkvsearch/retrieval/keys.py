@@ -15,7 +15,7 @@ import numpy as np
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval.fusion import Head, Part
 from qkvsearch.retrieval.term_counts import TermCounts
-from qkvsearch.texts.analysis import Token
+from qkvsearch.texts.analysis import Analyzer, Token, known_tokens
 from qkvsearch.texts.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -121,6 +121,22 @@ class TermKeys(ABC):
         """The largest weight of a term, 0 where no item has it."""
         return self._known_terms(term)[1]
 
+    def rarity(self, word: str, analyzer: Analyzer) -> float:
+        """BM25's idf of a word by the rarest of its terms; 0 for what is no word, such as a comma."""
+        return self._known_rarities(word, analyzer)
+
+    @cached_property
+    def _known_rarities(self) -> Callable[[str, Analyzer], float]:
+        keys = weakref.proxy(self)
+
+        @lru_cache(KEPT_TERMS)
+        def known(word: str, analyzer: Analyzer) -> float:
+            tokens = known_tokens(analyzer.tokens(word), keys.has)
+            rarest = min((keys.n_with(token.term) for token in tokens), default=None)
+            return 0.0 if rarest is None else _rarity(rarest, keys.n_items)
+
+        return known
+
     @cached_property
     def _known_terms(self) -> Callable[[str], tuple[int, float]]:
         keys = weakref.proxy(self)  # in a circle, files would wait for the garbage collector
@@ -219,6 +235,7 @@ class LexicalKeys(TermKeys):
         row = self.vocabulary.row(term)
         span = slice(0) if row < 0 else slice(self.indptr[row], self.indptr[row + 1])
         return self.indices[span], self.weights[span]
+
 
 @dataclass(frozen=True)
 class CountedKeys(TermKeys):

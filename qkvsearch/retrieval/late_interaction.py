@@ -16,9 +16,9 @@ from qkvsearch.attention import hide, softmax
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval.fusion import Head, Part, plus
-from qkvsearch.retrieval.keys import TermKeys, inverse_frequency
+from qkvsearch.retrieval.keys import TermKeys
 from qkvsearch.retrieval.topk import top_k
-from qkvsearch.texts.analysis import Analyzer, known_tokens
+from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.text_encoder import TextEncoder
 
 NAME = "token"
@@ -36,6 +36,8 @@ LEAST_DEVIATION = 0.02
 # How much more similar a token is that gets e times the attention weight of another, by
 # `token_head.py` among the benchmarks.
 TEMPERATURE = 0.05
+# float32 holds e to minus this, and sums of it, in full precision.
+MOST_EXPONENT = 80
 
 
 @dataclass(frozen=True)
@@ -82,15 +84,25 @@ class TokenKeys:
     def similarities(self, query: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, Any]:
         """Cosines (L, m) of unit vectors `query` (L, d) with the m tokens of the items at
         `positions` (n,), item after item, and the number of tokens of each (n,)."""
+        cosines, places = self.cosines(query, positions)
+        return cosines.T[:, places], self.lengths(positions)
+
+    def cosines(self, query: np.ndarray, positions: np.ndarray) -> tuple[np.ndarray, Any]:
+        """Cosines (u, L) of the tokens of these items, those of a table each once, with unit
+        vectors `query` (L, d); and which row of them each token has, (m,), token after token.
+        """
         stored = self.tokens(positions)
         places: Any = slice(None)
         if self.table is not None:
-            rows, places = np.unique(stored, return_inverse=True)
-            stored = self.table[rows]
-        vectors = np.asarray(stored, dtype=np.float32)
+            is_there = np.zeros(len(self.table), dtype=bool)
+            is_there[stored] = True
+            rows = np.flatnonzero(is_there)
+            numbers = np.empty(len(self.table), dtype=np.int32)
+            numbers[rows] = np.arange(len(rows))
+            stored, places = self.table[rows], numbers[stored]
+        vectors = stored.astype(np.float32, copy=False)
         norms = np.sqrt(np.einsum("jd,jd->j", vectors, vectors))
-        cosines = query @ vectors.T / np.where(norms > 0, norms, 1)
-        return cosines[:, places], self.lengths(positions)
+        return vectors @ query.T / np.where(norms > 0, norms, 1)[:, None], places
 
     def _rows(self, positions: np.ndarray) -> np.ndarray:
         return positions if self.rows is None else self.rows[positions]
@@ -113,12 +125,25 @@ class LateInteraction:
     def scores(self, positions: np.ndarray) -> np.ndarray:
         """Σᵢ wᵢ Σⱼ aᵢⱼ qᵢ·kⱼ with aᵢⱼ = softmaxⱼ(qᵢ·kⱼ / temperature), float64 (n,), of the items
         at `positions` (n,); 0 for an item without tokens."""
-        similar, lengths = self.keys.similarities(self.query.vectors, positions)
-        there = np.arange(lengths.max(initial=0)) < lengths[:, None]
-        padded = np.zeros((len(similar), *there.shape), dtype=np.float32)
-        padded[:, there] = similar
-        mixed = (self._attention(padded, there) * padded).sum(axis=-1)
-        return np.round(self.weights @ mixed.astype(np.float64), DECIMALS)
+        lengths = self.keys.lengths(positions)
+        found = np.zeros(len(positions))
+        if not lengths.any():
+            return found
+        query, weights = _merged(self.query.vectors, self.weights)
+        cosines, places = self.keys.cosines(query, positions)
+        starts = (np.cumsum(lengths) - lengths)[lengths > 0]
+        # No cosine is above 1, so no exponent is above 0; the largest is looked for only where the
+        # others might all become 0.
+        peaks: Any = np.float32(1)
+        if 2 / self.temperature > MOST_EXPONENT:
+            cosines, places = cosines[places], slice(None)
+            peaks = np.maximum.reduceat(cosines, starts, axis=0)
+            peaks = np.repeat(peaks, lengths[lengths > 0], axis=0)
+        shares = np.exp((cosines - peaks) / np.float32(self.temperature))
+        both = np.concatenate([shares, shares * cosines], axis=1)[places]
+        total, mixed = np.split(np.add.reduceat(both, starts, axis=0), 2, axis=1)
+        found[lengths > 0] = (mixed / total).astype(np.float64) @ weights
+        return np.round(found, DECIMALS)
 
     def parts(self, position: int) -> list[Part]:
         """wᵢ aᵢⱼ qᵢ·kⱼ of every word of the query and of the item, with the weights aᵢⱼ held."""
@@ -134,6 +159,21 @@ class LateInteraction:
 
     def _attention(self, similar: np.ndarray, there: np.ndarray) -> Any:
         return softmax(hide(similar, there), self.temperature)
+
+
+def _merged(vectors: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Equal vectors (L, d) as one, with the sum of their weights (L,); none without a weight."""
+    rows: dict[bytes, int] = {}
+    summed: list[float] = []
+    kept: list[int] = []
+    for i, weight in enumerate(weights.tolist()):
+        row = rows.setdefault(vectors[i].tobytes(), len(rows)) if weight else -1
+        if row == len(kept):
+            kept.append(i)
+            summed.append(0.0)
+        if row >= 0:
+            summed[row] += weight
+    return vectors[kept], np.array(summed)
 
 
 def late_interaction(
@@ -158,13 +198,7 @@ def idf(words: Sequence[str], lexical: TermKeys, analyzer: Analyzer | None = Non
     """BM25's, float64 (n_words,), by the rarest term of each word. 0 for what is no word, such as a
     comma."""
     analyzer = analyzer or Analyzer()
-    found = np.zeros(len(words))
-    for i, word in enumerate(words):
-        tokens = known_tokens(analyzer.tokens(word), lexical.has)
-        having = [lexical.n_with(token.term) for token in tokens]
-        if having:
-            found[i] = inverse_frequency(np.array(min(having)), lexical.n_items)
-    return found
+    return np.array([lexical.rarity(word, analyzer) for word in words], dtype=np.float64)
 
 
 def rerank(

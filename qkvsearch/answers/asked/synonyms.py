@@ -62,5 +62,6 @@ class OwnSynonyms:
                         label = f"{typed} → {other} ×{SYNONYM:.2g}"
                         weight = SYNONYM * n / max(len(own), 1)
                         yield from (
-                            AskedWord(label, (Way(token.term, token.text, weight),)) for token in own
+                            AskedWord(label, (Way(token.term, token.text, weight),))
+                            for token in own
                         )

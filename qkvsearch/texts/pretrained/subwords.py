@@ -56,12 +56,13 @@ def join_pieces(text: str, spans: Sequence[tuple[int, int]]) -> tuple[list[str],
     """
     homes = list(range(len(text)))
     for found in WORDS.finditer(text):
-        homes[found.start() : found.end()] = [found.start()] * (found.end() - found.start())
+        start, end = found.span()
+        homes[start:end] = [start] * (end - start)
     places = []
     for start, end in spans:
-        piece = text[start:end]
-        visible = start + len(piece) - len(piece.lstrip())
-        places.append(homes[visible] if visible < end else UNPLACED)
+        if start < end and text[start].isspace():
+            start = end - len(text[start:end].lstrip())
+        places.append(homes[start] if start < end else UNPLACED)
     for i in range(len(spans) - 2, -1, -1):
         if places[i] == UNPLACED:
             places[i] = places[i + 1]
@@ -69,11 +70,11 @@ def join_pieces(text: str, spans: Sequence[tuple[int, int]]) -> tuple[list[str],
         if places[i] == UNPLACED:
             places[i] = places[i - 1]
 
-    is_first = np.diff(places, prepend=UNPLACED - 1) != 0
-    owners = np.cumsum(is_first) - 1
-    bounds = [*np.flatnonzero(is_first), len(spans)]
+    firsts = [i for i, place in enumerate(places) if not i or place != places[i - 1]]
+    bounds = [*firsts, len(spans)]
+    owners = np.repeat(np.arange(len(firsts)), np.diff(bounds))
     labels = [
-        text[spans[first][0] : max(end for _, end in spans[first:last])].strip()
+        text[spans[first][0] : max([end for _, end in spans[first:last]])].strip()
         for first, last in pairwise(bounds)
     ]
     return labels, owners
@@ -86,9 +87,12 @@ def sum_rows(vectors: np.ndarray, owners: np.ndarray, n: int) -> np.ndarray:
     array([[3.],
            [3.]])
     """
-    if not n:
-        return vectors[:0]
-    return np.add.reduceat(vectors, np.searchsorted(owners, np.arange(n)), axis=0)
+    starts = np.searchsorted(owners, np.arange(n))
+    place = np.arange(len(owners)) - starts[owners]  # of each piece in its word
+    total = vectors[place == 0]
+    for i in range(1, int(place.max(initial=0)) + 1):
+        total[owners[place == i]] += vectors[place == i]
+    return total
 
 
 # --- what a tokenizer's `Encoding` says of a text ---
