@@ -1,7 +1,7 @@
-"""A property that is computed once: `functools`' own, without the lock that it has before Python 3.12.
+"""A property that is computed once: that of `functools`, without its lock before Python 3.12.
 
-That lock is one for all instances of a class, and is held while the value is computed. So threads that
-answer queries, each with objects of its own, would wait for one another.
+That lock is one for all instances of a class, and is held while the value is computed. So threads
+that answer queries, each with objects of its own, would wait for one another.
 """
 
 from __future__ import annotations

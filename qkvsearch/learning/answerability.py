@@ -14,8 +14,6 @@ from dataclasses import asdict, dataclass
 from math import exp, log1p
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from qkvsearch.retrieval.keys import TermKeys
 from qkvsearch.texts.analysis import Token
 from qkvsearch.texts.encoders import LEARNED

@@ -122,7 +122,7 @@ class TermKeys(ABC):
         return self._known_terms(term)[1]
 
     def rarity(self, word: str, analyzer: Analyzer) -> float:
-        """BM25's idf of a word by the rarest of its terms; 0 for what is no word, such as a comma."""
+        """BM25's idf of a word, by the rarest of its terms; 0 for what is no word, as a comma."""
         return self._known_rarities(word, analyzer)
 
     @cached_property
@@ -185,17 +185,20 @@ class TermKeys(ABC):
         postings = [(way, *self.postings(way.term)) for way in word.ways]
         there = [each for each in postings if len(each[1])]
         if len(there) < 2:
-            ways = [FoundWay(way.shown, *found, way.weight * word.boost) for way, *found in there]
+            ways = [
+                FoundWay(way.shown, items, weights, way.weight * word.boost)
+                for way, items, weights in there
+            ]
             items = ways[0].items if ways else np.zeros(0, np.int32)
             return FoundWord(ways, items, ways[0].scaled if ways else np.zeros(0, np.float32))
         has_any = np.zeros(self.n_items, dtype=bool)
         for _, items, _ in there:
             has_any[items] = True
         items = np.flatnonzero(has_any)
-        rarity = word.boost * _rarity(len(items), self.n_items)
+        n_items, rarity = self.n_items, word.boost * _rarity(len(items), self.n_items)
         ways = [
-            FoundWay(way.shown, *found, way.weight * rarity / _rarity(len(found[0]), self.n_items))
-            for way, *found in there
+            FoundWay(way.shown, rows, weights, way.weight * rarity / _rarity(len(rows), n_items))
+            for way, rows, weights in there
         ]
         best = np.zeros(self.n_items, dtype=np.float32)
         for way in ways:

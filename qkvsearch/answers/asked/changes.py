@@ -74,8 +74,9 @@ class Changes:
         tokens = self.models.analyzer.tokens(text)
         unspelled = (i for i in self._unspelled(tokens) if not tokens[i].is_stop_word)
         looked_up = list(islice(unspelled, MOST_LOOKED_UP))
-        # What stays as it is in small letters does so in capitals, and where it stands does not matter.
-        if not is_typing and all(self.mended(tokens[i], tokens[i].text) is None for i in looked_up):
+        # What stays as it is in small letters does so in capitals, wherever it stands.
+        folded = (tokens[i] for i in looked_up)
+        if not is_typing and all(self.mended(token, token.text) is None for token in folded):
             return
         spans = self.models.analyzer.token_spans(text)
         for i in looked_up:
