@@ -104,12 +104,11 @@ def fuse_known(scored: Mapping[str, Head | None], weights: Mapping[str, float]) 
 
 def summed(heads: Sequence[Head]) -> Head:
     """One head with the first one's name: the sum of the scores, which are in the same units."""
-    answering = [head.answers for head in heads if head.answers is not None]
     return Head(
         name=heads[0].name,
         scores=np.asarray(sum(head.scores for head in heads), dtype=np.float32),
         parts=lambda position: [part for head in heads for part in head.parts(position)],
-        answers=np.any(answering, axis=0) if len(answering) == len(heads) else None,
+        answers=_any_answer(heads),
     )
 
 
@@ -159,14 +158,22 @@ def _fused(
     """The sum of the heads, each scaled with its share of the weights."""
     shares = np.asarray(weights, dtype=np.float64) / np.sum(weights)
     scaled = [scale(head, share) for head, share in zip(heads, shares, strict=True)]
-    answering = [head.answers for head in heads if head.answers is not None]
+    total = scaled[0].scores.copy()
+    for head in scaled[1:]:
+        total += head.scores
     return Head(
         name="+".join(head.name for head in heads),
-        scores=np.asarray(sum(head.scores for head in scaled), dtype=np.float32),
+        scores=total,
         parts=lambda position: [part for head in scaled for part in head.parts(position)],
-        answers=np.any(answering, axis=0) if len(answering) == len(heads) else None,
+        answers=_any_answer(heads),
         addends=scaled,
     )
+
+
+def _any_answer(heads: Sequence[Head]) -> np.ndarray | None:
+    """What some head answers; None where one of them answers all."""
+    answering = [head.answers for head in heads if head.answers is not None]
+    return np.any(answering, axis=0) if len(answering) == len(heads) else None
 
 
 def _by_rank(head: Head, share: float) -> Head:
@@ -194,5 +201,6 @@ def _standardize(head: Head, share: float) -> Head:
         scaled = [part._replace(value=part.value * factor) for part in head.parts(position)]
         return [*scaled, Part(head.name, None, None, -mean * factor)]
 
-    scores = (head.scores - np.float64(mean)) * factor
+    scores = head.scores - np.float64(mean)
+    scores *= factor
     return replace(head, scores=scores.astype(np.float32), parts=parts)

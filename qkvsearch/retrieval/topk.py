@@ -27,6 +27,8 @@ def top_k(scores: np.ndarray, k: int, mask: np.ndarray | None = None) -> np.ndar
     >>> top_k(np.array([1., 3., 3., 2.]), 2).tolist()
     [1, 2]
     """
+    if mask is not None and mask.all():
+        mask = None
     candidates = _promising(scores, k, mask)
     if candidates is None:
         candidates = np.arange(len(scores)) if mask is None else np.flatnonzero(mask)
