@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from qkvsearch.retrieval.topk import top_k
+
 # Cormack, Clarke and Büttcher 2009, section 3: chosen on pilot runs, and the results hardly move.
 RANK_CONSTANT = 60
 # Scores whose deviation is a smaller share of the largest differ by rounding errors alone.
@@ -41,6 +43,9 @@ class Head:
     scores: float32 (n_items,). answers: bool (n_items,), the items that this head has anything to
     say about, or None for all. `parts(position)` add up to `scores[position]`. A fused head keeps
     the heads that it is the sum of as `addends`. `notes`: what whoever asked should know.
+
+    Of many items scores may be approximate: then `exact(positions)` gives the exact ones, from which
+    they differ by at most `error`, and those of at least `exact_from` are exact already.
     """
 
     name: str
@@ -49,6 +54,51 @@ class Head:
     answers: np.ndarray | None = None
     addends: Sequence[Head] = ()
     notes: Sequence[str] = ()
+    exact: Callable[[np.ndarray], np.ndarray] | None = None
+    error: float = 0.0
+    exact_from: float = -math.inf
+
+    def exact_at(self, positions: np.ndarray) -> np.ndarray:
+        """The exact scores at these positions, (n,)."""
+        return self.scores[positions] if self.exact is None else self.exact(positions)
+
+    def largest(self) -> float:
+        """The largest score, exact; 0 where none is above."""
+        largest = float(self.scores.max(initial=0))
+        if self.exact is None:
+            return largest
+        near = np.flatnonzero(self.scores >= largest - 2 * self.error)
+        return max(0.0, float(self.exact(near).max(initial=0)))
+
+    def above(self, level: float) -> np.ndarray:
+        """bool (n_items,): the items of which the exact score is above a level."""
+        found = self.scores > level
+        if self.exact is not None:
+            near = np.flatnonzero(np.abs(self.scores - np.float32(level)) <= self.error)
+            found[near] = self.exact(near) > level
+        return found
+
+    def settled(self, k: int, mask: np.ndarray | None = None) -> Head:
+        """With the exact scores of all items that may be among the `k` best of those that `mask`
+        leaves, so that these are the ones that the exact scores of all would give.
+        """
+        if self.exact is None or not k:
+            return self
+        allowed = mask if self.answers is None else self.answers & (True if mask is None else mask)
+        best = top_k(self.scores, k, allowed)
+        if not len(best) or self.scores[best[-1]] >= self.exact_from:
+            return self
+        least = float(self.scores[best[-1]]) - 2 * self.error
+        near = np.flatnonzero(self.scores >= least)
+        addends = [head._with_exact(near) for head in self.addends]
+        return replace(self._with_exact(near), addends=addends, exact_from=least)
+
+    def _with_exact(self, positions: np.ndarray) -> Head:
+        if self.exact is None:
+            return self
+        scores = self.scores.copy()
+        scores[positions] = self.exact(positions)
+        return replace(self, scores=scores)
 
     def promising(self) -> np.ndarray:
         """bool (n_items,): of a fused head, the items that one of its heads finds a word in, or
@@ -125,6 +175,9 @@ def plus(
         parts=lambda position: [*head.parts(position), *added.parts(position)],
         answers=head.answers,
         addends=[*(head.addends or [head]), added],
+        exact=head.exact and (lambda positions: head.exact_at(positions) + values[positions]),
+        error=head.error,
+        exact_from=math.inf if head.exact else -math.inf,
     )
 
 
@@ -167,7 +220,19 @@ def _fused(
         parts=lambda position: [part for head in scaled for part in head.parts(position)],
         answers=_any_answer(heads),
         addends=scaled,
+        **_approximate(scaled),
     )
+
+
+def _approximate(heads: Sequence[Head]) -> dict[str, Any]:
+    """What a sum of heads, some of them approximate, is to be made exact by."""
+    if all(head.exact is None for head in heads):
+        return {}
+
+    def exact(positions: np.ndarray) -> np.ndarray:
+        return np.asarray(sum(head.exact_at(positions) for head in heads))
+
+    return {"exact": exact, "error": sum(head.error for head in heads), "exact_from": math.inf}
 
 
 def _any_answer(heads: Sequence[Head]) -> np.ndarray | None:
@@ -178,7 +243,8 @@ def _any_answer(heads: Sequence[Head]) -> np.ndarray | None:
 
 def _by_rank(head: Head, share: float) -> Head:
     """`share` / (60 + rank) for each item that the head answers, 0 for the others."""
-    order = np.argsort(-head.scores, kind="stable")  # ties by row, which is by id
+    exact = head.exact_at(np.arange(len(head.scores)))
+    order = np.argsort(-exact, kind="stable")  # ties by row, which is by id
     if head.answers is not None:
         order = order[head.answers[order]]
     ranks = np.zeros(len(head.scores), dtype=np.int64)
@@ -189,7 +255,7 @@ def _by_rank(head: Head, share: float) -> Head:
         place = f"rank {ranks[position]:,}"
         return [Part(head.name, place, place, float(scores[position]))] if ranks[position] else []
 
-    return replace(head, scores=scores, parts=parts)
+    return Head(head.name, scores, parts, head.answers)
 
 
 def _standardize(head: Head, share: float) -> Head:
@@ -201,6 +267,16 @@ def _standardize(head: Head, share: float) -> Head:
         scaled = [part._replace(value=part.value * factor) for part in head.parts(position)]
         return [*scaled, Part(head.name, None, None, -mean * factor)]
 
-    scores = head.scores - np.float64(mean)
-    scores *= factor
-    return replace(head, scores=scores.astype(np.float32), parts=parts)
+    def scaled(scores: np.ndarray) -> np.ndarray:
+        centred = scores - np.float32(mean)
+        centred *= np.float32(factor)
+        return centred
+
+    return replace(
+        head,
+        scores=scaled(head.scores),
+        parts=parts,
+        exact=head.exact and (lambda positions: scaled(head.exact_at(positions))),
+        error=head.error * factor,
+        exact_from=math.inf if head.exact else -math.inf,
+    )

@@ -7,7 +7,7 @@ word of the item. Here the word attends over all of them: a temperature near 0 i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -222,6 +222,7 @@ def rerank(
     if second is None or weight == 0:
         return first
     allowed = mask if first.answers is None else first.answers & (True if mask is None else mask)
+    first = first.settled(depth, mask)
     candidates = top_k(first.scores, depth, allowed)
     candidates = candidates[second.keys.lengths(candidates) > 0]
     if len(candidates) < 2:
@@ -243,7 +244,9 @@ def rerank(
             scaled = [part._replace(value=part.value * factor) for part in second.parts(position)]
         return [*scaled, Part(NAME, None, None, common)]
 
-    return plus(first, NAME, added, parts)
+    found = plus(first, NAME, added, parts)
+    # What is no candidate gets the same as any other.
+    return replace(found, exact_from=first.exact_from + lowest)
 
 
 # --- texts to tokens ---

@@ -10,11 +10,14 @@ import numpy as np
 
 from qkvsearch.labelled import LEVELS
 from qkvsearch.retrieval.topk import MOST_KEYS, Score, search_blocks, top_k
+from qkvsearch.threads import available_cores, run_in_threads
 
 # For at most 2 queries, a pass over the codes for each beats turning them into float32 for BLAS.
 FEW = 2
 # Codes become float32 1,024 at a time, half a megabyte of 128 dimensions.
 PIECE = 1024
+# Of a step of int8, what float32 may add to the error of rounding: sums of some hundred components.
+ROUNDING = 0.01
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,34 @@ class QuantizedKeys:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
         return cls(arrays["codes"], arrays["scales"])
+
+    def products(self, query: np.ndarray) -> np.ndarray:
+        """code · scale · query of every key, float32 (N,), in as many threads as there are cores.
+
+        query: float32 (d,).
+        """
+        # Numba takes longer to import than most searches.
+        from qkvsearch.retrieval._kernels import products
+
+        found = np.empty((len(self), 1), np.float32)
+        queries = np.ascontiguousarray(query, np.float32)[None]
+
+        def worker() -> Callable[[int], None]:
+            def take(begin: int) -> None:
+                some = slice(begin, begin + MOST_KEYS)
+                products(self.codes[some], self.scales[some], queries, found[some])
+
+            return take
+
+        run_in_threads(worker, range(0, len(self), MOST_KEYS), available_cores())
+        return found[:, 0]
+
+    def most_error(self, query: np.ndarray) -> float:
+        """By how much a product may differ from that of the key itself: half a step of the coarsest
+        key in each component, and as much as float32 rounds.
+        """
+        total = float(np.abs(query).sum(dtype=np.float64))
+        return total * (0.5 + ROUNDING) * float(self.scales.max(initial=0))
 
     def search(
         self,

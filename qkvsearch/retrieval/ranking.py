@@ -183,6 +183,7 @@ def rank(
     """
     if head is None:
         return Ranking([], np.zeros(0, dtype=np.int64), temperature or 1.0, 0)
+    head = head.settled(k, mask)
     allowed = np.ones(len(head.scores), dtype=bool) if mask is None else mask
     if head.answers is not None:
         allowed = allowed & head.answers

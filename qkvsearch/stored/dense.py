@@ -17,6 +17,7 @@ from qkvsearch.learning.noise_threshold import (
 )
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys
+from qkvsearch.retrieval.quantized import QuantizedKeys
 from qkvsearch.stored.forms import Form
 from qkvsearch.stored.part import Addition, BuildReader, StoredPart, main_head
 from qkvsearch.texts.analysis import Analyzer
@@ -27,6 +28,9 @@ from qkvsearch.workspace import BuildContents, Snapshot
 # A pretrained encoder is the one that made the keys where no component of what it makes of a random
 # string differs by more.
 SAME = 1e-3
+# From so many items on keys are stored as int8 as well: reading all of them takes most of a query.
+MANY = 100_000
+CODES = "codes", "scales"
 # What is stored of an encoder.
 ENCODER = ("probes", "terms", "vectors", "weights")
 
@@ -40,7 +44,9 @@ class StoredHead:
 
     @cached_property
     def keys(self) -> DenseKeys:
-        return DenseKeys(self._part.read(self._snapshot, "keys")["keys"])
+        has_codes = CODES[0] in self._part.names_in(self._snapshot)
+        found = self._part.read(self._snapshot, "keys", *CODES[: 2 * has_codes])
+        return DenseKeys(found.pop("keys"), QuantizedKeys.from_arrays(found) if found else None)
 
     @cached_property
     def encoder(self) -> TextEncoder:
@@ -88,6 +94,8 @@ class DensePart(StoredPart[StoredHead]):
 
     arrays: ClassVar = {
         "keys": Form("f", ("items", "components"), rows="texts"),
+        "codes": Form("i", ("items", "components"), rows="texts"),
+        "scales": Form("f", ("items",), rows="texts"),
         "cut": Form("u", ("items",), rows="texts"),
         "probes": Form("f", ("strings", "components")),
         "nearest": Form("f", ("strings",)),
@@ -107,6 +115,8 @@ class DensePart(StoredPart[StoredHead]):
         longer than the encoder reads, or None for an encoder without a limit.
         """
         self.put(contents, keys=keys, cut=cut)
+        if len(keys) >= MANY:
+            self.put(contents, **QuantizedKeys.from_keys(keys).arrays())
         if cut is not None:
             contents.facts["token_limit"] = encoder.limit
         self.put(contents, **encoder.learned_arrays())
@@ -120,22 +130,30 @@ class DensePart(StoredPart[StoredHead]):
         """Keys of texts that were read go along; the encoder makes those of the others."""
         former, unread = addition.former.snapshot, addition.unread
         before = np.where(unread, -1, addition.positions)
-        names = [name for name in ("keys", "cut") if name in self.names_in(former)]
+        names = [name for name in ("keys", *CODES, "cut") if name in self.names_in(former)]
         found = {name: self.rows_at(former, name, before) for name in names}
         if unread.any():
             encoder = addition.former.load(self).encoder
             made = encode_items(self.group, encoder, addition.new_fields, progress)
-            found["keys"][unread] = made.keys(addition.former.column_weights(self.group))
+            keys = made.keys(addition.former.column_weights(self.group))
+            found["keys"][unread] = keys
+            if CODES[0] in found:
+                for name, values in QuantizedKeys.from_keys(keys).arrays().items():
+                    found[name][unread] = values
             if "cut" in found:
                 found["cut"][unread] = made.cut
         self.put(contents, **found)
-        self._note_change(contents, former, addition.replaced, **found)
+        changed = {name: found[name] for name in ("keys", "cut") if name in found}
+        self._note_change(contents, former, addition.replaced, **changed)
 
     def withdraw(self, contents: BuildContents, build: BuildReader, leaving: np.ndarray) -> None:
         self._note_change(contents, build.snapshot, leaving)
 
     def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:
         super().merge(contents, build, progress)
+        if build.n_items >= MANY and CODES[0] not in self.names_in(build.snapshot):
+            keys = self.read(build.snapshot, "keys")["keys"]
+            self.put(contents, **QuantizedKeys.from_keys(keys).arrays())
         if self._is_noted(contents, build.snapshot) and not self.is_pending(contents, "nearest"):
             self.put(contents, nearest=self._nearest(build.snapshot))
 

@@ -117,12 +117,12 @@ def matches(
     if main in LEARNED and "lexical" in heads:
         return is_match
     if head is not None:
-        is_match |= head.scores > known.match_level(main, letters_of(tokens))
+        is_match |= head.above(known.match_level(main, letters_of(tokens)))
     return is_match
 
 
 def _best(head: Head | None) -> float:
-    return 0.0 if head is None else float(head.scores.max(initial=0))
+    return 0.0 if head is None else head.largest()
 
 
 def _title_share(models: StoredModels, tokens: Sequence[Token]) -> float:
