@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from qkvsearch.attention.arrays import Array
+from qkvsearch.attention.gelu import CLIP, ROOT_HALF, P, Q
 from qkvsearch.compiled import compiled, compiled_for_any
 
-ZERO, ONE, HALF, CLIP = np.float32(0), np.float32(1), np.float32(0.5), np.float32(4)
+ZERO, ONE, HALF = np.float32(0), np.float32(1), np.float32(0.5)
 
 # --- exp: half the time of NumPy's, and the one place that defines it ---
 
@@ -142,16 +143,8 @@ def attend_rows(
 
 # --- what lies between the products of matrices in `layers.packed`: a pass each, in place ---
 
-ROOT_HALF = np.float32(0.7071067811865476)
-# erf(x) ≈ x · P(x²) / Q(x²) for |x| ≤ 4, to 3e-7: the coefficients of Eigen's `perf`, lowest first.
-P0, P1, P2, P3, P4, P5, P6 = np.array(
-    [-1.60960333262415e-02, -2.95459980854025e-03, -7.34990630326855e-04, -5.69250639462346e-05,
-     -2.10102402082508e-06, 2.77068142495902e-08, -2.72614225801306e-10], np.float32,
-)  # fmt: skip
-Q0, Q1, Q2, Q3, Q4 = np.array(
-    [-1.42647390514189e-02, -7.37332916720468e-03, -1.68282697438203e-03, -2.13374055278905e-04,
-     -1.45660718464996e-05], np.float32,
-)  # fmt: skip
+P0, P1, P2, P3, P4, P5, P6 = P
+Q0, Q1, Q2, Q3, Q4 = Q
 
 
 @compiled
