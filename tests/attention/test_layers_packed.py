@@ -81,7 +81,7 @@ def test_gelu_in_place_is_gelu_and_what_is_compiled():
     add_gelu(compiled, np.zeros(1, np.float32))
     error = np.abs(made - expected) / np.maximum(1, np.abs(x))
     assert error.max() < 3e-7
-    np.testing.assert_allclose(made, compiled, rtol=3e-7, atol=1e-6)
+    np.testing.assert_allclose(made, compiled, rtol=3e-7, atol=2e-6)
     huge = np.array([-np.finfo("f4").max, np.finfo("f4").max], np.float32)
     gelu_in_place(huge)
     assert huge.tolist() == [0, np.finfo("f4").max]
