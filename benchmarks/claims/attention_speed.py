@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import tracemalloc
 from functools import partial
+from time import sleep
 
 import numpy as np
 
@@ -43,15 +44,21 @@ def side_by_side(n_tokens: int, causal: bool, spread: str, turns: int) -> list[R
     q *= SPREADS[spread]
     task = f"{n_tokens:,} tokens, 8 heads of 64{', causal' if causal else ''}{spread}"
     ours = partial(attention, q, k, v, is_causal=causal)
-    systems = [System("qkvsearch `attention`", lambda _: ours())]
+    systems = [System("qkvsearch `attention`", lambda _: ours(), settled)]
     if installed("torch"):
         import torch
 
         kernel = torch.nn.functional.scaled_dot_product_attention
         peer = partial(kernel, *map(torch.from_numpy, (q, k, v)), is_causal=causal)
         np.testing.assert_allclose(ours(), peer().numpy(), atol=2e-5)
-        systems.append(System("PyTorch's fused kernel", lambda _: peer()))
+        systems.append(System("PyTorch's fused kernel", lambda _: peer(), settled))
     return compare(task, systems, [None], turns=turns, blas_threads=None)
+
+
+def settled(data: None) -> None:
+    """The threads of the one before spin for a while in wait of more, at the cost of the next."""
+    sleep(0.02)
+    return data
 
 
 def memory(n_tokens: int = 16_384) -> list[Row]:

@@ -51,6 +51,10 @@ def exp_row(row: Array, peak: np.float32) -> np.float32:
 
 # A score is at most |q|·|k|. Where that is below this, exp cannot overflow: no peak is subtracted.
 SMALL = np.float32(40)
+# Any score will do as the peak that no other can exceed by more: exp stays finite.
+ABOVE = np.float32(80)
+# Scores of a row among which such a one is looked for, before it is among all of them.
+SOME = 128
 LOWEST = np.finfo(np.float32).min
 # Numbers of a row that are compared side by side.
 LANES = 64
@@ -66,10 +70,15 @@ def largest(row: Array, lanes: Array) -> np.float32:
         part = row[begin : begin + LANES]
         for j in range(LANES):
             lanes[j] = part[j] if part[j] > lanes[j] else lanes[j]
+    half = LANES // 2
+    while half >= 8:
+        for j in range(half):
+            lanes[j] = lanes[j + half] if lanes[j + half] > lanes[j] else lanes[j]
+        half //= 2
     top = LOWEST
     for j in range(whole, row.shape[0]):
         top = max(top, row[j])
-    for j in range(LANES):
+    for j in range(8):
         top = max(top, lanes[j])
     return top
 
@@ -126,9 +135,13 @@ def attend_rows(
                 row[stop:] = 0
                 if start == stop:  # the peak of no scores must not shrink those found before
                     continue
-                peak = max(peaks[i], ZERO)
-                if not lengths[i] * longest < SMALL:
-                    peak = max(peaks[i], largest(row[start:stop], lanes))
+                bound, peak = lengths[i] * longest, peaks[i]
+                if bound < SMALL:
+                    peak = max(peak, ZERO)
+                elif not bound - peak < ABOVE:
+                    peak = max(peak, largest(row[start : min(stop, start + SOME)], lanes))
+                    if not bound - peak < ABOVE:
+                        peak = max(peak, largest(row[start:stop], lanes))
                 shrunk = np.exp(peaks[i] - peak)
                 totals[i] = totals[i] * shrunk + exp_row(row[start:stop], peak)
                 peaks[i] = peak
