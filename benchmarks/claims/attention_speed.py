@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import tracemalloc
 from functools import partial
-from time import sleep
 
 import numpy as np
 
 from benchmarks.support.results import Row, installed
 from benchmarks.support.script import main
-from benchmarks.support.timing import System, compare
+from benchmarks.support.timing import System, compare, settled
 from qkvsearch.attention import attention
 
 HEADS, WIDTH = 8, 64
@@ -53,12 +52,6 @@ def side_by_side(n_tokens: int, causal: bool, spread: str, turns: int) -> list[R
         np.testing.assert_allclose(ours(), peer().numpy(), atol=2e-5)
         systems.append(System("PyTorch's fused kernel", lambda _: peer(), settled))
     return compare(task, systems, [None], turns=turns, blas_threads=None)
-
-
-def settled(data: None) -> None:
-    """The threads of the one before spin for a while in wait of more, at the cost of the next."""
-    sleep(0.02)
-    return data
 
 
 def memory(n_tokens: int = 16_384) -> list[Row]:

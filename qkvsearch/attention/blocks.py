@@ -43,8 +43,8 @@ PARTIAL_OPTIONS = {
 class Partial(NamedTuple):
     """What some of the keys contribute to each query's answer.
 
-    peak (..., L), which no score so far exceeds by more than 80; total (..., L) = Σⱼ exp(sⱼ − peak), 0 where
-    every key was hidden; mixed (..., L, dv) = Σⱼ exp(sⱼ − peak)·vⱼ.
+    peak (..., L), which no score so far exceeds by more than 80; total (..., L) =
+    Σⱼ exp(sⱼ − peak), 0 where every key was hidden; mixed (..., L, dv) = Σⱼ exp(sⱼ − peak)·vⱼ.
 
     >>> first = Partial(np.array([0.0]), np.array([2.0]), np.array([[10.0]]))
     >>> then = Partial(np.array([0.0]), np.array([1.0]), np.array([[7.0]]))
