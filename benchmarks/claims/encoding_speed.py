@@ -18,7 +18,7 @@ from benchmarks.support.public_data import cranfield, ted
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from benchmarks.support.sentence_peer import NAME, is_here, sentence_transformer
-from benchmarks.support.timing import System, compare
+from benchmarks.support.timing import System, compare, settled
 from qkvsearch.texts.encoders import pretrained
 from qkvsearch.texts.pretrained.static import StaticEncoder
 
@@ -53,6 +53,35 @@ def one_text() -> list[Row]:
     ]
     task = "minilm, one text"
     return compare(task, systems, [texts], turns=TURNS, per=len(texts), blas_threads=None)
+
+
+def one_query() -> list[Row]:
+    """Queries one at a time. Ours has the tokens for a search beside the embedding, and takes one
+    core; the peer takes all of them by default.
+    """
+    import torch
+
+    queries = list(ted("dev").queries.values())[:50]
+    ours, peer = pretrained("minilm"), sentence_transformer()
+
+    def encode(queries: list[str]) -> list[np.ndarray]:
+        return [peer.encode(query, show_progress_bar=False) for query in queries]
+
+    def in_one_thread(queries: list[str]) -> list[np.ndarray]:
+        n_threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            return encode(queries)
+        finally:
+            torch.set_num_threads(n_threads)
+
+    systems = [
+        System("qkvsearch", lambda queries: [ours.read(query) for query in queries], settled),
+        System(PEER, encode, settled),
+        System(f"{PEER}, one thread", in_one_thread, settled),
+    ]
+    task = "minilm, one query"
+    return compare(task, systems, [queries], turns=TURNS, per=len(queries), blas_threads=None)
 
 
 def many(task: str, texts: list[str]) -> list[Row]:
@@ -93,6 +122,7 @@ def a_million() -> list[Row]:
 
 WITH_PEER = {
     "one-text": one_text,
+    "one-query": one_query,
     "titles": lambda: many("minilm, 512 titles", titles()[:512]),
     "abstracts": lambda: many("minilm, 128 abstracts of up to 256 tokens", abstracts()[:128]),
     "starting": starting,

@@ -20,6 +20,12 @@ def unchanged(data: Any) -> Any:
     return data
 
 
+def settled(data: Any) -> Any:
+    """A peer's threads spin for a while in wait of more, at the cost of who is next: this waits."""
+    time.sleep(0.02)
+    return data
+
+
 @dataclass(frozen=True)
 class System:
     """A contender: `run` is timed, `prepare`, which brings the data into its own form, is not."""

@@ -43,8 +43,8 @@ PARTIAL_OPTIONS = {
 class Partial(NamedTuple):
     """What some of the keys contribute to each query's answer.
 
-    peak (..., L), at least the largest score so far; total (..., L) = Σⱼ exp(sⱼ − peak), 0 where
-    every key was hidden; mixed (..., L, dv) = Σⱼ exp(sⱼ − peak)·vⱼ.
+    peak (..., L), which no score so far exceeds by more than 80; total (..., L) =
+    Σⱼ exp(sⱼ − peak), 0 where every key was hidden; mixed (..., L, dv) = Σⱼ exp(sⱼ − peak)·vⱼ.
 
     >>> first = Partial(np.array([0.0]), np.array([2.0]), np.array([[10.0]]))
     >>> then = Partial(np.array([0.0]), np.array([1.0]), np.array([[7.0]]))
@@ -218,9 +218,14 @@ def _for_each_part(
                     return keep(place, part)
             for some in _slices(rows.start, rows.stop, rows_size):
                 part = _in_numpy(head, own, some, scratch, np.matmul)
-                if not _is_sound(part):
-                    part = _in_numpy(head, own, some, scratch, mix)
-                keep((*index, some), part)
+                if _is_sound(part):
+                    keep((*index, some), part)
+                    continue
+                # Over all keys at once: only beside the largest score of all is it known which
+                # weights are 0, and take nothing from an infinite value.
+                for few in _slices(some.start, some.stop, max(1, scratch.size // n_keys)):
+                    room = np.empty((few.stop - few.start, n_keys), given.working)
+                    keep((*index, few), _in_numpy(head, own, few, room, mix))
 
         return work
 
@@ -235,7 +240,7 @@ def _for_each_part(
 
 def _is_sound(part: Partial) -> bool:
     """False where an infinite or NaN value, visible or hidden, reached the result."""
-    return bool(np.isfinite(part.mixed.sum()))
+    return bool(np.isfinite(part.mixed.sum()) and np.isfinite(part.total.sum()))
 
 
 def _is_plain(given: Inputs, options: AttentionOptions) -> bool:

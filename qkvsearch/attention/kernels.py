@@ -8,9 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from qkvsearch.attention.arrays import Array
+from qkvsearch.attention.gelu import CLIP, ROOT_HALF, P, Q
 from qkvsearch.compiled import compiled, compiled_for_any
 
-ZERO, ONE, HALF, CLIP = np.float32(0), np.float32(1), np.float32(0.5), np.float32(4)
+ZERO, ONE, HALF = np.float32(0), np.float32(1), np.float32(0.5)
 
 # --- exp: half the time of NumPy's, and the one place that defines it ---
 
@@ -50,6 +51,10 @@ def exp_row(row: Array, peak: np.float32) -> np.float32:
 
 # A score is at most |q|·|k|. Where that is below this, exp cannot overflow: no peak is subtracted.
 SMALL = np.float32(40)
+# Any score will do as the peak that no other can exceed by more: exp stays finite.
+ABOVE = np.float32(80)
+# Scores of a row among which such a one is looked for, before it is among all of them.
+SOME = 128
 LOWEST = np.finfo(np.float32).min
 # Numbers of a row that are compared side by side.
 LANES = 64
@@ -65,10 +70,15 @@ def largest(row: Array, lanes: Array) -> np.float32:
         part = row[begin : begin + LANES]
         for j in range(LANES):
             lanes[j] = part[j] if part[j] > lanes[j] else lanes[j]
+    half = LANES // 2
+    while half >= 8:
+        for j in range(half):
+            lanes[j] = lanes[j + half] if lanes[j + half] > lanes[j] else lanes[j]
+        half //= 2
     top = LOWEST
     for j in range(whole, row.shape[0]):
         top = max(top, row[j])
-    for j in range(LANES):
+    for j in range(8):
         top = max(top, lanes[j])
     return top
 
@@ -125,9 +135,13 @@ def attend_rows(
                 row[stop:] = 0
                 if start == stop:  # the peak of no scores must not shrink those found before
                     continue
-                peak = max(peaks[i], ZERO)
-                if not lengths[i] * longest < SMALL:
-                    peak = max(peaks[i], largest(row[start:stop], lanes))
+                bound, peak = lengths[i] * longest, peaks[i]
+                if bound < SMALL:
+                    peak = max(peak, ZERO)
+                elif not bound - peak < ABOVE:
+                    peak = max(peak, largest(row[start : min(stop, start + SOME)], lanes))
+                    if not bound - peak < ABOVE:
+                        peak = max(peak, largest(row[start:stop], lanes))
                 shrunk = np.exp(peaks[i] - peak)
                 totals[i] = totals[i] * shrunk + exp_row(row[start:stop], peak)
                 peaks[i] = peak
@@ -142,16 +156,8 @@ def attend_rows(
 
 # --- what lies between the products of matrices in `layers.packed`: a pass each, in place ---
 
-ROOT_HALF = np.float32(0.7071067811865476)
-# erf(x) ≈ x · P(x²) / Q(x²) for |x| ≤ 4, to 3e-7: the coefficients of Eigen's `perf`, lowest first.
-P0, P1, P2, P3, P4, P5, P6 = np.array(
-    [-1.60960333262415e-02, -2.95459980854025e-03, -7.34990630326855e-04, -5.69250639462346e-05,
-     -2.10102402082508e-06, 2.77068142495902e-08, -2.72614225801306e-10], np.float32,
-)  # fmt: skip
-Q0, Q1, Q2, Q3, Q4 = np.array(
-    [-1.42647390514189e-02, -7.37332916720468e-03, -1.68282697438203e-03, -2.13374055278905e-04,
-     -1.45660718464996e-05], np.float32,
-)  # fmt: skip
+P0, P1, P2, P3, P4, P5, P6 = P
+Q0, Q1, Q2, Q3, Q4 = Q
 
 
 @compiled

@@ -90,6 +90,15 @@ class TextEncoder(Protocol):
         `progress` is called as ("reading tokens", texts done, texts in all).
         """
 
+    def encode_with_tokens(
+        self, texts: Sequence[str], longest: int, progress: Progress | None = None
+    ) -> Iterator[tuple[EncodedTexts, list[np.ndarray]]]:
+        """What `encode_texts` and `tokens_many` give, each text read once: some texts at a time, in
+        their order; `cut` counts from the first of these.
+
+        `progress` is called as ("encoding", texts done, texts in all).
+        """
+
     def learned_arrays(self) -> dict[str, np.ndarray]:
         """What it learned from the catalog, to be stored with a build; by name."""
 

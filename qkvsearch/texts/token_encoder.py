@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -70,12 +70,29 @@ class TokenEncoder:
         self, texts: Sequence[str], longest: int, progress: Progress | None = None
     ) -> Iterator[np.ndarray]:
         """As `TextEncoder` says: rows of `vectors`."""
-        rows = (self._directed(self._rows(self.meaningful_tokens(text))) for text in texts)
-        return (row[row >= 0][:longest].astype(np.int32) for row in rows)
+        return (self._known_rows(self.meaningful_tokens(text))[:longest] for text in texts)
+
+    def encode_with_tokens(
+        self, texts: Sequence[str], longest: int, progress: Progress | None = None
+    ) -> Iterator[tuple[EncodedTexts, list[np.ndarray]]]:
+        """As `TextEncoder` says, of all texts at once."""
+        found: list[np.ndarray] = []
+
+        def terms(text: str) -> list[str]:
+            tokens = self.meaningful_tokens(text)
+            found.append(self._known_rows(tokens)[:longest])
+            return [token.term for token in tokens]
+
+        embeddings = self._embeddings(map(terms, texts))
+        yield EncodedTexts(embeddings, np.zeros(0, np.int64)), found
 
     def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """What `encode` makes of each text, added up: float32 (n, d), zeros for unknown words."""
-        counts = self.vocabulary.counts(map(self.terms, texts))
+        return self._embeddings(map(self.terms, texts))
+
+    def _embeddings(self, terms: Iterable[list[str]]) -> np.ndarray:
+        """float32 (n, d), of texts given as their terms."""
+        counts = self.vocabulary.counts(terms)
         counts.data = (1 + np.log(counts.data)) * self.weights[counts.indices]
         embeddings = np.asarray(counts @ self.vectors, dtype=np.float32)
         norms = np.linalg.norm(embeddings, axis=1, keepdims=True)
@@ -141,6 +158,11 @@ class TokenEncoder:
         known = rows >= 0
         known[known] = self.vectors[rows[known]].any(axis=1)
         return np.where(known, rows, -1)
+
+    def _known_rows(self, tokens: Sequence[Token]) -> np.ndarray:
+        """The rows of those that have one, int32."""
+        rows = self._directed(self._rows(tokens))
+        return rows[rows >= 0].astype(np.int32)
 
     def _parts(self, tokens: Sequence[Token], rows: np.ndarray) -> LabelledVectors:
         """rows: of `_rows`. A term that occurs several times is one part."""

@@ -211,6 +211,31 @@ def test_an_infinite_softcap_is_none():
     np.testing.assert_array_equal(attention(*given, softcap=INF), attention(*given))
 
 
+@pytest.mark.parametrize("later", [79.0, 81.0, 500.0])
+@pytest.mark.parametrize("size", [1.0, 1e6])
+def test_scores_far_above_those_that_were_seen_first(dense, later, size):
+    """Exponentials of scores above the peak are finite, or the result is found in another way."""
+    q, k = np.full((300, 4), 10, np.float32), np.zeros((900, 4), np.float32)
+    k[:, 0] = np.linspace(0, 1, 900)
+    k[600:640, 0] = later / 5  # scores are 5 times that
+    v = size * random(900, 3, dtype="float32")
+    np.testing.assert_allclose(attention(q, k, v), dense(q, k, v), rtol=2e-5, atol=1e-4 * size)
+
+
+def test_a_total_too_large_for_float32_is_not_taken_for_a_result(dense):
+    q, k = np.full((300, 1), 9, np.float32), np.full((20_000, 1), 79 / 9, np.float32)
+    k[:512] = 0
+    v = np.full((20_000, 1), 1e-3, np.float32)
+    np.testing.assert_allclose(attention(q, k, v), dense(q, k, v), rtol=1e-4)
+
+
+@pytest.mark.parametrize("block_size", ["auto", 1, 2, 3])
+def test_a_weight_that_is_0_beside_all_keys_takes_nothing_in_whatever_blocks(block_size):
+    """A weight may be above 0 beside the keys of each next block, and 0 beside them all."""
+    keys, values = [[0.0], [500.0], [1000.0]], [[np.inf], [1.0], [2.0]]
+    assert attention([[1.0]], keys, values, scale=1, block_size=block_size).tolist() == [[2]]
+
+
 # --- which path ---
 
 

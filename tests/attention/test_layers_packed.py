@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from qkvsearch.attention.gelu import gelu_in_place
+from qkvsearch.attention.kernels import add_gelu
 from qkvsearch.attention.layers import Encoder
 from qkvsearch.attention.layers import packed as module
+from qkvsearch.attention.layers.basic import gelu
 from qkvsearch.attention.layers.packed import chunks_of, encode_one, encode_packed
 
 LENGTHS = np.array([3, 0, 7, 3, 1, 12, 7, 7])
@@ -68,6 +71,20 @@ def test_many_are_as_one_by_one_under_every_option(
         one = encode_one(encoder, inputs[i], is_causal=is_causal)
         np.testing.assert_allclose(one, expected, atol=5e-6)
         assert one.dtype == np.float32
+
+
+def test_gelu_in_place_is_gelu_and_what_is_compiled():
+    x = np.linspace(-12, 12, 100_001).astype(np.float32).reshape(-1, 1)
+    expected = gelu(x.astype(np.float64))
+    made, compiled = x.copy(), x.copy()
+    gelu_in_place(made)
+    add_gelu(compiled, np.zeros(1, np.float32))
+    error = np.abs(made - expected) / np.maximum(1, np.abs(x))
+    assert error.max() < 3e-7
+    np.testing.assert_allclose(made, compiled, rtol=3e-7, atol=2e-6)
+    huge = np.array([-np.finfo("f4").max, np.finfo("f4").max], np.float32)
+    gelu_in_place(huge)
+    assert huge.tolist() == [0, np.finfo("f4").max]
 
 
 @pytest.mark.parametrize("is_causal", [True, False])

@@ -104,6 +104,28 @@ def test_texts_beyond_a_batch_are_as_one_by_one(encoder, monkeypatch):
     assert [len(each) for each in tokens] == [len(encoder.read(text).tokens) for text in texts]
 
 
+def test_one_reading_of_many_texts_gives_embeddings_and_tokens(encoder, monkeypatch):
+    for module in (static, transformer):
+        monkeypatch.setattr(module, "BATCH", 3)
+    texts = [*TEXTS, "deep " * 30, *TEXTS, "sea " * 30]
+    steps: list[tuple[str, int, int]] = []
+    batches = list(encoder.encode_with_tokens(texts, 2, lambda *step: steps.append(step)))
+    expected = encoder.encode_texts(texts)
+    embeddings = np.concatenate([found.embeddings for found, _ in batches])
+    np.testing.assert_allclose(embeddings, expected.embeddings, atol=3e-6)
+    assert embeddings.dtype == np.float32
+    starts = np.cumsum([0, *(len(found.embeddings) for found, _ in batches)])
+    cut = [found.cut + start for (found, _), start in zip(batches, starts, strict=False)]
+    np.testing.assert_array_equal(np.concatenate(cut), expected.cut)
+    assert steps == sorted(steps)
+    assert not steps or steps[-1] == ("encoding", len(texts), len(texts))
+    tokens = [each for _, some in batches for each in some]
+    for made, alone in zip(tokens, encoder.tokens_many(texts, 2), strict=True):
+        assert made.dtype == alone.dtype
+        # A direction's last bit depends on the texts that it is multiplied with.
+        assert np.abs(made.astype(int) - alone).max(initial=0) <= (encoder.table is None)
+
+
 def test_words_that_are_no_part_of_an_embedding_are_unread(encoder):
     """To leave them out changes nothing; an encoder that reads every word has none."""
     text = "deep sea " * 3 + "zanzibarian of the deep " + "red " * 20 + "water"

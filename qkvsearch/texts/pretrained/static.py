@@ -33,6 +33,7 @@ TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
 TENSOR = "embedding.weight"
 # Texts that the tokenizer is given at a time, and that are held as tokens.
 BATCH = 16_384
+NONE_CUT = np.zeros(0, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,16 +112,29 @@ class StaticEncoder:
         self, texts: Sequence[str], longest: int, progress: Progress | None = None
     ) -> Iterator[np.ndarray]:
         """As `TextEncoder` says: rows of `vectors`."""
-        return (rows[:longest] for rows in self._rows_many(texts, progress))
-
-    def _rows_many(self, texts: Sequence[str], progress: Progress | None) -> Iterator[np.ndarray]:
         done = 0
         for batch in self._id_batches(texts):
-            rows = (self._checked(np.array(ids, dtype=np.int64)) for ids in batch)
-            yield from (ids.astype(np.int32) for ids in rows)
+            yield from self._rows_of(batch, longest)
             done += len(batch)
             if progress is not None:
                 progress("reading tokens", done, len(texts))
+
+    def encode_with_tokens(
+        self, texts: Sequence[str], longest: int, progress: Progress | None = None
+    ) -> Iterator[tuple[EncodedTexts, list[np.ndarray]]]:
+        """As `TextEncoder` says: each text is cut into pieces once."""
+        done = 0
+        for batch in self._id_batches(texts):
+            embeddings = self._embeddings(batch)
+            yield EncodedTexts(embeddings, NONE_CUT), list(self._rows_of(batch, longest))
+            done += len(batch)
+            if progress is not None:
+                progress("encoding", done, len(texts))
+
+    def _rows_of(self, batch: list[list[int]], longest: int) -> Iterator[np.ndarray]:
+        """The first tokens of each text, int32 (n,)."""
+        rows = (self._checked(np.array(ids, dtype=np.int64)) for ids in batch)
+        return (ids[:longest].astype(np.int32) for ids in rows)
 
     def attend(self, text: str, mask: str = "none") -> EncodedText:
         """As `TextEncoder` says: of `sequence`, by attention without parameters. No word is
@@ -145,25 +159,30 @@ class StaticEncoder:
         """
         embeddings = np.zeros((len(texts), self.n_components), dtype=np.float32)
         done = 0
-        for counts in self._count_batches(texts):
-            counts.data = counts.data * self._shares(counts.indices)
-            rows = counts @ self.vectors
-            embeddings[done : done + len(rows)] = unit_rows(rows, NEGLIGIBLE)
-            done += len(rows)
+        for batch in self._id_batches(texts):
+            embeddings[done : done + len(batch)] = self._embeddings(batch)
+            done += len(batch)
             if progress is not None:
                 progress("encoding", done, len(texts))
         return embeddings
 
+    def _embeddings(self, batch: list[list[int]]) -> np.ndarray:
+        """Of texts given as their tokens, float32 (n, d)."""
+        counts = self._counts(batch)
+        counts.data = counts.data * self._shares(counts.indices)
+        return unit_rows(counts @ self.vectors, NEGLIGIBLE)
+
     def encode_texts(self, texts: Sequence[str], progress: Progress | None = None) -> EncodedTexts:
         """`encode_many`; no text is too long."""
-        return EncodedTexts(self.encode_many(texts, progress), np.zeros(0, np.int64))
+        return EncodedTexts(self.encode_many(texts, progress), NONE_CUT)
 
     def idf(self, texts: Sequence[str]) -> np.ndarray:
         """Weights from a catalog, float32 (n_tokens,): ln((1 + N) / (1 + n)) + 1, with n of its N
         texts having the token. Manning, Raghavan and Schütze 2008, section 6.2.1, smoothed.
         """
         having = np.zeros(len(self.vectors), dtype=np.int64)
-        for counts in self._count_batches(texts):
+        for batch in self._id_batches(texts):
+            counts = self._counts(batch)
             counts.sum_duplicates()
             having += np.bincount(counts.indices, minlength=len(having))
         return (np.log((1 + len(texts)) / (1 + having)) + 1).astype(np.float32)
@@ -196,16 +215,15 @@ class StaticEncoder:
             )
         return ids
 
-    def _count_batches(self, texts: Sequence[str]) -> Iterator[csr_matrix]:
-        """How often each text has each token, sparse (n, n_tokens), some texts at a time."""
+    def _counts(self, batch: list[list[int]]) -> csr_matrix:
+        """How often each text has each token, sparse (n, n_tokens)."""
         from scipy.sparse import csr_matrix
 
-        for ids in self._id_batches(texts):
-            indptr = np.cumsum([0, *map(len, ids)])
-            every = (i for row in ids for i in row)
-            indices = self._checked(np.fromiter(every, np.int64, indptr[-1]))
-            ones = np.ones(len(indices), dtype=np.float32)
-            yield csr_matrix((ones, indices, indptr), shape=(len(ids), len(self.vectors)))
+        indptr = np.cumsum([0, *map(len, batch)])
+        every = (i for row in batch for i in row)
+        indices = self._checked(np.fromiter(every, np.int64, indptr[-1]))
+        ones = np.ones(len(indices), dtype=np.float32)
+        return csr_matrix((ones, indices, indptr), shape=(len(batch), len(self.vectors)))
 
     def _id_batches(self, texts: Sequence[str]) -> Iterator[list[list[int]]]:
         """The tokens of each text, some texts at a time."""

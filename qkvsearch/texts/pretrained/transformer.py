@@ -44,11 +44,13 @@ class Pieces(NamedTuple):
 
     ids: int32 (n,), special tokens included; none for a text of nothing to see. owners: int64
     (n,), the word that each piece belongs to, −1 for a special token. n_words: how many there are.
+    is_cut: whether the text was longer than the limit.
     """
 
     ids: np.ndarray
     owners: np.ndarray
     n_words: int
+    is_cut: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,23 +122,39 @@ class TransformerEncoder:
         self, texts: Sequence[str], longest: int, progress: Progress | None = None
     ) -> Iterator[np.ndarray]:
         """As `TextEncoder` says: the directions of the words that `read` gives."""
+        batches = self._with_tokens(texts, longest, "reading tokens", progress)
+        return (tokens for _, found in batches for tokens in found)
+
+    def encode_with_tokens(
+        self, texts: Sequence[str], longest: int, progress: Progress | None = None
+    ) -> Iterator[tuple[EncodedTexts, list[np.ndarray]]]:
+        """As `TextEncoder` says: each text goes through the layers once."""
+        return self._with_tokens(texts, longest, "encoding", progress)
+
+    def _with_tokens(
+        self, texts: Sequence[str], longest: int, stage: str, progress: Progress | None
+    ) -> Iterator[tuple[EncodedTexts, list[np.ndarray]]]:
         for start in range(0, len(texts), BATCH):
             some = texts[start : start + BATCH]
-            yield from self._tokens_of(some, longest, part_of(progress, start, len(texts)))
+            yield self._batch(some, longest, stage, part_of(progress, start, len(texts)))
 
-    def _tokens_of(
-        self, texts: Sequence[str], longest: int, progress: Progress | None
-    ) -> list[np.ndarray]:
+    def _batch(
+        self, texts: Sequence[str], longest: int, stage: str, progress: Progress | None
+    ) -> tuple[EncodedTexts, list[np.ndarray]]:
         read = list(self._pieces_many(texts))
+        embeddings = np.zeros((len(texts), self.n_components), np.float32)
         found = [np.zeros((0, self.n_components), dtype=np.int8)] * len(texts)
 
         def take(chunk: Chunk, x: np.ndarray) -> None:
+            embeddings[chunk.members] = _means(chunk, x)
             for i, vectors in chunk.each(x):
                 words = _word_means(vectors, read[i].owners, read[i].n_words)
                 found[i] = quantize_int8(words[:longest])
 
-        self._run([pieces.ids for pieces in read], take, "reading tokens", progress)
-        return found
+        self._run([pieces.ids for pieces in read], take, stage, progress)
+        _check_finite(embeddings)
+        cut = np.flatnonzero([pieces.is_cut for pieces in read])
+        return EncodedTexts(embeddings, cut), found
 
     def attend(self, text: str, mask: str = "none") -> EncodedText:
         """As `TextEncoder` says, by every layer and head; the model was trained with no mask.
@@ -176,8 +194,7 @@ class TransformerEncoder:
         embeddings = np.zeros((len(texts), self.n_components), np.float32)
 
         def take(chunk: Chunk, x: np.ndarray) -> None:
-            means = [group.mean(axis=1) for group in chunk.squares(x)]
-            embeddings[chunk.members] = unit_rows(np.concatenate(means))
+            embeddings[chunk.members] = _means(chunk, x)
 
         self._run(ids, take, "encoding", progress)
         _check_finite(embeddings)
@@ -217,7 +234,8 @@ class TransformerEncoder:
         """Each text in pieces, some texts read at a time."""
         for text, found in self._encodings(texts, self.tokenizer.encode_batch):
             words, owners = words_of(text, found)
-            yield Pieces(np.array(found.ids, dtype=np.int32), owners, len(words))
+            ids, is_cut = np.array(found.ids, dtype=np.int32), bool(found.overflowing)
+            yield Pieces(ids, owners, len(words), is_cut)
 
     def _encoding(self, text: str) -> tuple[str, Any]:
         """The text, whole, and its encoding."""
@@ -238,6 +256,11 @@ def _check_finite(vectors: np.ndarray) -> None:
     """Raise `QkvError` for what weights that are too large make of a text."""
     if not np.isfinite(vectors).all():
         raise QkvError("the model makes numbers of a text that are not finite: it is damaged")
+
+
+def _means(chunk: Chunk, x: np.ndarray) -> np.ndarray:
+    """The mean of each sequence's vectors at length 1, (n_sequences, d)."""
+    return unit_rows(np.concatenate([group.mean(axis=1) for group in chunk.squares(x)]))
 
 
 def _word_means(vectors: np.ndarray, owners: np.ndarray, n_words: int) -> np.ndarray:
