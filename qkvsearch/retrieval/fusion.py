@@ -44,8 +44,8 @@ class Head:
     say about, or None for all. `parts(position)` add up to `scores[position]`. A fused head keeps
     the heads that it is the sum of as `addends`. `notes`: what whoever asked should know.
 
-    Of many items scores may be approximate: then `exact(positions)` gives the exact ones, from which
-    they differ by at most `error`, and those of at least `exact_from` are exact already.
+    Of many items scores may be approximate: then `exact(positions)` gives the exact ones, from
+    which they differ by at most `error`, and those of at least `exact_from` are exact already.
     """
 
     name: str

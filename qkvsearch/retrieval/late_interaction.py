@@ -244,9 +244,8 @@ def rerank(
             scaled = [part._replace(value=part.value * factor) for part in second.parts(position)]
         return [*scaled, Part(NAME, None, None, common)]
 
-    found = plus(first, NAME, added, parts)
     # What is no candidate gets the same as any other.
-    return replace(found, exact_from=first.exact_from + lowest)
+    return replace(plus(first, NAME, added, parts), exact_from=first.exact_from + lowest)
 
 
 # --- texts to tokens ---
