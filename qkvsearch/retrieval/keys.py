@@ -55,8 +55,11 @@ class AskedWord:
     def also(self, ways: Iterable[Way]) -> AskedWord:
         """With more ways behind the first one, those of other terms."""
         first, *others = self.ways
+        more = (*ways, *others)
+        if not more:
+            return self
         every = {first.term: first}
-        for way in (*ways, *others):
+        for way in more:
             every.setdefault(way.term, way)
         return replace(self, ways=tuple(every.values()))
 
@@ -236,7 +239,7 @@ class LexicalKeys(TermKeys):
         return cls(counts.vocabulary, counts.indptr, counts.items, weights, len(norms))
 
     def postings(self, term: str) -> tuple[np.ndarray, np.ndarray]:
-        row = self.vocabulary.row(term)
+        row = self.vocabulary.known_row(term)
         span = slice(0) if row < 0 else slice(self.indptr[row], self.indptr[row + 1])
         return self.indices[span], self.weights[span]
 

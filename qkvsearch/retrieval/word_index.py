@@ -195,16 +195,12 @@ class WordIndex:
 
     def has(self, word: str) -> bool:
         """Whether a text has the word in this very spelling, folded."""
-        return bool(self.has_each([word])[0])
-
-    def has_each(self, words: Sequence[str]) -> np.ndarray:
-        """The same of each word, bool (n,)."""
-        if not words or not len(self.spellings):
-            return np.zeros(len(words), dtype=bool)
-        wanted = np.array([word[:MAX_TERM].encode(errors="replace") for word in words])
-        rows = self.spellings.searchsorted(wanted)
-        found = self.spellings[np.minimum(rows, len(self.spellings) - 1)] == wanted
-        return np.asarray(found & (wanted != END))
+        wanted = word[:MAX_TERM].encode(errors="replace")
+        # NumPy would copy all words to compare them with one that is longer than each.
+        if not wanted or len(wanted) > self.spellings.itemsize:
+            return False
+        row = int(self.spellings.searchsorted(wanted))
+        return row < len(self.spellings) and bool(self.spellings[row] == wanted)
 
     def beginning(self, prefix: str) -> list[str]:
         """All words that begin so.

@@ -115,26 +115,29 @@ def is_a_word(word: str, language: str = ENGLISH) -> bool:
     """Whether a dictionary of the language, by Snowball's name, or of English has the word: it is
     no misspelling then, though the catalog be without it.
     """
-    codes = {code for code, name in CODES.items() if name in (language, ENGLISH)}
-    return any(
-        form in known
-        for form in (word.casefold(), fold(word))
-        for known in map(_dictionary, codes)
-        if known is not None
-    )
+    forms = {word.casefold(), fold(word)}
+    return any(form in known for known in _dictionaries(language) for form in forms)
 
 
 def has_dictionary() -> bool:
     """Whether one is read already, which takes as long as many searches."""
-    return _dictionary.cache_info().currsize > 0
+    return _dictionaries.cache_info().currsize > 0
 
 
 @lru_cache(maxsize=4)
-def _dictionary(language: str) -> Any:
-    """None where the package has none of the language."""
+def _dictionaries(language: str) -> list[Any]:
+    """Those of the language and of English that the package has."""
+    codes = [code for code, name in CODES.items() if name in (language, ENGLISH)]
+    found = map(_dictionary, codes)
+    return [words for words in found if words is not None]
+
+
+@lru_cache(maxsize=4)
+def _dictionary(code: str) -> Any:
+    """None where the package has none."""
     from spellchecker import SpellChecker
 
     try:
-        return SpellChecker(language=language)
+        return SpellChecker(language=code).word_frequency
     except ValueError:
         return None

@@ -17,7 +17,7 @@ QUERIES = ("river bank", "how do neural networks learn", "music", "jakcet rain -
 
 
 def heads(seed, alike=1.0):
-    """The same head from its keys, and from their codes. alike: how far from one another keys are."""
+    """One head from its keys, and from their codes. alike: how far apart keys are."""
     rng = np.random.default_rng(seed)
     keys = unit_rows(1 + alike * rng.normal(size=(N, 32))).astype(np.float32)
     query = LabelledVectors(["a", "b"], rng.normal(size=(2, 32)).astype(np.float32))
@@ -109,7 +109,9 @@ def test_an_engine_answers_as_by_a_full_scan(workspaces):
         assert keys.codes is not None and scanned.models.dense_keys("static").codes is None
         assert_same(answers(coded), answers(scanned))
         first = coded.items.to_frame()["id"].iloc[0]
-        assert [hit.id for hit in coded.similar(first)] == [hit.id for hit in scanned.similar(first)]
+        assert [hit.id for hit in coded.similar(first)] == [
+            hit.id for hit in scanned.similar(first)
+        ]
 
 
 def test_items_that_come_and_go_have_codes_as_well(workspaces):

@@ -8,8 +8,6 @@ from functools import cached_property, lru_cache
 from itertools import islice
 from typing import Any
 
-import numpy as np
-
 from qkvsearch.answers.asked.synonyms import SYNONYM, OwnSynonyms
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import HAS_CJK, MAX_TERM, Token, fold
@@ -27,6 +25,7 @@ COMPOUND = 0.6
 MOST_LOOKED_UP = 6
 # Words of which it is kept what they were read as: each takes a comparison with many.
 KEPT_CHANGES = 1 << 12
+KEPT_WORDS = 1 << 14
 
 Span = tuple[int, int]
 
@@ -107,11 +106,18 @@ class Changes:
         if self.models.words is None:
             yield from range(len(tokens))
             return
-        codes = self.models.code_keys
-        is_spelled = self.models.words.has_each([token.text for token in tokens])
-        for i in np.flatnonzero(~is_spelled).tolist():
-            if codes is None or not codes.has(tokens[i].text):
-                yield i
+        yield from (i for i, token in enumerate(tokens) if not self._is_spelled(token.text))
+
+    @cached_property
+    def _is_spelled(self) -> Callable[[str], bool]:
+        """Whether a text has a word in this spelling, or an item is called so."""
+        words, codes = self.models.words, self.models.code_keys
+
+        @lru_cache(KEPT_WORDS)
+        def known(word: str) -> bool:
+            return bool(words and words.has(word)) or bool(codes and codes.has(word))
+
+        return known
 
 
 @dataclass(frozen=True)
@@ -141,7 +147,8 @@ class _Mended:
         index, word, known = self.models.words, token.text, _KnownWords(self.models)
         if index is None or not word.isalpha() or HAS_CJK(word) or len(word) > MAX_TERM:
             return None
-        language, is_known = self.models.analyzer.language, known.has(word)
+        language = self.models.analyzer.language
+        is_known = self.models.lexical_keys.has(token.term) or known.has(word)
         if not is_known:
             if others := list(filter(known.has, self.synonyms.of(word))):
                 return Change(typed, others[0], SYNONYM, "synonym")

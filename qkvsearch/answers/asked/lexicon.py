@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
 
-from qkvsearch.answers.asked.changes import COMPOUND, Changes
+from qkvsearch.answers.asked.changes import COMPOUND, KEPT_WORDS, Changes
 from qkvsearch.answers.asked.synonyms import OwnSynonyms
 from qkvsearch.retrieval.keys import AskedWord, Way
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import Token
 from qkvsearch.texts.compounds import compounds_of
 from qkvsearch.texts.related import LONGEST, SHORTEST, related_terms
-
-KEPT_WORDS = 1 << 14
 
 
 @dataclass(frozen=True)
