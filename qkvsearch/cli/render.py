@@ -216,8 +216,51 @@ def to_table(
 
     Only the "wrap" columns give way where the window is narrow.
     """
-    table = as_rich_table(columns, rows, has_header=any(name for name, _ in columns))
+    has_header = any(name for name, _ in columns)
+    if not sys.stdout.isatty():
+        plain = _plain_table(columns, rows, caption, has_header)
+        if plain is not None:
+            return plain
+    table = as_rich_table(columns, rows, has_header)
     return rendered([table, *captioned(caption)])
+
+
+def _plain_table(
+    columns: Sequence[tuple[str, str]],
+    rows: Sequence[Sequence[Any]],
+    caption: str,
+    has_header: bool,
+) -> str | None:
+    """The same text as Rich's, which takes longer to be imported than a search to be answered; None
+    where something would have to be cut, wrapped or styled.
+    """
+    from rich.cells import cell_len
+
+    lines = [[name for name, _ in columns]] if has_header else []
+    lines += [
+        [printable(cell) if isinstance(cell, str) else str(cell) for cell in row] for row in rows
+    ]
+    texts = [caption, *(cell for line in lines for cell in line)]
+    widths = [max(map(cell_len, cells)) for cells in zip(*lines, strict=True)]
+    room = terminal_width()
+    is_plain = all(text.isprintable() and text == text.strip() for text in texts)
+    if not lines or not is_plain or not all(widths) or sum(widths) + GAP * (len(widths) - 1) > room:
+        return None
+    if cell_len(caption) > room:
+        return None
+    sides = [way for _, way in columns]
+    table = "".join(f"{_aligned(line, widths, sides, cell_len)}\n" for line in lines)
+    return f"{table}{caption}\n" if caption else table
+
+
+def _aligned(
+    line: Sequence[str], widths: Sequence[int], sides: Sequence[str], length: Callable[[str], int]
+) -> str:
+    cells = []
+    for cell, width, side in zip(line, widths, sides, strict=True):
+        room = " " * (width - length(cell))
+        cells.append(f"{room}{cell}" if side == "right" else f"{cell}{room}")
+    return (" " * GAP).join(cells).rstrip()
 
 
 def captioned(caption: str) -> list[RenderableType]:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,9 +24,12 @@ from qkvsearch.workspace.catalog.titles import (
     near_titles,
     title_key,
 )
-from qkvsearch.workspace.records import Records, RecordsDatabase
+from qkvsearch.workspace.records import RecordsDatabase
 from qkvsearch.workspace.rows import Rows
-from qkvsearch.workspace.where import Where, matching_in_all
+
+if TYPE_CHECKING:
+    from qkvsearch.workspace.records.view import Records
+    from qkvsearch.workspace.where import Where
 
 
 @dataclass(frozen=True)
@@ -140,6 +143,7 @@ class Tables:
 
     def mask(self, where: Where, n_items: int) -> np.ndarray:
         """bool (n_items,), True where the condition holds. Raises `QkvError`."""
+        from qkvsearch.workspace.where import matching_in_all
 
         def cells(column: StoredColumn) -> Iterator[Any]:
             name = column.stored
@@ -171,6 +175,8 @@ class Tables:
     @cached_property
     def records(self) -> Records:
         """What was recorded since builds began, for the items of this one."""
+        from qkvsearch.workspace.records.view import Records
+
         return Records(self, self.recorded)
 
     def unknown_user(self, user: Any) -> UnknownIdError:

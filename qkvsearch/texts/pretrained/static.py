@@ -14,7 +14,6 @@ import numpy as np
 from qkvsearch.errors import QkvError
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.progress import Progress
-from qkvsearch.texts.encoded_text import EncodedText, without_layers
 from qkvsearch.texts.pretrained.model_files import TokenizerFile, open_tensors
 from qkvsearch.texts.pretrained.subwords import (
     is_blank,
@@ -26,6 +25,8 @@ from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+    from qkvsearch.texts.encoded_text import EncodedText
 
 
 PACKAGE = "wordllama"
@@ -142,6 +143,8 @@ class StaticEncoder:
         """As `TextEncoder` says: of `sequence`, by attention without parameters. No word is
         unknown: every one is made of pieces, of single bytes if need be.
         """
+        from qkvsearch.texts.encoded_text import without_layers
+
         return without_layers(self.sequence(text), mask, [], self.kind)
 
     def unread(self, text: str) -> list[str]:
