@@ -192,7 +192,10 @@ def test_tables_fit_a_narrow_window(qkv, videos_path, movies_path, monkeypatch, 
     assert [line for line in lines if len(line) > 40] == []
 
 
-CELLS = st.text(st.sampled_from("abc Z09-.,:%'注é́🙂\t\u00a0|~"), max_size=14)
+CELLS = st.one_of(
+    st.text(st.sampled_from("abc Z09-.,:%'注é́🙂\t\u00a0|~"), max_size=14),
+    st.lists(st.text("ab-,", min_size=1, max_size=7), max_size=9).map(" ".join),
+)
 
 
 @given(
