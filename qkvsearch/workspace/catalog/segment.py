@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +19,32 @@ from qkvsearch.workspace.catalog.columns import quoted
 from qkvsearch.workspace.catalog.file import fill_items
 
 Kind = Literal["items", "users"]
+# What texts are joined by that SQLite gives as one, and of how many rows.
+BETWEEN, TOGETHER = "\x1f", 1 << 16
+NO_NUMBERS = np.zeros(0, dtype=np.int64)
 IMMUTABLE = "mode=ro&immutable=1"
+
+
+def numbers_in(text: str | None) -> np.ndarray:
+    """What SQLite's group_concat made of whole numbers, None of none: int64.
+
+    >>> numbers_in("3,1"), numbers_in(None)
+    (array([3, 1]), array([], dtype=int64))
+    """
+    return np.fromstring(text or "", dtype=np.int64, sep=",")
+
+
+def _cell(literal: str) -> Any:
+    """What SQLite's quote made of a cell.
+
+    >>> _cell("'it''s'"), _cell("7"), _cell("0.5"), _cell("NULL")
+    ("it's", 7, 0.5, None)
+    """
+    if literal.startswith("'"):
+        return literal[1:-1].replace("''", "'")
+    if literal == "NULL":
+        return None
+    return int(literal) if literal.lstrip("-").isdecimal() else float(literal)
 
 
 class SegmentCatalog:
@@ -114,6 +141,50 @@ class SegmentCatalog:
             f"SELECT position, key, title FROM {joined} WHERE {where} ORDER BY keyed.rowid", *values
         )
 
+    def cells_by_code(self, column: str) -> tuple[list[Any], np.ndarray, np.ndarray]:
+        """The different cells of a column, None where blank; which one each row has, int64; and the
+        rows, int64.
+        """
+        code: defaultdict[str, int] = defaultdict(count().__next__)
+        codes, rows = [NO_NUMBERS], [NO_NUMBERS]
+        for literals, some in self._joined(
+            self.items, "_position", f"quote({self._named(column)})"
+        ):
+            codes.append(np.fromiter(map(code.__getitem__, literals), np.int64, len(some)))
+            rows.append(some)
+        return list(map(_cell, code)), np.concatenate(codes), np.concatenate(rows)
+
+    def texts(self, kind: Literal["title", "id"]) -> tuple[list[str], np.ndarray]:
+        """Keys of titles, or ids as text, and the row of each, int64."""
+        of_titles, of_items = (self.titles, "position", "key"), (self.items, "_position", "id")
+        table, row, text = of_titles if kind == "title" else of_items
+        texts: list[str] = []
+        rows = [NO_NUMBERS]
+        for found, some in self._joined(table, row, f"CAST({text} AS TEXT)"):
+            texts += found
+            rows.append(some)
+        return texts, np.concatenate(rows)
+
+    def _joined(self, table: str, row: str, text: str) -> Iterator[tuple[list[str], np.ndarray]]:
+        """A text (SQL) of each row, and the rows, int64, some at a time: joined to one text by
+        SQLite, for to be given one row after the other takes thrice as long.
+        """
+        ((last,),) = self.select(f"SELECT max({row}) FROM {table}")
+        for first in range(0, -1 if last is None else last + 1, TOGETHER):
+            some = f"FROM {table} WHERE {row} BETWEEN {first} AND {first + TOGETHER - 1}"
+            try:
+                joined, rows = self.db.execute(
+                    f"SELECT group_concat({text}, char({ord(BETWEEN)})), group_concat({row}) {some}"
+                ).fetchone()
+                found, numbers = (joined or "").split(BETWEEN), numbers_in(rows)
+            except (sqlite3.DatabaseError, UnicodeDecodeError):  # too long, or damaged
+                found, numbers = [], NO_NUMBERS
+            if len(found) != len(numbers) or not found:  # a text has the sign between them
+                pairs = self.select(f"SELECT {text}, {row} {some}")
+                found = [text for text, _ in pairs]
+                numbers = np.array([number for _, number in pairs], dtype=np.int64)
+            yield found, numbers
+
     def filled(self, rows: Sequence[int] | None = None) -> list[int]:
         """How many cells of each column are not blank, in all rows or in these."""
         counts = ", ".join(f"count({quoted(name)})" for name in self.columns)
@@ -195,11 +266,11 @@ class SegmentCatalog:
         return {name: sql_type for _, name, sql_type, *_ in info if name != "_position"}
 
     def _picked(self, columns: Sequence[str]) -> str:
-        named = [
-            "CAST(id AS TEXT)" if name == "id" and self.ids_as_text else quoted(name)
-            for name in columns
-        ]
-        return f"SELECT {', '.join(['_position', *named])} FROM {self.items}"
+        named = ["_position", *map(self._named, columns)]
+        return f"SELECT {', '.join(named)} FROM {self.items}"
+
+    def _named(self, column: str) -> str:
+        return "CAST(id AS TEXT)" if column == "id" and self.ids_as_text else quoted(column)
 
     def _unread(self, error: Exception) -> DamagedError:
         return DamagedError(self.path, str(error))
