@@ -188,8 +188,8 @@ def test_a_condition_that_failed_fails_again(tables):
 
 
 ODD = [
-    "it's", "a\x1fb", "", None, "nul\0l", 5, -3, 0.1, 1e300, -2.5e-7, 2**60, "NULL", "5", "猫", None,
-    float("inf"),
+    "it's", "a\x1fb", "", None, "nul\0l", 5, -3, 0.1, 1e300, -2.5e-7, 2**60, "NULL", "5", "猫",
+    None, float("inf"), "X'00'", 1 / 3,
 ]  # fmt: skip
 
 
