@@ -20,6 +20,7 @@ from qkvsearch.workspace.catalog.composed import ComposedCatalog
 from qkvsearch.workspace.catalog.segment import Kind, SegmentCatalog
 from qkvsearch.workspace.catalog.titles import (
     MAX_SHOWN,
+    MAX_ZEROS,
     as_form,
     near_names,
     title_key,
@@ -279,13 +280,16 @@ class Tables:
         return exact or [position for position, *_ in alike]
 
     def _near(self, wanted: str) -> list[str]:
-        """The titles and ids that may be meant."""
+        """The ids that it is but for zeros before it, and titles and ids that may be meant."""
+        bare = wanted.lstrip("0")
+        padded = self.find_items("0" * n + bare for n in range(MAX_ZEROS) if wanted)
         (titles, of_titles), (ids, _) = self._items.texts("title"), self._items.texts("id")
         found = near_names(wanted, titles, ids)
         rows = [int(of_titles[place]) for kind, place in found if kind == "title"]
         named = iter(self.names(rows)[1])
         names = (next(named) if kind == "title" else ids[place] for kind, place in found)
-        return list(dict.fromkeys(names))[:MAX_SHOWN]
+        first = map(str, self.names(sorted(padded.values()))[0])
+        return list(dict.fromkeys([*first, *names]))[:MAX_SHOWN]
 
     def _two_readings(self, wanted: str, by_id: int, titled: Sequence[int]) -> str:
         others = " and ".join(map(self._label, titled[:MAX_SHOWN]))

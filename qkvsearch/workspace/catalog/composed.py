@@ -162,6 +162,8 @@ class ComposedCatalog:
             texts += found
             rows.append(at if part.place is None else part.place[at])
         every = np.concatenate(rows)
+        if every.size and every[0] >= 0 and (np.diff(every) > 0).all():
+            return texts, every
         order = np.argsort(every, kind="stable")
         order = order[np.searchsorted(every[order], 0) :]
         return [texts[i] for i in order.tolist()], every[order]

@@ -10,6 +10,8 @@ from operator import itemgetter
 ARTICLES = "The|A|An|Le|La|Les|El|Los|Las|Der|Die|Das|Il|Un|Une"
 FIRST_ARTICLE = re.compile(rf"^({ARTICLES})\s+(?=\S)", re.IGNORECASE)
 MAX_SHOWN = 3
+# Zeros that an id may have before what was typed.
+MAX_ZEROS = 30
 # In hundredths.
 LEAST_ALIKE = 60
 
@@ -40,8 +42,8 @@ def title_key(title: str) -> str:
 
 
 def near_names(wanted: str, titles: Sequence[str], ids: Sequence[str]) -> list[tuple[str, int]]:
-    """Ids that `wanted` is but for zeros before it, titles that contain it, then titles and ids
-    that are spelled much like it: of each whether it is a "title" or an "id", and its place.
+    """Titles that contain it, then titles and ids that are spelled much like it: of each whether it
+    is a "title" or an "id", and its place.
 
     titles: keys, as `title_key` makes them. Both are in the order of the ids. How much two names
     are alike is the share of their characters that they have in common, in order (`fuzz.ratio` of
@@ -52,13 +54,8 @@ def near_names(wanted: str, titles: Sequence[str], ids: Sequence[str]) -> list[t
     """
     from rapidfuzz import fuzz, process
 
-    key, bare = title_key(wanted), wanted.lstrip("0")
-    padded = (i for i, text in enumerate(ids) if text.lstrip("0") == bare and wanted)
+    key = title_key(wanted)
     containing = (i for i, title in enumerate(titles) if key and key in title)
-    first = [
-        *(("id", i) for i in islice(padded, MAX_SHOWN)),
-        *(("title", i) for i in islice(containing, MAX_SHOWN)),
-    ]
     close = [
         (-score, kind, i)
         for kind, names in (("title", titles), ("id", ids))
@@ -66,4 +63,7 @@ def near_names(wanted: str, titles: Sequence[str], ids: Sequence[str]) -> list[t
             key, names, scorer=fuzz.ratio, limit=2 * MAX_SHOWN, score_cutoff=LEAST_ALIKE
         )
     ]
-    return [*first, *((kind, i) for _, kind, i in sorted(close, key=itemgetter(0)))]
+    return [
+        *(("title", i) for i in islice(containing, MAX_SHOWN)),
+        *((kind, i) for _, kind, i in sorted(close, key=itemgetter(0))),
+    ]
