@@ -29,13 +29,11 @@ from qkvsearch.learning.head_weights import (
 )
 from qkvsearch.progress import Progress, silent
 from qkvsearch.retrieval.keys import LexicalKeys
-from qkvsearch.stored import (
-    FROM_INTERACTIONS,
-    TUNED,
-    DensePart,
-    NextItemPart,
-)
+from qkvsearch.stored.dense import DensePart
+from qkvsearch.stored.every import FROM_INTERACTIONS
+from qkvsearch.stored.next_item import NextItemPart
 from qkvsearch.stored.part import LANGUAGE
+from qkvsearch.stored.preferences import TUNED
 from qkvsearch.stored.texts import store_head, store_tokens, store_words
 from qkvsearch.texts.analysis import Analyzer, words
 from qkvsearch.texts.choice import AUTO, Choice, choose

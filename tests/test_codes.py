@@ -10,7 +10,8 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.progress import silent
 from qkvsearch.revision.merging import merged_contents
-from qkvsearch.stored import BuildReader, CodesPart
+from qkvsearch.stored.codes import CodesPart
+from qkvsearch.stored.part import BuildReader
 from qkvsearch.workspace import Workspace
 
 THINGS = ["rain jacket", "tent", "climbing rope", "headlamp", "wool sock"]

@@ -14,7 +14,8 @@ from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.progress import silent
 from qkvsearch.revision.merging import merged_contents
 from qkvsearch.sequences.model import NextItemModel
-from qkvsearch.stored import BuildReader, NextItemPart
+from qkvsearch.stored.next_item import NextItemPart
+from qkvsearch.stored.part import BuildReader
 from qkvsearch.workspace import Workspace
 
 ITEMS = pd.DataFrame({"id": range(12), "title": [f"part {chr(97 + i)}" for i in range(12)]})

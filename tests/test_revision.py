@@ -20,7 +20,8 @@ from qkvsearch.errors import DataError, QkvError, UnknownIdError, WorkspaceError
 from qkvsearch.progress import silent
 from qkvsearch.revision import merging
 from qkvsearch.revision.merging import merged_contents
-from qkvsearch.stored import BuildReader, tokens
+from qkvsearch.stored import tokens
+from qkvsearch.stored.part import BuildReader
 from qkvsearch.texts.pretrained.static import find_package
 from qkvsearch.texts.text_encoder import item_keys
 from qkvsearch.texts.token_encoder import TokenEncoder

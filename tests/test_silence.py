@@ -21,7 +21,7 @@ from qkvsearch.errors import DamagedError
 from qkvsearch.learning.answerability import FACT
 from qkvsearch.retrieval import Head
 from qkvsearch.revision.merging import merged_contents
-from qkvsearch.stored import BuildReader
+from qkvsearch.stored.part import BuildReader
 from qkvsearch.texts.analysis import Token
 from qkvsearch.texts.pretrained.static import find_package
 from qkvsearch.texts.stop_words import STOP_WORDS

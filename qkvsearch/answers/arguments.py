@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from numbers import Integral, Real
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,9 +16,11 @@ from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import QkvError, UnknownIdError, suggest
 from qkvsearch.retrieval import Head, Ranking, rank
 from qkvsearch.retrieval.ranking import Names
-from qkvsearch.workspace import Tables
 from qkvsearch.workspace.catalog.titles import as_form
-from qkvsearch.workspace.where import Where
+
+if TYPE_CHECKING:
+    from qkvsearch.workspace import Tables
+    from qkvsearch.workspace.where import Where
 
 TASTES, NEXT_ITEM = MODELS = ("tastes", "next-item")
 

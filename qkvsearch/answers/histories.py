@@ -10,7 +10,8 @@ from qkvsearch.cached import cached_property
 from qkvsearch.collaborative.history import NOW, History, Interaction
 from qkvsearch.data.ids import Ids, are_integers
 from qkvsearch.errors import QkvError
-from qkvsearch.stored import LogPart, StoredModels
+from qkvsearch.stored import StoredModels
+from qkvsearch.stored.log import LogPart
 from qkvsearch.workspace import Tables
 
 # Histories and embeddings are held of at most 2,048 users at a time, but for the embeddings of

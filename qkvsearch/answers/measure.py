@@ -9,7 +9,8 @@ from qkvsearch.answers.arguments import check, check_cutoff
 from qkvsearch.evaluation import recommend, tuning
 from qkvsearch.evaluation.report import Evaluation
 from qkvsearch.evaluation.tuning import Tuning
-from qkvsearch.stored import TUNED, StoredModels
+from qkvsearch.stored import StoredModels
+from qkvsearch.stored.preferences import TUNED
 
 # A search for settings where neither its length nor its time is given.
 TRIALS, MINUTES = 27, 5.0

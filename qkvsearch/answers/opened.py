@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,39 +20,25 @@ from qkvsearch.answers.arguments import (
     positions_of,
     ranked,
 )
-from qkvsearch.answers.batch import BatchRecommendations, Exported
 from qkvsearch.answers.columns import Listing, own_columns, with_fields
-from qkvsearch.answers.diversity import diverse, pool_size
-from qkvsearch.answers.exports.embeddings import (
-    ExportedEmbeddings,
-    dense_head,
-    embedding_table,
-    export_embeddings,
-)
-from qkvsearch.answers.facts import build_facts
-from qkvsearch.answers.histories import Histories
-from qkvsearch.answers.recommend import (
-    BY_TEXT,
-    HistoryReasons,
-    Recommender,
-    with_facts,
-    with_reasons,
-    with_strength,
-)
-from qkvsearch.answers.recording import history_rows, record_rows
-from qkvsearch.answers.rows import ItemRows, UserRows, item_card
 from qkvsearch.answers.search import TextSearch
-from qkvsearch.answers.shown.facets import facets as count_values
-from qkvsearch.answers.similar import NeighbourReasons, Neighbours, similar_users
-from qkvsearch.data.ids import Id
-from qkvsearch.progress import Progress
 from qkvsearch.retrieval import Head, Ranking
 from qkvsearch.retrieval.reasons import WordReasons
 from qkvsearch.stored import StoredModels
-from qkvsearch.texts.self_attention import AttentionMap
 from qkvsearch.threads import one_blas_thread
 from qkvsearch.workspace import Snapshot, Workspace
-from qkvsearch.workspace.where import Where
+
+# What a question alone needs is imported by it: the others do not wait for it.
+if TYPE_CHECKING:
+    from qkvsearch.answers.batch import Exported
+    from qkvsearch.answers.exports.embeddings import ExportedEmbeddings
+    from qkvsearch.answers.histories import Histories
+    from qkvsearch.answers.recommend import Recommender
+    from qkvsearch.answers.rows import ItemRows, UserRows
+    from qkvsearch.data.ids import Id
+    from qkvsearch.progress import Progress
+    from qkvsearch.texts.self_attention import AttentionMap
+    from qkvsearch.workspace.where import Where
 
 
 class OpenedBuild:
@@ -82,21 +68,29 @@ class OpenedBuild:
     @property
     def items(self) -> ItemRows:
         """The catalog: `items["m042"]` is a row by column, `items.to_frame()` all of them."""
+        from qkvsearch.answers.rows import ItemRows
+
         return ItemRows(self.tables, self.n_items)
 
     @property
     def users(self) -> UserRows:
         """The users, those recorded since the build as well, in the same way as `items`."""
+        from qkvsearch.answers.rows import UserRows
+
         return UserRows(self.histories)
 
     @property
     def histories(self) -> Histories:
         """Of all users, with what was recorded since the build."""
+        from qkvsearch.answers.histories import Histories
+
         return Histories(self.models, self.tables)
 
     @property
     def recommender(self) -> Recommender:
         """What turns a history into scores."""
+        from qkvsearch.answers.recommend import Recommender
+
         return Recommender(self.models, self.tables)
 
     def history(self, user: Any, *, k: int | None = None, offset: int = 0) -> Listing:
@@ -105,6 +99,8 @@ class OpenedBuild:
         what was recorded of items that are not in the catalog. `k` rows, all by default, from the
         one in place `offset` on. Raises `UnknownIdError`.
         """
+        from qkvsearch.answers.recording import history_rows
+
         check(k=0 if k is None else k, offset=offset)
         return history_rows(self.histories, user).page(k, offset)
 
@@ -114,6 +110,8 @@ class OpenedBuild:
         log contains it. `k` rows, all by default, from the one in place `offset` on. Raises
         `UnknownIdError`.
         """
+        from qkvsearch.answers.recording import record_rows
+
         check(k=0 if k is None else k, offset=offset)
         return record_rows(self.tables, user, k, offset)
 
@@ -121,6 +119,8 @@ class OpenedBuild:
         """One item by id or title: all its columns, by the names that its owner has for them, and
         `users`, how many interacted with it. Raises `UnknownIdError`.
         """
+        from qkvsearch.answers.rows import item_card
+
         return item_card(self.histories, self.tables.item_position(item))
 
     @one_blas_thread()
@@ -187,9 +187,13 @@ class OpenedBuild:
         if not ranking and not (ranking.notes or asked.notes):
             ranking = ranking.noted(none_found(fused, ranking, k))
         if user is not None and self.models.implicit is None:
+            from qkvsearch.answers.recommend import BY_TEXT
+
             ranking = ranking.noted([BY_TEXT])
         ranking = self.texts.with_query(ranking, asked)
         if counted:
+            from qkvsearch.answers.shown.facets import facets as count_values
+
             is_match = self.texts.matching(asked, names, mask, ranking)
             ranking = ranking.with_facets(count_values(self.tables, counted, is_match))
         ranking = self.texts.with_snippets(ranking, asked) if snippet else ranking
@@ -233,6 +237,14 @@ class OpenedBuild:
         history rests on too little, and `notes` says on how little. Raises `QkvError` for an
         argument that cannot be used.
         """
+        from qkvsearch.answers.diversity import diverse, pool_size
+        from qkvsearch.answers.recommend import (
+            HistoryReasons,
+            with_facts,
+            with_reasons,
+            with_strength,
+        )
+
         check(k=k, temperature=temperature, damping=damping, diversity=diversity)
         check(offset=offset, min_weight=min_weight)
         check_model(model, recent)
@@ -274,6 +286,8 @@ class OpenedBuild:
         In CSV, a text that a spreadsheet would run as a formula begins with an apostrophe, unless
         `raw`. Raises `QkvError` for an argument that cannot be used.
         """
+        from qkvsearch.answers.batch import BatchRecommendations
+
         check(k=k)
         columns = own_columns(self.tables, fields)
         recommender = self.recommender
@@ -298,6 +312,8 @@ class OpenedBuild:
         """Users by the cosine of their embeddings, every one solved now; `shared` is how many
         items both interacted with, `because` what each of the user's own adds.
         """
+        from qkvsearch.answers.similar import similar_users
+
         check(k=k, temperature=temperature, offset=offset, min_weight=min_weight)
         last = last_place(k, offset)
         found = similar_users(self.recommender, user, last, temperature, explain, progress)
@@ -320,6 +336,8 @@ class OpenedBuild:
         items, those of the mean of their keys. Neither these are among them nor what is in
         `exclude`. `fields`, `offset` and `min_weight` are those of `search`. Raises `QkvError`.
         """
+        from qkvsearch.answers.similar import NeighbourReasons, Neighbours
+
         check(offset=offset, min_weight=min_weight)
         columns = own_columns(self.tables, fields)
         positions, notes = named_once(self.tables, as_list(items))
@@ -346,6 +364,8 @@ class OpenedBuild:
         """The embeddings of texts by a dense head's encoder, by default the main head's: float32
         (n, d), rows of length 1, or zeros for a text of which it knows nothing. Raises `QkvError`.
         """
+        from qkvsearch.answers.exports.embeddings import dense_head
+
         encoder = self.models.encoder(dense_head(self.models, head))
         return encoder.encode_many(as_list(texts))
 
@@ -362,9 +382,13 @@ class OpenedBuild:
         "collaborative" what was learned from interactions; of "users" that, each solved now from
         the whole history. Raises `QkvError`.
         """
+        from qkvsearch.answers.exports.embeddings import embedding_table, export_embeddings
+
         table = embedding_table(self.recommender, of, head)
         return export_embeddings(table, Path(path), progress)
 
     def info(self) -> dict[str, Any]:
         """What was built, when, and from what."""
+        from qkvsearch.answers.facts import build_facts
+
         return {"workspace": str(self.workspace.path), **build_facts(self.snapshot)}

@@ -20,7 +20,9 @@ from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval import DenseKeys, Head, Part, Ranking, Reason
 from qkvsearch.retrieval.fusion import plus
 from qkvsearch.retrieval.reasons import KINDS, Addend, group, in_groups
-from qkvsearch.stored import NextItemPart, RatingsPart, StoredModels
+from qkvsearch.stored import StoredModels
+from qkvsearch.stored.next_item import NextItemPart
+from qkvsearch.stored.ratings import RatingsPart
 from qkvsearch.workspace import Tables
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ from qkvsearch.retrieval.reasons import (
     total,
     without_constant,
 )
-from qkvsearch.stored import PreferencesPart
+from qkvsearch.stored.preferences import PreferencesPart
 from qkvsearch.texts.analysis import fold
 
 # By eye, on neighbours of well-known films: no judged set of neighbours was at hand.

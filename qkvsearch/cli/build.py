@@ -222,8 +222,8 @@ def _counted(dataset: Dataset) -> str:
 def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[str, Any]) -> None:
     """What the models of a build were made with, and what the former build had and it has not."""
     from qkvsearch.builder import NOT_TAKEN_OVER
-    from qkvsearch.stored import TUNED
     from qkvsearch.stored.part import LANGUAGE
+    from qkvsearch.stored.preferences import TUNED
     from qkvsearch.texts.languages import Language
 
     for reason in former.get(NOT_TAKEN_OVER, ()):

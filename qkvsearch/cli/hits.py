@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -192,12 +193,12 @@ def _with_lines(
     """A table with lines below its rows, as wide as the window: notes, and then what is added up,
     each with its text.
     """
+    if not any(notes or reasons for notes, reasons in below):
+        return to_table(columns, rows, caption)
     from rich.cells import cell_len
     from rich.table import Table
     from rich.text import Text
 
-    if not any(notes or reasons for notes, reasons in below):
-        return to_table(columns, rows, caption)
     texts = [
         [name for name, _ in columns],
         *([printable(str(cell)) for cell in row] for row in rows),
@@ -218,7 +219,9 @@ def _with_lines(
 
 
 def _marked(title: str, words: list[str]) -> Any:
-    """A title with the words that match the query in bold."""
+    """A title with the words that match the query in bold, where a terminal shows it."""
+    if not sys.stdout.isatty():
+        return title
     from rich.text import Text
 
     from qkvsearch.texts.analysis import word_spans

@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import wraps
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -216,8 +217,73 @@ def to_table(
 
     Only the "wrap" columns give way where the window is narrow.
     """
-    table = as_rich_table(columns, rows, has_header=any(name for name, _ in columns))
+    has_header = any(name for name, _ in columns)
+    if not sys.stdout.isatty():
+        plain = _plain_table(columns, rows, caption, has_header)
+        if plain is not None:
+            return plain
+    table = as_rich_table(columns, rows, has_header)
     return rendered([table, *captioned(caption)])
+
+
+def _plain_table(
+    columns: Sequence[tuple[str, str]],
+    rows: Sequence[Sequence[Any]],
+    caption: str,
+    has_header: bool,
+) -> str | None:
+    """The same text as Rich's, which takes longer to be imported than a search to be answered; None
+    where something would have to be styled, or cut.
+    """
+    from rich.cells import cell_len
+
+    lines = [[name for name, _ in columns]] if has_header else []
+    lines += [
+        [printable(cell) if isinstance(cell, str) else str(cell) for cell in row] for row in rows
+    ]
+    texts = [caption, *(cell for line in lines for cell in line)]
+    is_plain = all(text.isprintable() and text == text.strip() for text in texts)
+    widths = [max(map(cell_len, cells)) for cells in zip(*lines, strict=True)]
+    room = terminal_width()
+    if not lines or not is_plain or not all(widths) or cell_len(caption) > room:
+        return None
+    excess = sum(widths) + GAP * (len(widths) - 1) - room
+    if excess > 0:
+        flexible = [place for place, (_, way) in enumerate(columns) if way == "wrap"]
+        if len(flexible) != 1:
+            return None
+        (place,) = flexible
+        widths[place] -= excess
+        if not all(_wraps(line[place], widths[place]) for line in lines):
+            return None
+    table = "".join(_wrapped(line, widths, [way for _, way in columns]) for line in lines)
+    return f"{table}{caption}\n" if caption else table
+
+
+def _wraps(text: str, width: int) -> bool:
+    """Whether Rich and the standard library wrap a text in the same way."""
+    return text.isascii() and "  " not in text and all(len(word) <= width for word in text.split())
+
+
+def _wrapped(cells: Sequence[str], widths: Sequence[int], ways: Sequence[str]) -> str:
+    """A row of a table, in as many lines as its longest cell has."""
+    from textwrap import wrap
+
+    from rich.cells import cell_len
+
+    columns = [
+        wrap(cell, width, break_on_hyphens=False) if cell_len(cell) > width else [cell]
+        for cell, width in zip(cells, widths, strict=True)
+    ]
+    text = ""
+    for parts in zip_longest(*columns, fillvalue=""):
+        spaces = [" " * (width - cell_len(part)) for part, width in zip(parts, widths, strict=True)]
+        aligned = [
+            f"{space}{part}" if way == "right" else f"{part}{space}"
+            for part, space, way in zip(parts, spaces, ways, strict=True)
+        ]
+        text += f"{(' ' * GAP).join(aligned).rstrip()}\n"
+    return text
 
 
 def captioned(caption: str) -> list[RenderableType]:

@@ -8,23 +8,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from qkvsearch.answers.arguments import as_list
-from qkvsearch.answers.columns import Listing
-from qkvsearch.answers.recording import Recording
 from qkvsearch.checked import checked, checked_methods
-from qkvsearch.data.ids import Id
 from qkvsearch.engine.asked import AskedEngine
-from qkvsearch.progress import Progress
-from qkvsearch.workspace import BuildEntry, Workspace
+from qkvsearch.workspace import Workspace
 from qkvsearch.workspace.segments import BUILDS_FOLDER
 
 if TYPE_CHECKING:
+    from qkvsearch.answers.columns import Listing
+    from qkvsearch.answers.recording import Recording
     from qkvsearch.data.columns import Columns
+    from qkvsearch.data.ids import Id
     from qkvsearch.data.judgements import Judgements, Queries
     from qkvsearch.data.readers import Source
     from qkvsearch.data.synonyms import Synonyms
     from qkvsearch.evaluation.report import Evaluation
     from qkvsearch.evaluation.tuning import Trial, Tuning
+    from qkvsearch.progress import Progress
     from qkvsearch.revision import Forgotten, Learned, Merged, Repaired, Revision
+    from qkvsearch.workspace import BuildEntry
     from qkvsearch.workspace.where import Where
 
 P = ParamSpec("P")
@@ -73,6 +74,8 @@ class Engine(AskedEngine):
         return self._recording().undo()
 
     def _recording(self) -> Recording:
+        from qkvsearch.answers.recording import Recording
+
         return Recording(self.workspace, self.build.histories)
 
     def add(

@@ -6,18 +6,19 @@ from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from threading import Lock
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar
 
-from qkvsearch.answers.columns import Listing
-from qkvsearch.answers.damage import explained, verified
-from qkvsearch.answers.facts import build_rows
 from qkvsearch.answers.opened import OpenedBuild
-from qkvsearch.answers.rows import ItemRows, UserRows
-from qkvsearch.answers.search import TextSearch
 from qkvsearch.checked import checked_methods
 from qkvsearch.errors import DamagedError
-from qkvsearch.stored import StoredModels
-from qkvsearch.workspace import Snapshot, Tables, Workspace
+from qkvsearch.workspace import Workspace
+
+if TYPE_CHECKING:
+    from qkvsearch.answers.columns import Listing
+    from qkvsearch.answers.rows import ItemRows, UserRows
+    from qkvsearch.answers.search import TextSearch
+    from qkvsearch.stored import StoredModels
+    from qkvsearch.workspace import Snapshot, Tables
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,6 +37,8 @@ def _asked(
         try:
             return question(build, *args, **kwargs)
         except DamagedError as error:
+            from qkvsearch.answers.damage import explained
+
             raise explained(error, build.snapshot) from None
 
     return ask
@@ -147,6 +150,8 @@ class AskedEngine:
         builds too, is compared with its checksum; raises `DamagedError`, which lists those that
         are not as they were written, what still works, and what to do.
         """
+        from qkvsearch.answers.damage import verified
+
         checked = {"checksums": verified(self.workspace)} if verify else {}
         return {**self._facts(), **checked}
 
@@ -155,4 +160,6 @@ class AskedEngine:
         `created` and by which `command`, its `items`, of how many `segments` it is, how many
         `megabytes` it added on disk, and which one is `current`. The notes name damaged ones.
         """
+        from qkvsearch.answers.facts import build_rows
+
         return build_rows(self.workspace)

@@ -14,7 +14,9 @@ from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import QkvError
 from qkvsearch.progress import Progress, silent
 from qkvsearch.revision.merging import merged_contents
-from qkvsearch.stored import LogPart, PreferencesPart, StoredModels
+from qkvsearch.stored import StoredModels
+from qkvsearch.stored.log import LogPart
+from qkvsearch.stored.preferences import PreferencesPart
 from qkvsearch.workspace import BuildContents, CatalogRows, Snapshot, Workspace
 from qkvsearch.workspace.catalog.file import CATALOG
 from qkvsearch.workspace.former.database import DATABASE

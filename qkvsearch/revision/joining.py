@@ -15,7 +15,8 @@ from qkvsearch.data.ids import Id
 from qkvsearch.errors import QkvError, quantity
 from qkvsearch.progress import Progress, silent
 from qkvsearch.revision.merging import merge_if_many
-from qkvsearch.stored import Addition, BuildReader, each_part
+from qkvsearch.stored.every import each_part
+from qkvsearch.stored.part import Addition, BuildReader
 from qkvsearch.stored.tokens import LEFT_OUT
 from qkvsearch.workspace import BuildContents, CatalogRows, Snapshot, Workspace
 from qkvsearch.workspace.segments import AFTER, ORIGIN

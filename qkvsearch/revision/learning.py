@@ -15,13 +15,10 @@ from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import QkvError, WorkspaceError, quantity
 from qkvsearch.progress import Progress, silent
 from qkvsearch.revision.merging import merged_contents
-from qkvsearch.stored import (
-    FROM_INTERACTIONS,
-    TUNED,
-    NextItemPart,
-    PreferencesPart,
-    StoredModels,
-)
+from qkvsearch.stored import StoredModels
+from qkvsearch.stored.every import FROM_INTERACTIONS
+from qkvsearch.stored.next_item import NextItemPart
+from qkvsearch.stored.preferences import TUNED, PreferencesPart
 from qkvsearch.workspace import CatalogRows, Snapshot, Workspace
 from qkvsearch.workspace.catalog.file import CATALOG
 

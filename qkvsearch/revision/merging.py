@@ -11,7 +11,8 @@ import numpy as np
 
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.progress import Progress, silent
-from qkvsearch.stored import BuildReader, StoredPart, each_part, parts_of
+from qkvsearch.stored.every import each_part, parts_of
+from qkvsearch.stored.part import BuildReader, StoredPart
 from qkvsearch.workspace import BuildContents, CatalogRows, Snapshot, Workspace
 from qkvsearch.workspace.catalog.file import CATALOG
 

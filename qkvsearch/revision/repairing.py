@@ -15,17 +15,13 @@ from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, quantity
 from qkvsearch.progress import Progress, silent
 from qkvsearch.revision.merging import merged_contents
 from qkvsearch.revision.rows_as_here import column_facts
-from qkvsearch.stored import (
-    FROM_INTERACTIONS,
-    DensePart,
-    LogPart,
-    NextItemPart,
-    PreferencesPart,
-    StoredModels,
-    StoredPart,
-    parts_of,
-)
-from qkvsearch.stored.dense import ENCODER
+from qkvsearch.stored import StoredModels
+from qkvsearch.stored.dense import ENCODER, DensePart
+from qkvsearch.stored.every import FROM_INTERACTIONS, parts_of
+from qkvsearch.stored.log import LogPart
+from qkvsearch.stored.next_item import NextItemPart
+from qkvsearch.stored.part import StoredPart
+from qkvsearch.stored.preferences import PreferencesPart
 from qkvsearch.stored.texts import store_head, store_tokens, store_words
 from qkvsearch.texts.encoders import (
     LEARNED,
@@ -35,7 +31,7 @@ from qkvsearch.texts.encoders import (
     learned_encoder,
 )
 from qkvsearch.workspace import BuildContents, BuildEntry, Snapshot, Workspace
-from qkvsearch.workspace.records import repair_records
+from qkvsearch.workspace.records.repair import repair_records
 from qkvsearch.workspace.root import Root, read_root
 from qkvsearch.workspace.segments import BUILDS_FOLDER, MANIFEST, OWN_NAME
 from qkvsearch.workspace.signed import checksum_of, read_signed

@@ -24,7 +24,7 @@ from qkvsearch.data.columns.types import typed
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, listed_names
-from qkvsearch.stored import Addition, BuildReader
+from qkvsearch.stored.part import Addition, BuildReader
 from qkvsearch.workspace import Snapshot
 
 

@@ -17,7 +17,6 @@ from qkvsearch.errors import QkvError, suggest
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.languages import ENGLISH
 from qkvsearch.texts.text_encoder import TextEncoder
-from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.texts.vocabulary import Vocabulary
 
 Columns = Sequence[Sequence[str]]
@@ -155,6 +154,8 @@ def restored_encoder(
     `QkvError`.
     """
     if head in LEARNED:
+        from qkvsearch.texts.token_encoder import TokenEncoder
+
         terms = Vocabulary(arrays["terms"])
         return TokenEncoder(terms, arrays["vectors"], arrays["weights"], analyzer)
     encoder = pretrained_encoder(head, choice)

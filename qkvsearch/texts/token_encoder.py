@@ -6,17 +6,19 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors
 from qkvsearch.progress import Progress
 from qkvsearch.texts.analysis import NUMBER, Analyzer, Token, known_tokens
-from qkvsearch.texts.encoded_text import EncodedText, without_layers
 from qkvsearch.texts.self_attention import PADDING
 from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts
 from qkvsearch.texts.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from qkvsearch.texts.encoded_text import EncodedText
 
 
 @dataclass(frozen=True)
@@ -106,6 +108,8 @@ class TokenEncoder:
 
     def attend(self, text: str, mask: str = "none") -> EncodedText:
         """As `TextEncoder` says: of `sequence`, by attention without parameters."""
+        from qkvsearch.texts.encoded_text import without_layers
+
         return without_layers(self.sequence(text), mask, self.unknown(text), self.kind)
 
     def sequence(self, text: str) -> LabelledVectors:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections.abc import Mapping
@@ -13,6 +12,9 @@ import xxhash
 
 from qkvsearch.errors import DamagedError
 
+# What is read at a time. The same function of hashlib comes with OpenSSL, which takes longer to be
+# imported than most files to be read.
+BLOCK = 1 << 18
 # Set to 1, arrays and catalogs are read without being compared with their checksums.
 TRUST = "QKVSEARCH_TRUST"
 # By device, inode, time of the last change and size: what was compared once need not be again.
@@ -21,8 +23,21 @@ _sound: set[tuple[int, int, int, int, str]] = set()
 
 def checksum(path: Path) -> str:
     """XXH3 of 64 bits, of a whole file, in hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, xxhash.xxh3_64).hexdigest()
+    return _digest_of(path, xxhash.xxh3_64())
+
+
+def _digest_of(path: Path, digest: Any) -> str:
+    block = memoryview(bytearray(BLOCK))
+    with path.open("rb", buffering=0) as file:
+        while n := file.readinto(block):
+            digest.update(block[:n])
+    return str(digest.hexdigest())
+
+
+def _sha256(path: Path) -> str:
+    import hashlib
+
+    return _digest_of(path, hashlib.sha256())
 
 
 def check_size(path: Path, entry: Mapping[str, Any]) -> os.stat_result:
@@ -60,9 +75,7 @@ def compare(path: Path, entry: Mapping[str, Any]) -> None:
     """
     check_size(path, entry)
     try:
-        with path.open("rb") as file:
-            made = xxhash.xxh3_64 if "xxh3" in entry else "sha256"
-            found = hashlib.file_digest(file, made).hexdigest()
+        found = checksum(path) if "xxh3" in entry else _sha256(path)
     except OSError as error:
         raise DamagedError(path, f"cannot be read: {error.strerror or error}") from None
     if found != (entry.get("xxh3") or entry["sha256"]):

@@ -18,9 +18,10 @@ import numpy as np
 from qkvsearch.data.ids import id_text
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError, listed_names
 from qkvsearch.files import sync_directory
-from qkvsearch.workspace import former, records
+from qkvsearch.workspace import records
 from qkvsearch.workspace.arrays import StoredFile, file_entry, share_file, write_array
 from qkvsearch.workspace.catalog.file import CATALOG, CatalogRows, write_catalog
+from qkvsearch.workspace.former import is_former
 from qkvsearch.workspace.locks import is_held, writer_lock
 from qkvsearch.workspace.records import Record, Recorded, RecordsDatabase
 from qkvsearch.workspace.root import ROOT, BuildEntry, Root, read_root, root_state, write_root
@@ -88,7 +89,7 @@ class Workspace:
 
     @property
     def exists(self) -> bool:
-        return (self.path / ROOT).is_file() or former.is_former(self.path)
+        return (self.path / ROOT).is_file() or is_former(self.path)
 
     def open(self) -> Snapshot:
         """The current build. Raises `WorkspaceError` where there is none or it is damaged."""
@@ -110,8 +111,10 @@ class Workspace:
         return root_state(self.path)
 
     def _open_former(self) -> Snapshot | None:
+        from qkvsearch.workspace.former.format4 import open_former
+
         try:
-            found = former.open_former(self.path, trust=self.trust)
+            found = open_former(self.path, trust=self.trust)
         except WorkspaceError:
             found = open_current(self.path, trust=self.trust)
             if found is None:
@@ -131,18 +134,22 @@ class Workspace:
             is_first = stack.enter_context(writer_lock(self.path, command, self.wait, self.say))
             if is_first and command != "repair":
                 read_root(self.path)  # or hours of work would end at one that is damaged
-            if is_first and former.is_former(self.path):
+            if is_first and is_former(self.path):
                 try:
                     self._upgrade()
                 except WorkspaceError:
                     if command != "build":
                         raise
-                    stack.enter_context(former.replacing(self.path))
+                    from qkvsearch.workspace.former.upgrade import replacing
+
+                    stack.enter_context(replacing(self.path))
             yield
 
     def _upgrade(self) -> None:
         """The current build of format 4 becomes the first one of today."""
-        with former.upgrading(self.path) as build:
+        from qkvsearch.workspace.former.upgrade import upgrading
+
+        with upgrading(self.path) as build:
             contents = BuildContents(
                 catalog=CatalogRows.of_tables(build.tables),
                 users=build.tables.ids("users"),
@@ -154,7 +161,7 @@ class Workspace:
             self._remove_leftovers()
 
     def _require_upgraded(self, command: str) -> None:
-        if former.is_former(self.path):
+        if is_former(self.path):
             with self.writing(command):
                 pass
 
@@ -271,8 +278,10 @@ class Workspace:
         """What the current build knows of itself, whatever its format and whatever else of it is
         damaged; and what a build in its place cannot take over.
         """
-        if former.is_former(self.path):
-            return former.known_facts(self.path)
+        from qkvsearch.workspace.former.upgrade import LOST_FACTS, known_facts
+
+        if is_former(self.path):
+            return known_facts(self.path)
         try:
             root = read_root(self.path)
             if root is None:
@@ -280,7 +289,7 @@ class Workspace:
             path = self.path / BUILDS_FOLDER / root.current / MANIFEST
             return dict(read_signed(path, root.current_build.manifest)["facts"]), []
         except DamagedError as error:
-            return {}, [f"{former.LOST_FACTS} ({error.file}: {error.what})"]
+            return {}, [f"{LOST_FACTS} ({error.file}: {error.what})"]
 
     # --- former builds ---
 
@@ -340,6 +349,8 @@ class Workspace:
         """Folders of builds that are no longer listed and that no reader has open, unless
         `though_held`, and what an interrupted writer left. Only for whoever holds the lock.
         """
+        from qkvsearch.workspace.former.upgrade import clear, older_builds
+
         root = read_root(self.path)
         assert root is not None
         folders = self.path / BUILDS_FOLDER
@@ -348,10 +359,10 @@ class Workspace:
         held = (name for name in ours - listed if is_held(folders / name / MANIFEST))
         kept = set() if though_held else set(held)
         if not kept:
-            former.clear(self.path)
+            clear(self.path)
         needed = listed | kept
         try:
-            for name in needed - former.older_builds(folders, kept):
+            for name in needed - older_builds(folders, kept):
                 needed |= {below for below, _ in Segment(folders / name).below}
         except DamagedError:  # nobody can tell what it needs
             return

@@ -8,25 +8,38 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import DamagedError, UnknownIdError, suggest
+from qkvsearch.workspace.catalog.cells import ColumnCells
 from qkvsearch.workspace.catalog.columns import CatalogColumns, StoredColumn
 from qkvsearch.workspace.catalog.composed import ComposedCatalog
 from qkvsearch.workspace.catalog.segment import Kind, SegmentCatalog
 from qkvsearch.workspace.catalog.titles import (
-    MAX_COMPARED,
     MAX_SHOWN,
+    MAX_ZEROS,
     as_form,
-    near_titles,
+    near_names,
     title_key,
 )
-from qkvsearch.workspace.records import Records, RecordsDatabase
+from qkvsearch.workspace.kept import Kept
+from qkvsearch.workspace.records import RecordsDatabase
 from qkvsearch.workspace.rows import Rows
-from qkvsearch.workspace.where import Where, matching_in_all
+
+if TYPE_CHECKING:
+    from qkvsearch.workspace.records.view import Records
+    from qkvsearch.workspace.where import Where
+
+
+# How many users an unknown one is compared with.
+MAX_COMPARED = 20_000
+# Conditions of which is kept what items they leave, a byte an item.
+MASKS = 16
+# A column with more different cells than this is read anew: they would take more than all masks.
+MOST_CELLS = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -44,8 +57,10 @@ class Tables:
     recorded: RecordsDatabase
 
     def close(self) -> None:
-        """Close the files."""
+        """Close the files; what was kept of them answers no more either."""
         self._items.close()
+        self._masks.clear()
+        self._columns.clear()
 
     @cached_property
     def _items(self) -> ComposedCatalog:
@@ -123,6 +138,15 @@ class Tables:
         """Row number and cell of each item, None where blank, of a column as it is stored."""
         return ((found[0], found[1]) for found in self._items.all_cells([name]))
 
+    def column_cells(self, name: str) -> ColumnCells:
+        """The same by different cells, which are kept for the next question."""
+        kept = self._columns.get(name)
+        if kept is None:
+            kept = self._items.column_cells(name)
+            if len(kept.different) <= MOST_CELLS:
+                self._columns[name] = kept
+        return kept
+
     def row(self, position: int) -> dict[str, Any]:
         """One item by column; None where blank."""
         columns = self.columns
@@ -139,7 +163,18 @@ class Tables:
         return next(others, None) is None
 
     def mask(self, where: Where, n_items: int) -> np.ndarray:
-        """bool (n_items,), True where the condition holds. Raises `QkvError`."""
+        """bool (n_items,), True where the condition holds; nobody may write there, since it is kept
+        for the next question. Raises `QkvError`.
+        """
+        from qkvsearch.workspace.where import question
+
+        asked = question(where)
+        if asked is None:
+            return self._mask(where, n_items)
+        return self._masks.of((asked, n_items), lambda: self._mask(where, n_items))
+
+    def _mask(self, where: Where, n_items: int) -> np.ndarray:
+        from qkvsearch.workspace.where import matching_in_all
 
         def cells(column: StoredColumn) -> Iterator[Any]:
             name = column.stored
@@ -156,7 +191,16 @@ class Tables:
             found = matching_in_all(tables, self.catalog_columns, where, cells)
         for part, rows in zip(parts, found, strict=True):
             keep[part.positions(rows)] = True
+        keep.flags.writeable = False
         return keep
+
+    @cached_property
+    def _masks(self) -> Kept[np.ndarray]:
+        return Kept(MASKS)
+
+    @cached_property
+    def _columns(self) -> dict[str, ColumnCells]:
+        return {}
 
     def user_position(self, user: Any) -> int | None:
         """The row number of a user, or None."""
@@ -171,6 +215,8 @@ class Tables:
     @cached_property
     def records(self) -> Records:
         """What was recorded since builds began, for the items of this one."""
+        from qkvsearch.workspace.records.view import Records
+
         return Records(self, self.recorded)
 
     def unknown_user(self, user: Any) -> UnknownIdError:
@@ -210,7 +256,7 @@ class Tables:
             raise UnknownIdError(
                 f"{wanted!r} is the title of {len(titled)} items; give an id: {choices}"
             )
-        near = near_titles(self._keyed_titles, self._id_texts, wanted)
+        near = self._near(wanted)
         what = f"with the {form} " if form else ""
         raise UnknownIdError(
             f"no item {what}{wanted!r}" + (f"; did you mean {'; '.join(near)}?" if near else "")
@@ -233,11 +279,17 @@ class Tables:
         exact = [position for position, _, title in alike if title == wanted]
         return exact or [position for position, *_ in alike]
 
-    def _keyed_titles(self, where: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        return (found[1:] for found in self._items.keyed_titles(where, *values))
-
-    def _id_texts(self, where: str, *values: Any) -> Iterator[tuple[Any, ...]]:
-        return (found[1:] for found in self._items.all_cells(["id"], where, *values))
+    def _near(self, wanted: str) -> list[str]:
+        """The ids that it is but for zeros before it, and titles and ids that may be meant."""
+        bare = wanted.lstrip("0")
+        padded = self.find_items("0" * n + bare for n in range(MAX_ZEROS) if wanted)
+        (titles, of_titles), (ids, _) = self._items.texts("title"), self._items.texts("id")
+        found = near_names(wanted, titles, ids)
+        rows = [int(of_titles[place]) for kind, place in found if kind == "title"]
+        named = iter(self.names(rows)[1])
+        names = (next(named) if kind == "title" else ids[place] for kind, place in found)
+        first = map(str, self.names(sorted(padded.values()))[0])
+        return list(dict.fromkeys([*first, *names]))[:MAX_SHOWN]
 
     def _two_readings(self, wanted: str, by_id: int, titled: Sequence[int]) -> str:
         others = " and ".join(map(self._label, titled[:MAX_SHOWN]))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from qkvsearch.errors import DamagedError
-from qkvsearch.workspace import former
+from qkvsearch.workspace.former import is_former
 from qkvsearch.workspace.records import RecordsDatabase
 from qkvsearch.workspace.root import read_root
 from qkvsearch.workspace.segments import BUILDS_FOLDER, OWN_NAME, Segment
@@ -23,7 +23,11 @@ def damaged_files(workspace: Path) -> list[DamagedError]:
         there = {path.name: None for path in folders.glob("*") if OWN_NAME.fullmatch(path.name)}
         return [error, *_of_records(workspace), *_of_builds(folders, there)]
     if root is None:
-        return former.damaged_files(workspace) if former.is_former(workspace) else []
+        if not is_former(workspace):
+            return []
+        from qkvsearch.workspace.former.format4 import damaged_files
+
+        return damaged_files(workspace)
     builds = {build.name: build.manifest for build in root.builds}
     return [*_of_records(workspace), *_of_builds(folders, builds)]
 

@@ -17,7 +17,7 @@ from qkvsearch.evaluation import tuning
 from qkvsearch.evaluation.splits import PROTOCOLS
 from qkvsearch.evaluation.tuning import Trial, Tuning
 from qkvsearch.revision import learn_preferences, remove_items
-from qkvsearch.stored import PreferencesPart
+from qkvsearch.stored.preferences import PreferencesPart
 from qkvsearch.workspace import Workspace
 
 pytestmark = pytest.mark.usefixtures("former_builds_stay")

@@ -39,24 +39,19 @@ from qkvsearch.revision import (
 )
 from qkvsearch.revision.merging import merged_contents
 from qkvsearch.sequences.model import NextItemModel
-from qkvsearch.stored import (
-    BuildReader,
-    CodesPart,
-    DensePart,
-    LexicalPart,
-    LogPart,
-    NextItemPart,
-    PreferencesPart,
-    RatingsPart,
-    StoredModels,
-    StoredPart,
-    TokensPart,
-    WordsPart,
-    parts_of,
-    preferences,
-    tokens,
-)
+from qkvsearch.stored import StoredModels, preferences, tokens
 from qkvsearch.stored import dense as dense_module
+from qkvsearch.stored.codes import CodesPart
+from qkvsearch.stored.dense import DensePart
+from qkvsearch.stored.every import parts_of
+from qkvsearch.stored.lexical import LexicalPart
+from qkvsearch.stored.log import LogPart
+from qkvsearch.stored.next_item import NextItemPart
+from qkvsearch.stored.part import BuildReader, StoredPart
+from qkvsearch.stored.preferences import PreferencesPart
+from qkvsearch.stored.ratings import RatingsPart
+from qkvsearch.stored.tokens import TokensPart
+from qkvsearch.stored.words import WordsPart
 from qkvsearch.texts.analysis import Analyzer, Token
 from qkvsearch.texts.pretrained.static import find_package
 from qkvsearch.texts.text_encoder import EncodedItems, encode_items

@@ -12,7 +12,8 @@ import qkvsearch as qkv
 from qkvsearch.cli.build import columns_counted
 from qkvsearch.progress import silent
 from qkvsearch.revision.merging import merged_contents
-from qkvsearch.stored import DensePart, StoredModels
+from qkvsearch.stored import StoredModels
+from qkvsearch.stored.dense import DensePart
 from qkvsearch.texts.text_encoder import item_keys
 from qkvsearch.workspace import Workspace
 

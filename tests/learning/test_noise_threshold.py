@@ -7,7 +7,17 @@ import pytest
 
 from qkvsearch.labelled import unit_rows
 from qkvsearch.learning import noise_threshold as module
-from qkvsearch.learning.noise_threshold import nearest_cosines, noise_threshold, without
+from qkvsearch.learning.noise_threshold import (
+    nearest_cosines,
+    noise_threshold,
+    random_strings,
+    without,
+)
+from qkvsearch.stored.dense import FIRST_STRING
+
+
+def test_the_first_random_string_is_the_one_that_an_opened_encoder_is_known_by():
+    assert random_strings(1) == [FIRST_STRING]
 
 
 @pytest.mark.parametrize("block", [1, 7, 100])

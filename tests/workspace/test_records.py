@@ -16,8 +16,9 @@ import pytest
 
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.workspace import records
-from qkvsearch.workspace.records import Recorded, RecordsDatabase, database, repair_records
+from qkvsearch.workspace.records import Recorded, RecordsDatabase, database
 from qkvsearch.workspace.records.changes import is_user
+from qkvsearch.workspace.records.repair import repair_records
 from qkvsearch.workspace.records.rows import RECORD
 from qkvsearch.workspace.signed import read_signed
 

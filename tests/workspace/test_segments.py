@@ -16,7 +16,7 @@ from qkvsearch.data.catalog import Catalog
 from qkvsearch.data.ids import Ids
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.workspace import Tables
-from qkvsearch.workspace.catalog import composed, titles
+from qkvsearch.workspace.catalog import composed
 from qkvsearch.workspace.catalog.columns import quoted
 from qkvsearch.workspace.catalog.file import CatalogRows, write_catalog
 from qkvsearch.workspace.catalog.segment import SegmentCatalog
@@ -206,7 +206,6 @@ def small(request, monkeypatch):
 def test_segments_answer_as_the_one_catalog_that_they_make(
     tmp_path, monkeypatch, small, kind, seed
 ):
-    monkeypatch.setattr(titles, "MAX_COMPARED", 3 if seed % 2 else 20_000)
     history = History(tmp_path, kind, seed, n_segments=2 * seed)
     tables, merged = opened(history.catalogs, history.rows), history.merged()
     assert tables.cells() == [history.items[id_] for id_ in history.ids()]

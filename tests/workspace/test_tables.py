@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.errors import UnknownIdError
-from qkvsearch.workspace import Workspace
-from qkvsearch.workspace.catalog import titles
+from qkvsearch.errors import QkvError, UnknownIdError
+from qkvsearch.workspace import CatalogRows, Workspace
+from qkvsearch.workspace.catalog import segment
+from qkvsearch.workspace.catalog.file import write_catalog
+from qkvsearch.workspace.catalog.segment import SegmentCatalog
 from qkvsearch.workspace.catalog.titles import title_key
 
 
@@ -157,12 +159,54 @@ def test_what_was_typed_is_looked_for_inside_titles_and_without_the_year(tables)
         tables.item_position("anch")
 
 
-def test_titles_that_share_a_word_are_compared_before_all_others(tables, monkeypatch):
-    monkeypatch.setattr(titles, "MAX_COMPARED", 1)
+def test_a_wrong_title_is_compared_with_all(tables):
     with pytest.raises(UnknownIdError, match="did you mean Kettle"):
         tables.item_position("kettle x")
-    with pytest.raises(UnknownIdError, match=r"no item 'ketle'$"):
+    with pytest.raises(UnknownIdError, match="did you mean Kettle"):
         tables.item_position("ketle")
+    with pytest.raises(UnknownIdError, match=r"no item 'zzzzzz'$"):
+        tables.item_position("zzzzzz")
+
+
+def test_a_condition_asked_again_is_not_run_again_and_nobody_can_change_it(tables, monkeypatch):
+    first = tables.mask(("year > ?", [1990]), 5)
+    with pytest.raises(ValueError, match="read-only"):
+        first[:] = True
+    monkeypatch.setattr(type(tables), "_mask", lambda *_: pytest.fail("run again"))
+    assert tables.mask(("year > ?", (1990,), 9), 5) is first
+    for other in (("year > ?", [1990.0]), "year > 1990", ("year > ?", [1991])):
+        with pytest.raises(pytest.fail.Exception):
+            tables.mask(other, 5)
+
+
+def test_a_condition_that_failed_fails_again(tables):
+    for _ in range(2):
+        with pytest.raises(QkvError, match="no such column"):
+            tables.mask("nothing > 1990", 5)
+        with pytest.raises(QkvError, match="value 1"):
+            tables.mask(("year > ?", [object()]), 5)
+
+
+ODD = [
+    "it's", "a\x1fb", "", None, "nul\0l", 5, -3, 0.1, 1e300, -2.5e-7, 2**60, "NULL", "5", "猫",
+    None, float("inf"), "X'00'", 1 / 3,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("together", [1, 4, 1000])
+@pytest.mark.parametrize("odd", [ODD, [c for c in ODD if not isinstance(c, str)], ["a", "b", "a"]])
+def test_cells_are_the_ones_that_were_stored(tmp_path, monkeypatch, together, odd):
+    monkeypatch.setattr(segment, "TOGETHER", together)
+    rows = [(f"i{i:02}", "title\x1f" if i == 2 else "t", cell) for i, cell in enumerate(odd)]
+    columns = [("id", "TEXT"), ("title", "TEXT"), ("cell", "")]
+    write_catalog(tmp_path / "items.db", CatalogRows(columns, rows))
+    found = SegmentCatalog(tmp_path / "items.db")
+    different, codes, at = found.cells_by_code("cell")
+    assert at.tolist() == list(range(len(odd)))
+    cells = [different[code] for code in codes]
+    assert [(type(cell), cell) for cell in cells] == [(type(cell), cell) for cell in odd]
+    assert found.texts("id")[0] == [row[0] for row in rows]
+    assert found.texts("title")[0] == [title_key(row[1]) for row in rows]
 
 
 def test_a_condition_does_not_disturb_other_threads(tables):

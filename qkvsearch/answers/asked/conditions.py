@@ -122,13 +122,7 @@ class _ConditionReader:
     def _in_cells(self, clause: Clause, column: StoredColumn) -> np.ndarray:
         """Of the cells of a column that search does not read."""
         fits = _cell_test(clause, column, self.models.analyzer)
-        known: dict[Any, bool] = {None: False}
-        found = np.zeros(self.models.n_items, dtype=bool)
-        for position, cell in self.tables.column(column.stored):
-            if cell not in known:
-                known[cell] = fits(cell)
-            found[position] = known[cell]
-        return found
+        return self.tables.column_cells(column.stored).holds(fits)
 
 
 def _cell_test(clause: Clause, column: StoredColumn, analyzer: Analyzer) -> Callable[[Any], bool]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -32,44 +32,45 @@ def facets(tables: Tables, columns: Sequence[StoredColumn], matches: np.ndarray)
 
 
 def _counted(tables: Tables, column: StoredColumn, matches: np.ndarray) -> dict[str, int]:
-    cells = [
-        cell
-        for position, cell in tables.column(column.stored)
-        if cell is not None and matches[position]
-    ]
+    counts = tables.column_cells(column.stored).counts(matches)
     if column.type == "number":
-        return _numbers(cells)
+        return _numbers(counts)
     if column.type == "date":
-        return _dates(list(map(str, cells)))
+        return _dates([(str(cell), n) for cell, n in counts.items()])
     if column.type == "yes/no":
-        return _most_frequent(["yes" if cell else "no" for cell in cells])
+        return _most_frequent(("yes" if cell else "no", n) for cell, n in counts.items())
     if column.type == "list":
-        entries = (dict.fromkeys(str(cell).split(LIST_SEPARATOR)) for cell in cells)
-        return _most_frequent([entry for found in entries for entry in found])
-    return _most_frequent(list(map(str, cells)))
+        return _most_frequent(
+            (entry, n)
+            for cell, n in counts.items()
+            for entry in dict.fromkeys(str(cell).split(LIST_SEPARATOR))
+        )
+    return _most_frequent((str(cell), n) for cell, n in counts.items())
 
 
-def _most_frequent(values: list[str]) -> dict[str, int]:
-    """Of equally frequent ones in the order of the alphabet."""
-    counts = sorted(Counter(values).items(), key=lambda pair: (-pair[1], pair[0]))
-    return dict(counts[:MOST_VALUES])
+def _most_frequent(counted: Iterable[tuple[str, int]]) -> dict[str, int]:
+    """Values, the same one perhaps several times; equally frequent ones come by the alphabet."""
+    total: Counter[str] = Counter()
+    for value, n in counted:
+        total[value] += n
+    return dict(sorted(total.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_VALUES])
 
 
-def _numbers(cells: list[Any]) -> dict[str, int]:
+def _numbers(counts: Mapping[Any, int]) -> dict[str, int]:
     """Each number, where they are few, and otherwise ranges `least..most`.
 
-    >>> _numbers([1990, 1991, 1991]), _numbers(list(range(0, 60, 5)))["10..19"]
+    >>> _numbers({1991: 2, 1990: 1}), _numbers(dict.fromkeys(range(0, 60, 5), 1))["10..19"]
     ({'1990': 1, '1991': 2}, 2)
     """
-    counts = Counter(cells)
     if len(counts) <= MOST_NUMBERS:
         return {id_text(number): counts[number] for number in sorted(counts)}
-    numbers = np.array(cells, dtype=np.float64)
+    numbers = np.array(list(counts), dtype=np.float64)
     step = _step(float(np.ptp(numbers)))
     # Whole numbers end before the next range begins, as `year:1990..1999` has them.
     is_whole = bool((numbers == np.floor(numbers)).all())
     step, gap = (max(np.ceil(step), 1), 1) if is_whole else (step, 0)
-    places, found = np.unique(np.floor(numbers / step), return_counts=True)
+    places, range_of = np.unique(np.floor(numbers / step), return_inverse=True)
+    found = np.bincount(range_of, weights=list(counts.values()))
     return {
         f"{place * step:.15g}..{(place + 1) * step - gap:.15g}": int(n)
         for place, n in zip(places.tolist(), found, strict=True)
@@ -82,8 +83,10 @@ def _step(spread: float) -> float:
     return float(min(unit * step for step in STEPS if unit * step * RANGES >= spread))
 
 
-def _dates(cells: list[str]) -> dict[str, int]:
+def _dates(counted: Sequence[tuple[str, int]]) -> dict[str, int]:
     """By year, or by month where all are of one year."""
-    years = {cell[:4] for cell in cells}
-    counts = Counter(cell[: 4 if len(years) > 1 else 7] for cell in cells)
-    return dict(sorted(counts.items()))
+    length = 4 if len({cell[:4] for cell, _ in counted}) > 1 else 7
+    total: Counter[str] = Counter()
+    for cell, n in counted:
+        total[cell[:length]] += n
+    return dict(sorted(total.items()))

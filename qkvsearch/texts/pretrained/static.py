@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,7 +14,6 @@ import numpy as np
 from qkvsearch.errors import QkvError
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.progress import Progress
-from qkvsearch.texts.encoded_text import EncodedText, without_layers
 from qkvsearch.texts.pretrained.model_files import TokenizerFile, open_tensors
 from qkvsearch.texts.pretrained.subwords import (
     is_blank,
@@ -25,6 +25,8 @@ from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+    from qkvsearch.texts.encoded_text import EncodedText
 
 
 PACKAGE = "wordllama"
@@ -41,8 +43,9 @@ class StaticEncoder:
     """The weighted sum of a text's subword vectors, at length 1; a `TextEncoder` in which no token
     sees another.
 
-    tokenizer: a `tokenizers.Tokenizer`. vectors: float32 (n_tokens, d). weights: float32
-    (n_tokens,), how much each token counts, or None for all alike, which is mean pooling.
+    tokenizer: a `tokenizers.Tokenizer`. vectors: float32 or float16 (n_tokens, d), which may be a
+    file that is read where it is needed. weights: float32 (n_tokens,), how much each token counts,
+    or None for all alike, which is mean pooling.
 
     >>> encoder = StaticEncoder.from_package()              # doctest: +SKIP
     >>> encoder.encode("Deepest sea").labels                # doctest: +SKIP
@@ -105,7 +108,7 @@ class StaticEncoder:
     def read(self, text: str) -> EncodedQuery:
         """`encode`, and the vector of each piece in reading order, under its word's label."""
         labels, owners, ids = self._pieces(text)
-        tokens = LabelledVectors([labels[owner] for owner in owners], self.vectors[ids])
+        tokens = LabelledVectors([labels[owner] for owner in owners], self._rows(ids))
         return EncodedQuery(self._parts(labels, owners, ids), tokens)
 
     def tokens_many(
@@ -140,6 +143,8 @@ class StaticEncoder:
         """As `TextEncoder` says: of `sequence`, by attention without parameters. No word is
         unknown: every one is made of pieces, of single bytes if need be.
         """
+        from qkvsearch.texts.encoded_text import without_layers
+
         return without_layers(self.sequence(text), mask, [], self.kind)
 
     def unread(self, text: str) -> list[str]:
@@ -149,7 +154,7 @@ class StaticEncoder:
     def sequence(self, text: str) -> LabelledVectors:
         """One vector for each word in reading order: the mean of its pieces', unweighted."""
         labels, owners, ids = self._pieces(text)
-        sums = sum_rows(self.vectors[ids], owners, len(labels))
+        sums = sum_rows(self._rows(ids), owners, len(labels))
         return LabelledVectors(labels, sums / np.bincount(owners)[: len(sums), None].astype("f4"))
 
     def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
@@ -170,7 +175,7 @@ class StaticEncoder:
         """Of texts given as their tokens, float32 (n, d)."""
         counts = self._counts(batch)
         counts.data = counts.data * self._shares(counts.indices)
-        return unit_rows(counts @ self.vectors, NEGLIGIBLE)
+        return unit_rows(counts @ self._every_row, NEGLIGIBLE)
 
     def encode_texts(self, texts: Sequence[str], progress: Progress | None = None) -> EncodedTexts:
         """`encode_many`; no text is too long."""
@@ -187,12 +192,21 @@ class StaticEncoder:
             having += np.bincount(counts.indices, minlength=len(having))
         return (np.log((1 + len(texts)) / (1 + having)) + 1).astype(np.float32)
 
+    def _rows(self, ids: np.ndarray) -> np.ndarray:
+        """The vectors of these tokens, float32 (n, d)."""
+        return np.asarray(self.vectors[ids], dtype=np.float32)
+
+    @cached_property
+    def _every_row(self) -> np.ndarray:
+        """`vectors` as float32."""
+        return np.asarray(self.vectors, dtype=np.float32)
+
     def _shares(self, ids: np.ndarray) -> np.ndarray:
         """How much each of these tokens counts, float32."""
         return np.ones(len(ids), np.float32) if self.weights is None else self.weights[ids]
 
     def _parts(self, labels: list[str], owners: np.ndarray, ids: np.ndarray) -> LabelledVectors:
-        shares = self.vectors[ids] * self._shares(ids)[:, None]
+        shares = self._rows(ids) * self._shares(ids)[:, None]
         length = np.linalg.norm(shares.sum(axis=0))
         if not len(ids) or length <= NEGLIGIBLE * np.linalg.norm(shares):
             return LabelledVectors([], np.zeros((0, self.n_components), dtype=np.float32))
@@ -242,6 +256,6 @@ def find_package() -> Path | None:
 
 
 def read_table(path: Path) -> np.ndarray:
-    """The vectors (n_tokens, d) of a safetensors file, as float32."""
+    """The vectors (n_tokens, d) of a safetensors file, float32 or float16."""
     with open_tensors(path) as tensors:
-        return tensors.read(TENSOR, (None, None))
+        return tensors.mapped(TENSOR, (None, None))

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from heapq import merge
 from operator import itemgetter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import DamagedError
+from qkvsearch.workspace.catalog.cells import ColumnCells
 from qkvsearch.workspace.catalog.segment import CatalogInMemory, SegmentCatalog
 from qkvsearch.workspace.rows import Rows
 
@@ -35,10 +36,9 @@ class CatalogPart:
         """The item row of a row."""
         return row if self.place is None else int(self.place.item(row))
 
-    def positions(self, rows: Sequence[int]) -> np.ndarray:
-        """The item rows of those of the rows that have not departed, int64."""
-        found = np.array(rows, dtype=np.int64)
-        found = found if self.place is None else self.place[found]
+    def positions(self, rows: np.ndarray) -> np.ndarray:
+        """The item rows of those of the rows, int64, that have not departed."""
+        found = rows if self.place is None else self.place[rows]
         return found[found >= 0]
 
     def departed(self) -> list[int]:
@@ -139,6 +139,34 @@ class ComposedCatalog:
     def keyed_titles(self, where: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         """Item row, key and title of the items for which `where` (SQL) holds, in order."""
         return self._merged(lambda catalog: catalog.keyed_titles(where, *values))
+
+    def column_cells(self, column: str) -> ColumnCells:
+        """The cells of a column."""
+        codes = np.full(len(self.rows), -1, dtype=np.int32)
+        code: dict[Any, int] = {}
+        for part in self.parts:
+            different, found, rows = part.catalog.cells_by_code(column)
+            here = np.array([code.setdefault(cell, len(code)) for cell in different], np.int32)
+            at = rows if part.place is None else part.place[rows]
+            codes[at[at >= 0]] = here[found[at >= 0]]
+        if (codes < 0).any():
+            raise DamagedError(self.catalogs[0].path, "or a segment's: of an item there is no row")
+        return ColumnCells(list(code), codes)
+
+    def texts(self, kind: Literal["title", "id"]) -> tuple[list[str], np.ndarray]:
+        """Keys of titles, or ids as text, and the item row of each, int64, ascending."""
+        texts: list[str] = []
+        rows: list[np.ndarray] = []
+        for part in self.parts:
+            found, at = part.catalog.texts(kind)
+            texts += found
+            rows.append(at if part.place is None else part.place[at])
+        every = np.concatenate(rows)
+        if every.size and every[0] >= 0 and (np.diff(every) > 0).all():
+            return texts, every
+        order = np.argsort(every, kind="stable")
+        order = order[np.searchsorted(every[order], 0) :]
+        return [texts[i] for i in order.tolist()], every[order]
 
     def ids(self) -> list[Id]:
         """All ids, in order."""

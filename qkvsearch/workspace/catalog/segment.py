@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,7 +19,21 @@ from qkvsearch.workspace.catalog.columns import quoted
 from qkvsearch.workspace.catalog.file import fill_items
 
 Kind = Literal["items", "users"]
+# What texts are joined by that SQLite gives as one, and of how many rows.
+BETWEEN, TOGETHER = "\x1f", 1 << 16
+# In bytes, more than SQLite takes.
+MAPPED = 1 << 40
+NO_NUMBERS = np.zeros(0, dtype=np.int64)
 IMMUTABLE = "mode=ro&immutable=1"
+
+
+def numbers_in(text: str | None) -> np.ndarray:
+    """What SQLite's group_concat made of whole numbers, None of none: int64.
+
+    >>> numbers_in("3,1"), numbers_in(None)
+    (array([3, 1]), array([], dtype=int64))
+    """
+    return np.fromstring(text or "", dtype=np.int64, sep=",")
 
 
 class SegmentCatalog:
@@ -65,7 +81,11 @@ class SegmentCatalog:
     def connect(self) -> sqlite3.Connection:
         """Open the file once more."""
         try:
-            return sqlite3.connect(self.uri, uri=True, check_same_thread=False)
+            db = sqlite3.connect(self.uri, uri=True, check_same_thread=False)
+            if self.uri.endswith(IMMUTABLE):
+                # As arrays are: page by page a scan would take three times as long.
+                db.execute(f"PRAGMA mmap_size = {MAPPED}")
+            return db
         except sqlite3.Error as error:
             raise self._unread(error) from None
 
@@ -113,6 +133,47 @@ class SegmentCatalog:
         return self.stream(
             f"SELECT position, key, title FROM {joined} WHERE {where} ORDER BY keyed.rowid", *values
         )
+
+    def cells_by_code(self, column: str) -> tuple[list[Any], np.ndarray, np.ndarray]:
+        """The different cells of a column, None where blank; which one each row has, int64; and the
+        rows, int64, ascending.
+        """
+        found = self.stream(f"SELECT {self._named(column)} FROM {self.items} ORDER BY _position")
+        code: defaultdict[Any, int] = defaultdict(count().__next__)
+        codes = np.fromiter(map(code.__getitem__, chain.from_iterable(found)), np.int64)
+        ((rows,),) = self.select(f"SELECT group_concat(_position) FROM {self.items}")
+        return list(code), codes, np.sort(numbers_in(rows))
+
+    def texts(self, kind: Literal["title", "id"]) -> tuple[list[str], np.ndarray]:
+        """Keys of titles, or ids as text, and the row of each, int64."""
+        of_titles, of_items = (self.titles, "position", "key"), (self.items, "_position", "id")
+        table, row, text = of_titles if kind == "title" else of_items
+        texts: list[str] = []
+        rows = [NO_NUMBERS]
+        for found, some in self._joined(table, row, f"CAST({text} AS TEXT)"):
+            texts += found
+            rows.append(some)
+        return texts, np.concatenate(rows)
+
+    def _joined(self, table: str, row: str, text: str) -> Iterator[tuple[list[str], np.ndarray]]:
+        """A text (SQL) of each row, and the rows, int64, some at a time: joined to one text by
+        SQLite, for to be given one row after the other takes thrice as long.
+        """
+        ((last,),) = self.select(f"SELECT max({row}) FROM {table}")
+        for first in range(0, -1 if last is None else last + 1, TOGETHER):
+            some = f"FROM {table} WHERE {row} BETWEEN {first} AND {first + TOGETHER - 1}"
+            try:
+                joined, rows = self.db.execute(
+                    f"SELECT group_concat({text}, char({ord(BETWEEN)})), group_concat({row}) {some}"
+                ).fetchone()
+                found, numbers = (joined or "").split(BETWEEN), numbers_in(rows)
+            except (sqlite3.DatabaseError, UnicodeDecodeError):  # too long, or damaged
+                found, numbers = [], NO_NUMBERS
+            if len(found) != len(numbers) or not found:  # a text has the sign between them
+                pairs = self.select(f"SELECT {text}, {row} {some}")
+                found = [text for text, _ in pairs]
+                numbers = np.array([number for _, number in pairs], dtype=np.int64)
+            yield found, numbers
 
     def filled(self, rows: Sequence[int] | None = None) -> list[int]:
         """How many cells of each column are not blank, in all rows or in these."""
@@ -195,11 +256,11 @@ class SegmentCatalog:
         return {name: sql_type for _, name, sql_type, *_ in info if name != "_position"}
 
     def _picked(self, columns: Sequence[str]) -> str:
-        named = [
-            "CAST(id AS TEXT)" if name == "id" and self.ids_as_text else quoted(name)
-            for name in columns
-        ]
-        return f"SELECT {', '.join(['_position', *named])} FROM {self.items}"
+        named = ["_position", *map(self._named, columns)]
+        return f"SELECT {', '.join(named)} FROM {self.items}"
+
+    def _named(self, column: str) -> str:
+        return "CAST(id AS TEXT)" if column == "id" and self.ids_as_text else quoted(column)
 
     def _unread(self, error: Exception) -> DamagedError:
         return DamagedError(self.path, str(error))

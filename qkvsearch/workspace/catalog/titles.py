@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
-from difflib import get_close_matches
+from collections.abc import Sequence
 from itertools import islice
-from typing import Any, TypeAlias
-
-Found: TypeAlias = Callable[..., Iterator[tuple[Any, ...]]]
+from operator import itemgetter
 
 ARTICLES = "The|A|An|Le|La|Les|El|Los|Las|Der|Die|Das|Il|Un|Une"
 FIRST_ARTICLE = re.compile(rf"^({ARTICLES})\s+(?=\S)", re.IGNORECASE)
-# A wrong title is compared with at most this many, those that share a word with it first.
-MAX_COMPARED = 20_000
 MAX_SHOWN = 3
+# Zeros that an id may have before what was typed.
+MAX_ZEROS = 30
+# In hundredths.
+LEAST_ALIKE = 60
 
 
 def as_form(name: str) -> tuple[str, str]:
@@ -42,28 +41,29 @@ def title_key(title: str) -> str:
     return FIRST_ARTICLE.sub("", bare).casefold()
 
 
-def near_titles(titles: Found, ids: Found, wanted: str) -> list[str]:
-    """Ids that `wanted` is but for zeros before it, titles that contain it, then titles and ids
-    that are spelled much like it.
+def near_names(wanted: str, titles: Sequence[str], ids: Sequence[str]) -> list[tuple[str, int]]:
+    """Titles that contain it, then titles and ids that are spelled much like it: of each whether it
+    is a "title" or an "id", and its place.
 
-    titles, ids: for a condition (SQL) and its values, the (key, title) or the (id,) of the items
-    for which it holds, in the order of their ids.
+    titles: keys, as `title_key` makes them. Both are in the order of the ids. How much two names
+    are alike is the share of their characters that they have in common, in order (`fuzz.ratio` of
+    RapidFuzz); at least 0.6.
+
+    >>> near_names("the matrx", ["heat", "matrix"], ["m1", "m2"])
+    [('title', 1)]
     """
+    from rapidfuzz import fuzz, process
+
     key = title_key(wanted)
-    words = [f"%{word}%" for word in re.findall(r"\w{3,50}", key)[:20]]
-    sharing = " OR ".join(["key LIKE ?"] * len(words)) or "0"
-    containing = list(islice(titles("instr(key, ?)", key), MAX_SHOWN))
-    rows = [
-        *containing,
-        *islice(titles(sharing, *words), MAX_COMPARED),
-        *islice(titles("1"), MAX_COMPARED),
+    containing = (i for i, title in enumerate(titles) if key and key in title)
+    close = [
+        (-score, kind, i)
+        for kind, names in (("title", titles), ("id", ids))
+        for _, score, i in process.extract(
+            key, names, scorer=fuzz.ratio, limit=2 * MAX_SHOWN, score_cutoff=LEAST_ALIKE
+        )
     ]
-    padded = islice(ids("ltrim(id, '0') = ?", wanted.lstrip("0")), MAX_SHOWN)
-    named = {str(name): str(name) for (name,) in islice(ids("1"), MAX_COMPARED)}
-    named |= {key: str(title) for key, title in rows}
-    close = [named[name] for name in get_close_matches(key, named, n=MAX_SHOWN, cutoff=0.6)]
-    first = [
-        *(str(id_) for (id_,) in padded if wanted),
-        *(str(title) for _, title in containing if key),
+    return [
+        *(("title", i) for i in islice(containing, MAX_SHOWN)),
+        *((kind, i) for _, kind, i in sorted(close, key=itemgetter(0))),
     ]
-    return list(dict.fromkeys([*first, *close]))[:MAX_SHOWN]

@@ -1,17 +1,13 @@
 """Workspaces of older formats: read as they are, and brought up to date by the first writer."""
 
-from qkvsearch.workspace.former.format4 import damaged_files, open_former
-from qkvsearch.workspace.former.upgrade import (
-    LOST_FACTS,
-    clear,
-    is_former,
-    known_facts,
-    older_builds,
-    replacing,
-    upgrading,
-)
+from __future__ import annotations
 
-__all__ = [
-    "LOST_FACTS", "clear", "damaged_files", "is_former", "known_facts", "older_builds",
-    "open_former", "replacing", "upgrading",
-]  # fmt: skip
+from pathlib import Path
+
+from qkvsearch.workspace.former.database import DATABASE
+from qkvsearch.workspace.root import ROOT
+
+
+def is_former(workspace: Path) -> bool:
+    """Whether an older version wrote the workspace, and none of today's since."""
+    return (workspace / DATABASE).is_file() and not (workspace / ROOT).exists()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from qkvsearch.errors import DamagedError, WorkspaceError
+from qkvsearch.workspace.former import is_former
 from qkvsearch.workspace.former.database import (
     DATABASE,
     check,
@@ -36,11 +37,6 @@ BESIDE = ("-wal", "-shm", "")
 CLOSED = "ALTER TABLE builds RENAME TO builds_of_an_older_format"
 # In seconds, for writers of older versions, who know of no other lock.
 WAIT = 60
-
-
-def is_former(workspace: Path) -> bool:
-    """Whether an older version wrote the workspace, and none of today's since."""
-    return (workspace / DATABASE).is_file() and not (workspace / ROOT).exists()
 
 
 @contextmanager

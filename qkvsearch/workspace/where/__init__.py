@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from numbers import Real
 from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
 
 from qkvsearch.errors import DamagedError, QkvError, listed_names
 from qkvsearch.workspace.catalog.columns import CatalogColumns, StoredColumn, quoted
@@ -14,7 +16,14 @@ from qkvsearch.workspace.where.guarded import SECONDS, TimeLimit, positions
 from qkvsearch.workspace.where.mismatch import Cells
 from qkvsearch.workspace.where.parameters import Parameters, bound
 
-__all__ = ["Condition", "Where", "matching_in_all", "matching_positions", "matching_rows"]
+__all__ = [
+    "Condition",
+    "Where",
+    "matching_in_all",
+    "matching_positions",
+    "matching_rows",
+    "question",
+]
 
 # Characters of the expression that an error repeats.
 SHOWN = 200
@@ -63,7 +72,8 @@ def matching_positions(
         rows = connection.execute(f'SELECT {quoted(column.stored)} FROM "{table}"')
         return (cell for (cell,) in rows if cell is not None)
 
-    return matching_in_all([(connection, table)], columns, where, cells)[0]
+    found: list[int] = matching_in_all([(connection, table)], columns, where, cells)[0].tolist()
+    return found
 
 
 def matching_in_all(
@@ -71,8 +81,8 @@ def matching_in_all(
     columns: CatalogColumns,
     where: Where,
     cells: Cells,
-) -> list[list[int]]:
-    """Of each table the positions of the rows for which a condition is true.
+) -> list[np.ndarray]:
+    """Of each table the positions of the rows for which a condition is true, int64, ascending.
 
     tables: of the same columns, each with a connection that nobody else uses. Columns go by either
     of their names, in upper or lower case. cells: those of a column that are not blank, for an
@@ -98,6 +108,23 @@ def matching_in_all(
         asked = expression if len(expression) <= SHOWN else f"{expression[:SHOWN]}…"
         names = listed_names(columns.sql_names)
         raise QkvError(f"`where` {asked!r}: {error} (columns: {names})") from None
+
+
+def question(where: Where) -> Hashable:
+    """The same for conditions that have the same answer, whatever time they are given; None for
+    what has none.
+
+    >>> question("n > 4") == question(Condition("n > 4", seconds=9)), question(("n > ?", [{}]))
+    (True, None)
+    """
+    condition = _as_condition(where)
+    try:
+        values = bound(condition.parameters)
+    except QkvError:
+        return None
+    # 1, 1.0 and True are equal, and not the same in a condition.
+    typed = ((name, type(value).__name__, value) for name, value in values.items())
+    return condition.expression, *typed
 
 
 def _as_condition(where: Where) -> Condition:

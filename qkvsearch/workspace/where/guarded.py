@@ -8,9 +8,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
 from qkvsearch.errors import DamagedError, QkvError
 from qkvsearch.limits import EXPRESSION_DEPTH, EXPRESSION_SECONDS, EXPRESSION_TEXT
 from qkvsearch.workspace.catalog.columns import StoredColumn, quoted
+from qkvsearch.workspace.catalog.segment import numbers_in
 from qkvsearch.workspace.where.functions import COLLATIONS, DATES, FUNCTIONS
 from qkvsearch.workspace.where.parameters import for_sqlite
 
@@ -34,6 +37,8 @@ LIMITS = {
     sqlite3.SQLITE_LIMIT_VDBE_OP: 250_000,
 }
 STEPS_BETWEEN_LOOKS = 20
+# How positions are read, so many rows at a time that their text stays within the limit.
+JOINED, ROWS = "group_concat", 1 << 16
 # What SQLite says where the file is at fault and no condition.
 DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR)
 
@@ -55,8 +60,8 @@ def positions(
     expression: str,
     parameters: Mapping[str, Any],
     limit: TimeLimit,
-) -> list[int]:
-    """Positions of the rows of `table` for which the expression is true.
+) -> np.ndarray:
+    """Positions of the rows of `table` for which the expression is true, int64, ascending.
 
     columns: by the names that the expression has for them; it can reach no others. An authorizer
     lets SQLite compile only what reads these, and calls of pure functions. Raises `QkvError` with
@@ -64,22 +69,26 @@ def positions(
     before, but for its limits.
     """
     named = "".join(f", {_value(column)} AS {quoted(name)}" for name, column in columns.items())
-    sql = (
-        f"SELECT _position FROM (SELECT _position{named} FROM {quoted(table)}) "
-        f"WHERE ({expression}\n) ORDER BY _position"
-    )
     values = {name: for_sqlite(value) for name, value in parameters.items()}
     readable = {column.stored for column in columns.values()}
     raised: list[QkvError] = []
+    found: list[np.ndarray] = []
     try:
+        last = connection.execute(f"SELECT max(_position) FROM {quoted(table)}").fetchone()[0] or 0
         with _guarded(connection, table, readable, limit, raised):
-            return [position for (position,) in connection.execute(sql, values)]
+            for first in range(0, last + 1, ROWS):
+                rows = f"SELECT _position{named} FROM {quoted(table)} "
+                rows += f"WHERE _position BETWEEN {first} AND {first + ROWS - 1}"
+                # One text for all of them: a row each would take twice as long.
+                sql = f"SELECT {JOINED}(_position) FROM ({rows}) WHERE ({expression}\n)"
+                found.append(numbers_in(connection.execute(sql, values).fetchone()[0]))
     except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
         if raised:
             raise raised[0] from None
         if getattr(error, "sqlite_errorcode", 0) & 0xFF in DAMAGE:
             raise DamagedError(_file(connection), str(error)) from None
         raise QkvError(_reason(str(error), limit.seconds)) from None
+    return np.sort(np.concatenate(found))
 
 
 def _value(column: StoredColumn) -> str:
@@ -100,7 +109,8 @@ def _guarded(
 
     def authorize(action: int, first: str | None, second: str | None, *_: object) -> int:
         reads = action == sqlite3.SQLITE_READ and first == table and second in allowed
-        calls = action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in PURE_FUNCTIONS
+        functions = (*PURE_FUNCTIONS, JOINED)
+        calls = action == sqlite3.SQLITE_FUNCTION and (second or "").lower() in functions
         is_allowed = reads or calls or action == sqlite3.SQLITE_SELECT
         return sqlite3.SQLITE_OK if is_allowed else sqlite3.SQLITE_DENY
 
