@@ -106,7 +106,8 @@ def assert_same(found, expected):
 def test_an_engine_answers_as_by_a_full_scan(workspaces):
     with qkv.open(workspaces / "scanned") as scanned, qkv.open(workspaces / "coded") as coded:
         keys = coded.models.dense_keys("static")
-        assert keys.codes is not None and scanned.models.dense_keys("static").codes is None
+        assert keys.codes is not None
+        assert scanned.models.dense_keys("static").codes is None
         assert_same(answers(coded), answers(scanned))
         first = coded.items.to_frame()["id"].iloc[0]
         assert [hit.id for hit in coded.similar(first)] == [
