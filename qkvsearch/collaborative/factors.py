@@ -126,9 +126,7 @@ class ImplicitFactors(StoredFields):
         matrices, targets = np.empty((len(users), d, d)), np.empty((len(users), d, 1))
         for row, user in enumerate(users):
             span = slice(*histories.indptr[user : user + 2])
-            matrices[row], weighted = self._equations(
-                histories.indices[span], histories.data[span]
-            )
+            matrices[row], weighted = self._equations(histories.indices[span], histories.data[span])
             targets[row, :, 0] = weighted.sum(axis=0)
         return np.asarray(np.linalg.solve(matrices, targets)[..., 0])
 
@@ -138,7 +136,7 @@ class ImplicitFactors(StoredFields):
         """A (d, d), and the rows cⱼyⱼ (h, d)."""
         history = rows(self.item_embeddings, positions)
         weights = check_values(confidences, len(history), lowest=0.0)
-        ridge = self.ridges(np.count_nonzero(weights))
+        ridge = self.ridges(int(np.count_nonzero(weights)))
         weighted = history * weights[:, None]
         matrix = self.alpha0 * self.gram + history.T @ weighted + ridge * np.eye(len(self.gram))
         return matrix, weighted
