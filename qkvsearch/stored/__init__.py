@@ -19,7 +19,7 @@ from qkvsearch.collaborative.strength import Strength
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.ratings import Scale
 from qkvsearch.errors import WorkspaceError
-from qkvsearch.progress import Progress
+from qkvsearch.progress import Progress, silent
 from qkvsearch.retrieval import DenseKeys, TermKeys
 from qkvsearch.retrieval.late_interaction import TokenKeys
 from qkvsearch.retrieval.word_index import WordIndex
@@ -67,6 +67,8 @@ def each_part(build: BuildReader, stage: str, progress: Progress) -> Iterator[St
 class StoredModels(BuildReader):
     """The parts of an opened build under the names that answers ask for."""
 
+    _user_directions: np.ndarray | None = None
+
     @cached_property
     def lexical_keys(self) -> TermKeys:
         """The items' keys of the lexical head."""
@@ -105,6 +107,13 @@ class StoredModels(BuildReader):
         """Preferences, cold items placed by their text; None where there are no interactions."""
         found = self.find(PreferencesPart())
         return None if found is None else found.factors
+
+    def user_directions(self, progress: Progress | None = None) -> np.ndarray:
+        """As in `PreferencesPart`; what has to be solved for them is solved once."""
+        if self._user_directions is None:
+            found = PreferencesPart().user_directions(self, progress or silent)
+            self._user_directions = found
+        return self._user_directions
 
     @property
     def item_counts(self) -> np.ndarray:
