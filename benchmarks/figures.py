@@ -64,6 +64,7 @@ CLAIMS = (
     Section("dense_speed", "A million keys"),
     Section("encoding_speed", "Encoding texts"),
     Section("attention_speed", "Attention in NumPy", {"times": "by task"}),
+    Section("evaluate", "Judging by a large log, and users alike"),
     Section("startup", "Starting"),
     Section("store", "The store"),
 )

@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 
 import qkvsearch as qkv
-from benchmarks.support.public_data import ted
+from benchmarks.support.large_log import texts
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 from benchmarks.support.timing import System, compare, with_times
@@ -33,24 +33,6 @@ from benchmarks.support.timing import System, compare, with_times
 ITEMS, USERS, LOG, ADDED, SEGMENTS = 60_000, 20_000, 300_000, 10, 20
 QUERIES, TURNS, STARTS, RUNS = 200, 7, 15, 5
 MEGABYTES = "MB of disk"
-
-
-@cache
-def words() -> tuple[np.ndarray, np.ndarray]:
-    """The words of TED's titles and tags, and the share of each."""
-    talks = ted("dev").items
-    found, counts = np.unique(
-        [word for text in (talks["title"] + " " + talks["tags"]) for word in text.split()],
-        return_counts=True,
-    )
-    return found, counts / counts.sum()
-
-
-def texts(n: int, shortest: int, longest: int, rng: np.random.Generator) -> list[str]:
-    known, shares = words()
-    lengths = rng.integers(shortest, longest + 1, size=n)
-    drawn = rng.choice(known, size=lengths.sum(), p=shares)
-    return [" ".join(part) for part in np.split(drawn, np.cumsum(lengths)[:-1])]
 
 
 def items(first: int, n: int) -> pd.DataFrame:

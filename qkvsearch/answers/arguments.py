@@ -50,6 +50,10 @@ WANTED: dict[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "trials": (lambda x: x is None or _whole(1)(x), "how many settings to try, 1 or more"),
     "minutes": (lambda x: x is None or (isinstance(x, Real) and float(x) > 0), "a number above 0"),
+    "users": (
+        lambda x: x is None or _whole(0)(x),
+        "how many users to judge, a whole number from 0 (all) up",
+    ),
     "random_state": (_whole(0), "a whole number from 0 up"),
 }
 

@@ -14,7 +14,7 @@ from qkvsearch.workspace.verify import damaged_files
 
 # What a question needs of a build, by the first word of its arrays' names; see `_need`.
 WORDS, PEOPLE = {"lexical", "codes", "words"}, {"interactions", "implicit", "ratings", "records"}
-TOKENS, ALL = "tokens", "all"
+TOKENS, USERS, ALL = "tokens", "users", "all"
 # Of the files that are damaged, so many are named.
 SHOWN = 20
 NOTHING, MEND = "nothing works until then", "mend it with qkvsearch repair"
@@ -63,6 +63,8 @@ def _need(error: DamagedError, build: Snapshot) -> str:
     group, _, array = file.name.removesuffix(".npy").partition(".")
     if array.startswith("token_"):
         return TOKENS
+    if array == "user_directions":  # only `similar` of a user reads them
+        return USERS
     is_part = file.suffix == ".npy" and group not in ("rows", "departed")
     return group if is_part else ALL
 

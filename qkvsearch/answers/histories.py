@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from qkvsearch.cached import cached_property
 from qkvsearch.collaborative.history import NOW, History, Interaction
 from qkvsearch.data.ids import Ids, are_integers
@@ -14,7 +16,7 @@ from qkvsearch.stored import StoredModels
 from qkvsearch.stored.log import LogPart
 from qkvsearch.workspace import Tables
 
-# Histories and embeddings are held of at most 2,048 users at a time, but for the embeddings of
+# Histories and embeddings are held of at most 2,048 users at a time, but for the vectors of
 # `similar_users`, and at most 200,000 rows of a table of what to recommend to them.
 BLOCK, ROWS = 2048, 200_000
 
@@ -58,6 +60,11 @@ class Histories:
         built = row if row < len(self._built) else None
         history = self._of_row(built, self._recorded.get(self.ids.texts[row], []))
         return history if recent is None else history.recent(recent)
+
+    @property
+    def recorded_rows(self) -> np.ndarray:
+        """Rows of `ids`, int64 (n,), of the users of whom anything was recorded."""
+        return np.array([self.ids.find(user) for user in self._recorded], dtype=np.int64)
 
     def n_recorded(self, row: int) -> int:
         """How much was recorded of the user in this row of `ids`."""

@@ -17,17 +17,19 @@ TRIALS, MINUTES = 27, 5.0
 
 
 def evaluate_recommend(
-    models: StoredModels, k: int, random_state: int, **options: Any
+    models: StoredModels, k: int, random_state: int, users: int | None = None, **options: Any
 ) -> Evaluation:
     """`evaluation.recommend` by the build's log and the settings in use; `notes` say what was left
-    out. Raises `WorkspaceError` where there is no log.
+    out. users: None for as many as are judged by default. Raises `WorkspaceError` where there is no
+    log.
     """
     check_cutoff(k)
-    check(random_state=random_state)
+    check(random_state=random_state, users=users)
     tuned = models.snapshot.facts.get(TUNED) or {}
     found = recommend.evaluate_recommend(
         models.log("judge by"),
         k=k,
+        users=recommend.N_USERS if users is None else users,
         settings=tuned.get("settings"),
         keys=models.dense_keys(models.main_head).vectors,
         random_state=random_state,

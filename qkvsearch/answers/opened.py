@@ -309,8 +309,8 @@ class OpenedBuild:
         explain: bool = False,
         progress: Progress | None = None,
     ) -> Ranking:
-        """Users by the cosine of their embeddings, every one solved now; `shared` is how many
-        items both interacted with, `because` what each of the user's own adds.
+        """Users by the cosine of their embeddings, with what was recorded since the build;
+        `shared` is how many items both interacted with, `because` what each of the user's own adds.
         """
         from qkvsearch.answers.similar import similar_users
 

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.answers.arguments import ranked
-from qkvsearch.answers.histories import Histories
+from qkvsearch.answers.histories import BLOCK, Histories
 from qkvsearch.answers.recommend import HistoryReasons, Recommender, with_reasons
 from qkvsearch.answers.search import TextSearch
 from qkvsearch.data.ids import Id
-from qkvsearch.labelled import LabelledVectors, unit_rows
+from qkvsearch.labelled import LabelledVectors
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys, Head, Part, Ranking, Reason, fuse_known
 from qkvsearch.retrieval.reasons import (
@@ -26,7 +26,7 @@ from qkvsearch.retrieval.reasons import (
     total,
     without_constant,
 )
-from qkvsearch.stored.preferences import PreferencesPart
+from qkvsearch.stored.preferences import PreferencesPart, directions
 from qkvsearch.texts.analysis import fold
 
 # By eye, on neighbours of well-known films: no judged set of neighbours was at hand.
@@ -160,7 +160,7 @@ def similar_users(
     explain: bool,
     progress: Progress | None,
 ) -> Ranking:
-    """Users by the cosine of their embeddings with that of `user`, all solved now.
+    """Users by the cosine of their embeddings with that of `user`, by what is known of them now.
 
     `shared`: how many items both interacted with. With `explain`, `because`: what each item of the
     user's own history adds to the cosine, Σⱼ cⱼ (A⁻¹yⱼ · v) / (|u||v|), and whether the other
@@ -171,7 +171,7 @@ def similar_users(
     liked = history.liked
     vectors = recommender.factors.history_vectors(liked.positions, liked.confidences)
     users, length = recommender.histories, float(np.linalg.norm(vectors.sum(axis=0)))
-    embeddings = _unit_embeddings(recommender, progress)
+    embeddings = _user_directions(recommender, progress)
     others = np.asarray(embeddings.any(axis=1))
     if user in users.ids:
         others[users.ids.positions([user])] = False
@@ -194,12 +194,19 @@ def similar_users(
     return with_reasons(ranking, history, recommender.tables, theirs) if explain else ranking
 
 
-def _unit_embeddings(recommender: Recommender, progress: Progress | None) -> np.ndarray:
-    """Embeddings at length 1 (n_users, d), float32; zeros for who likes nothing."""
-    users, found = recommender.histories, []
-    for start, stop in users.blocks():
-        histories = [users.at(row) for row in range(start, stop)]
-        found.append(unit_rows(recommender.embeddings(histories)).astype(np.float32))
+def _user_directions(recommender: Recommender, progress: Progress | None) -> np.ndarray:
+    """Embeddings at length 1 (n_users, d), float32; zeros for who likes nothing. Those of whom
+    anything was recorded since the build are solved now.
+    """
+    users, built = recommender.histories, recommender.models.user_directions(progress)
+    changed = users.recorded_rows
+    if not len(changed):
+        return built
+    found = np.zeros((len(users), built.shape[1]), np.float32)
+    found[: len(built)] = built
+    for start in range(0, len(changed), BLOCK):
+        rows = changed[start : start + BLOCK]
+        found[rows] = directions(recommender.embeddings([users.at(row) for row in rows.tolist()]))
         if progress is not None:
-            progress("comparing users", stop, len(users))
-    return np.concatenate(found)
+            progress("comparing users", start + len(rows), len(changed))
+    return found

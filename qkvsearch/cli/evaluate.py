@@ -85,6 +85,12 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
 @click.option(
     "-k", type=click.IntRange(min=1), default=10, show_default=True, help="How many count."
 )
+@click.option(
+    "--users",
+    type=click.IntRange(min=0),
+    help="How many users are judged, drawn at random where there are more; 0 for all.  "
+    "[default: 2000]",
+)
 @seed_option
 @click.option(
     "--next-item",
@@ -100,7 +106,8 @@ def recommend(output: Output, **options: Any) -> None:
     user's history, and gives nDCG, recall, precision, hit rate, MRR and MAP at k, how much of the
     catalog is covered, novelty and diversity, beside the most popular items, item-kNN and EASE^R;
     RMSE and MAE where there are ratings, beside biases alone. With ratings, only what was rated in
-    the upper half of the scale is relevant. Intervals are by the bootstrap over users.
+    the upper half of the scale is relevant. Intervals are by the bootstrap over the users judged:
+    all, or a sample where there are many.
 
     \b
     Examples:
@@ -131,8 +138,10 @@ def _recommend_tables(found: Evaluation) -> str:
     """A line a system, in tables of as many figures as fit side by side, and what they say."""
     names = list(found.metrics)
     facts = found.facts
+    sampled = facts["users"] < facts["eligible_users"]
+    of_all = f" of {facts['eligible_users']:,}" if sampled else ""
     said = [
-        f"{found.protocol}, k = {facts['k']}: {facts['users']:,} users judged; "
+        f"{found.protocol}, k = {facts['k']}: {facts['users']:,}{of_all} users judged; "
         f"{facts['train']:,} interactions learned from, {facts['test']:,} held out",
         "* best; ± half of the 95% interval, by the bootstrap over users",
         *(found.verdict(name) for name in (names[0], "rmse")),

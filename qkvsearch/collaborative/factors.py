@@ -6,8 +6,10 @@ is stored and answers queries.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Self
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -91,30 +93,42 @@ class ImplicitFactors(StoredFields):
     def fold_in_many(self, histories: csr_matrix) -> np.ndarray:
         """The embeddings (n, d), float64, of histories (n, n_items) of confidences.
 
-        Solves the same equations as `fold_in`, exactly, but not for each item's part: several times
-        faster, and in as many threads as BLAS has.
+        Solves the same equations as `fold_in`, exactly, but not for each item's part, and those of
+        a history shorter than d with as many unknowns as it has items: many times faster, and in as
+        many threads as BLAS has. Raises `DataError` as `fold_in` does.
         """
         n, d = histories.shape[0], len(self.gram)
-        embeddings = np.empty((n, d))
-        size = max(AT_ONCE // d**2, 1)
+        _check_rows(histories)
+        embeddings = np.zeros((n, d))
+        with one_blas_thread():
+            spectrum, axes = np.linalg.eigh(self.gram)
+        short = _ShortHistories(self, histories, self.alpha0 * spectrum, axes)
 
-        def solve(start: int) -> None:
-            stop = min(start + size, n)
-            matrices, targets = np.empty((stop - start, d, d)), np.empty((stop - start, d, 1))
-            for row in range(start, stop):
-                span = slice(*histories.indptr[row : row + 2])
-                matrix, weighted = self._equations(histories.indices[span], histories.data[span])
-                matrices[row - start], targets[row - start, :, 0] = matrix, weighted.sum(axis=0)
-            embeddings[start:stop] = np.linalg.solve(matrices, targets)[..., 0]
+        def solve(task: tuple[int, np.ndarray]) -> None:
+            width, users = task
+            if width < d:
+                embeddings[users] = short.solved(users, width)
+            else:
+                embeddings[users] = self._solved(histories, users)
 
-        starts = range(0, n, size)
-        if len(starts) > 1:
-            run_in_threads(lambda: solve, starts)
+        tasks = list(_of_alike_lengths(np.diff(histories.indptr), d))
+        if len(tasks) > 1:
+            run_in_threads(lambda: solve, tasks)
         else:
             with one_blas_thread():
-                for start in starts:
-                    solve(start)
+                for task in tasks:
+                    solve(task)
         return embeddings
+
+    def _solved(self, histories: csr_matrix, users: np.ndarray) -> np.ndarray:
+        """Embeddings (n, d) of these rows, by a matrix (d, d) each."""
+        d = len(self.gram)
+        matrices, targets = np.empty((len(users), d, d)), np.empty((len(users), d, 1))
+        for row, user in enumerate(users):
+            span = slice(*histories.indptr[user : user + 2])
+            matrices[row], weighted = self._equations(histories.indices[span], histories.data[span])
+            targets[row, :, 0] = weighted.sum(axis=0)
+        return np.asarray(np.linalg.solve(matrices, targets)[..., 0])
 
     def _equations(
         self, positions: np.ndarray, confidences: np.ndarray | None
@@ -122,11 +136,68 @@ class ImplicitFactors(StoredFields):
         """A (d, d), and the rows cⱼyⱼ (h, d)."""
         history = rows(self.item_embeddings, positions)
         weights = check_values(confidences, len(history), lowest=0.0)
-        n_observed = np.count_nonzero(weights)
-        ridge = self.reg * (n_observed + self.alpha0 * self.n_items) ** self.nu
+        ridge = self.ridges(int(np.count_nonzero(weights)))
         weighted = history * weights[:, None]
         matrix = self.alpha0 * self.gram + history.T @ weighted + ridge * np.eye(len(self.gram))
         return matrix, weighted
+
+    def ridges(self, lengths: int | np.ndarray) -> Any:
+        """reg·(h + α₀·n_items)^nu of histories with so many items that count."""
+        return self.reg * (lengths + self.alpha0 * self.n_items) ** self.nu
+
+
+@dataclass(frozen=True)
+class _ShortHistories:
+    """Solves A u = Yᵀc for h items, h < d, by the matrix inversion lemma: with D the part of A that
+    is not of the history, diagonal in the principal axes of the Gram matrix, and Z = C^½Y,
+
+        u = D⁻¹Zᵀ(I + ZD⁻¹Zᵀ)⁻¹ C^½1.
+
+    Hager 1989, "Updating the inverse of a matrix". Rows of Z that are zero change nothing, so that
+    histories of several lengths are solved as one array. spectrum: α₀ times the eigenvalues.
+    """
+
+    factors: ImplicitFactors
+    histories: csr_matrix
+    spectrum: np.ndarray
+    axes: np.ndarray
+
+    def solved(self, users: np.ndarray, width: int) -> np.ndarray:
+        """Embeddings (n, d) of these rows, none of which has more than `width` items."""
+        indptr = self.histories.indptr
+        starts, lengths = indptr[users, None], np.diff(indptr)[users, None]
+        there = np.arange(width) < lengths
+        places = np.where(there, starts + np.arange(width), 0)
+        weights = np.where(there, rows(self.histories.data, places), 0.0)
+        ridges = self.factors.ridges(np.count_nonzero(weights, axis=1))
+        scales = (self.spectrum + ridges[:, None])[:, None]
+        roots = np.sqrt(weights)[..., None]
+        history = rows(self.factors.item_embeddings, self.histories.indices[places])
+        weighted = roots * (history @ self.axes)
+        matrices = (weighted / scales) @ weighted.swapaxes(1, 2)
+        matrices[:, range(width), range(width)] += 1
+        shares = np.linalg.solve(matrices, roots)
+        return np.asarray(((shares.swapaxes(1, 2) @ weighted / scales) @ self.axes.T)[:, 0])
+
+
+def _of_alike_lengths(lengths: np.ndarray, d: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Rows (n,) of histories that are solved together, and their width, d where it is no less:
+    every length has its width, whoever else is there, so that bits do not depend on the others.
+    """
+    widths = np.unique((2 ** (np.arange(4 * d.bit_length() + 1) / 4)).astype(int))
+    widths = np.append(widths[widths < d], d)
+    place = np.minimum(np.searchsorted(widths, lengths), len(widths) - 1)
+    for i, width in enumerate(widths.tolist()):
+        users = np.flatnonzero((place == i) & (lengths > 0))
+        size = max(AT_ONCE // (width * d), 1)
+        yield from ((width, users[start : start + size]) for start in range(0, len(users), size))
+
+
+def _check_rows(histories: csr_matrix) -> None:
+    """Raise `DataError` for the first history with a bad confidence."""
+    if not (np.isfinite(histories.data) & (histories.data >= 0)).all():
+        for start, end in pairwise(histories.indptr):
+            check_values(histories.data[start:end], end - start, lowest=0.0)
 
 
 @dataclass(frozen=True)

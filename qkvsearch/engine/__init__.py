@@ -182,6 +182,7 @@ class Engine(AskedEngine):
         protocol: str = "random",
         *,
         k: int = 10,
+        users: int | None = None,
         random_state: int = 0,
         next_item: bool = False,
         progress: Progress | None = None,
@@ -190,13 +191,14 @@ class Engine(AskedEngine):
 
         protocol: "random", "leave-last-out", "time" or "strong". The models learn anew from the
         train part of the build's log, with the settings that `tune` found, if it did; `next_item`:
-        the model of what comes next too (minutes). The report's `notes` say what the figures leave
-        out. Raises `QkvError`.
+        the model of what comes next too (minutes). users: how many are judged, drawn where there
+        are more, by default 2,000; 0 for all. The report's `notes` say what the figures leave out.
+        Raises `QkvError`.
         """
         from qkvsearch.answers import measure
 
         options = {"protocol": protocol, "next_item": next_item, "progress": progress}
-        return measure.evaluate_recommend(self.models, k, random_state, **options)
+        return measure.evaluate_recommend(self.models, k, random_state, users, **options)
 
     def tune(
         self,

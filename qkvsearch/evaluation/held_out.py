@@ -27,7 +27,8 @@ SCORES_AT_ONCE = 1 << 22
 class HeldOutUsers:
     """users: rows (n,) of those judged. relevant: for each, the held-out items that count as a
     hit, of grade 1. train: confidences (n_users, n_items) to learn from. liked, known: the users'
-    histories (n, n_items), by confidence and as ones.
+    histories (n, n_items), by confidence and as ones. n_eligible: of how many users those are a
+    random sample, n where they are all.
     """
 
     users: np.ndarray
@@ -35,25 +36,31 @@ class HeldOutUsers:
     train: csr_matrix
     liked: csr_matrix
     known: csr_matrix
+    n_eligible: int
 
     @classmethod
-    def of(cls, parts: Split, scale: Scale) -> Self:
+    def of(cls, parts: Split, scale: Scale, most: int | None = None, random_state: int = 0) -> Self:
         """scale: of the whole log's ratings, whose upper half is relevant. Confidences are made as
-        a build makes them, from the train part alone. Raises `DataError` where nobody is left.
+        a build makes them, from the train part alone. most: of more users so many are drawn, the
+        same for the same `random_state`. Raises `DataError` where nobody is left.
         """
         relevant = relevant_items(parts.test, scale)
         if not relevant:
             raise DataError(
                 "nothing to judge by: no rating held out is in the upper half of the scale"
             )
-        users = np.array([*relevant])
+        users = eligible = np.array([*relevant])
+        if most is not None and len(eligible) > most:
+            drawn = np.random.default_rng(random_state).choice(len(eligible), most, replace=False)
+            users = eligible[np.sort(drawn)]
         feedback = Feedback.of(parts.train)
         train, history = _matrices(
             parts,
             lambda log: log.matrix(feedback.confidences(log.items, log.ratings, log.weights)),
         )
         known = parts.history.matrix()[users]
-        return cls(users, list(relevant.values()), train, history[users], known)
+        chosen = [relevant[user] for user in users.tolist()]
+        return cls(users, chosen, train, history[users], known, len(eligible))
 
     def in_order(self, parts: Split) -> HeldOutUsers:
         """The same users, with each liked item's place in time, from 1 on, instead of a confidence.

@@ -23,9 +23,12 @@ from qkvsearch.evaluation.systems import (
     NextItems,
     Preferences,
     System,
-    TooLargeError,
 )
 from qkvsearch.progress import Progress, silent
+
+# So many users are judged unless more are asked for: half of an interval is then at most 0.022,
+# for figures from 0 to 1.
+N_USERS = 2000
 
 # Of a ranking and the grades of the relevant, at k.
 RELEVANCE: dict[str, Callable[..., float]] = {
@@ -51,6 +54,7 @@ def evaluate_recommend(
     protocol: str = "random",
     *,
     k: int = 10,
+    users: int = N_USERS,
     settings: Mapping[str, Any] | None = None,
     keys: np.ndarray | None = None,
     next_item: bool = False,
@@ -60,9 +64,11 @@ def evaluate_recommend(
     """Figures at k of what `recommend` answers when it has learned from a part of the log only,
     beside the most popular items, item-kNN and EASE^R; RMSE and MAE where there are ratings.
 
-    settings: parameters of `ImplicitALS` other than its own. keys: text vectors (n_items, t), by
-    which items that the train part does not know find their place. next_item: also train and judge
-    `NextItem`, beside the baselines, under leave-last-out or time (minutes; PyTorch).
+    users: of more users with something held out so many are drawn, and rankings judged by these
+    alone, while all are learned from; 0 for all. settings: parameters of `ImplicitALS` other than
+    its own. keys: text vectors (n_items, t), by which items that the train part does not know find
+    their place. next_item: also train and judge `NextItem`, beside the baselines, under
+    leave-last-out or time (minutes; PyTorch).
 
     Each user is ranked the whole catalog but for their own history, never a sample of it, which
     can reverse the order of methods (Krichene and Rendle 2020). Relevant are the items held out,
@@ -80,24 +86,32 @@ def evaluate_recommend(
     progress = progress or silent
     if next_item:
         NextItems.check(log, protocol)
+    progress("splitting the log", 0, 1)
     parts = split(log, protocol, random_state)
-    held_out = HeldOutUsers.of(parts, scale_of(log))
-    callback = partial(progress, "learning preferences")
-    ours = Preferences(keys, **dict(settings or {}), random_state=random_state, callback=callback)
-    systems: dict[str, System] = {OURS: ours} | {name: new() for name, new in BASELINES.items()}
+    held_out = HeldOutUsers.of(parts, scale_of(log), users or None, random_state)
+    progress("splitting the log", 1, 1)
+    ours = Preferences(
+        keys,
+        partial(progress, "placing items by their text"),
+        **dict(settings or {}),
+        random_state=random_state,
+        callback=partial(progress, "learning preferences"),
+    )
+    systems: dict[str, System] = {OURS: ours}
+    for name, baseline in BASELINES.items():
+        systems[name] = baseline(callback=partial(progress, f"learning {name}"))
     judged = {name: (system, held_out) for name, system in systems.items()}
     if next_item:
         callback = partial(progress, "learning what comes next")
         upcoming = NextItems(random_state=random_state, callback=callback)
         judged[NEXT_ITEM] = (upcoming, held_out.in_order(parts))
     found = _Comparison(random_state)
-    left_out = _add_rankings(found, judged, k, progress)
+    _add_rankings(found, judged, k, progress)
     _add_ratings(found, parts, random_state, progress)
+    left_out = {name: system.left_out_ for name, system in systems.items() if system.left_out_}
     facts = {"k": k, "random_state": random_state, **_counts(held_out, parts), "left_out": left_out}
     ours_found = found.metrics.pop(OURS)
-    notes = [f"Left out: {name}; {reason}." for name, reason in left_out.items()]
-    if parts.newcomers:
-        notes.insert(0, f"Left out: {parts.newcomers:,} users without a history to go by.")
+    notes = _notes(held_out, parts, left_out)
     return Evaluation(
         protocol, ours_found, found.metrics, facts, found.intervals, found.differences, notes
     )
@@ -108,6 +122,7 @@ def _counts(held_out: HeldOutUsers, parts: Split) -> dict[str, int]:
     return {
         "resamples": N_RESAMPLES,
         "users": len(held_out.users),
+        "eligible_users": held_out.n_eligible,
         "items": held_out.train.shape[1],
         "train": len(parts.train),
         "test": len(parts.test),
@@ -115,25 +130,36 @@ def _counts(held_out: HeldOutUsers, parts: Split) -> dict[str, int]:
     }
 
 
+def _notes(held_out: HeldOutUsers, parts: Split, left_out: Mapping[str, str]) -> list[str]:
+    """What the figures are without."""
+    found = []
+    if parts.newcomers:
+        found.append(f"Left out: {parts.newcomers:,} users without a history to go by.")
+    if len(held_out.users) < held_out.n_eligible:
+        found.append(
+            f"A sample: rankings are judged by {len(held_out.users):,} of "
+            f"{held_out.n_eligible:,} users, drawn at random (`users`); the intervals are as wide "
+            "as so many users make them."
+        )
+    return found + [f"Left out of {name}: {what}." for name, what in left_out.items()]
+
+
 def _add_rankings(
     found: _Comparison,
     judged: Mapping[str, tuple[System, HeldOutUsers]],
     k: int,
     progress: Progress,
-) -> dict[str, str]:
-    """Figures of the rankings of each system by its held-out users; who was left out, and why."""
+) -> None:
+    """Figures of the rankings of each system by its held-out users."""
     figures: dict[str, Figures] = {}
     overall: dict[str, Metrics] = {}
-    left_out: dict[str, str] = {}
     for name, (system, held_out) in judged.items():
-        try:
-            figures[name], overall[name] = _judge(system, held_out, k, name, progress)
-        except TooLargeError as error:
-            left_out[name] = str(error)
+        figures[name], overall[name] = _judge(system, held_out, k, name, progress)
+    progress("drawing intervals", 0, 1)
     found.add(figures, counts=None, by=lambda means: means)
+    progress("drawing intervals", 1, 1)
     for name, of_all in overall.items():
         found.metrics[name] |= of_all
-    return left_out
 
 
 def _judge(
@@ -143,6 +169,7 @@ def _judge(
     n = len(held_out.users)
     system.fit(held_out.train)
     rankings = held_out.rankings(system, k, lambda done: progress(f"ranking by {name}", done, n))
+    progress(f"judging {name}", 0, 1)
     pairs = list(zip(rankings, held_out.relevant, strict=True))
     figures = {
         f"{figure}@{k}": np.array([function(*pair, k) for pair in pairs])
@@ -158,6 +185,7 @@ def _judge(
     audiences.data = np.ones_like(audiences.data)
     figures[f"novelty@{k}"] = np.array([metrics.novelty(ranked, shares, k) for ranked in rankings])
     figures[f"diversity@{k}"] = metrics.diversity(rankings, audiences, k)
+    progress(f"judging {name}", 1, 1)
     return figures, {f"coverage@{k}": metrics.coverage(rankings, n_items)}
 
 
@@ -176,8 +204,12 @@ def _add_ratings(found: _Comparison, parts: Split, random_state: int, progress: 
             for system, of_pairs in errors.items()
         }
 
+    told = partial(progress, "drawing intervals of ratings")
+    told(0, 2)
     found.add({s: {"rmse": column} for s, column in sums(2).items()}, counts, by=np.sqrt)
+    told(1, 2)
     found.add({s: {"mae": column} for s, column in sums(1).items()}, counts, by=lambda mean: mean)
+    told(2, 2)
 
 
 class _Comparison:

@@ -15,30 +15,32 @@ from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError
+from qkvsearch.progress import Callback
 from qkvsearch.sequences.next_item import NextItem
 from qkvsearch.threads import one_blas_thread
 
 # Products of items with items are made at most 16 million at a time, 64 MB.
 PRODUCTS_AT_ONCE = 1 << 24
-# EASE^R holds a number for every pair of items: 1.6 GB for 20,000 items, and takes minutes.
-MOST_ITEMS_OF_EASE = 20_000
+# EASE^R holds a number for every pair of items, 400 MB for 10,000 of them, and takes n³ steps.
+MOST_ITEMS_OF_EASE = 10_000
+# Equally near neighbours all count while there are at most so many neighbours in all, 270 MB.
+MOST_NEIGHBORS = 1 << 25
 
 NEXT_ITEM = "next-item"
 # Under the others what is held out comes before what is known.
 NEXT_ITEM_PROTOCOLS = ("leave-last-out", "time")
 
 
-class TooLargeError(DataError):
-    """There is too much data for this method; the message says how much it takes."""
-
-
 class System(Protocol):
     """Learns from a matrix (n_users, n_items) of interactions; scores items for anyone by theirs.
-    The numbers are confidences, for `NextItems` places in time.
+    The numbers are confidences, for `NextItems` places in time. left_out_: what of the matrix was
+    too much for the method, for a person; empty for nothing.
     """
 
+    left_out_: str
+
     def fit(self, X: csr_matrix) -> Self:
-        """Raises `TooLargeError` where that would not fit into memory."""
+        """Within memory, however large the matrix."""
 
     def scores(self, histories: csr_matrix) -> np.ndarray:
         """A new array (n, n_items), float32, for histories (n, n_items). −∞ is never recommended:
@@ -49,21 +51,32 @@ class System(Protocol):
 class Preferences:
     """`ImplicitALS` with any settings, asked as `recommend` asks it: by the exact solve on a
     user's history, whether or not training saw them, with cold items placed by text vectors `keys`
-    (n_items, t), where there are any.
+    (n_items, t), where there are any. placing(done, total): told when these are looked at.
     """
 
-    def __init__(self, keys: np.ndarray | None = None, **settings: Any) -> None:
-        self.keys = keys
+    left_out_ = ""
+
+    def __init__(
+        self, keys: np.ndarray | None = None, placing: Callback | None = None, **settings: Any
+    ) -> None:
+        self.keys, self.placing = keys, placing
         self.model = ImplicitALS(**settings)
 
     def fit(self, X: csr_matrix) -> Self:
         self.factors_ = self.model.fit(X).factors_
-        items = self.model.item_embeddings_
-        text_map = None if self.keys is None else fit_text_map(self.keys, items)
-        if self.keys is not None and text_map is not None:
-            items = place_cold_items(items, self.keys, text_map, X.getnnz(axis=0) == 0)
-            self.factors_ = replace(self.factors_, item_embeddings=items)
+        if self.keys is not None:
+            placing = self.placing or (lambda done, total: None)
+            placing(0, 1)
+            self._place(self.keys, X.getnnz(axis=0) == 0)
+            placing(1, 1)
         return self
+
+    def _place(self, keys: np.ndarray, cold: np.ndarray) -> None:
+        items = self.model.item_embeddings_
+        text_map = fit_text_map(keys, items)
+        if text_map is not None:
+            items = place_cold_items(items, keys, text_map, cold)
+            self.factors_ = replace(self.factors_, item_embeddings=items)
 
     def scores(self, histories: csr_matrix) -> np.ndarray:
         embeddings = self.factors_.fold_in_many(histories).astype(np.float32)
@@ -76,6 +89,8 @@ class NextItems:
     """`NextItem` with any settings, asked as `recommend(model="next-item")` asks it: by all that is
     liked of a history, oldest first. Matrices hold each item's place in time, from 1 on.
     """
+
+    left_out_ = ""
 
     def __init__(self, **settings: Any) -> None:
         self.model = NextItem(**settings)
@@ -108,7 +123,20 @@ class NextItems:
         return scores
 
 
-class Popularity:
+class Baseline:
+    """What all baselines share. callback(done, total): told how far `fit` is."""
+
+    left_out_ = ""
+
+    def __init__(self, callback: Callback | None = None) -> None:
+        self.callback = callback
+
+    def _tell(self, done: int, total: int) -> None:
+        if self.callback is not None:
+            self.callback(done, total)
+
+
+class Popularity(Baseline):
     """The same for everyone: score(i) = Σ_users c_ui.
 
     >>> Popularity().fit(csr_matrix([[1, 0], [1, 1]])).scores(csr_matrix([[0, 1]])).tolist()
@@ -123,79 +151,105 @@ class Popularity:
         return np.tile(self.counts_, (histories.shape[0], 1))
 
 
-class ItemKNN:
+class ItemKNN(Baseline):
     """The neighbours of what someone likes: score(u, i) = Σ_j c_uj·s_ij over i's nearest items j.
 
     s_ij = x_i·x_j / (|x_i|·|x_j| + shrinkage·c̄) between the columns of the matrix, with c̄ the mean
     confidence: few users in common count less. Deshpande and Karypis 2004, "Item-based top-N
     recommendation algorithms", section 4.1, with the shrinkage of Bell and Koren 2007.
 
+    Products are made of pairs that have a user in common, some rows at a time. Of neighbours as
+    near as the last of the n_neighbors all count, where there is room for 33 million neighbours.
+
     >>> X = csr_matrix([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
     >>> ItemKNN(shrinkage=2).fit(X).scores(csr_matrix([[1, 0, 0]])).tolist()
     [[0.0, 0.5, 0.0]]
     """
 
-    def __init__(self, n_neighbors: int = 100, shrinkage: float = 20.0) -> None:
+    def __init__(
+        self, n_neighbors: int = 100, shrinkage: float = 20.0, callback: Callback | None = None
+    ) -> None:
+        super().__init__(callback)
         self.n_neighbors = n_neighbors
         self.shrinkage = shrinkage
 
     def fit(self, X: csr_matrix) -> Self:
-        X = X.astype(np.float32, copy=False)
+        X = X.astype(np.float32)
+        shrinkage, n_items = np.float32(self.shrinkage * X.data.mean()), X.shape[1]
+        X.eliminate_zeros()
         columns = X.T.tocsr()
         norms = np.sqrt(np.asarray(columns.multiply(columns).sum(axis=1)).ravel())
-        shrinkage = np.float32(self.shrinkage * X.data.mean())
-        blocks = []
-        for span in spans(X.shape[1]):
-            cosines = (columns[span] @ X).toarray()
-            cosines /= np.outer(norms[span], norms).astype(np.float32) + shrinkage
-            cosines[np.arange(len(cosines)), np.arange(span.start, span.stop)] = 0
-            blocks.append(csr_matrix(_largest(cosines, self.n_neighbors)))
+        most = max(self.n_neighbors, MOST_NEIGHBORS // max(1, n_items))
+        blocks, n_dropped = [], 0
+        for span in spans(n_items):
+            cosines = columns[span] @ X
+            rows = np.repeat(np.arange(span.start, span.stop), np.diff(cosines.indptr))
+            cosines.data /= (norms[rows] * norms[cosines.indices]).astype(np.float32) + shrinkage
+            cosines.data[cosines.indices == rows] = 0
+            n_dropped += _keep_largest(cosines, self.n_neighbors, most)
+            blocks.append(cosines)
+            self._tell(span.stop, n_items)
         # Rows of the liked, columns of the candidates.
         self.similarities_ = vstack(blocks).T.tocsr()
+        if n_dropped:
+            self.left_out_ = f"{n_dropped:,} neighbours as near as others that are kept"
         return self
 
     def scores(self, histories: csr_matrix) -> np.ndarray:
         return _unless_empty((histories @ self.similarities_).toarray(), histories)
 
 
-class EASE:
+class EASE(Baseline):
     """Linear regression of every item on all others: score(u, i) = Σ_j c_uj·B_ji.
 
     With P = (XᵀX + λI)⁻¹, B_ij = −P_ij / P_jj and B_jj = 0: the minimum of |X − XB|² + λ|B|² among
     matrices with a zero diagonal. λ = reg·c̄, with c̄ the mean confidence. Steck 2019,
     "Embarrassingly shallow autoencoders for sparse data", equations 6 to 8.
 
-    Raises `TooLargeError` for more than 20,000 items that are not cold.
+    Of the 10,000 items that most users met, where there are more; the others score 0, as cold items
+    do.
 
     >>> X = csr_matrix([[1, 1, 0], [1, 1, 0], [0, 0, 1]])
     >>> EASE(reg=2).fit(X).scores(csr_matrix([[1, 0, 0]])).tolist()
     [[0.0, 0.5, 0.0]]
     """
 
-    def __init__(self, reg: float = 400.0) -> None:
+    def __init__(self, reg: float = 400.0, callback: Callback | None = None) -> None:
+        super().__init__(callback)
         self.reg = reg
 
     def fit(self, X: csr_matrix) -> Self:
         X = X.astype(np.float32, copy=False)
         self.n_items_ = X.shape[1]
-        self.items_ = np.flatnonzero(X.getnnz(axis=0))
-        n = len(self.items_)
-        if n > MOST_ITEMS_OF_EASE:
-            raise TooLargeError(
-                f"{n:,} items have interactions, and its matrix of all pairs is made for "
-                f"{MOST_ITEMS_OF_EASE:,} at most ({n * n * 4 / 1e9:.0f} GB)"
-            )
-        known = X[:, self.items_]
+        self.items_ = self._chosen(X.getnnz(axis=0))
+        known, n = X[:, self.items_], len(self.items_)
         columns = known.T.tocsr()
         weights = np.empty((n, n), dtype=np.float32)
-        for span in spans(n):
+        # The inverse takes longer by far than the products.
+        blocks = spans(n)
+        total = 4 * len(blocks)
+        for done, span in enumerate(blocks):
+            self._tell(done, total)
             weights[span] = (columns[span] @ known).toarray()
+        self._tell(len(blocks), total)
         weights[np.diag_indices(n)] += np.float32(self.reg * X.data.mean())
         _invert(weights)
         weights /= -np.diag(weights).copy()
         weights[np.diag_indices(n)] = 0
         self.weights_ = weights
+        self._tell(total, total)
         return self
+
+    def _chosen(self, n_users: np.ndarray) -> np.ndarray:
+        """Rows of the items that are not cold, or of those that most users met."""
+        found = np.flatnonzero(n_users)
+        if len(found) <= MOST_ITEMS_OF_EASE:
+            return found
+        self.left_out_ = (
+            f"{len(found) - MOST_ITEMS_OF_EASE:,} of {len(found):,} items, all but the "
+            f"{MOST_ITEMS_OF_EASE:,} that most users met: it holds a number for every pair of items"
+        )
+        return np.sort(np.argsort(-n_users, kind="stable")[:MOST_ITEMS_OF_EASE])
 
     def scores(self, histories: csr_matrix) -> np.ndarray:
         scores = np.zeros((histories.shape[0], self.n_items_), dtype=np.float32)
@@ -216,12 +270,25 @@ def spans(n_items: int) -> list[slice]:
     return [slice(i, min(i + step, n_items)) for i in range(0, n_items, step)]
 
 
-def _largest(rows: np.ndarray, k: int) -> np.ndarray:
-    """All but the k largest numbers of each row made zero, in place; of equal ones all stay."""
-    if k < rows.shape[1]:
-        least = np.partition(rows, -k, axis=1)[:, -k]
-        rows[rows < least[:, None]] = 0
-    return rows
+def _keep_largest(rows: csr_matrix, k: int, most: int) -> int:
+    """All but the k largest numbers of each row taken out, in place; of equal ones all stay while a
+    row has no more than `most`, then those of the first columns. How many equal ones did not stay.
+    """
+    n_dropped = 0
+    for start, end in pairwise(rows.indptr.tolist()):
+        if end - start <= k:
+            continue
+        values = rows.data[start:end]
+        least = np.partition(values, -k)[-k]
+        values[values < least] = 0
+        excess = int(np.count_nonzero(values)) - most
+        if excess > 0:
+            level = np.flatnonzero(values == least)
+            last = np.argsort(-rows.indices[start:end][level], kind="stable")[:excess]
+            values[level[last]] = 0
+            n_dropped += excess
+    rows.eliminate_zeros()
+    return n_dropped
 
 
 def _invert(matrix: np.ndarray) -> None:

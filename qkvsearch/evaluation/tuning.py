@@ -32,6 +32,8 @@ SHARES = (1 / 9, 1 / 3, 1.0)
 KEPT = 1 / 3
 # Figures of the test part and the last fit are on more data than the trials.
 GROWTH = 1.5
+# Of more users so many are drawn to judge by: ranking for all would take longer than to learn.
+MOST_USERS = 10_000
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,8 @@ class Tuning:
     were best; `in_use`: those that it was to improve on. `validation` and `test`: the figure called
     `metric` by "default", "in_use" where that is something else, and "tuned", what was best.
     `difference` on the test part, tuned − in use, and its 95% `interval`. `out_of_time`: whether
-    some settings were not tried, or not to the end, for lack of it.
+    some settings were not tried, or not to the end, for lack of it. `users`: how many the test part
+    was judged by, of `eligible_users`.
     """
 
     protocol: str
@@ -71,6 +74,8 @@ class Tuning:
     trials: list[Trial] = field(repr=False)
     out_of_time: bool = False
     in_use: Settings = field(default_factory=dict)
+    users: int = 0
+    eligible_users: int = 0
 
     @property
     def worthwhile(self) -> bool:
@@ -83,9 +88,15 @@ class Tuning:
     @property
     def notes(self) -> list[str]:
         """What a person should know of it beside the figures."""
-        if not self.out_of_time:
-            return []
-        return ["The time was up before all settings were tried: `minutes` gives it more."]
+        found = []
+        if self.out_of_time:
+            found.append("The time was up before all settings were tried: `minutes` gives it more.")
+        if self.users < self.eligible_users:
+            found.append(
+                f"A sample: settings are judged by {self.users:,} of {self.eligible_users:,} "
+                "users, drawn at random."
+            )
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """One object, ready for JSON; without seconds, which are never the same twice."""
@@ -121,7 +132,8 @@ def tune(
     `trials` random settings learn for a ninth of their iterations; the best third of them for a
     third; the best third of those to the end, beside the default settings and those `in_use`. The
     best on the validation part wins, so that there it is never worse than these. Only then are all
-    three judged on the test part, once, after learning from all that is not in it.
+    three judged on the test part, once, after learning from all that is not in it. Each part is
+    judged by 10,000 of its users where it has more.
 
     Jamieson and Talwalkar 2016, "Non-stochastic best arm identification and hyperparameter
     optimization"; Bergstra and Bengio 2012, "Random search for hyper-parameter optimization".
@@ -135,7 +147,9 @@ def tune(
     parts, scale = split(log, protocol, random_state), scale_of(log)
     # Another seed, so that what is held out the second time does not follow the first.
     inner = split(parts.train, protocol, random_state + 1)
-    validation, test = HeldOutUsers.of(inner, scale), HeldOutUsers.of(parts, scale)
+    validation, test = (
+        HeldOutUsers.of(some, scale, MOST_USERS, random_state) for some in (inner, parts)
+    )
     judge = _Judge(k, keys, random_state)
     progress = progress or silent
     search = _Search(validation, judge, deadline, trials, in_use or {}, callback, progress)
@@ -154,6 +168,8 @@ def tune(
         trials=search.trials,
         out_of_time=search.out_of_time,
         in_use=in_use or {},
+        users=len(test.users),
+        eligible_users=test.n_eligible,
     )
 
 

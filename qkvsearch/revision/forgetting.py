@@ -117,6 +117,7 @@ def _without(
     LogPart().store(contents, kept)
     counts = np.bincount(kept.items, minlength=len(kept.item_ids)).astype(np.int32)
     PreferencesPart().put(contents, item_counts=counts)
+    PreferencesPart().forget_user(contents, row)
     contents.shared.pop(CATALOG, None)
     contents.catalog = CatalogRows.of_tables(models.snapshot.tables)
     return contents, int((~stays).sum())

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qkvsearch.errors import WorkspaceError
+from qkvsearch.progress import Progress, silent
 from qkvsearch.retrieval import DenseKeys, TermKeys
 from qkvsearch.retrieval.late_interaction import TokenKeys
 from qkvsearch.retrieval.word_index import WordIndex
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 class StoredModels(BuildReader):
     """The parts of an opened build under the names that answers ask for."""
+
+    _user_directions: np.ndarray | None = None
 
     @cached_property
     def lexical_keys(self) -> TermKeys:
@@ -75,6 +78,13 @@ class StoredModels(BuildReader):
         """Preferences, cold items placed by their text; None where there are no interactions."""
         found = self.find(self._preferences)
         return None if found is None else found.factors
+
+    def user_directions(self, progress: Progress | None = None) -> np.ndarray:
+        """As in `PreferencesPart`; what has to be solved for them is solved once."""
+        if self._user_directions is None:
+            found = self._preferences.user_directions(self, progress or silent)
+            self._user_directions = found
+        return self._user_directions
 
     @property
     def item_counts(self) -> np.ndarray:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -12,20 +13,28 @@ from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.strength import Strength, usual_level
 from qkvsearch.data.interactions import Interactions
+from qkvsearch.errors import DamagedError
 from qkvsearch.labelled import unit_rows
-from qkvsearch.progress import Progress
+from qkvsearch.progress import Progress, silent
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.stored.dense import DensePart
 from qkvsearch.stored.forms import Form
 from qkvsearch.stored.log import LogPart
 from qkvsearch.stored.part import BuildReader, LearnedPart, main_head
-from qkvsearch.workspace import BuildContents
+from qkvsearch.workspace import BuildContents, Snapshot
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 # The fact that says with which settings preferences were learned, and how those were found; there
 # is none where they are the default ones.
 TUNED = "tuned"
 # The fact that says below which best score recommendations rest on too little.
 WEAK_BELOW = "weak_below"
+# Users' vectors: by the log of a base, and by the Gram matrix that it has beside them.
+USERS = "user_directions"
+# Users are solved so many at a time.
+BLOCK = 1 << 14
 
 
 class StoredPreferences(NamedTuple):
@@ -43,7 +52,11 @@ class StoredPreferences(NamedTuple):
 
 @dataclass(frozen=True)
 class PreferencesPart(LearnedPart[StoredPreferences]):
-    """text_map is the matrix that places an item by its text, where text tells of preferences."""
+    """text_map is the matrix that places an item by its text, where text tells of preferences.
+    user_directions are the users' embeddings at length 1, by the log alone. They are not what a
+    user is solved to where a segment has another Gram matrix, as items that are known left: then
+    they are solved when they are asked for, and anew where segments are merged.
+    """
 
     group: str = "implicit"
     arrays: ClassVar = {
@@ -53,6 +66,7 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
         "item_counts": Form("i", ("items",), rows="interactions"),
         "n_liking": Form("i", ("items",), rows="interactions"),
         "text_map": Form("f", ("text_components", "components")),
+        USERS: Form("f", ("users", "components")),
     }
 
     def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
@@ -66,7 +80,8 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
         )
         feedback = LogPart().feedback(contents)
         confidences = feedback.confidences(log.items, log.ratings, log.weights)
-        self.store(contents, model.fit(log.matrix(confidences)).factors_, log, confidences)
+        factors = model.fit(log.matrix(confidences)).factors_
+        self.store(contents, factors, log, confidences, progress)
 
     def store(
         self,
@@ -74,6 +89,7 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
         factors: ImplicitFactors,
         log: Interactions,
         confidences: np.ndarray,
+        progress: Progress = silent,
     ) -> None:
         """Where the main head's keys are stored already. confidences (n,): of the interactions."""
         arrays, contents.facts[self.group] = factors.state()
@@ -85,6 +101,7 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
             item_counts=_counts(log),
             n_liking=_counts(log, confidences > 0),
             text_map=fit_text_map(keys, factors.item_embeddings),
+            user_directions=solved_directions(factors, log.matrix(confidences), progress),
         )
         contents.facts[WEAK_BELOW] = usual_level(factors, log.items, confidences)
 
@@ -97,7 +114,8 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
         if "text_map" in self.names_in(build.snapshot):
             keys = build.load(DensePart(build.main_head)).keys.vectors
             sizes["text_components"] = keys.shape[1]
-        arrays = self.read(build.snapshot, **sizes)
+        names = [name for name in self.names_in(build.snapshot) if name != USERS]
+        arrays = self.read(build.snapshot, *names, **sizes)
         directions, counts = DenseKeys(arrays.pop("item_directions")), arrays.pop("item_counts")
         n_liking, level = arrays.pop("n_liking", None), build.snapshot.facts.get(WEAK_BELOW)
         strength = None
@@ -110,6 +128,38 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
         factors = ImplicitFactors.from_state(arrays, build.snapshot.facts[self.group])
         return StoredPreferences(factors, directions, counts, strength)
 
+    def user_directions(self, build: BuildReader, progress: Progress) -> np.ndarray:
+        """(n_users, d), float32, memory-mapped where they are stored: the embeddings of the users
+        of the log at length 1, zeros for who likes nothing. What was recorded since is not in them.
+        """
+        factors = build.load(self).factors
+        if self._are_solved(build.snapshot):
+            sizes = {"users": build.snapshot.facts["n_users"], "components": len(factors.gram)}
+            return self.read(build.snapshot, USERS, **sizes)[USERS]
+        stored = build.load(LogPart())
+        log = stored.interactions()
+        confidences = stored.feedback.confidences(log.items, log.ratings, log.weights)
+        return solved_directions(factors, log.matrix(confidences), progress)
+
+    def _are_solved(self, snapshot: Snapshot) -> bool:
+        """Whether the stored vectors are those that the build's Gram matrix gives."""
+        return self._name(USERS) in snapshot and not any(
+            segment.has(self._name("gram")) for segment in snapshot.segments[1:]
+        )
+
+    def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:
+        super().merge(contents, build, progress)
+        if not self._are_solved(build.snapshot):
+            self.put(contents, **{USERS: None})
+            # A log that cannot be read is told of by its own part, and mended without this one.
+            with suppress(DamagedError):
+                self.put(contents, **{USERS: self.user_directions(build, progress)})
+
+    def forget_user(self, contents: BuildContents, row: int) -> None:
+        """Take the vector of the user in this row out of a whole build."""
+        if self.is_pending(contents, USERS):
+            self.put(contents, **{USERS: np.delete(self.pending(contents, USERS), row, axis=0)})
+
     def withdraw(self, contents: BuildContents, build: BuildReader, leaving: np.ndarray) -> None:
         """Sums over all items lose what leaves."""
         embeddings = self.rows_at(build.snapshot, "item_embeddings", leaving).astype(np.float64)
@@ -120,6 +170,25 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
         numbers = contents.facts[self.group]
         # At least one, or the solve for a user without a history would divide by zero.
         contents.facts[self.group] = numbers | {"n_items": max(numbers["n_items"] - known, 1)}
+
+
+def directions(embeddings: np.ndarray) -> np.ndarray:
+    """Users' embeddings (n, d) as they are compared: at length 1, float32."""
+    return unit_rows(embeddings).astype(np.float32)
+
+
+def solved_directions(
+    factors: ImplicitFactors, histories: csr_matrix, progress: Progress
+) -> np.ndarray:
+    """`directions` (n, d) of histories (n, n_items) of confidences."""
+    n = histories.shape[0]
+    found = np.empty((n, len(factors.gram)), np.float32)
+    for start in range(0, n, BLOCK):
+        progress("placing users", start, n)
+        block = slice(start, start + BLOCK)
+        found[block] = directions(factors.fold_in_many(histories[block]))
+    progress("placing users", n, n)
+    return found
 
 
 def _counts(log: Interactions, which: np.ndarray | None = None) -> np.ndarray:

@@ -165,8 +165,24 @@ def test_the_model_of_what_comes_next_is_judged_on_request(qkv, movies_path, mon
 def test_what_is_left_out_is_said(qkv, shop_path, monkeypatch):
     monkeypatch.setattr(systems, "MOST_ITEMS_OF_EASE", 3)
     answer = qkv("-w", shop_path, "evaluate", "recommend", "--format", "json")
-    assert "Left out: ease; " in answer.stderr
-    assert "ease" not in json.loads(answer.stdout)["baselines"]
+    found = json.loads(answer.stdout)
+    assert "Left out of ease: 5 of 8 items, all but the 3" in answer.stderr
+    assert found["left_out"]["ease"] in answer.stderr
+    assert "ease" in found["baselines"]
+
+
+def test_a_sample_of_the_users_is_judged_on_request(qkv, movies_path):
+    run = ("-w", movies_path, "evaluate", "recommend")
+    answer = qkv(*run, "--users", 20, "--format", "json")
+    found = json.loads(answer.stdout)
+    assert found["users"] == 20 < found["eligible_users"]
+    of_all = f"20 of {found['eligible_users']}"
+    assert f"{of_all} users, drawn at random (--users)" in answer.stderr
+    assert json.loads(qkv(*run, "--users", 20, "--format", "json").stdout) == found
+    assert f"k = 10: {of_all} users judged;" in " ".join(qkv(*run, "--users", 20).stdout.split())
+    every = json.loads(qkv(*run, "--users", 0, "--format", "json").stdout)
+    assert every["users"] == every["eligible_users"]
+    assert every == json.loads(qkv(*run, "--format", "json").stdout)
 
 
 def test_the_samples_are_judged_where_they_are_named(qkv, tmp_path):
@@ -249,6 +265,7 @@ def test_a_workspace_without_interactions_says_how_to_get_some(qkv, things_path)
         ("evaluate", "search"),
         ("evaluate", "recommend", "--protocol", "tiem"),
         ("evaluate", "recommend", "-k", "0"),
+        ("evaluate", "recommend", "--users", "-1"),
     ],
 )
 def test_wrong_usage_exits_2(qkv, args):

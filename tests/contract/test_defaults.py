@@ -46,9 +46,9 @@ MODELS = {
 }  # fmt: skip
 
 BASELINES = {
-    "Popularity": {},
-    "ItemKNN": {"n_neighbors": 100, "shrinkage": 20.0},
-    "EASE": {"reg": 400.0},
+    "Popularity": {"callback": None},
+    "ItemKNN": {"n_neighbors": 100, "shrinkage": 20.0, "callback": None},
+    "EASE": {"reg": 400.0, "callback": None},
 }
 
 ENGINE = {
@@ -126,7 +126,9 @@ CONSTANTS = [
     ("evaluation", "USER_DAMPING", 10.0),
     ("evaluation", "N_RESAMPLES", 1000),
     ("evaluation", "CONFIDENCE", 0.95),
-    ("evaluation", "MOST_ITEMS_OF_EASE", 20_000),
+    ("evaluation", "MOST_ITEMS_OF_EASE", 10_000),
+    ("evaluation", "N_USERS", 2000),
+    ("evaluation", "MOST_USERS", 10_000),
     ("texts", "COSINE_SCALE", 2.0),
     ("texts", "PATIENCE", 60),  # of a choice, in seconds
     ("texts", "PATIENCE", 3),  # of contrastive training, in epochs

@@ -423,6 +423,7 @@ def everything(models: StoredModels, terms: list[str]) -> dict[str, list[Any]]:
             *(liked.factors.item_embeddings, liked.factors.gram, liked.factors.n_items),
             *(liked.unit_rows.vectors, liked.item_counts),
             *(liked.strength.level, liked.strength.n_liking),
+            models.user_directions(),
         ],
         "ratings": [ratings.item_biases, ratings.item_embeddings],
         "next item": [model.items.weight, model.positions.weight, model.states(every[:9])],
@@ -775,6 +776,8 @@ def use(part: StoredPart, models: StoredModels) -> None:
     if isinstance(part, LexicalPart):
         part.norms(models.snapshot)
         part.segment_counts(models.snapshot.base)
+    if isinstance(part, PreferencesPart):
+        models.user_directions()
 
 
 ARRAYS = [
@@ -788,7 +791,7 @@ ARRAYS = [
     *(("interactions", name) for name in ("indptr", "items", "ratings", "times", "weights")),
     ("interactions", "usual_weights"),
     *(("implicit", name) for name in ("item_embeddings", "gram", "item_directions")),
-    *(("implicit", name) for name in ("item_counts", "n_liking", "text_map")),
+    *(("implicit", name) for name in ("item_counts", "n_liking", "text_map", "user_directions")),
     *(("ratings", name) for name in ("item_biases", "item_embeddings")),
     *(("next_item", name) for name in ("item_embeddings", "positions", "encoder")),
 ]

@@ -7,20 +7,29 @@ import pytest
 
 from qkvsearch.collaborative.confidences import rating_confidences
 from qkvsearch.embeddings import ImplicitALS
+from qkvsearch.errors import DataError
 from qkvsearch.evaluation.held_out import HeldOutUsers
 from qkvsearch.evaluation.splits import Split, split
 from qkvsearch.evaluation.systems import Preferences
 
 
-def test_many_are_folded_in_as_each_alone(scattered):
-    factors = ImplicitALS(n_components=8, random_state=0).fit(scattered).factors_
+@pytest.mark.parametrize("disliked", [False, True])
+@pytest.mark.parametrize("n_components", [3, 8, 40])
+def test_many_are_folded_in_as_each_alone(scattered, n_components, disliked):
+    """Histories shorter and longer than d, and with items that count for nothing."""
+    factors = ImplicitALS(n_components=n_components, random_state=0).fit(scattered).factors_
+    scattered = scattered.copy()
+    scattered.data[::3] *= not disliked
     together = factors.fold_in_many(scattered)
     for user, embedding in enumerate(together):
         span = slice(*scattered.indptr[user : user + 2])
         alone = factors.fold_in(scattered.indices[span], scattered.data[span])
         assert np.allclose(embedding, alone, rtol=1e-9, atol=1e-12)
     assert not together[3].any()  # met nothing
-    assert factors.fold_in_many(scattered[:0]).shape == (0, 8)
+    assert factors.fold_in_many(scattered[:0]).shape == (0, n_components)
+    scattered.data[7] = -1
+    with pytest.raises(DataError, match="must be finite and at least 0"):
+        factors.fold_in_many(scattered)
 
 
 def test_rankings_are_those_of_the_engine(movies):

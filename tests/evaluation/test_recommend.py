@@ -179,13 +179,66 @@ def test_progress_is_told(log):
     stages = []
     evaluate_recommend(log, progress=lambda stage, done, total: stages.append(stage))
     assert list(dict.fromkeys(stages)) == [
+        "splitting the log",
         "learning preferences",
         "ranking by qkvsearch",
+        "judging qkvsearch",
         "ranking by popularity",
+        "judging popularity",
+        "learning item-knn",
         "ranking by item-knn",
+        "judging item-knn",
+        "learning ease",
         "ranking by ease",
+        "judging ease",
+        "drawing intervals",
         "learning ratings",
+        "drawing intervals of ratings",
     ]
+
+
+def test_every_stage_is_told_to_its_end(log, keys):
+    last = {}
+    note = lambda stage, done, total: last.update({stage: (done, total)})  # noqa: E731
+    evaluate_recommend(log, keys=keys[:60], progress=note)
+    assert "placing items by their text" in last
+    assert [stage for stage, (done, total) in last.items() if done != total] == []
+
+
+# --- samples of users ---
+
+
+def test_of_many_users_a_sample_is_judged_and_that_is_said(log):
+    every, some = evaluate_recommend(log, users=0), evaluate_recommend(log, users=30)
+    assert (some.facts["users"], some.facts["eligible_users"]) == (30, every.facts["users"])
+    assert every.facts["users"] == every.facts["eligible_users"] > 80
+    assert some.facts["train"] == every.facts["train"]
+    (note,) = some.notes
+    assert f"30 of {every.facts['users']} users, drawn at random (`users`)" in note
+    assert every.notes == []
+    (low, high), (lowest, highest) = (x.intervals["ndcg@10"] for x in (every, some))
+    assert high - low < highest - lowest
+    assert some.metrics["rmse"] == every.metrics["rmse"]  # of all ratings held out
+
+
+def test_a_sample_is_of_the_same_users_for_the_same_seed(log):
+    parts = split(log, "random")
+    every = held_out.HeldOutUsers.of(parts, (1, 5))
+    one, same, other = (held_out.HeldOutUsers.of(parts, (1, 5), 30, seed) for seed in (0, 0, 1))
+    assert one.users.tolist() == same.users.tolist() != other.users.tolist()
+    assert one.users.tolist() == sorted(set(one.users.tolist()) & set(every.users.tolist()))
+    place = {user: i for i, user in enumerate(every.users.tolist())}
+    rows = [place[user] for user in one.users.tolist()]
+    assert one.relevant == [every.relevant[row] for row in rows]
+    assert (one.liked != every.liked[rows]).nnz == 0
+    assert (one.known != every.known[rows]).nnz == 0
+    assert (one.train != every.train).nnz == 0
+
+
+def test_no_more_users_than_asked_for_are_judged_as_all_are(log):
+    n = evaluate_recommend(log, users=0).facts["users"]
+    assert evaluate_recommend(log, users=n).to_dict() == evaluate_recommend(log, users=0).to_dict()
+    assert evaluate_recommend(log, users=n - 1).facts["users"] == n - 1
 
 
 # --- intervals and baselines ---
@@ -219,11 +272,13 @@ def test_errors_are_those_of_all_ratings_not_of_users(log):
         assert figures["mae"] == pytest.approx(mean_absolute_error(parts.test.ratings, predicted))
 
 
-def test_a_baseline_that_is_too_large_is_left_out_and_said(log, monkeypatch):
+def test_what_is_too_much_for_a_baseline_is_left_out_and_said(log, monkeypatch):
     monkeypatch.setattr(systems, "MOST_ITEMS_OF_EASE", 20)
     found = evaluate_recommend(log)
-    assert set(found.baselines) == {"popularity", "item-knn", "biases"}
-    assert "60 items have interactions" in found.facts["left_out"]["ease"]
+    assert set(found.baselines) == {"popularity", "item-knn", "ease", "biases"}
+    assert list(found.facts["left_out"]) == ["ease"]
+    assert found.facts["left_out"]["ease"].startswith("40 of 60 items, all but the 20 that most")
+    assert found.notes == [f"Left out of ease: {found.facts['left_out']['ease']}."]
 
 
 def test_settings_are_those_that_are_judged(log):

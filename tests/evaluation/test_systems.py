@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
 from qkvsearch.evaluation import systems
-from qkvsearch.evaluation.systems import BASELINES, EASE, ItemKNN, Popularity, TooLargeError
+from qkvsearch.evaluation.systems import BASELINES, EASE, ItemKNN, Popularity
 
 every = pytest.mark.parametrize("baseline", BASELINES.values(), ids=BASELINES)
 
@@ -93,13 +93,57 @@ def test_who_likes_nothing_is_recommended_nothing(scattered):
         assert (baseline().fit(scattered).scores(nobody) == -np.inf).all()
 
 
-def test_ease_refuses_what_would_not_fit(scattered, monkeypatch):
-    monkeypatch.setattr(systems, "MOST_ITEMS_OF_EASE", 28)
-    with pytest.raises(TooLargeError, match=r"29 items have interactions.*28 at most"):
-        EASE().fit(scattered)
+def test_equally_near_neighbours_all_count_while_there_is_room(monkeypatch):
+    """Ten items that the same two users met are all as near to one another."""
+    alike = csr_matrix(np.repeat([[1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0]], 2, axis=0), dtype=np.float32)
+    whole = ItemKNN(n_neighbors=3).fit(alike)
+    assert whole.similarities_.nnz == 10 * 9
+    assert whole.left_out_ == ""
+    monkeypatch.setattr(systems, "MOST_NEIGHBORS", 5 * alike.shape[1])
+    some = ItemKNN(n_neighbors=3).fit(alike)
+    of_first, of_last = (some.similarities_[:, item].nonzero()[0].tolist() for item in (0, 9))
+    assert (of_first, of_last) == ([1, 2, 3, 4, 5], [0, 1, 2, 3, 4])
+    assert some.left_out_ == "40 neighbours as near as others that are kept"
+    monkeypatch.setattr(systems, "MOST_NEIGHBORS", 0)
+    assert ItemKNN(n_neighbors=3).fit(alike).similarities_.nnz == 10 * 3
+
+
+def test_nearer_neighbours_stay_before_equal_ones(monkeypatch):
+    monkeypatch.setattr(systems, "MOST_NEIGHBORS", 0)
+    rows = [[1, 1, 1, 1, 1], [1, 0, 0, 0, 1]]
+    found = ItemKNN(n_neighbors=2).fit(csr_matrix(rows, dtype=np.float32))
+    assert found.similarities_[:, 0].nonzero()[0].tolist() == [1, 4]
+
+
+def test_ease_of_many_items_is_of_those_that_most_users_met(scattered, monkeypatch):
+    met = scattered.getnnz(axis=0)
+    popular = np.sort(np.argsort(-met, kind="stable")[:12])
+    alone = EASE(reg=400 * scattered.data.mean() / scattered[:, popular].data.mean())
+    expected = alone.fit(scattered[:, popular]).scores(scattered[:, popular])
+    assert alone.left_out_ == ""
+    monkeypatch.setattr(systems, "MOST_ITEMS_OF_EASE", 12)
+    some = EASE().fit(scattered)
+    assert some.left_out_.startswith("17 of 29 items, all but the 12 that most users met")
+    scores = some.scores(scattered)
+    likes_some = np.asarray(scattered[:, popular].sum(axis=1)).ravel() > 0
+    np.testing.assert_allclose(scores[likes_some][:, popular], expected[likes_some], atol=1e-6)
+    others = np.setdiff1d(np.arange(30), popular)
+    assert not scores[likes_some][:, others].any()
+
+
+@pytest.mark.parametrize("baseline", [ItemKNN, EASE])
+def test_baselines_tell_how_far_they_are(scattered, baseline, monkeypatch):
+    monkeypatch.setattr(systems, "PRODUCTS_AT_ONCE", 7 * scattered.shape[1])
+    told = []
+    baseline(callback=lambda *step: told.append(step)).fit(scattered)
+    assert len(told) > 4
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert told[-1][0] == told[-1][1]
 
 
 def test_items_that_nobody_met_do_not_count_for_ease(scattered, monkeypatch):
     monkeypatch.setattr(systems, "MOST_ITEMS_OF_EASE", 29)  # of 30 columns
-    scores = EASE().fit(scattered).scores(scattered)
+    fitted = EASE().fit(scattered)
+    assert fitted.left_out_ == ""
+    scores = fitted.scores(scattered)
     assert (scores[scattered.getnnz(axis=1) > 0, 5] == 0).all()

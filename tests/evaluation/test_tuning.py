@@ -241,3 +241,15 @@ def test_a_log_that_cannot_be_split_twice_is_refused():
     log = Interactions.from_columns([1, 1, 2, 2], [1, 2, 1, 2])
     with pytest.raises(DataError, match="too few interactions"):
         tune(log)
+
+
+def test_of_many_users_a_sample_is_judged_and_that_is_said(log, monkeypatch):
+    every = tune(log, trials=3)
+    assert every.users == every.eligible_users > 80
+    assert every.notes == []
+    monkeypatch.setattr(tuning, "MOST_USERS", 30)
+    some = tune(log, trials=3)
+    assert (some.users, some.eligible_users) == (30, every.users)
+    (note,) = some.notes
+    assert f"30 of {every.users} users, drawn at random" in note
+    assert some.to_dict() == tune(log, trials=3).to_dict()
