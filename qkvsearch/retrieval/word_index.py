@@ -168,6 +168,15 @@ class WordIndex:
 
         return self._placed(found, np.ones(self.n_items, dtype=bool))
 
+    def beginning_with(self, typed: Sequence[str], is_whole: bool = False) -> np.ndarray:
+        """bool (n_items,): whose first column begins with these words, or has no others."""
+
+        def found(words: WordSequences, rows: np.ndarray) -> np.ndarray:
+            wanted = [word.encode(errors="replace") for word in typed] + [END] * is_whole
+            return words.starting([words.spellings == word for word in wanted], rows)
+
+        return self._placed(found, np.ones(self.n_items, dtype=bool))
+
     def _placed(
         self, find: Callable[[WordSequences, np.ndarray], np.ndarray], candidates: np.ndarray
     ) -> np.ndarray:

@@ -67,7 +67,7 @@ class Query:
         if is_old or not tokens or not all(token.is_stop_word for token in tokens):
             return None
         typed, found = fold(" ".join(self.text.split())), np.zeros(self.models.n_items, dtype=bool)
-        titles = [(i, fold(str(title))) for i, title in self.tables.column("title")]
+        titles = list(self._titles_of([token.text for token in tokens]))
         same = [i for i, title in titles if title == typed]
         begun = [i for i, title in titles if title.startswith((f"{typed} ", f"{typed},"))]
         found[same or (begun if len(tokens) > 1 else [])] = True
@@ -76,6 +76,16 @@ class Query:
         phrase = Clause(self.text, "phrase")
         found = Conditions.of([phrase], self.models, self.tables).leave(~found)
         return found if found.mean() <= MOST_SHARE else np.zeros_like(found)
+
+    def _titles_of(self, words: list[str]) -> Iterator[tuple[int, str]]:
+        """Row number and folded title of items whose title is a word, or begins with several."""
+        index, columns = self.models.words, self.models.snapshot.facts["text_columns"]
+        if index is None or columns[0] != "title":
+            yield from ((i, fold(str(title))) for i, title in self.tables.column("title"))
+            return
+        rows = np.flatnonzero(index.beginning_with(words, is_whole=len(words) == 1))
+        _, titles = self.tables.names(rows)
+        yield from zip(rows.tolist(), map(fold, titles), strict=True)
 
     def leave(self, mask: np.ndarray, anyway: bool = False) -> np.ndarray:
         """What of `mask`, bool (n_items,), the query may rank; `anyway` stop words may rank all."""
