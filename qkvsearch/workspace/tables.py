@@ -40,6 +40,8 @@ MAX_COMPARED = 20_000
 MASKS = 16
 # A column with more different cells than this is read anew: they would take more than all masks.
 MOST_CELLS = 1 << 16
+# Items of which id and title are kept, some 20 MB.
+MOST_NAMES = 1 << 16
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class Tables:
         self._items.close()
         self._masks.clear()
         self._columns.clear()
+        self._named.clear()
 
     @cached_property
     def _items(self) -> ComposedCatalog:
@@ -92,8 +95,20 @@ class Tables:
 
     def names(self, positions: Sequence[int] | np.ndarray) -> tuple[list[Id], list[str]]:
         """Ids and titles of items, in the order of `positions`."""
-        rows = self.cells_of(positions, ["id", "title"])
+        wanted = [int(position) for position in positions]
+        kept = self._named
+        if unknown := [position for position in wanted if position not in kept]:
+            if len(kept) + len(unknown) > MOST_NAMES:
+                kept = self.__dict__["_named"] = {}
+                unknown = wanted
+            kept |= zip(unknown, self.cells_of(unknown, ["id", "title"]), strict=True)
+        rows = [kept[position] for position in wanted]
         return [id_ for id_, _ in rows], [str(title) for _, title in rows]
+
+    @cached_property
+    def _named(self) -> dict[int, tuple[Any, ...]]:
+        """Id and title of items that were named before: of the same ones, again and again."""
+        return {}
 
     def known(self, ids: Iterable[str]) -> dict[str, tuple[Id, str]]:
         """By the text of each id that is in the catalog: the id as it is there, and the title."""
