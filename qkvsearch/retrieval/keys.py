@@ -195,19 +195,17 @@ class TermKeys(ABC):
             ]
             items = ways[0].items if ways else np.zeros(0, np.int32)
             return FoundWord(ways, items, ways[0].scaled if ways else np.zeros(0, np.float32))
-        has_any = np.zeros(self.n_items, dtype=bool)
-        for _, items, _ in there:
-            has_any[items] = True
-        items = np.flatnonzero(has_any)
-        n_items, rarity = self.n_items, word.boost * _rarity(len(items), self.n_items)
-        ways = [
-            FoundWay(way.shown, rows, weights, way.weight * rarity / _rarity(len(rows), n_items))
-            for way, rows, weights in there
-        ]
         best = np.zeros(self.n_items, dtype=np.float32)
-        for way in ways:
-            best[way.items] = np.maximum(best[way.items], way.scaled)
-        return FoundWord(ways, items.astype(np.int32), best[items])
+        shares = [way.weight / _rarity(len(rows), self.n_items) for way, rows, _ in there]
+        for share, (_, rows, weights) in zip(shares, there, strict=True):
+            best[rows] = np.maximum(best[rows], np.float32(share) * weights)
+        items = np.flatnonzero(best).astype(np.int32)
+        rarity = word.boost * _rarity(len(items), self.n_items)
+        ways = [
+            FoundWay(way.shown, rows, weights, share * rarity)
+            for share, (way, rows, weights) in zip(shares, there, strict=True)
+        ]
+        return FoundWord(ways, items, np.float32(rarity) * best[items])
 
 
 @dataclass(frozen=True)
