@@ -102,14 +102,6 @@ def count_terms(
     texts: Iterable[str], terms_of: Callable[[str], list[str]]
 ) -> tuple[Vocabulary, csr_matrix]:
     """The vocabulary of `texts` and how often each text has each term, (n_texts, n_terms)."""
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    texts = list(texts)
-    vectorizer = CountVectorizer(analyzer=terms_of, dtype=np.float32)
-    try:
-        counts = vectorizer.fit_transform(texts)
-    except ValueError:  # what scikit-learn raises where no text has a single term
-        from scipy.sparse import csr_matrix
-
-        return Vocabulary.of([]), csr_matrix((len(texts), 1), dtype=np.float32)
-    return Vocabulary.of(vectorizer.vocabulary_), counts
+    terms = [terms_of(text) for text in texts]
+    vocabulary = Vocabulary.of(set().union(*terms))
+    return vocabulary, vocabulary.counts(terms)
