@@ -16,9 +16,9 @@ from qkvsearch.stored.lexical import LexicalPart
 from qkvsearch.stored.part import COLUMN_WEIGHTS
 from qkvsearch.stored.tokens import TokensPart
 from qkvsearch.stored.words import WordsPart
-from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.analyzed import AnalyzedTexts
 from qkvsearch.texts.text_encoder import TextEncoder, Weights, encode_items
-from qkvsearch.texts.vocabulary import Vocabulary, count_terms
+from qkvsearch.texts.vocabulary import Vocabulary
 from qkvsearch.workspace import BuildContents
 
 if TYPE_CHECKING:
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 
 def store_words(
-    contents: BuildContents, catalog: Catalog, analyzer: Analyzer
+    contents: BuildContents, catalog: Catalog, fields: Sequence[AnalyzedTexts]
 ) -> tuple[Vocabulary, csr_matrix]:
     """The lexical keys, with the codes and the order of words beside them. The terms come back, and
-    their counts.
+    their counts. fields: the text columns.
     """
-    counted = count_terms(catalog.texts(), analyzer.key_terms)
+    counted = AnalyzedTexts.joined(fields).key_counts()
     LexicalPart().store(contents, *counted)
     CodesPart().store(contents, catalog)
-    WordsPart().store(contents, catalog.fields(), analyzer)
+    WordsPart().store(contents, fields, fields[0].runs.analyzer)
     return counted
 
 

@@ -6,7 +6,7 @@ beside it. So counts of terms are a sparse product, texts × runs by runs × ter
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
@@ -109,18 +109,18 @@ class Runs:
     _last: tuple[Vocabulary, csr_matrix] | None = None
 
     def _known_in(self, vocabulary: Vocabulary) -> csr_matrix:
-        rows = vocabulary.rows(self.meaning.terms)
-        terms = rows[self.meaning.indices]
-        runs = np.repeat(np.arange(len(self.tokens)), np.diff(self.meaning.indptr))
+        known = vocabulary.rows(self.meaning.terms)[self.meaning.indices]
+        terms = [known[known >= 0]]
+        runs = [np.repeat(np.arange(len(self.tokens)), np.diff(self.meaning.indptr))[known >= 0]]
         for run, (token, *_) in enumerate(self.tokens):
-            if token.parts and not NUMBER(token.term):
+            if token.parts and not NUMBER(token.term) and vocabulary.row(token.term) < 0:
                 parts = known_tokens([token], lambda term: vocabulary.row(term) >= 0)
-                bare = [part.term for part in parts if not NUMBER(part.term)]
-                terms = np.append(terms[runs != run], vocabulary.rows(bare))
-                runs = np.append(runs[runs != run], [run] * len(bare))
-        order = np.argsort(runs[terms >= 0], kind="stable")
-        indptr = np.cumsum([0, *np.bincount(runs[terms >= 0], minlength=len(self.tokens))])
-        return _csr(indptr, terms[terms >= 0][order], len(vocabulary))
+                bare = vocabulary.rows(part.term for part in parts if not NUMBER(part.term))
+                terms.append(bare[bare >= 0])
+                runs.append(np.full(len(terms[-1]), run))
+        of, found = np.concatenate(runs), np.concatenate(terms)
+        indptr = np.cumsum(np.append(0, np.bincount(of, minlength=len(self.tokens))))
+        return _csr(indptr, found[np.argsort(of, kind="stable")], len(vocabulary))
 
 
 @dataclass(eq=False)
@@ -147,9 +147,7 @@ class AnalyzedTexts(Sequence[str]):
         return cls.of_columns([texts], analyzer)[0]
 
     @classmethod
-    def of_columns(
-        cls, fields: Iterable[Iterable[str]], analyzer: Analyzer
-    ) -> list[AnalyzedTexts]:
+    def of_columns(cls, fields: Iterable[Iterable[str]], analyzer: Analyzer) -> list[AnalyzedTexts]:
         """Column after column, all with the same runs; as they are where the analyzer has read
         them.
         """
@@ -225,8 +223,8 @@ class AnalyzedTexts(Sequence[str]):
 
 
 class TokenSequences(NamedTuple):
-    """tokens: the different ones, in the order in which they are first read. indptr: int64 (n + 1,),
-    where each item's begin. numbers: int64, which tokens they are; −1 behind each column.
+    """tokens: the different ones, in the order in which they are first read. indptr: int64
+    (n + 1,), where each item's begin. numbers: int64, which they are; −1 behind each column.
     """
 
     tokens: list[Token]

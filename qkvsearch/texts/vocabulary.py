@@ -71,7 +71,12 @@ class Vocabulary:
 
     def rows(self, terms: Iterable[str]) -> np.ndarray:
         """Row numbers (int64), −1 for a term that is not here."""
-        wanted = np.array([term.encode(errors="surrogatepass") for term in terms], dtype=bytes)
+        return self.find(
+            np.array([term.encode(errors="surrogatepass") for term in terms], dtype=bytes)
+        )
+
+    def find(self, wanted: np.ndarray) -> np.ndarray:
+        """`rows` of terms that are UTF-8 already, dtype S (n,)."""
         if not len(self):
             return np.full(len(wanted), -1, dtype=np.int64)
         rows = self.terms.searchsorted(wanted)

@@ -7,29 +7,26 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
-from qkvsearch.attention.layers.basic import Embedding
 from qkvsearch.attention.training import Adam
 from qkvsearch.errors import DataError
 from qkvsearch.parameters import check_positive, check_whole, is_finite, require
+from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.analyzed import AnalyzedTexts
 from qkvsearch.texts.languages import ENGLISH
-from qkvsearch.texts.learned.pairs import (
-    Item,
-    Pooling,
-    Training,
-    halves,
-    items_of,
-    mean_reciprocal_rank,
-    narrowed,
-    terms_of,
-    translated,
+from qkvsearch.texts.learned.directions import (
+    Directions,
+    cooccurrence_encoder,
+    latent_semantic_encoder,
 )
-from qkvsearch.texts.learned.svd import CooccurrenceEncoder, CorpusEncoder, LearnedEncoder
+from qkvsearch.texts.learned.pairs import ItemTexts, Pooling, Training, mean_reciprocal_rank
+from qkvsearch.texts.learned.svd import LearnedEncoder
 from qkvsearch.texts.text_encoder import item_keys
 from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.threads import one_blas_thread
 
-INITS = {"lsa": CorpusEncoder, "ppmi": CooccurrenceEncoder}
+INITS = {"lsa": latent_semantic_encoder, "ppmi": cooccurrence_encoder}
 # The most and the fewest items that are held out to tell how long to train; fewer say nothing sure.
 MOST_HELD_OUT, FEWEST_HELD_OUT = 500, 10
 # Epochs without a better one after which the search for the best ends.
@@ -82,68 +79,79 @@ class ContrastiveEncoder(LearnedEncoder):
 
         Raises `DataError` for columns of different lengths, and for a parameter that cannot work.
         """
-        self._check_parameters()
         columns = as_columns(fields)
-        # One BLAS thread: the bits must not depend on how many there are.
-        with one_blas_thread():
-            start = self._start(columns)
-            sample = self._sample(columns)
-            items = items_of(start, sample)
-            self._choose_epochs(sample, items, start)
-            used = terms_of(items)
-            training = self._training(*narrowed(start, items, used))
-            for _ in range(self.n_epochs_):
-                training.epoch()
-            self.encoder_ = _encoder(start, training.model, used if self.n_epochs_ else None)
-            self.embeddings_ = item_keys(self.encoder_.encode_many, columns)
+        self.learn(AnalyzedTexts.of_columns(columns, Analyzer(self.language)))
+        self.embeddings_ = item_keys(self.encoder_.encode_many, columns)
         return self
 
-    def _sample(self, columns: Columns) -> Columns:
+    def learn(self, columns: Sequence[AnalyzedTexts], near: Directions | None = None) -> Directions:
+        """As `fit`, of columns with the same runs, but for `embeddings_`; the directions of the
+        start. near: those of nearly the same texts, from which the search for these begins.
+        """
+        self._check_parameters()
+        # One BLAS thread: the bits must not depend on how many there are.
+        with one_blas_thread():
+            start, directions = self._start(columns, near)
+            sample = self._sample(columns)
+            self._choose_epochs(sample)
+            items = ItemTexts.of(start.vocabulary, sample)
+            # Each step costs as much as there are terms.
+            used, places = np.unique(items.shares.indices, return_inverse=True)
+            shape = items.shares.shape[0], len(used)
+            shares = csr_matrix((items.shares.data, places, items.shares.indptr), shape=shape)
+            narrow = replace(start, vectors=start.vectors[used], weights=start.weights[used])
+            training = self._training(narrow, ItemTexts(shares, items.n_columns))
+            for _ in range(self.n_epochs_):
+                training.epoch()
+        self.encoder_ = _encoder(start, training.model, used if self.n_epochs_ else None)
+        return directions
+
+    def _sample(self, columns: Sequence[AnalyzedTexts]) -> Sequence[AnalyzedTexts]:
         """The items to train on, in their order."""
         n_items = len(columns[0])
         if n_items <= self.max_items:
             return columns
         rng = np.random.default_rng(self.random_state)
         chosen = np.sort(rng.choice(n_items, self.max_items, replace=False))
-        return [[column[i] for i in chosen] for column in columns]
+        return [column.taken(chosen) for column in columns]
 
-    def _choose_epochs(self, columns: Columns, items: list[Item], whole: TokenEncoder) -> None:
+    def _choose_epochs(self, columns: Sequence[AnalyzedTexts]) -> None:
         """Train without some items for as long as that helps to find them."""
         self.n_epochs_, self.reciprocal_ranks_ = 0, np.zeros(0)
         if not self.held_out:
             self.n_epochs_ = self.epochs
             return
-        rng = np.random.default_rng(self.random_state)
-        order = rng.permutation(len(items))
-        n_held_out = min(int(self.held_out * len(items)), MOST_HELD_OUT)
+        rng, n_items = np.random.default_rng(self.random_state), len(columns[0])
+        order = rng.permutation(n_items)
+        n_held_out = min(int(self.held_out * n_items), MOST_HELD_OUT)
         if not self.epochs or n_held_out < FEWEST_HELD_OUT:
             return
-        rest = order[n_held_out:]
+        asked, rest = (
+            [column.taken(rows) for column in columns]
+            for rows in (order[:n_held_out], order[n_held_out:])
+        )
         # Learned without them: a word that one item alone has would give it away.
-        start = self._start([[column[i] for i in rest] for column in columns])
-        rows_of = start.vocabulary.rows(term.decode() for term in whole.vocabulary.terms)
-        asked = translated([items[i] for i in order[:n_held_out]], rows_of)
+        start, _ = self._start(rest)
+        held_out = ItemTexts.of(start.vocabulary, asked)
         if len(columns) == 1:
-            asked = [halves(text, rng) for (text,) in asked]
-        training = self._training(start, translated([items[i] for i in rest], rows_of))
-        ranks = [mean_reciprocal_rank(training.model, asked)]
+            held_out = held_out.halved(rng)
+        training = self._training(start, ItemTexts.of(start.vocabulary, rest))
+        ranks = [mean_reciprocal_rank(training.model, held_out)]
         while len(ranks) <= min(self.epochs, int(np.argmax(ranks)) + PATIENCE):
             training.epoch()
-            ranks.append(mean_reciprocal_rank(training.model, asked))
+            ranks.append(mean_reciprocal_rank(training.model, held_out))
         self.n_epochs_, self.reciprocal_ranks_ = int(np.argmax(ranks)), np.array(ranks)
 
-    def _start(self, columns: Columns) -> TokenEncoder:
-        texts = ["\n".join(fields) for fields in zip(*columns, strict=True)]
-        estimator = INITS[self.init](
-            self.n_components, random_state=self.random_state, language=self.language
-        )
-        return estimator.fit(texts).encoder_
+    def _start(
+        self, columns: Sequence[AnalyzedTexts], near: Directions | None = None
+    ) -> tuple[TokenEncoder, Directions]:
+        whole = AnalyzedTexts.joined(columns)
+        return INITS[self.init](whole, self.n_components, self.random_state, near)
 
-    def _training(self, start: TokenEncoder, items: list[Item]) -> Training:
+    def _training(self, start: TokenEncoder, items: ItemTexts) -> Training:
         return Training(
-            Pooling(Embedding(_even(start.vectors)), np.log(start.weights)),
-            # The others have no two words to tell apart.
-            [item for item in items if sum(len(rows) for rows, _ in item) > 1],
+            Pooling(_even(start.vectors), np.log(start.weights)),
+            items,
             self.temperature,
             self.dropout,
             self.batch_size,
@@ -188,5 +196,5 @@ def _encoder(start: TokenEncoder, model: Pooling, trained: np.ndarray | None) ->
     if trained is None:
         return start
     vectors, weights = _even(start.vectors), start.weights.copy()
-    vectors[trained], weights[trained] = model.tokens.weight, np.exp(model.log_weights)
+    vectors[trained], weights[trained] = model.vectors, np.exp(model.log_weights)
     return replace(start, vectors=vectors, weights=weights)
