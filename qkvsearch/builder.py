@@ -34,7 +34,7 @@ from qkvsearch.stored.every import FROM_INTERACTIONS
 from qkvsearch.stored.next_item import NextItemPart
 from qkvsearch.stored.part import LANGUAGE
 from qkvsearch.stored.preferences import TUNED
-from qkvsearch.stored.texts import store_head, store_tokens, store_words
+from qkvsearch.stored.texts import store_head, store_words
 from qkvsearch.texts.analysis import Analyzer, words
 from qkvsearch.texts.analyzed import AnalyzedTexts
 from qkvsearch.texts.choice import AUTO, Choice, choose
@@ -174,15 +174,13 @@ def _add_text(
     progress("reading texts", len(names) + 1, len(names) + 1)
     main = list(prior)[-1]
     lexical = LexicalKeys.from_counts(*counted)
-    learner = _Learner(contents, fields, lexical, encoders, prior, analyzer, progress)
+    learner = _Learner(contents, fields, lexical, encoders, prior, analyzer, folder, progress)
     if questions is None:
         keys, answered = learner.from_made_queries(learned)
     else:
         keys, answered = learner.from_judgements(questions), []
     if main in pretrained:
         DensePart(main).note_texts(contents)
-    if main in SECOND_PASS:
-        store_tokens(contents, main, encoders[main], fields, folder, progress)
     titles = [title for title in catalog.frame["title"].astype(str) if title.strip()]
     judged = [] if questions is None else questions.texts
     scores = best_scores(lexical, encoders, keys, analyzer)
@@ -201,6 +199,7 @@ class _Learner:
     encoders: Mapping[str, TextEncoder]
     prior: Mapping[str, float]
     analyzer: Analyzer
+    folder: Path
     progress: Progress
 
     def from_made_queries(
@@ -241,4 +240,6 @@ class _Learner:
         self, name: str, weights: np.ndarray | Callable[[list[np.ndarray]], np.ndarray]
     ) -> np.ndarray:
         encoder = self.encoders[name]
-        return store_head(self.contents, name, encoder, self.fields, self.progress, weights)
+        # The main head's tokens are compared in a second pass.
+        folder = self.folder if name in SECOND_PASS and name == list(self.prior)[-1] else None
+        return store_head(self.contents, name, encoder, self.fields, self.progress, weights, folder)

@@ -7,7 +7,7 @@ beside it. So counts of terms are a sparse product, texts × runs by runs × ter
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -128,7 +128,8 @@ class AnalyzedTexts(Sequence[str]):
     """Texts, and the runs that they are made of.
 
     indptr: int64 (n + 1,), where each text's runs begin. numbers: int32 (n_runs,), which of `runs`
-    they are, in reading order.
+    they are, in reading order. read_by: what others make of the texts, such as a tokenizer, by who
+    made it, so that it is made once.
 
     >>> texts = AnalyzedTexts.of(["The deep sea", "The", "deep, deep"], Analyzer())
     >>> vocabulary, counts = texts.term_counts()
@@ -140,6 +141,7 @@ class AnalyzedTexts(Sequence[str]):
     runs: Runs
     indptr: np.ndarray
     numbers: np.ndarray
+    read_by: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, texts: Iterable[str], analyzer: Analyzer) -> AnalyzedTexts:

@@ -141,7 +141,7 @@ def fitted_encoder(
     encoder: Any = pretrained or pretrained_encoder(head, choice)
     if not DENSE_HEADS[head].is_weighted:
         return encoder
-    return encoder.weighted(np.sqrt(encoder.idf(_whole(fields))))
+    return encoder.weighted(np.sqrt(encoder.idf(*fields)))
 
 
 def learned_encoder(
@@ -189,8 +189,3 @@ def pretrained(name: str) -> TextEncoder:
         near = suggest(name, ["minilm", "static"])
         raise QkvError(f"no encoder {name!r}{near} (minilm, static, or a model's folder)")
     return pretrained_encoder(name if name in ("minilm", "static") else "transformer", name)
-
-
-def _whole(fields: Columns) -> list[str]:
-    """All columns of each item as one text."""
-    return ["\n".join(columns) for columns in zip(*fields, strict=True)]

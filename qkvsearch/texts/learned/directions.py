@@ -161,11 +161,16 @@ def truncated_svd(
             for side in (matrix, matrix.T):
                 basis = lu(_product(side, basis), permute_l=True, check_finite=False)[0]
         range_, _ = qr(_product(matrix, basis), mode="economic", check_finite=False)
-        left, values, right = np.linalg.svd(_product(matrix.T, range_).T, full_matrices=False)
-        left = range_ @ left[:, :n]
+        # Few rows and many columns: their products are decomposed in double precision.
+        within = _product(matrix.T, range_).astype(np.float64)
+        squares, axes = np.linalg.eigh(within.T @ within)
+        values, axes = np.sqrt(np.maximum(squares[::-1][:n], 0)), axes[:, ::-1][:, :n]
+        left, right = range_ @ axes.astype(np.float32), (within @ axes).T
+        right /= np.where(values > 0, values, np.inf)[:, None]
     largest = np.abs(left).argmax(axis=0)
-    signs = np.where(left[largest, np.arange(left.shape[1])] < 0, -1, 1).astype(np.float32)
-    return values[:n], left * signs, right[:n] * signs[:, None]
+    signs = np.where(left[largest, np.arange(left.shape[1])] < 0, -1, 1)
+    found = values, left * signs, right * signs[:, None]
+    return tuple(array.astype(np.float32) for array in found)
 
 
 def _product(matrix: csr_matrix | csc_matrix, columns: np.ndarray) -> np.ndarray:

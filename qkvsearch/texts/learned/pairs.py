@@ -94,11 +94,8 @@ class Training:
         terms, places = np.unique(texts.indices, return_inverse=True)
         shape = texts.shape[0], len(terms)
         own = csr_matrix((texts.data, places, texts.indptr), shape=shape)
-        weights = state(self.model)
-        gradients = {name: np.zeros_like(array) for name, array in weights.items()}
-        for name, found in batch_gradients(self.model.of(terms), own, self.temperature)[1].items():
-            gradients[name][terms] = found
-        self.optimizer.step(weights, gradients)
+        gradients = batch_gradients(self.model.of(terms), own, self.temperature)[1]
+        self.optimizer.step(state(self.model), gradients, terms)
 
     def pairs(self, items: Array) -> tuple[csr_matrix, csr_matrix]:
         """Of each item two of its texts that have terms, or two halves of its only one."""
