@@ -279,7 +279,7 @@ def test_a_pair_is_of_two_columns_or_of_two_halves():
     )
     step = training(items)
     for _ in range(20):
-        sides = [side.toarray() for side in step.pairs(np.array([0, 1, 2]))]
+        sides = np.split(step.pairs(np.array([0, 1, 2])).toarray(), 2)
         both = {tuple(np.flatnonzero(side[0])) for side in sides}
         assert both == {(0, 1, 2, 3), (10, 11, 12, 13)}
         left, right = (set(np.flatnonzero(side[1])) for side in sides)
@@ -291,7 +291,7 @@ def test_a_pair_is_of_two_columns_or_of_two_halves():
 
 def test_pairs_are_of_any_two_columns():
     step = training(item_texts(*(ones((c, c + 1)) for c in range(3))))
-    found = {tuple(side.indices[0] for side in step.pairs(np.zeros(1, int))) for _ in range(99)}
+    found = {tuple(step.pairs(np.zeros(1, int)).indices) for _ in range(99)}
     assert found == {(a, b) for a in range(3) for b in range(3) if a != b}
 
 
@@ -311,10 +311,10 @@ def test_dropping_leaves_a_word_and_no_more_than_a_step_can_hold():
 
 def test_items_of_one_word_are_not_trained_on(monkeypatch):
     step, seen = training(item_texts(ones((0, 1), (3, 6)), ones((0, 0), (0, 0)))), []
-    monkeypatch.setattr(step, "step", lambda *sides: seen.append(sides))
+    monkeypatch.setattr(step, "step", seen.append)
     step.epoch()
-    assert [side.shape[0] for sides in seen for side in sides] == [1, 1]
-    assert sorted(set(np.concatenate([side.indices for side in seen[0]]))) == [3, 4, 5]
+    assert [texts.shape[0] for texts in seen] == [2]
+    assert sorted(seen[0].indices) == [3, 4, 5]
 
 
 # --- edges ---

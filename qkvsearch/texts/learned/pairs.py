@@ -86,31 +86,34 @@ class Training:
         # The others have no two words to tell apart.
         able = np.flatnonzero(self.items.lengths().sum(axis=0) > 1)
         for batch in Minibatches(len(able), self.batch_size, self.rng):
-            self.step(*(self.dropped(texts) for texts in self.pairs(able[batch])))
+            self.step(self.dropped(self.pairs(able[batch])))
 
-    def step(self, queries: csr_matrix, keys: csr_matrix) -> None:
-        """One step by the gradients of the terms that the texts have."""
-        texts = vstack([queries, keys], format="csr")
+    def step(self, texts: csr_matrix) -> None:
+        """One step by texts and, in the same order, their partners, in the terms that they have."""
         terms, places = np.unique(texts.indices, return_inverse=True)
         shape = texts.shape[0], len(terms)
         own = csr_matrix((texts.data, places, texts.indptr), shape=shape)
         gradients = batch_gradients(self.model.of(terms), own, self.temperature)[1]
         self.optimizer.step(state(self.model), gradients, terms)
 
-    def pairs(self, items: Array) -> tuple[csr_matrix, csr_matrix]:
-        """Of each item two of its texts that have terms, or two halves of its only one."""
+    def pairs(self, items: Array) -> csr_matrix:
+        """Of each item two of its texts that have terms, or two halves of its only one: one text of
+        each item, then the others.
+        """
         there = self.items.lengths()[:, items] > 0
         order = np.argsort(np.where(there, self.rng.random(there.shape), 2), axis=0)
-        one, other = order[0], order[min(1, len(order) - 1)]
         is_alone = there.sum(axis=0) == 1
-        columns = one, np.where(is_alone, one, other)
-        texts = [self.items.shares[column * len(self.items) + items] for column in columns]
-        first = halves(texts[0], self.rng)
-        # The texts of these items are the same ones on both sides.
-        sides = [np.repeat(is_alone, np.diff(side.indptr)) for side in texts]
-        keep_first, keep_other = ~sides[0] | first, ~sides[1]
-        keep_other[sides[1]] = ~first[sides[0]]
-        return kept(texts[0], keep_first), kept(texts[1], keep_other)
+        other = order[0] if len(order) == 1 else np.where(is_alone, order[0], order[1])
+        texts = self.items.shares[np.append(order[0], other) * len(self.items) + np.tile(items, 2)]
+        if not is_alone.any():
+            return texts
+        # A text that is alone is there twice.
+        first = halves(texts[: len(items)], self.rng)
+        in_halves = np.repeat(np.tile(is_alone, 2), np.diff(texts.indptr))
+        stays = ~in_halves
+        own = first[in_halves[: len(first)]]
+        stays[in_halves] = np.append(own, ~own)
+        return kept(texts, stays)
 
     def dropped(self, texts: csr_matrix) -> csr_matrix:
         """Texts without some of their terms, but never without all."""
