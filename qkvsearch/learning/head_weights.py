@@ -34,6 +34,8 @@ from qkvsearch.texts.related import LONGEST, SHORTEST, related_terms
 
 # More say little more; a sample of them is asked.
 MOST_JUDGED = 1000
+# Where a larger share of the items is left out, what was learned with them is no place to begin.
+MOST_LEFT_OUT = 0.02
 # Items that a query chooses among: of a larger catalog half are the best, the rest a sample.
 CANDIDATES = 1000
 # Items that queries choose among for the weights of columns, the same ones for all.
@@ -199,6 +201,8 @@ def made_scores(
     """
     if head in LEARNED:
         language = (analyzer or Analyzer()).language
+        if learned is not None and len(made.texts) > MOST_LEFT_OUT * len(made.outside[0]):
+            learned = learned._replace(directions=None)
         encoder = learned_encoder(head, made.outside, language, learned).encoder
     encode = encoder.encode_many
     columns = [encode(texts) for texts in made.keys]

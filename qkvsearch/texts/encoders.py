@@ -25,7 +25,7 @@ Columns = Sequence[Sequence[str]]
 
 class FittedEncoder(NamedTuple):
     """epochs: for how many it was trained, None where it is not trained by epochs. directions: from
-    which those of nearly the same texts are soon found.
+    which those of nearly the same texts are soon found, or None.
     """
 
     encoder: TextEncoder
@@ -43,10 +43,10 @@ def _learn_lsa(columns: Sequence[AnalyzedTexts], epochs: int | None, near: Any) 
 def _learn_contrastive(
     columns: Sequence[AnalyzedTexts], epochs: int | None, near: Any
 ) -> FittedEncoder:
-    from qkvsearch.texts.learned.contrastive import ContrastiveEncoder
+    from qkvsearch.texts.learned.epochs import ContrastiveLearning
 
     settings: dict[str, Any] = {} if epochs is None else {"epochs": epochs, "held_out": 0}
-    model = ContrastiveEncoder(**settings, language=columns[0].runs.analyzer.language)
+    model = ContrastiveLearning(**settings, language=columns[0].runs.analyzer.language)
     directions = model.learn(columns, near)
     return FittedEncoder(model.encoder_, model.n_epochs_, directions)
 

@@ -20,8 +20,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.collaborative.als import ImplicitALS
-from qkvsearch.collaborative.biased_mf import BiasedMF
+from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS
 from qkvsearch.collaborative.strength import Strength, usual_level
 from qkvsearch.data.readers import read_dataset
 from qkvsearch.errors import DamagedError

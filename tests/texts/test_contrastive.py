@@ -11,7 +11,7 @@ from qkvsearch.attention.training import Adam
 from qkvsearch.embeddings import ContrastiveEncoder
 from qkvsearch.errors import DataError
 from qkvsearch.texts.analyzed import AnalyzedTexts
-from qkvsearch.texts.learned import contrastive
+from qkvsearch.texts.learned import epochs
 from qkvsearch.texts.learned.pairs import (
     ItemTexts,
     Pooling,
@@ -156,7 +156,7 @@ def test_nothing_of_the_held_out_items_is_learned_while_they_are_held_out(monkey
         passed[-1].append(b"".join(array.tobytes() for array in state(model).values()))
         return float(len(passed[-1]))  # each epoch better than the last
 
-    monkeypatch.setattr(contrastive, "mean_reciprocal_rank", rank)
+    monkeypatch.setattr(epochs, "mean_reciprocal_rank", rank)
     titles, tags = synonyms(60)
     held_out = np.random.default_rng(0).permutation(60)[: int(0.2 * 60)]
     others = [list(titles), list(tags)]
