@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 
 from qkvsearch.texts.analysis import HAS_CJK, MAX_TERM, Analyzer
-from qkvsearch.texts.spelling import LetterIndex
 from qkvsearch.texts.analyzed import AnalyzedTexts, TokenSequences
+from qkvsearch.texts.spelling import LetterIndex
 
 # The spelling in row 0: where a column's text ends.
 END = b""

@@ -222,33 +222,13 @@ def words(text: str) -> list[str]:
 
 
 def _read(text: str, language: str) -> list[Token]:
-    return [token for run in runs_of(text, language) for token in tokens_of(run, language)]
-
-
-def runs_of(text: str, language: str) -> list[str]:
-    """The letters in a row that tokens are made of, one run apart from another.
-
-    >>> runs_of("C++ 注意力", "english")
-    ['c++', '注意力']
-    """
-    return CODED.findall(_normal(language)(text))
-
-
-def tokens_of(run: str, language: str) -> list[Token]:
-    """Those of a run, whatever stands beside it: pairs of CJK, or one.
-
-    >>> [token.term for token in tokens_of("注意力", "english")]
-    ['注意', '意力']
-    """
-    if IS_CJK(run):
-        return [Token(pair, pair) for pair in _pairs(run)]
-    return [_word(run, language)]
-
-
-def key_terms_of(run: str, language: str) -> list[str]:
-    """The `Analyzer.key_terms` of a run."""
-    terms = [term for token in tokens_of(run, language) for term in (token.term, *token.also)]
-    return [*terms, *run] if IS_CJK(run) and len(run) > 1 else terms
+    tokens: list[Token] = []
+    for run in CODED.findall(_normal(language)(text)):
+        if IS_CJK(run):
+            tokens += [Token(pair, pair) for pair in _pairs(run)]
+        else:
+            tokens.append(_word(run, language))
+    return tokens
 
 
 def _split(run: str, language: str) -> list[tuple[int, int, Token]]:

@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from qkvsearch.texts.analysis import (
+    CODED,
     NUMBER,
     Analyzer,
     Token,
-    key_terms_of,
+    fold,
     known_tokens,
-    runs_of,
-    tokens_of,
+    lower,
 )
+from qkvsearch.texts.languages import ENGLISH
 from qkvsearch.texts.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -62,10 +63,12 @@ class Runs:
         """Where each text's runs begin, int64 (n + 1,), and their numbers, int32. All texts are
         read before anything is asked.
         """
-        numbers, language = self.numbers, self.analyzer.language
+        numbers = self.numbers
+        # English stems go by no accents.
+        normal = fold if self.analyzer.language == ENGLISH else lower
         indptr, pieces = [0], [np.zeros(0, np.int32)]
         for text in texts:
-            found = [numbers.setdefault(run, len(numbers)) for run in runs_of(text, language)]
+            found = [numbers.setdefault(run, len(numbers)) for run in CODED.findall(normal(text))]
             pieces.append(np.array(found, np.int32))
             indptr.append(indptr[-1] + len(found))
         return np.array(indptr), np.concatenate(pieces)
@@ -73,12 +76,12 @@ class Runs:
     @cached_property
     def tokens(self) -> list[list[Token]]:
         """Of each run."""
-        return [tokens_of(run, self.analyzer.language) for run in self.numbers]
+        return [self.analyzer.tokens(run) for run in self.numbers]
 
     @cached_property
     def keys(self) -> TermsOfRuns:
         """By `Analyzer.key_terms`."""
-        return TermsOfRuns.of(key_terms_of(run, self.analyzer.language) for run in self.numbers)
+        return TermsOfRuns.of(map(self.analyzer.key_terms, self.numbers))
 
     @cached_property
     def meaning(self) -> TermsOfRuns:
@@ -225,8 +228,8 @@ class AnalyzedTexts(Sequence[str]):
 
 
 class TokenSequences(NamedTuple):
-    """tokens: the different ones, in the order in which they are first read. indptr: int64
-    (n + 1,), where each item's begin. numbers: int64, which they are; −1 behind each column.
+    """tokens: those of the different runs, in the order in which they are first read. indptr:
+    int64 (n + 1,), where each item's begin. numbers: int64, which they are; −1 behind each column.
     """
 
     tokens: list[Token]

@@ -13,7 +13,7 @@ from qkvsearch.errors import DataError
 from qkvsearch.texts.analyzed import AnalyzedTexts
 from qkvsearch.texts.learned import epochs
 from qkvsearch.texts.learned.pairs import (
-    ItemTexts,
+    ItemShares,
     Pooling,
     Training,
     batch_gradients,
@@ -44,12 +44,12 @@ def pooling() -> Pooling:
     return Pooling(random(6, 4), random(6, seed=1) / 4)
 
 
-def item_texts(*columns: list[list[float]]) -> ItemTexts:
+def item_texts(*columns: list[list[float]]) -> ItemShares:
     """Column after column, one row an item."""
-    return ItemTexts(csr_matrix(np.concatenate(columns).astype(np.float64)), len(columns))
+    return ItemShares(csr_matrix(np.concatenate(columns).astype(np.float64)), len(columns))
 
 
-def training(items: ItemTexts, dropout: float = 0.0) -> Training:
+def training(items: ItemShares, dropout: float = 0.0) -> Training:
     return Training(pooling(), items, 0.1, dropout, 8, Adam(), np.random.default_rng(0))
 
 
@@ -244,7 +244,7 @@ def test_the_words_add_up_to_what_was_trained():
     many = encoder.encode_many(texts)
     assert many.dtype == np.float32
     model = Pooling(encoder.vectors, np.log(encoder.weights))
-    items = ItemTexts.of(encoder.vocabulary, [AnalyzedTexts.of(texts, encoder.analyzer)])
+    items = ItemShares.of(encoder.vocabulary, [AnalyzedTexts.of(texts, encoder.analyzer)])
     np.testing.assert_allclose(model(items.shares), many, atol=1e-5)
     for text, row in zip(texts, many, strict=True):
         np.testing.assert_allclose(encoder.encode(text).total, row, atol=1e-6)

@@ -17,7 +17,7 @@ from qkvsearch.texts.learned.directions import (
     cooccurrence_encoder,
     latent_semantic_encoder,
 )
-from qkvsearch.texts.learned.pairs import ItemTexts, Pooling, Training, mean_reciprocal_rank
+from qkvsearch.texts.learned.pairs import ItemShares, Pooling, Training, mean_reciprocal_rank
 from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.threads import one_blas_thread
 
@@ -55,13 +55,13 @@ class ContrastiveLearning:
             start, directions = self._start(columns, near)
             sample = self._sample(columns)
             self._choose_epochs(sample)
-            items = ItemTexts.of(start.vocabulary, sample)
+            items = ItemShares.of(start.vocabulary, sample)
             # Each step costs as much as there are terms.
             used, places = np.unique(items.shares.indices, return_inverse=True)
             shape = items.shares.shape[0], len(used)
             shares = csr_matrix((items.shares.data, places, items.shares.indptr), shape=shape)
             narrow = replace(start, vectors=start.vectors[used], weights=start.weights[used])
-            training = self._training(narrow, ItemTexts(shares, items.n_columns))
+            training = self._training(narrow, ItemShares(shares, items.n_columns))
             for _ in range(self.n_epochs_):
                 training.epoch()
         self.encoder_ = _encoder(start, training.model, used if self.n_epochs_ else None)
@@ -93,10 +93,10 @@ class ContrastiveLearning:
         )
         # Learned without them: a word that one item alone has would give it away.
         start, _ = self._start(rest)
-        held_out = ItemTexts.of(start.vocabulary, asked)
+        held_out = ItemShares.of(start.vocabulary, asked)
         if len(columns) == 1:
             held_out = held_out.halved(rng)
-        training = self._training(start, ItemTexts.of(start.vocabulary, rest))
+        training = self._training(start, ItemShares.of(start.vocabulary, rest))
         ranks = [mean_reciprocal_rank(training.model, held_out)]
         while len(ranks) <= min(self.epochs, int(np.argmax(ranks)) + PATIENCE):
             training.epoch()
@@ -109,7 +109,7 @@ class ContrastiveLearning:
         whole = AnalyzedTexts.joined(columns)
         return INITS[self.init](whole, self.n_components, self.random_state, near)
 
-    def _training(self, start: TokenEncoder, items: ItemTexts) -> Training:
+    def _training(self, start: TokenEncoder, items: ItemShares) -> Training:
         return Training(
             Pooling(_even(start.vectors), np.log(start.weights)),
             items,

@@ -41,7 +41,7 @@ class Pooling:
 
 
 @dataclass(frozen=True, eq=False)
-class ItemTexts:
+class ItemShares:
     """The texts of n items, column after column: sparse (n_columns · n, n_terms), of each term in a
     text 1 + ln of how often it occurs.
     """
@@ -50,7 +50,7 @@ class ItemTexts:
     n_columns: int
 
     @classmethod
-    def of(cls, vocabulary: Vocabulary, columns: Sequence[AnalyzedTexts]) -> ItemTexts:
+    def of(cls, vocabulary: Vocabulary, columns: Sequence[AnalyzedTexts]) -> ItemShares:
         shares = vstack([column.counts_in(vocabulary) for column in columns], format="csr")
         shares.data = 1 + np.log(shares.data)
         return cls(shares, len(columns))
@@ -62,11 +62,11 @@ class ItemTexts:
         """How many terms each text has, (n_columns, n)."""
         return np.diff(self.shares.indptr).reshape(self.n_columns, -1)
 
-    def halved(self, rng: np.random.Generator) -> ItemTexts:
+    def halved(self, rng: np.random.Generator) -> ItemShares:
         """Of one column two: each term of a text in one of them."""
         first = halves(self.shares, rng)
         parts = [kept(self.shares, which) for which in (first, ~first)]
-        return ItemTexts(vstack(parts, format="csr"), 2)
+        return ItemShares(vstack(parts, format="csr"), 2)
 
 
 @dataclass(eq=False)
@@ -74,7 +74,7 @@ class Training:
     """What changes from step to step; rng decides the order, the pairs and the words dropped."""
 
     model: Pooling
-    items: ItemTexts
+    items: ItemShares
     temperature: float
     dropout: float
     batch_size: int
@@ -183,7 +183,7 @@ def info_nce(queries: Array, keys: Array, temperature: float) -> tuple[float, Ar
 # --- how good it is ---
 
 
-def mean_reciprocal_rank(model: Pooling, items: ItemTexts) -> float:
+def mean_reciprocal_rank(model: Pooling, items: ItemShares) -> float:
     """Of items asked for by each of their columns, by what their other columns say; 0 if none can
     be. Of equal scores, the item's own counts as the last."""
     columns = model(items.shares).reshape(items.n_columns, len(items), -1)
