@@ -19,8 +19,9 @@ from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts
 from qkvsearch.texts.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
-    from qkvsearch.texts.encoded_text import EncodedText
     from scipy.sparse import csr_matrix
+
+    from qkvsearch.texts.encoded_text import EncodedText
 
 
 @dataclass(frozen=True)
