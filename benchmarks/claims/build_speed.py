@@ -97,12 +97,14 @@ def build(command: Sequence[str], source: Sequence[str]) -> tuple[float, float]:
 def with_minilm() -> list[Row]:
     """Abstracts: a whole build, and their vectors alone."""
     data = cranfield()
-    whole = [". ".join(columns) for columns in zip(*(data.items[c] for c in data.text), strict=True)]
+    whole = [
+        ". ".join(columns) for columns in zip(*(data.items[c] for c in data.text), strict=True)
+    ]
 
     def built(place: str) -> None:
-        folder, columns = Path(place, "ws"), qkv.Columns(text=data.text)
+        folder, read = Path(place, "ws"), qkv.Columns(text=data.text)
         shutil.rmtree(folder, ignore_errors=True)
-        qkv.build(folder, items=data.items, columns=columns, encoder="minilm").close()
+        qkv.build(folder, items=data.items, columns=read, encoder="minilm").close()
 
     peer = partial(sentence_transformer().encode, show_progress_bar=False)
     systems = [
