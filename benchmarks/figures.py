@@ -66,6 +66,7 @@ CLAIMS = (
     Section("attention_speed", "Attention in NumPy", {"times": "by task"}),
     Section("evaluate", "Judging by a large log, and users alike"),
     Section("startup", "Starting"),
+    Section("build_speed", "Building"),
     Section("store", "The store"),
 )
 DEFAULTS = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -34,13 +34,15 @@ from qkvsearch.stored.every import FROM_INTERACTIONS
 from qkvsearch.stored.next_item import NextItemPart
 from qkvsearch.stored.part import LANGUAGE
 from qkvsearch.stored.preferences import TUNED
-from qkvsearch.stored.texts import store_head, store_tokens, store_words
+from qkvsearch.stored.texts import store_head, store_words
 from qkvsearch.texts.analysis import Analyzer, words
+from qkvsearch.texts.analyzed import AnalyzedTexts
 from qkvsearch.texts.choice import AUTO, Choice, choose
 from qkvsearch.texts.encoders import (
     CHOICES,
     LEARNED,
     SECOND_PASS,
+    FittedEncoder,
     TextEncoder,
     fitted_encoder,
     learned_encoder,
@@ -72,7 +74,7 @@ def build_workspace(
     `tune` found for it, if it did. judged: queries and which items answer them. synonyms: what
     texts may be called as well. Raises `QkvError`.
     """
-    fields = dataset.catalog.fields()
+    fields: Sequence[Sequence[str]] = dataset.catalog.fields()
     chosen = choose(fields) if encoder == AUTO else Choice(encoder, "")
     encoder = chosen.encoder
     # What is not there is said before any work.
@@ -93,8 +95,16 @@ def build_workspace(
         contents = _contents(dataset, encoder, chosen.why, spoken)
         if synonyms:
             contents.facts[SYNONYMS] = synonyms
+        fields = AnalyzedTexts.of_columns(fields, Analyzer(spoken.name))
         _add_text(
-            contents, dataset.catalog, pretrained, weights, questions, workspace.path, progress
+            contents,
+            dataset.catalog,
+            fields,
+            pretrained,
+            weights,
+            questions,
+            workspace.path,
+            progress,
         )
         former = current_facts(workspace)
         lost = former.get(NOT_TAKEN_OVER, ())
@@ -138,6 +148,7 @@ def _contents(dataset: Dataset, encoder: str, why: str, spoken: Language) -> Bui
 def _add_text(
     contents: BuildContents,
     catalog: Catalog,
+    fields: Sequence[AnalyzedTexts],
     pretrained: Mapping[str, TextEncoder],
     prior: dict[str, float],
     questions: JudgedQueries | None,
@@ -147,30 +158,29 @@ def _add_text(
     """The lexical keys, each dense head's encoder and keys, how heads and columns count, and what
     the catalog cannot answer.
     """
-    fields, analyzer = catalog.fields(), Analyzer(contents.facts[LANGUAGE])
-    learned = [name for name in prior if name in LEARNED]
-    progress("reading texts", 0, len(learned) + 1)
-    counted = store_words(contents, catalog, analyzer)
+    analyzer = fields[0].runs.analyzer
+    names = [name for name in prior if name in LEARNED]
+    progress("reading texts", 0, len(names) + 1)
+    counted = store_words(contents, catalog, fields)
     encoders: dict[str, TextEncoder] = {}
-    epochs: dict[str, int | None] = {}
+    learned: dict[str, FittedEncoder] = {}
     for name in list(prior)[1:]:
         if name in LEARNED:
-            progress("reading texts", learned.index(name) + 1, len(learned) + 1)
-            encoders[name], epochs[name] = learned_encoder(name, fields, language=analyzer.language)
+            progress("reading texts", names.index(name) + 1, len(names) + 1)
+            learned[name] = learned_encoder(name, fields, analyzer.language)
+            encoders[name] = learned[name].encoder
         else:
             encoders[name] = fitted_encoder(name, fields, pretrained=pretrained.get(name))
-    progress("reading texts", len(learned) + 1, len(learned) + 1)
+    progress("reading texts", len(names) + 1, len(names) + 1)
     main = list(prior)[-1]
     lexical = LexicalKeys.from_counts(*counted)
-    learner = _Learner(contents, fields, lexical, encoders, prior, analyzer, progress)
+    learner = _Learner(contents, fields, lexical, encoders, prior, analyzer, folder, progress)
     if questions is None:
-        keys, answered = learner.from_made_queries(epochs)
+        keys, answered = learner.from_made_queries(learned)
     else:
         keys, answered = learner.from_judgements(questions), []
     if main in pretrained:
         DensePart(main).note_texts(contents)
-    if main in SECOND_PASS:
-        store_tokens(contents, main, encoders[main], fields, folder, progress)
     titles = [title for title in catalog.frame["title"].astype(str) if title.strip()]
     judged = [] if questions is None else questions.texts
     scores = best_scores(lexical, encoders, keys, analyzer)
@@ -184,21 +194,22 @@ class _Learner:
     """How much heads and columns count, learned before the keys that go by it are stored."""
 
     contents: BuildContents
-    fields: list[list[str]]
+    fields: Sequence[AnalyzedTexts]
     lexical: LexicalKeys
     encoders: Mapping[str, TextEncoder]
     prior: Mapping[str, float]
     analyzer: Analyzer
+    folder: Path
     progress: Progress
 
     def from_made_queries(
-        self, epochs: Mapping[str, int | None]
+        self, learned: Mapping[str, FittedEncoder]
     ) -> tuple[dict[str, np.ndarray], list[AnsweredQueries]]:
         """The keys of each dense head, and the queries that were made and asked."""
         weigh, n = partial(self.progress, "weighing the heads"), len(self.prior)
         weigh(0, n)
         found = learn_weights(
-            self.fields, self.encoders, self.prior, epochs, progress=weigh, analyzer=self.analyzer
+            self.fields, self.encoders, self.prior, learned, progress=weigh, analyzer=self.analyzer
         )
         keys = {name: self._stored(name, found.columns[name]) for name in self.encoders}
         weigh(n, n)
@@ -229,4 +240,6 @@ class _Learner:
         self, name: str, weights: np.ndarray | Callable[[list[np.ndarray]], np.ndarray]
     ) -> np.ndarray:
         encoder = self.encoders[name]
-        return store_head(self.contents, name, encoder, self.fields, self.progress, weights)
+        # The main head's tokens are compared in a second pass.
+        folder = self.folder if name in SECOND_PASS and name == list(self.prior)[-1] else None
+        return store_head(self.contents, name, encoder, self.fields, self.progress, weights, folder)

@@ -9,8 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from qkvsearch.collaborative.als import ImplicitALS
-    from qkvsearch.collaborative.biased_mf import BiasedMF
+    from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS
     from qkvsearch.sequences.next_item import NextItem
     from qkvsearch.texts.analysis import Analyzer
     from qkvsearch.texts.learned.contrastive import ContrastiveEncoder
@@ -23,11 +22,11 @@ __all__ = [
 
 _HOMES = {
     "Analyzer": "texts.analysis",
-    "BiasedMF": "collaborative.biased_mf",
+    "BiasedMF": "collaborative.estimators",
     "ContrastiveEncoder": "texts.learned.contrastive",
     "CooccurrenceEncoder": "texts.learned.svd",
     "CorpusEncoder": "texts.learned.svd",
-    "ImplicitALS": "collaborative.als",
+    "ImplicitALS": "collaborative.estimators",
     "NextItem": "sequences.next_item",
 }
 

@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from qkvsearch.errors import DataError
 
@@ -38,8 +37,19 @@ def check_whole(name: str, value: Any) -> None:
     require(valid, name, value, "a whole number, at least 1")
 
 
+def check_fitted(estimator: Any) -> None:
+    """Raise scikit-learn's `NotFittedError` before `fit`."""
+    from sklearn.utils.validation import check_is_fitted
+
+    check_is_fitted(estimator)
+
+
 def random_generator(random_state: Any) -> np.random.Generator:
     """A NumPy generator from what scikit-learn takes as `random_state`."""
     if isinstance(random_state, np.random.Generator):
         return random_state
+    if isinstance(random_state, int):  # without scikit-learn, which is slow to import
+        return np.random.default_rng(np.random.RandomState(random_state).randint(2**31 - 1))
+    from sklearn.utils import check_random_state
+
     return np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))

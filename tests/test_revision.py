@@ -217,7 +217,7 @@ def test_spans_of_rows_follow_their_items(path, monkeypatch):
         contents.arrays |= spans
         engine.workspace.publish(contents, "build")
 
-    def read(encoder, fields, progress):
+    def read(encoder, fields, progress, of_joined):
         assert isinstance(encoder, TokenEncoder)
         return [np.full(len(title), -len(title), np.int32) for title in fields[0]]
 

@@ -18,8 +18,14 @@ from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval import Head, Ranking, fuse, fuse_ranks
 from qkvsearch.retrieval.fusion import plus, summed
 from qkvsearch.retrieval.late_interaction import NAME as TOKENS
-from qkvsearch.retrieval.late_interaction import LateInteraction, joined, late_interaction, rerank
+from qkvsearch.retrieval.late_interaction import (
+    LateInteraction,
+    late_interaction,
+    rerank,
+    token_labels,
+)
 from qkvsearch.stored import StoredModels
+from qkvsearch.stored.tokens import are_joined
 from qkvsearch.texts.analysis import matching_words
 from qkvsearch.texts.encoders import SECOND_PASS
 from qkvsearch.texts.text_encoder import item_pieces
@@ -137,8 +143,10 @@ class TextSearch:
         """The text's words, to attend over those of items; None where there are none."""
         encoder = self.models.encoder(self.models.main_head)
 
+        of_joined = are_joined(self.models.snapshot.facts)
+
         def labels_of(position: int) -> Sequence[str]:
-            return encoder.read(joined(self.texts(position))).tokens.labels
+            return token_labels(encoder, self.texts(position), of_joined)
 
         keys, lexical = self.models.token_keys, self.models.lexical_keys
         tokens, named = asked.reading.tokens, asked.late_labels

@@ -111,25 +111,37 @@ class Adam:
     weight_decay: float = 0.0
     _averages: dict[str, tuple[Array, Array, int]] = field(default_factory=dict, repr=False)
 
-    def step(self, weights: Mapping[str, Array], gradients: Mapping[str, Array]) -> None:
+    def step(
+        self,
+        weights: Mapping[str, Array],
+        gradients: Mapping[str, Array],
+        rows: npt.NDArray[np.int64] | None = None,
+    ) -> None:
         """Change the weights in place; those without a gradient stay.
 
         weights: `state(layer)`, whose arrays are the layer's own; gradients: arrays of the same
-        shapes under the same names. Raises ValueError, before any change, for a gradient without
-        a weight or of another shape, and for a weight that is read-only; TypeError for whole
-        numbers.
+        shapes under the same names. rows: (n,), the rows that the gradients, (n, …), are of; the
+        others stay with their averages, as in PyTorch's `SparseAdam`, so that a step costs as much
+        as it has rows. Raises ValueError, before any change, for a gradient without a weight or of
+        another shape, and for a weight that is read-only; TypeError for whole numbers.
         """
         for name, gradient in gradients.items():
-            _check_step(name, weights.get(name), gradient)
+            _check_step(name, weights.get(name), gradient, rows)
         for name, gradient in gradients.items():
-            self._move(name, weights[name], gradient)
+            new = (np.zeros_like(weights[name]), np.zeros_like(weights[name]), 0)
+            mean, square, n = self._averages.get(name, new)
+            self._averages[name] = mean, square, n + 1
+            if rows is None:
+                self._move(weights[name], gradient, mean, square, n + 1)
+            else:
+                arrays = weights[name], mean, square
+                moved = [array[rows] for array in arrays]
+                self._move(moved[0], gradient, moved[1], moved[2], n + 1)
+                for array, values in zip(arrays, moved, strict=True):
+                    array[rows] = values
 
-    def _move(self, name: str, weight: Array, gradient: Array) -> None:
+    def _move(self, weight: Array, gradient: Array, mean: Array, square: Array, n: int) -> None:
         """Update a weight's averages, then move it; in place, as allocating memory is slower."""
-        new = (np.zeros_like(weight), np.zeros_like(weight), 0)
-        mean, square, n = self._averages.get(name, new)
-        n += 1
-        self._averages[name] = mean, square, n
         change = np.asarray(gradient - mean)
         change *= 1 - self.beta_1
         mean += change
@@ -148,9 +160,12 @@ class Adam:
         weight -= change
 
 
-def _check_step(name: str, weight: Array | None, gradient: Array) -> None:
+def _check_step(
+    name: str, weight: Array | None, gradient: Array, rows: npt.NDArray[np.int64] | None
+) -> None:
     """Refuse a gradient that fits no weight, and a weight that cannot change."""
-    if weight is None or weight.shape != gradient.shape:
+    n = () if rows is None else (len(rows),)
+    if weight is None or (*n, *weight.shape[len(n) :]) != gradient.shape:
         found = "none of that name" if weight is None else weight.shape
         raise ValueError(f"gradient {name} {gradient.shape} fits no weight: {found}")
     if weight.dtype.kind in "iub":

@@ -8,14 +8,20 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
-from sklearn.utils.validation import check_is_fitted
 
 from qkvsearch.collaborative.base import CollaborativeModel, one_entry_per_pair
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.solver import LANES, blocks, solve_rows
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError
-from qkvsearch.parameters import check_positive, check_whole, is_finite, random_generator, require
+from qkvsearch.parameters import (
+    check_fitted,
+    check_positive,
+    check_whole,
+    is_finite,
+    random_generator,
+    require,
+)
 from qkvsearch.progress import Callback
 from qkvsearch.threads import available_cores, thread_pool
 
@@ -33,52 +39,8 @@ ROTATED_AT_ONCE = 1024
 Pairs = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-class ImplicitALS(CollaborativeModel):
-    """Users and items as vectors; their dot product says how likely the user wants the item.
-
-    Minimizes, with score s = u·y (Rendle, Krichene, Zhang and Koren 2022, "Revisiting the
-    Performance of iALS on Item Recommendation Benchmarks", section 3, arXiv 2110.14037):
-
-        Σ_observed c·(1 − s)² + α₀ Σ_all s² + Σ_users reg·(n_u + α₀·n_items)^nu·|u|²
-                                            + Σ_items reg·(n_i + α₀·n_users)^nu·|y|²
-
-    with n_u, n_i the lengths of their histories. Users and items without one are not in the sums,
-    nor counted in n_users and n_items; their embedding is zero. It alternates between users and
-    items: a few warm-started conjugate gradient steps for one side while the other is held fixed,
-    preconditioned by the diagonal in the principal axes of the fixed side. More than 128 components
-    are solved in blocks, one after another (Rendle, Krichene, Zhang and Koren 2021, "iALS++:
-    Speeding up Matrix Factorization with Subspace Optimization", arXiv 2110.14044).
-
-    "auto" depends on the data, with n̄ the mean length of the users' histories and c̄ the mean
-    confidence of their pairs:
-
-        α₀ = m·c̄·n̄ / n_items     reg = 0.2 / max(n̄, 10)^⅔ · (1 + m)·c̄ / (1 + m·c̄)
-        m = min(10, n_items / n̄)
-
-    A fixed α₀ that suits a dense data set fails on a sparse one. With this one, the unobserved
-    pairs together count m times as much as the observed ones, and each counts at most as much as an
-    observed one. Short histories need more regularization than long ones; below a mean of 10, reg
-    stops growing, as it would shrink every embedding to zero. The last factor, 1 for c̄ = 1, keeps
-    the penalty in proportion to the confidences whatever their scale.
-    `benchmarks/defaults/collaborative_defaults.py` chose the constants.
-
-    Parameters: n_components, the embedding size d; max_iter; alpha0 > 0, the weight of the pairs
-    not observed; reg > 0; nu ≥ 0; cg_steps per half iteration; init_scale, the norm that embeddings
-    start with; n_threads, one per core by default; random_state; callback(iteration, max_iter),
-    called after each. The result is the same to the last bit for any n_threads.
-
-    Fitted: user_embeddings_ (n_users, d) and item_embeddings_ (n_items, d), float32; alpha0_ and
-    reg_ as used; user_ids_ and item_ids_, None after a matrix; factors_, the `ImplicitFactors` that
-    answer queries.
-
-    >>> watched = csr_matrix([[1, 0, 1, 0], [1, 0, 1, 0], [0, 1, 0, 1], [0, 1, 0, 0]])
-    >>> model = ImplicitALS(n_components=2, random_state=0).fit(watched)
-    >>> scores = model.predict([3, 3], [3, 2])
-    >>> bool(scores[0] > scores[1])
-    True
-    >>> model.fold_in([1]).shape
-    (2,)
-    """
+class AlternatingLeastSquares(CollaborativeModel):
+    """What `ImplicitALS` does and its parameters, without scikit-learn."""
 
     def __init__(
         self,
@@ -137,7 +99,7 @@ class ImplicitALS(CollaborativeModel):
         Row numbers after `fit(matrix)`, own ids after `fit(Interactions)`; others raise
         `UnknownIdError`.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         u, i = self._pairs(users, items)
         return np.einsum("nd,nd->n", self.user_embeddings_[u], self.item_embeddings_[i])
 
@@ -147,7 +109,7 @@ class ImplicitALS(CollaborativeModel):
         history: the items they interacted with, named as in `predict`. A sparse matrix (n, n_items)
         of confidences holds n users and gives (n, d).
         """
-        check_is_fitted(self)
+        check_fitted(self)
         if not issparse(history):
             positions = self._item_positions(history)
             return self.factors_.fold_in(positions, confidences).astype(np.float32)

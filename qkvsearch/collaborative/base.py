@@ -7,15 +7,14 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
-from sklearn.base import BaseEstimator
 
 from qkvsearch.data.ids import Ids, row_numbers
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError
 
 
-class CollaborativeModel(BaseEstimator, ABC):
-    """An estimator of users and items, which are named by row number or by the caller's ids."""
+class CollaborativeModel(ABC):
+    """A model of users and items, which are named by row number or by the caller's ids."""
 
     user_ids_: Ids | None
     item_ids_: Ids | None

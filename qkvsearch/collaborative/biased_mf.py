@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.utils.validation import check_is_fitted
 
 from qkvsearch.collaborative.base import CollaborativeModel
 from qkvsearch.collaborative.factors import RatingFactors
@@ -15,7 +14,7 @@ from qkvsearch.collaborative.sgd import Grid, Learned, Penalties, group_count
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.ratings import Scale, ends_of
 from qkvsearch.errors import DataError
-from qkvsearch.parameters import check_positive, check_whole, random_generator
+from qkvsearch.parameters import check_fitted, check_positive, check_whole, random_generator
 from qkvsearch.progress import Callback
 from qkvsearch.threads import thread_pool
 
@@ -27,43 +26,8 @@ DIVERGED = 100.0
 MAX_RESTARTS = 6
 
 
-class BiasedMF(CollaborativeModel):
-    """Ratings as r̂ = μ + b_u + b_i + p_u·q_i: a mean, two biases, and how user and item fit.
-
-    Minimizes, with r in standard deviations from the mean (Koren, Bell and Volinsky 2009, "Matrix
-    Factorization Techniques for Recommender Systems", equations 4 and 5):
-
-        Σ_observed (r − r̂)² + Σ_users reg·(n_u + damping)·|p_u|² + bias_reg·b_u²
-                            + Σ_items reg·(n_i + damping)·|q_i|² + bias_reg·b_i²
-
-    with n_u, n_i their numbers of ratings. The part that grows with n regularizes users and items
-    with many ratings, the constant part those with few; a bias needs the constant part only.
-
-    Stochastic gradient descent over blocks of users and items, in threads. The learning rate falls
-    linearly to zero over the epochs, so that the embeddings converge without early stopping on
-    held-out ratings. The result is the same to the last bit for any n_threads.
-
-    Ratings outside the scale count as its ends, be it that of the interactions or the ends of what
-    occurs (`data.ratings.ends_of`), and none counts as more than 10 standard deviations from the
-    mean. A descent that still diverges is started again with half the learning rate, up to six
-    times; then `fit` raises `DataError`.
-
-    Parameters: n_components, the embedding size d; max_iter, the epochs; learning_rate of the
-    first; reg, damping and bias_reg > 0; init_scale, the standard deviation that embeddings start
-    with; n_threads, one per core by default; random_state; callback(iteration, max_iter), called
-    after each epoch, from 1 again after a restart. The defaults were
-    chosen by `benchmarks/defaults/collaborative_defaults.py`.
-
-    Fitted: mean_; user_biases_ (n_users,), item_biases_ (n_items,); user_embeddings_ (n_users, d),
-    item_embeddings_ (n_items, d), float32, zero without ratings; rating_range_, the scale that
-    predictions are clipped to; learning_rate_ as used; user_ids_ and item_ids_, None after a
-    matrix; factors_, the `RatingFactors` that answer queries.
-
-    >>> ratings = csr_matrix([[5, 5, 1], [4, 5, 2], [1, 2, 5]])
-    >>> model = BiasedMF(n_components=2, random_state=0).fit(ratings)
-    >>> bool(model.predict(0, 0)[0] > model.predict(0, 2)[0])
-    True
-    """
+class BiasedFactorization(CollaborativeModel):
+    """What `BiasedMF` does and its parameters, without scikit-learn."""
 
     def __init__(
         self,
@@ -114,7 +78,7 @@ class BiasedMF(CollaborativeModel):
         Row numbers after `fit(matrix)`, own ids after `fit(Interactions)`; others raise
         `UnknownIdError`. One of the two may be single.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         u, i = self._pairs(users, items)
         return self.factors_.predict(self.user_embeddings_[u], self.user_biases_[u], i)
 
@@ -123,7 +87,7 @@ class BiasedMF(CollaborativeModel):
 
         Items are named as in `predict`. `factors_.predict` turns the two into ratings.
         """
-        check_is_fitted(self)
+        check_fitted(self)
         bias, embedding = self.factors_.fold_in(self._item_positions(items), ratings)
         return bias, embedding.astype(np.float32)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from qkvsearch.threads import one_blas_thread
+
 # Penalties compared, in units of the mean eigenvalue of XᵀX.
 PENALTIES = np.logspace(-4, 4, 17)
 # With fewer, the leave-one-out error depends on chance.
@@ -12,6 +14,8 @@ LEAST_ITEMS = 50
 WORTH_IT = 0.99
 # To compare penalties, at most this many items are left out, one at a time.
 MOST_LEFT_OUT = 5000
+# Items whose text vectors are held in double precision at a time.
+BLOCK = 4096
 
 
 def fit_text_map(keys: np.ndarray, embeddings: np.ndarray) -> np.ndarray | None:
@@ -35,28 +39,44 @@ def fit_text_map(keys: np.ndarray, embeddings: np.ndarray) -> np.ndarray | None:
     [[1.0, 0.0, 0.0]]
     """
     rows = np.any(keys, axis=1) & np.any(embeddings, axis=1)
-    inputs = np.asarray(keys[rows], dtype=np.float64)
-    targets = np.asarray(embeddings[rows], dtype=np.float64)
-    if len(inputs) < LEAST_ITEMS:
+    if np.count_nonzero(rows) < LEAST_ITEMS:
         return None
-    values, vectors = np.linalg.eigh(inputs.T @ inputs)
-    rotated = inputs @ vectors
-    values, products = np.maximum(values, 0), rotated.T @ targets
+    # One BLAS thread: the bits must not depend on how many there are.
+    with one_blas_thread():
+        gram, products = _sums_of_products(keys, embeddings, rows)
+        values, vectors = np.linalg.eigh(gram)
+        values, products = np.maximum(values, 0), vectors.T @ products
+        left_out = np.flatnonzero(rows)
+        left_out = left_out[:: len(left_out) // MOST_LEFT_OUT + 1]
+        rotated = (keys[left_out] @ vectors.astype(np.float32)).astype(np.float64)
+        squares, targets = rotated**2, embeddings[left_out].astype(np.float64)
 
-    left_out = slice(None, None, len(rotated) // MOST_LEFT_OUT + 1)
+        def error(penalty: float) -> float:
+            leverage = squares @ (1 / (values + penalty))
+            residual = targets - rotated @ (products / (values + penalty)[:, None])
+            return float(((residual / np.maximum(1 - leverage, 1e-9)[:, None]) ** 2).sum())
 
-    def error(penalty: float) -> float:
-        leverage = (rotated[left_out] ** 2 / (values + penalty)).sum(axis=1, keepdims=True)
-        residual = targets[left_out] - rotated[left_out] @ (products / (values + penalty)[:, None])
-        return float(((residual / np.maximum(1 - leverage, 1e-9)) ** 2).sum())
-
-    penalties = PENALTIES * values.mean()
-    errors = [error(penalty) for penalty in penalties]
-    if min(errors) > WORTH_IT * (targets[left_out] ** 2).sum():
-        return None
-    best = penalties[int(np.argmin(errors))]
-    mapped: np.ndarray = vectors @ (products / (values + best)[:, None])
+        penalties = PENALTIES * values.mean()
+        errors = [error(penalty) for penalty in penalties]
+        if min(errors) > WORTH_IT * (targets**2).sum():
+            return None
+        best = penalties[int(np.argmin(errors))]
+        mapped: np.ndarray = vectors @ (products / (values + best)[:, None])
     return mapped.astype(np.float32)
+
+
+def _sums_of_products(
+    keys: np.ndarray, embeddings: np.ndarray, rows: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """XᵀX and XᵀY of these rows (bool, n), float64, without a copy of all of them."""
+    gram = np.zeros((keys.shape[1], keys.shape[1]))
+    products = np.zeros((keys.shape[1], embeddings.shape[1]))
+    for start in range(0, len(keys), BLOCK):
+        some = slice(start, start + BLOCK)
+        inputs = keys[some][rows[some]].astype(np.float64)
+        gram += inputs.T @ inputs
+        products += inputs.T @ embeddings[some][rows[some]].astype(np.float64)
+    return gram, products
 
 
 def place_cold_items(

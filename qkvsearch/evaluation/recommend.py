@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.collaborative.biased_mf import BiasedMF
 from qkvsearch.collaborative.confidences import scale_of
+from qkvsearch.collaborative.estimators import BiasedMF
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.ratings import ends_of
 from qkvsearch.evaluation import metrics

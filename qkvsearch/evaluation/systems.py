@@ -10,8 +10,8 @@ import numpy as np
 from scipy.linalg.lapack import spotrf, spotri
 from scipy.sparse import csr_matrix, vstack
 
-from qkvsearch.collaborative.als import ImplicitALS
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
+from qkvsearch.collaborative.estimators import ImplicitALS
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError, QkvError

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.collaborative.als import ImplicitALS
 from qkvsearch.collaborative.confidences import scale_of
+from qkvsearch.collaborative.estimators import ImplicitALS
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.evaluation.bootstrap import interval, resampled_means
 from qkvsearch.evaluation.held_out import HeldOutUsers

@@ -15,19 +15,18 @@ import numpy as np
 from qkvsearch.attention import softmax
 from qkvsearch.labelled import NEGLIGIBLE
 from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.analyzed import AnalyzedTexts
 
 # A text of four times the words says about twice as much: by `column_weights.py` among the
 # benchmarks. Below a sentence, and above what a transformer reads, the length tells nothing.
 POWER, SHORTEST, LONGEST = 0.5, 16, 256
-# Texts of each column whose words are counted.
-SAMPLE = 2000
 # The given weights count like this many queries: with 100 judged ones it is halfway.
 PRIOR_QUERIES = 100
 
 Columns = Sequence[Sequence[str]]
 
 
-def length_weights(fields: Columns, analyzer: Analyzer | None = None, seed: int = 0) -> np.ndarray:
+def length_weights(fields: Columns, analyzer: Analyzer | None = None) -> np.ndarray:
     """Weights (n_columns,) that add up to 1: a column's is by the root of how many words its texts
     have, in the mean of those that are not empty. Columns of short texts count alike.
 
@@ -36,13 +35,10 @@ def length_weights(fields: Columns, analyzer: Analyzer | None = None, seed: int 
     >>> length_weights([["deep sea"] * 3, ["the sea is deep and dark " * 24] * 3]).round(3)
     array([0.25, 0.75])
     """
-    analyzer, rng = analyzer or Analyzer(), np.random.default_rng(seed)
     lengths = np.zeros(len(fields))
-    for column, texts in enumerate(fields):
-        there = [text for text in texts if text.strip()]
-        if len(there) > SAMPLE:
-            there = [there[i] for i in rng.choice(len(there), SAMPLE, replace=False)]
-        lengths[column] = np.mean([len(analyzer.tokens(text)) for text in there]) if there else 0
+    for i, column in enumerate(AnalyzedTexts.of_columns(fields, analyzer or Analyzer())):
+        there = np.array([bool(text.strip()) for text in column], bool)
+        lengths[i] = column.n_tokens[there].mean() if there.any() else 0
     shares = np.clip(lengths, SHORTEST, LONGEST) ** POWER
     return np.asarray(shares / shares.sum())
 

@@ -28,12 +28,14 @@ from qkvsearch.learning.made_queries import Columns, MadeQueries, made_queries
 from qkvsearch.retrieval.fusion import mean_and_deviation
 from qkvsearch.retrieval.keys import AskedWord, LexicalKeys, Way
 from qkvsearch.texts.analysis import Analyzer, Token, known_tokens
-from qkvsearch.texts.encoders import LEARNED, TextEncoder, learned_encoder
+from qkvsearch.texts.analyzed import AnalyzedTexts
+from qkvsearch.texts.encoders import LEARNED, FittedEncoder, TextEncoder, learned_encoder
 from qkvsearch.texts.related import LONGEST, SHORTEST, related_terms
-from qkvsearch.texts.vocabulary import count_terms
 
 # More say little more; a sample of them is asked.
 MOST_JUDGED = 1000
+# Where a larger share of the items is left out, what was learned with them is no place to begin.
+MOST_LEFT_OUT = 0.02
 # Items that a query chooses among: of a larger catalog half are the best, the rest a sample.
 CANDIDATES = 1000
 # Items that queries choose among for the weights of columns, the same ones for all.
@@ -136,7 +138,7 @@ def learn_weights(
     fields: Columns,
     encoders: Mapping[str, TextEncoder],
     prior: Mapping[str, float],
-    epochs: Mapping[str, int | None] = MappingProxyType({}),
+    learned: Mapping[str, FittedEncoder] = MappingProxyType({}),
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
     analyzer: Analyzer | None = None,
@@ -146,11 +148,12 @@ def learn_weights(
 
     fields: the text columns, each with one text an item. encoders: the dense heads' encoders.
     prior: a weight for every head, "lexical" included, which add up to 1; those of the columns are
-    given by `length_weights`. epochs: for how many the encoders learned from the catalog were
-    trained, where that is known; those learned anew are trained for as many. progress: called with
-    the heads done and the heads in all. analyzer: of the catalog's language.
+    given by `length_weights`. learned: those that were learned from the catalog, where that is
+    known; they are learned anew like these. progress: called with the heads done and the heads in
+    all. analyzer: of the catalog's language.
     """
     analyzer = analyzer or Analyzer()
+    fields = AnalyzedTexts.of_columns(fields, analyzer)
     given = length_weights(fields, analyzer)
     columns = {head: given for head in prior if head != "lexical"}
     made = list(made_queries(fields, np.random.default_rng(seed), analyzer))
@@ -162,7 +165,7 @@ def learn_weights(
             scores[head] = [lexical_scores(own, one.texts, analyzer) for own, one in pairs]
         else:
             found = [
-                made_scores(one, head, encoders[head], epochs.get(head), analyzer) for one in made
+                made_scores(one, head, encoders[head], learned.get(head), analyzer) for one in made
             ]
             columns[head] = (given + likeliest(found, given)) / 2
             scores[head] = [one.scores(columns[head]) for one in found]
@@ -174,8 +177,8 @@ def learn_weights(
         Alternatives.each_its_own(np.stack([standardized(scored) for scored in of_heads]))
         for of_heads in zip(*scores.values(), strict=True)
     ]
-    learned = conditional_logit(sets)
-    heads = {name: (prior[name] + float(w)) / 2 for name, w in zip(prior, learned, strict=True)}
+    weights = conditional_logit(sets)
+    heads = {name: (prior[name] + float(w)) / 2 for name, w in zip(prior, weights, strict=True)}
     answered = [
         AnsweredQueries(one.texts, own, {name: of[i].max(axis=1) for name, of in scores.items()})
         for i, (one, own) in enumerate(zip(made, keys, strict=True))
@@ -187,7 +190,7 @@ def made_scores(
     made: MadeQueries,
     head: str,
     encoder: TextEncoder,
-    epochs: int | None = None,
+    learned: FittedEncoder | None = None,
     analyzer: Analyzer | None = None,
 ) -> ColumnScores:
     """A dense head's scores of the sampled items.
@@ -198,7 +201,9 @@ def made_scores(
     """
     if head in LEARNED:
         language = (analyzer or Analyzer()).language
-        encoder, _ = learned_encoder(head, made.outside, epochs, language)
+        if learned is not None and len(made.texts) > MOST_LEFT_OUT * len(made.outside[0]):
+            learned = learned._replace(directions=None)
+        encoder = learned_encoder(head, made.outside, language, learned).encoder
     encode = encoder.encode_many
     columns = [encode(texts) for texts in made.keys]
     return ColumnScores.of(encode(made.texts), columns, np.eye(len(made.texts), dtype=np.float32))
@@ -206,8 +211,8 @@ def made_scores(
 
 def made_lexical_keys(made: MadeQueries, analyzer: Analyzer) -> LexicalKeys:
     """Of the sampled items alone."""
-    texts = ["\n".join(columns) for columns in zip(*made.keys, strict=True)]
-    return LexicalKeys.from_counts(*count_terms(texts, analyzer.key_terms))
+    columns = AnalyzedTexts.of_columns(made.keys, analyzer)
+    return LexicalKeys.from_counts(*AnalyzedTexts.joined(columns).key_counts())
 
 
 # --- judged queries ---

@@ -8,12 +8,12 @@ nothing would be left, and people ask by words that an item has, too.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
 
 from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.analyzed import AnalyzedTexts
 
 # A fifth of the items, at most 500, are asked for, each by a passage of at most 25 words and half
 # of a text of at least 16.
@@ -32,8 +32,8 @@ class MadeQueries(NamedTuple):
     """
 
     texts: list[str]
-    keys: list[list[str]]
-    outside: list[list[str]]
+    keys: list[Sequence[str]]
+    outside: list[AnalyzedTexts]
 
 
 def made_queries(
@@ -54,25 +54,22 @@ def of_column(
     """Queries for a sample of the items, each a passage of its text in this column; None where
     these are too few, or repeated by the other columns.
     """
-    texts, n_items = fields[column], len(fields[column])
+    columns = AnalyzedTexts.of_columns(fields, analyzer)
+    texts, n_items = columns[column], len(columns[column])
     n_wanted = min(MOST_QUERIES, n_items // 5)
-    sample = np.sort(list(islice(_long_ones(texts, rng, analyzer), n_wanted)))
+    in_any_order = rng.permutation(n_items)
+    is_long = texts.n_tokens[in_any_order] >= SHORTEST_TEXT
+    sample = np.sort(in_any_order[is_long][:n_wanted])
     if len(sample) < max(n_wanted, FEWEST_QUERIES):
         return None
     queries, rest = zip(*(passage(texts[i], rng, analyzer) for i in sample), strict=True)
-    keys = [[each[i] for i in sample] for each in fields]
+    keys: list[Sequence[str]] = [each.taken(sample) for each in columns]
     others = [each for j, each in enumerate(keys) if j != column]
     if overlap(queries, others, analyzer) >= MOST_OVERLAP:
         return None
     keys[column] = list(rest)
     outside = np.setdiff1d(np.arange(n_items), sample)
-    return MadeQueries(list(queries), keys, [[each[i] for i in outside] for each in fields])
-
-
-def _long_ones(texts: Sequence[str], rng: np.random.Generator, analyzer: Analyzer) -> Iterator[int]:
-    """Which of the texts have enough words, in any order."""
-    in_any_order = rng.permutation(len(texts)).tolist()
-    return (i for i in in_any_order if len(analyzer.tokens(texts[i])) >= SHORTEST_TEXT)
+    return MadeQueries(list(queries), keys, [each.taken(outside) for each in columns])
 
 
 def passage(text: str, rng: np.random.Generator, analyzer: Analyzer) -> tuple[str, str]:

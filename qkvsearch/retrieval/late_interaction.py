@@ -260,12 +260,24 @@ def item_tokens(
     encoder: TextEncoder,
     fields: Sequence[Sequence[str]],
     progress: Progress | None = None,
+    is_joined: bool = False,
 ) -> Iterator[np.ndarray]:
     """What `TokenKeys.stored` holds of each item given as columns of texts, at most `LONGEST_ITEM`
-    tokens of each: as `TextEncoder.tokens_many` gives them, one item after the other.
+    tokens of each: as `TextEncoder.tokens_many` gives them, one item after the other. Each column
+    is read alone, as for the keys, unless they are joined, as in builds of older versions.
     """
-    texts = [joined(columns) for columns in zip(*fields, strict=True)]
-    return encoder.tokens_many(texts, LONGEST_ITEM, progress)
+    if is_joined:
+        fields = [[joined(columns) for columns in zip(*fields, strict=True)]]
+    every = [text for columns in zip(*fields, strict=True) for text in columns]
+    tokens = iter(encoder.tokens_many(every, LONGEST_ITEM, progress))
+    items = zip(*[tokens] * len(fields), strict=True)
+    return (np.concatenate(columns)[:LONGEST_ITEM] for columns in items)
+
+
+def token_labels(encoder: TextEncoder, fields: Sequence[str], is_joined: bool = False) -> list[str]:
+    """The words of an item's tokens, as `item_tokens` has them."""
+    texts = [joined(fields)] if is_joined else [text for text in fields if text.strip()]
+    return [label for text in texts for label in encoder.read(text).tokens.labels]
 
 
 def token_keys(found: Iterable[np.ndarray], table: np.ndarray | None = None) -> TokenKeys | None:

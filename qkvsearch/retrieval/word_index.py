@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from qkvsearch.texts.analysis import HAS_CJK, MAX_TERM, Analyzer
+from qkvsearch.texts.analyzed import AnalyzedTexts, TokenSequences
 from qkvsearch.texts.spelling import LetterIndex
 
 # The spelling in row 0: where a column's text ends.
@@ -40,22 +41,18 @@ class WordSequences:
         cls, fields: Sequence[Sequence[str]], analyzer: Analyzer | None = None
     ) -> WordSequences:
         """Of items given as columns of texts, one text an item in each."""
-        analyzer = analyzer or Analyzer()
+        columns = AnalyzedTexts.of_columns(fields, analyzer or Analyzer())
+        tokens, indptr, words = TokenSequences.of(columns)
         numbers: dict[str, int] = {"": 0}
         terms = {"": ""}
-        words: list[int] = []
-        indptr = [0]
-        for texts in zip(*fields, strict=True):
-            for text in texts:
-                for token in analyzer.tokens(text):
-                    spelling = token.text[:MAX_TERM]
-                    terms.setdefault(spelling, token.term)
-                    words.append(numbers.setdefault(spelling, len(numbers)))
-                words.append(0)
-            indptr.append(len(words))
-        return cls.numbered(
-            list(numbers), list(terms.values()), np.array(indptr), np.array(words, np.int64)
-        )
+        rows = []
+        for token in tokens:
+            spelling = token.text[:MAX_TERM]
+            terms.setdefault(spelling, token.term)
+            rows.append(numbers.setdefault(spelling, len(numbers)))
+        # The last row is that of −1, behind a column.
+        words = np.array([*rows, 0])[words]
+        return cls.numbered(list(numbers), list(terms.values()), indptr, words)
 
     @classmethod
     def numbered(

@@ -23,6 +23,7 @@ from qkvsearch.stored.next_item import NextItemPart
 from qkvsearch.stored.part import StoredPart
 from qkvsearch.stored.preferences import PreferencesPart
 from qkvsearch.stored.texts import store_head, store_tokens, store_words
+from qkvsearch.texts.analyzed import AnalyzedTexts
 from qkvsearch.texts.encoders import (
     LEARNED,
     SECOND_PASS,
@@ -155,9 +156,9 @@ def _derive_texts(
 ) -> None:
     groups = {part.group for part in broken if part not in FROM_INTERACTIONS}
     catalog = _catalog(models.snapshot)
-    fields, main = catalog.fields(), models.main_head
+    fields, main = AnalyzedTexts.of_columns(catalog.fields(), models.analyzer), models.main_head
     if groups & set(FROM_TEXTS):
-        store_words(contents, catalog, models.analyzer)
+        store_words(contents, catalog, fields)
         done.rebuilt.append("words and codes, from the texts")
     encoders: dict[str, TextEncoder] = {}
     for part in broken:
@@ -177,17 +178,15 @@ def _derive_texts(
 
 
 def _encoder(
-    models: StoredModels, part: DensePart, damaged: set[str], fields: list[list[str]]
+    models: StoredModels, part: DensePart, damaged: set[str], fields: list[AnalyzedTexts]
 ) -> tuple[TextEncoder, str]:
     """The one that is stored, or where that is damaged one that is learned again."""
     name = part.group
     if not {f"{name}.{array}" for array in ENCODER} & damaged:
         return models.encoder(name), ""
     if name in LEARNED:
-        language = models.analyzer.language
-        return learned_encoder(name, fields, language=language)[
-            0
-        ], ", by an encoder learned from them again"
+        encoder = learned_encoder(name, fields, models.analyzer.language).encoder
+        return encoder, ", by an encoder learned from them again"
     return fitted_encoder(name, fields), ", by an encoder fitted to them again"
 
 

@@ -71,9 +71,9 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
 
     def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
         """Fit `ImplicitALS` to a log, with the settings among the build's facts, and store it."""
-        from qkvsearch.collaborative.als import ImplicitALS
+        from qkvsearch.collaborative.als import AlternatingLeastSquares
 
-        model = ImplicitALS(
+        model = AlternatingLeastSquares(
             **contents.facts.get(TUNED, {}).get("settings", {}),
             random_state=0,
             callback=partial(progress, "learning preferences"),

@@ -26,11 +26,13 @@ class RatingsPart(LearnedPart[RatingFactors]):
 
     def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
         """Fit `BiasedMF` and store it; nothing without ratings."""
-        from qkvsearch.collaborative.biased_mf import BiasedMF
+        from qkvsearch.collaborative.biased_mf import BiasedFactorization
 
         self.drop(contents)
         if len(log.rated()):
-            model = BiasedMF(random_state=0, callback=partial(progress, "learning ratings"))
+            model = BiasedFactorization(
+                random_state=0, callback=partial(progress, "learning ratings")
+            )
             self.store(contents, model.fit(log).factors_)
 
     def store(self, contents: BuildContents, factors: RatingFactors) -> None:

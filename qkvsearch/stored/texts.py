@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from qkvsearch.progress import Progress
-from qkvsearch.retrieval.late_interaction import item_tokens
+from qkvsearch.retrieval.late_interaction import LONGEST_ITEM, item_tokens
 from qkvsearch.stored.codes import CodesPart
 from qkvsearch.stored.dense import DensePart
 from qkvsearch.stored.lexical import LexicalPart
 from qkvsearch.stored.part import COLUMN_WEIGHTS
-from qkvsearch.stored.tokens import TokensPart
+from qkvsearch.stored.tokens import COLUMNS, TOKENS_OF, TokensPart
 from qkvsearch.stored.words import WordsPart
-from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.text_encoder import TextEncoder, Weights, encode_items
-from qkvsearch.texts.vocabulary import Vocabulary, count_terms
+from qkvsearch.texts.analyzed import AnalyzedTexts
+from qkvsearch.texts.text_encoder import (
+    EncodedItems,
+    TextEncoder,
+    Weights,
+    encode_items,
+    encoded_with_tokens,
+)
+from qkvsearch.texts.vocabulary import Vocabulary
 from qkvsearch.workspace import BuildContents
 
 if TYPE_CHECKING:
@@ -28,15 +35,15 @@ if TYPE_CHECKING:
 
 
 def store_words(
-    contents: BuildContents, catalog: Catalog, analyzer: Analyzer
+    contents: BuildContents, catalog: Catalog, fields: Sequence[AnalyzedTexts]
 ) -> tuple[Vocabulary, csr_matrix]:
     """The lexical keys, with the codes and the order of words beside them. The terms come back, and
-    their counts.
+    their counts. fields: the text columns.
     """
-    counted = count_terms(catalog.texts(), analyzer.key_terms)
+    counted = AnalyzedTexts.joined(fields).key_counts()
     LexicalPart().store(contents, *counted)
     CodesPart().store(contents, catalog)
-    WordsPart().store(contents, catalog.fields(), analyzer)
+    WordsPart().store(contents, fields, fields[0].runs.analyzer)
     return counted
 
 
@@ -47,11 +54,16 @@ def store_head(
     fields: Sequence[Sequence[str]],
     progress: Progress,
     weights: Weights | Callable[[list[np.ndarray]], np.ndarray] = None,
+    folder: Path | None = None,
 ) -> np.ndarray:
     """A dense head's encoder and keys, which come back. fields: columns of texts. weights: how much
-    each of these counts, or what says that by their embeddings (n_items, d).
+    each of these counts, or what says that by their embeddings (n_items, d). folder: where to have
+    a file of the items' tokens, which are stored, too; None for none.
     """
-    found = encode_items(name, encoder, fields, progress)
+    if folder is None:
+        found = encode_items(name, encoder, fields, progress)
+    else:
+        found = _with_tokens(contents, name, encoder, fields, progress, folder)
     if callable(weights):
         weights = weights(found.columns)
     keys = found.keys(weights)
@@ -63,6 +75,30 @@ def store_head(
     return keys
 
 
+def _with_tokens(
+    contents: BuildContents,
+    name: str,
+    encoder: TextEncoder,
+    fields: Sequence[Sequence[str]],
+    progress: Progress,
+    folder: Path,
+) -> EncodedItems:
+    """The items, of which the tokens are stored as they are read."""
+    pieces: list[EncodedItems] = []
+
+    def spans() -> Iterator[np.ndarray]:
+        for items, tokens in encoded_with_tokens(name, encoder, fields, LONGEST_ITEM, progress):
+            pieces.append(items)
+            yield from tokens
+
+    every = spans()
+    TokensPart(name).write(contents, every, folder)
+    contents.facts[TOKENS_OF] = COLUMNS
+    # The others, where the disk had no room for more tokens.
+    deque(every, maxlen=0)
+    return EncodedItems.joined(pieces)
+
+
 def store_tokens(
     contents: BuildContents,
     name: str,
@@ -72,5 +108,6 @@ def store_tokens(
     progress: Progress,
 ) -> None:
     """The tokens of every item, by way of a file in `folder`."""
-    progress("reading tokens", 0, len(fields[0]))
+    progress("reading tokens", 0, sum(map(len, fields)))
+    contents.facts[TOKENS_OF] = COLUMNS
     TokensPart(name).write(contents, item_tokens(encoder, fields, progress), folder)

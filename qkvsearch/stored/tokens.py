@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -22,10 +22,18 @@ from qkvsearch.workspace.publish import NO_SPACE
 BLOCK = 1024
 # The fact that says why a build is without tokens, and its text.
 LEFT_OUT = "tokens_left_out"
+# The fact that says of which texts tokens are, and what it says: builds of older versions, which
+# do not say, have them of all columns of an item joined.
+TOKENS_OF, COLUMNS = "tokens_of", "columns"
 NO_ROOM = (
     "the disk of {} has no room for the tokens of all items, so that search is without its second "
     "pass; make room and build again"
 )
+
+
+def are_joined(facts: Mapping[str, Any]) -> bool:
+    """Whether tokens are of the joined columns of an item, and not of each column alone."""
+    return facts.get(TOKENS_OF) != COLUMNS
 
 
 @dataclass(frozen=True)
@@ -84,7 +92,8 @@ class TokensPart(StoredPart[TokenKeys]):
             new: Iterator[np.ndarray] = iter(())
             if unread.any():
                 encoder = former.load(DensePart(self.group)).encoder
-                new = iter(item_tokens(encoder, addition.new_fields, progress))
+                of_joined = are_joined(former.snapshot.facts)
+                new = iter(item_tokens(encoder, addition.new_fields, progress, of_joined))
             for position, is_new in zip(addition.positions, unread, strict=True):
                 yield next(new) if is_new else keys.tokens(np.array([position]))
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.analyzed import AnalyzedTexts
 from qkvsearch.texts.languages import ENGLISH
 from qkvsearch.texts.text_encoder import TextEncoder
 from qkvsearch.texts.vocabulary import Vocabulary
@@ -22,22 +23,32 @@ from qkvsearch.texts.vocabulary import Vocabulary
 Columns = Sequence[Sequence[str]]
 
 
-def _learn_lsa(
-    fields: Columns, epochs: int | None, language: str
-) -> tuple[TextEncoder, int | None]:
-    from qkvsearch.texts.learned.svd import CorpusEncoder
+class FittedEncoder(NamedTuple):
+    """epochs: for how many it was trained, None where it is not trained by epochs. directions: from
+    which those of nearly the same texts are soon found, or None.
+    """
 
-    return CorpusEncoder(language=language).fit(_whole(fields)).encoder_, None
+    encoder: TextEncoder
+    epochs: int | None
+    directions: Any
+
+
+def _learn_lsa(columns: Sequence[AnalyzedTexts], epochs: int | None, near: Any) -> FittedEncoder:
+    from qkvsearch.texts.learned.directions import latent_semantic_encoder
+
+    encoder, directions = latent_semantic_encoder(AnalyzedTexts.joined(columns), near=near)
+    return FittedEncoder(encoder, None, directions)
 
 
 def _learn_contrastive(
-    fields: Columns, epochs: int | None, language: str
-) -> tuple[TextEncoder, int | None]:
-    from qkvsearch.texts.learned.contrastive import ContrastiveEncoder
+    columns: Sequence[AnalyzedTexts], epochs: int | None, near: Any
+) -> FittedEncoder:
+    from qkvsearch.texts.learned.epochs import ContrastiveLearning
 
     settings: dict[str, Any] = {} if epochs is None else {"epochs": epochs, "held_out": 0}
-    model = ContrastiveEncoder(**settings, language=language).fit(fields)
-    return model.encoder_, model.n_epochs_
+    model = ContrastiveLearning(**settings, language=columns[0].runs.analyzer.language)
+    directions = model.learn(columns, near)
+    return FittedEncoder(model.encoder_, model.n_epochs_, directions)
 
 
 def _load_static(choice: str) -> TextEncoder:
@@ -61,14 +72,13 @@ class DenseHead:
     """How a dense head comes by its encoder: by one of the first two.
 
     learn: from columns of texts, one text an item, for how many epochs, None to find out which are
-    best, and in which language -> the encoder, and the epochs, None where it has none. load: what
-    is installed, of an encoder choice; raises `QkvError`. is_weighted: whether the catalog says how
-    much each of its tokens counts. second_pass: how much a standard deviation of late interaction
-    between its tokens counts beside a fused score, by `benchmarks/defaults/token_head.py`; 0 for
-    none.
+    best, and from which directions on, None for none. load: what is installed, of an encoder
+    choice; raises `QkvError`. is_weighted: whether the catalog says how much each of its tokens
+    counts. second_pass: how much a standard deviation of late interaction between its tokens counts
+    beside a fused score, by `benchmarks/defaults/token_head.py`; 0 for none.
     """
 
-    learn: Callable[[Columns, int | None, str], tuple[TextEncoder, int | None]] | None = None
+    learn: Callable[[Sequence[AnalyzedTexts], int | None, Any], FittedEncoder] | None = None
     load: Callable[[str], Any] | None = None
     is_weighted: bool = False
     second_pass: float = 0.0
@@ -127,23 +137,23 @@ def fitted_encoder(
     pretrained one that was chosen, which is read unless it is given.
     """
     if head in LEARNED:
-        return learned_encoder(head, fields, language=language)[0]
+        return learned_encoder(head, fields, language).encoder
     encoder: Any = pretrained or pretrained_encoder(head, choice)
     if not DENSE_HEADS[head].is_weighted:
         return encoder
-    return encoder.weighted(np.sqrt(encoder.idf(_whole(fields))))
+    return encoder.weighted(np.sqrt(encoder.idf(*fields)))
 
 
 def learned_encoder(
-    head: str, fields: Columns, epochs: int | None = None, language: str = ENGLISH
-) -> tuple[TextEncoder, int | None]:
-    """The encoder of a head that is learned from the catalog, and for how many epochs it was
-    trained, None where it is not trained by epochs. `epochs`: as many, without measuring how many
-    are best.
+    head: str, fields: Columns, language: str = ENGLISH, like: FittedEncoder | None = None
+) -> FittedEncoder:
+    """The encoder of a head that is learned from the catalog. like: one of nearly the same texts:
+    this one is trained for as many epochs, without measuring how many are best.
     """
     learn = DENSE_HEADS[head].learn
     assert learn is not None
-    return learn(fields, epochs, language)
+    columns = AnalyzedTexts.of_columns(fields, Analyzer(language))
+    return learn(columns, *((None, None) if like is None else like[1:]))
 
 
 def restored_encoder(
@@ -179,8 +189,3 @@ def pretrained(name: str) -> TextEncoder:
         near = suggest(name, ["minilm", "static"])
         raise QkvError(f"no encoder {name!r}{near} (minilm, static, or a model's folder)")
     return pretrained_encoder(name if name in ("minilm", "static") else "transformer", name)
-
-
-def _whole(fields: Columns) -> list[str]:
-    """All columns of each item as one text."""
-    return ["\n".join(columns) for columns in zip(*fields, strict=True)]

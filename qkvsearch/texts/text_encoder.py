@@ -17,6 +17,8 @@ from qkvsearch.progress import Progress
 if TYPE_CHECKING:
     from qkvsearch.texts.encoded_text import EncodedText
 
+# Items of which tokens are held at a time, where each has a vector of its own.
+TOGETHER = 4096
 # How much each text column counts in a key; None for all alike.
 Weights: TypeAlias = "Sequence[float] | np.ndarray | None"
 
@@ -118,6 +120,13 @@ class EncodedItems(NamedTuple):
         """float32 (n_items, d), with these weights of the columns."""
         return _weighed(self.columns, weights)
 
+    @classmethod
+    def joined(cls, pieces: Sequence[EncodedItems]) -> EncodedItems:
+        """Items of the first piece, then those of the next."""
+        columns = zip(*(piece.columns for piece in pieces), strict=True)
+        cuts = [piece.cut for piece in pieces if piece.cut is not None]
+        return cls(list(map(np.concatenate, columns)), np.concatenate(cuts) if cuts else None)
+
 
 def encode_items(
     name: str, encoder: TextEncoder, fields: Sequence[Sequence[str]], progress: Progress
@@ -141,6 +150,42 @@ def encode_items(
 
     columns = [encode(texts) for texts in fields]
     return EncodedItems(columns, None if encoder.limit is None else cut)
+
+
+def encoded_with_tokens(
+    name: str,
+    encoder: TextEncoder,
+    fields: Sequence[Sequence[str]],
+    longest: int,
+    progress: Progress,
+) -> Iterator[tuple[EncodedItems, list[np.ndarray]]]:
+    """As `encode_items`, some items at a time, and the first `longest` tokens of each, column after
+    column, as `TextEncoder.tokens_many` gives them: every text is read once.
+    """
+    done, n_items, total = 0, len(fields[0]), sum(map(len, fields))
+
+    def report(_: str, n: int, __: int) -> None:
+        progress(f"encoding with {name}", done + n, total)
+
+    # Vectors of tokens are many times as large as all else; row numbers are not.
+    step = TOGETHER if encoder.table is None else max(n_items, 1)
+    for start in range(0, n_items, step):
+        columns: list[np.ndarray] = []
+        spans: list[list[np.ndarray]] = []
+        cut = np.zeros(min(step, n_items - start), np.uint16)
+        for texts in fields:
+            some = texts if step >= n_items else texts[start : start + step]
+            embeddings: list[np.ndarray] = []
+            tokens: list[np.ndarray] = []
+            for found, of_texts in encoder.encode_with_tokens(some, longest, report):
+                cut[found.cut + len(tokens)] += 1
+                embeddings.append(found.embeddings)
+                tokens += of_texts
+            done += len(some)
+            columns.append(np.concatenate(embeddings))
+            spans.append(tokens)
+        items = [np.concatenate(of_item)[:longest] for of_item in zip(*spans, strict=True)]
+        yield EncodedItems(columns, None if encoder.limit is None else cut), items
 
 
 def item_keys(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
@@ -13,11 +13,14 @@ import numpy as np
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors
 from qkvsearch.progress import Progress
 from qkvsearch.texts.analysis import NUMBER, Analyzer, Token, known_tokens
+from qkvsearch.texts.analyzed import AnalyzedTexts
 from qkvsearch.texts.self_attention import PADDING
 from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts
 from qkvsearch.texts.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
     from qkvsearch.texts.encoded_text import EncodedText
 
 
@@ -85,16 +88,15 @@ class TokenEncoder:
             found.append(self._known_rows(tokens)[:longest])
             return [token.term for token in tokens]
 
-        embeddings = self._embeddings(map(terms, texts))
+        embeddings = self._embeddings(self.vocabulary.counts(map(terms, texts)))
         yield EncodedTexts(embeddings, np.zeros(0, np.int64)), found
 
     def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """What `encode` makes of each text, added up: float32 (n, d), zeros for unknown words."""
-        return self._embeddings(map(self.terms, texts))
+        return self._embeddings(AnalyzedTexts.of(texts, self.analyzer).counts_in(self.vocabulary))
 
-    def _embeddings(self, terms: Iterable[list[str]]) -> np.ndarray:
-        """float32 (n, d), of texts given as their terms."""
-        counts = self.vocabulary.counts(terms)
+    def _embeddings(self, counts: csr_matrix) -> np.ndarray:
+        """float32 (n, d), of texts given as how often each has each term; changes the counts."""
         counts.data = (1 + np.log(counts.data)) * self.weights[counts.indices]
         embeddings = np.asarray(counts @ self.vectors, dtype=np.float32)
         norms = np.linalg.norm(embeddings, axis=1, keepdims=True)

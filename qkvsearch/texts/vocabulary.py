@@ -71,7 +71,12 @@ class Vocabulary:
 
     def rows(self, terms: Iterable[str]) -> np.ndarray:
         """Row numbers (int64), −1 for a term that is not here."""
-        wanted = np.array([term.encode(errors="surrogatepass") for term in terms], dtype=bytes)
+        return self.find(
+            np.array([term.encode(errors="surrogatepass") for term in terms], dtype=bytes)
+        )
+
+    def find(self, wanted: np.ndarray) -> np.ndarray:
+        """`rows` of terms that are UTF-8 already, dtype S (n,)."""
         if not len(self):
             return np.full(len(wanted), -1, dtype=np.int64)
         rows = self.terms.searchsorted(wanted)
@@ -102,14 +107,6 @@ def count_terms(
     texts: Iterable[str], terms_of: Callable[[str], list[str]]
 ) -> tuple[Vocabulary, csr_matrix]:
     """The vocabulary of `texts` and how often each text has each term, (n_texts, n_terms)."""
-    from sklearn.feature_extraction.text import CountVectorizer
-
-    texts = list(texts)
-    vectorizer = CountVectorizer(analyzer=terms_of, dtype=np.float32)
-    try:
-        counts = vectorizer.fit_transform(texts)
-    except ValueError:  # what scikit-learn raises where no text has a single term
-        from scipy.sparse import csr_matrix
-
-        return Vocabulary.of([]), csr_matrix((len(texts), 1), dtype=np.float32)
-    return Vocabulary.of(vectorizer.vocabulary_), counts
+    terms = [terms_of(text) for text in texts]
+    vocabulary = Vocabulary.of(set().union(*terms))
+    return vocabulary, vocabulary.counts(terms)

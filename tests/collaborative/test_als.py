@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy.sparse import coo_matrix, csr_matrix
 
-from qkvsearch.collaborative.als import ImplicitALS
 from qkvsearch.collaborative.confidences import rating_confidences
+from qkvsearch.collaborative.estimators import ImplicitALS
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.solver import MOST_KEPT
 from qkvsearch.data.interactions import Interactions

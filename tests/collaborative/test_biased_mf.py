@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from qkvsearch.collaborative.biased_mf import BiasedMF
+from qkvsearch.collaborative.estimators import BiasedMF
 from qkvsearch.collaborative.factors import RatingFactors
 from qkvsearch.collaborative.sgd import Grid, Penalties
 from qkvsearch.data.interactions import Interactions

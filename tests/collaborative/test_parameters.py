@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from qkvsearch.collaborative.als import ImplicitALS
-from qkvsearch.collaborative.biased_mf import BiasedMF
+from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS
 from qkvsearch.errors import DataError
 
 WHOLE = (0, -1, 2.5, 5.0, "5", None, True, np.nan)

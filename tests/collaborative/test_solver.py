@@ -70,7 +70,7 @@ FIT = """
 import hashlib
 import numpy as np
 from scipy.sparse import csr_matrix
-from qkvsearch.collaborative.als import ImplicitALS
+from qkvsearch.collaborative.estimators import ImplicitALS
 from qkvsearch.collaborative.solver import solve_rows
 
 watched = np.random.default_rng(1).random((200, 80)) < 0.1

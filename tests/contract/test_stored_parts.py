@@ -20,8 +20,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
-from qkvsearch.collaborative.als import ImplicitALS
-from qkvsearch.collaborative.biased_mf import BiasedMF
+from qkvsearch.collaborative.estimators import BiasedMF, ImplicitALS
 from qkvsearch.collaborative.strength import Strength, usual_level
 from qkvsearch.data.readers import read_dataset
 from qkvsearch.errors import DamagedError
@@ -105,7 +104,7 @@ def republished(path: Path, change: Callable[[BuildContents], None]) -> None:
         workspace.publish(contents, "test")
 
 
-def vectors_of_words(encoder: Any, fields: Any, progress: Any = None) -> list:
+def vectors_of_words(encoder: Any, fields: Any, *_: Any) -> list:
     """In place of `item_tokens`, whose vectors a random transformer makes all alike."""
     rows = [[np.frombuffer(f"{word:_<24}".encode(), np.int8) for word in text.split()]
             for text in fields[0]]  # fmt: skip
@@ -616,7 +615,7 @@ def test_text_ids_among_whole_numbers_put_every_row_in_another_place(tmp_path):
 
 
 def test_tokens_that_the_disk_has_no_room_for_are_none_at_all_and_that_is_said(path, monkeypatch):
-    def full(encoder: Any, fields: Any, progress: Any = None) -> Iterator[np.ndarray]:
+    def full(encoder: Any, fields: Any, *_: Any) -> Iterator[np.ndarray]:
         yield vectors_of_words(encoder, fields)[0]
         raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -189,7 +189,7 @@ import qkvsearch.builder
 from qkvsearch import files
 from qkvsearch.workspace import arrays, publish
 from qkvsearch.cli import main
-from qkvsearch.collaborative.als import ImplicitALS
+from qkvsearch.collaborative.estimators import ImplicitALS
 
 # What runs in the background inherits that Ctrl-C is ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -16,7 +16,12 @@ from qkvsearch.learning.head_weights import (
 )
 from qkvsearch.learning.made_queries import made_queries, of_column, overlap, passage
 from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.encoders import fitted_encoder, learned_encoder, prior_weights
+from qkvsearch.texts.encoders import (
+    FittedEncoder,
+    fitted_encoder,
+    learned_encoder,
+    prior_weights,
+)
 
 PRIOR = {"lexical": 0.5, "lsa": 0.5}
 TOPICS = [
@@ -98,17 +103,19 @@ def test_made_queries_are_answered_by_their_own_items(lsa):
 def test_encoders_are_learned_anew_without_the_items_asked_for(lsa, monkeypatch):
     from qkvsearch.learning import head_weights
 
-    learned_from: list[tuple[int, int | None]] = []
+    learned_from: list[tuple[int, FittedEncoder | None]] = []
 
-    def spy(name, fields, epochs, language):
-        learned_from.append((len(fields[0]), epochs))
-        return learned_encoder(name, fields, epochs, language)
+    def spy(name, fields, language, like):
+        learned_from.append((len(fields[0]), like))
+        return learned_encoder(name, fields, language, like)
 
     monkeypatch.setattr(head_weights, "learned_encoder", spy)
     made = next(made_queries(catalog(), np.random.default_rng(0), Analyzer()))
-    for epochs in (None, 3):
-        made_scores(made, "lsa", lsa["lsa"], epochs)
-    assert learned_from == [(480, None), (480, 3)]
+    whole = learned_encoder("lsa", catalog())
+    for like in (None, whole):
+        made_scores(made, "lsa", lsa["lsa"], like)
+    # A fifth of the items is left out: what was learned with them is no place to begin.
+    assert learned_from == [(480, None), (480, whole._replace(directions=None))]
 
 
 def test_a_passage_is_words_in_a_row():

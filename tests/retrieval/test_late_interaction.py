@@ -21,11 +21,13 @@ from qkvsearch.retrieval.late_interaction import (
     rerank,
 )
 from qkvsearch.retrieval.topk import top_k
+from qkvsearch.texts import text_encoder
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.learned.svd import CorpusEncoder
 from qkvsearch.texts.pretrained import static, transformer
 from qkvsearch.texts.pretrained.static import StaticEncoder
 from qkvsearch.texts.pretrained.transformer import TransformerEncoder
+from qkvsearch.texts.text_encoder import EncodedItems, encode_items, encoded_with_tokens
 from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.texts.vocabulary import Vocabulary, count_terms
 
@@ -274,11 +276,13 @@ def encoder(request, tiny_bert):
     return CorpusEncoder(n_components=3).fit(TITLES + TAGS).encoder_
 
 
-def test_with_each_encoder_parts_bear_words_and_add_up(encoder, lexical, assert_adds_up):
+@pytest.mark.parametrize("of_joined", [False, True])
+def test_with_each_encoder_parts_bear_words_and_add_up(encoder, lexical, assert_adds_up, of_joined):
     def tokens_of(position):
-        return encoder.read(late.joined([TITLES[position], TAGS[position]])).tokens.labels
+        return late.token_labels(encoder, [TITLES[position], TAGS[position]], of_joined)
 
-    keys = late.token_keys(late.item_tokens(encoder, [TITLES, TAGS]), encoder.table)
+    found = late.item_tokens(encoder, [TITLES, TAGS], None, of_joined)
+    keys = late.token_keys(found, encoder.table)
     for position in range(len(TITLES)):
         assert keys.lengths(np.array([position])) == [len(tokens_of(position))]
     query = encoder.read("red water, sea divers").tokens
@@ -342,6 +346,30 @@ def test_a_catalog_of_counts_alone_is_enough_for_idf():
     assert late.idf(["sea"], keys)[0] == pytest.approx(np.log1p(0.5 / 4.5))
 
 
+def test_keys_and_tokens_of_items_come_from_one_reading(encoder, monkeypatch):
+    """Whatever the number of items that are held at a time."""
+    fields, steps = [TITLES, TAGS], []
+    tokens = [*late.item_tokens(encoder, fields)]
+    whole = encode_items("head", encoder, fields, lambda *_: None)
+    monkeypatch.setattr(text_encoder, "TOGETHER", 4)
+    pieces = [
+        *encoded_with_tokens(
+            "head", encoder, fields, late.LONGEST_ITEM, lambda *step: steps.append(step)
+        )
+    ]
+    assert len(pieces) == (2 if encoder.table is None else 1)
+    found = EncodedItems.joined([items for items, _ in pieces])
+    for column, like in zip(found.columns, whole.columns, strict=True):
+        np.testing.assert_allclose(column, like, atol=1e-6)
+    assert (found.cut is None) == (whole.cut is None)
+    assert found.cut is None or found.cut.tolist() == whole.cut.tolist()
+    read = [rows for _, of_items in pieces for rows in of_items]
+    for rows, like in zip(read, tokens, strict=True):
+        np.testing.assert_allclose(rows.astype(int), like.astype(int), atol=1)
+    if encoder.is_pretrained:
+        assert steps[-1] == ("encoding with head", 12, 12)
+
+
 def test_texts_are_read_some_at_a_time(encoder, monkeypatch):
     """So that the tokens of a large catalog need no memory; what is found does not depend on it."""
     whole = [*late.item_tokens(encoder, [TITLES, TAGS])]
@@ -357,7 +385,7 @@ def test_texts_are_read_some_at_a_time(encoder, monkeypatch):
     for rows, like in zip([first, *found], whole, strict=True):
         np.testing.assert_allclose(rows.astype(int), like.astype(int), atol=1)
     if not isinstance(encoder, TokenEncoder):
-        assert steps[-1] == ("reading tokens", 6, 6)
+        assert steps[-1] == ("reading tokens", 12, 12)
         assert [done for _, done, _ in steps] == sorted(done for _, done, _ in steps)
 
 

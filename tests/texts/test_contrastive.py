@@ -4,31 +4,33 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
-from qkvsearch.attention.layers.basic import Embedding
 from qkvsearch.attention.layers.state import state
 from qkvsearch.attention.training import Adam
 from qkvsearch.embeddings import ContrastiveEncoder
 from qkvsearch.errors import DataError
-from qkvsearch.texts.learned import contrastive
+from qkvsearch.texts.analyzed import AnalyzedTexts
+from qkvsearch.texts.learned import epochs
 from qkvsearch.texts.learned.pairs import (
+    ItemShares,
     Pooling,
     Training,
     batch_gradients,
-    encoded,
-    halves,
     info_nce,
-    items_of,
     mean_reciprocal_rank,
-    padded,
-    translated,
 )
 from qkvsearch.texts.text_encoder import item_keys, item_pieces
 from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.texts.vocabulary import Vocabulary
 
-ROWS = np.array([[0, 2, 3], [1, 4, 0]])
-SHARES = np.array([[1.0, 2.0, 1.0], [1.0, 1.5, 0.0]])
+# Two texts and their partners, in six terms.
+SHARES = csr_matrix(
+    np.array(
+        [[1, 0, 2, 1, 0, 0], [0, 1, 0, 0, 1.5, 0], [0, 0, 0, 0, 0, 1], [1, 1, 0, 0, 0, 0]],
+        np.float64,
+    )
+)
 
 # Few items make few steps an epoch.
 QUICK = {"learning_rate": 0.02, "batch_size": 32}
@@ -39,7 +41,21 @@ def random(*shape: int, seed: int = 0) -> np.ndarray:
 
 
 def pooling() -> Pooling:
-    return Pooling(Embedding(random(6, 4)), random(6, seed=1) / 4)
+    return Pooling(random(6, 4), random(6, seed=1) / 4)
+
+
+def item_texts(*columns: list[list[float]]) -> ItemShares:
+    """Column after column, one row an item."""
+    return ItemShares(csr_matrix(np.concatenate(columns).astype(np.float64)), len(columns))
+
+
+def training(items: ItemShares, dropout: float = 0.0) -> Training:
+    return Training(pooling(), items, 0.1, dropout, 8, Adam(), np.random.default_rng(0))
+
+
+def ones(*spans: tuple[int, int], n_terms: int = 20) -> list[list[float]]:
+    """A row a span, with a 1 for each term in it."""
+    return [[float(a <= term < b) for term in range(n_terms)] for a, b in spans]
 
 
 def differences(loss, array: np.ndarray) -> np.ndarray:
@@ -81,13 +97,11 @@ def share_right(model: ContrastiveEncoder) -> float:
 
 def test_a_batchs_gradients_are_those_of_central_differences():
     model = pooling()
-    queries = ROWS, SHARES
-    keys = np.array([[5, 0], [0, 1]]), np.array([[1.0, 0], [1, 1]])
-    gradients = batch_gradients(model, queries, keys, temperature=0.5)[1]
+    gradients = batch_gradients(model, SHARES, temperature=0.5)[1]
     weights = state(model)
     assert set(gradients) == set(weights)
     for name, array in weights.items():
-        found = differences(lambda: batch_gradients(model, queries, keys, 0.5)[0], array)
+        found = differences(lambda: batch_gradients(model, SHARES, 0.5)[0], array)
         np.testing.assert_allclose(gradients[name], found, atol=1e-6, err_msg=name)
 
 
@@ -102,15 +116,6 @@ def test_the_loss_gives_gradients_to_both_sides():
 def test_the_loss_is_least_where_partners_alone_agree():
     right, wrong = np.eye(3), np.roll(np.eye(3), 1, axis=0)
     assert info_nce(right, right, 0.1)[0] < 1e-3 < 5 < info_nce(right, wrong, 0.1)[0]
-
-
-def test_padding_says_nothing():
-    model = pooling()
-    alone = model(ROWS[1:, :2], SHARES[1:, :2])
-    np.testing.assert_allclose(model(ROWS, SHARES)[1:], alone, atol=1e-12)
-    # Whatever stands in the padded place.
-    other = np.where(SHARES > 0, ROWS, 5)
-    np.testing.assert_allclose(model(other, SHARES), model(ROWS, SHARES), atol=1e-12)
 
 
 # --- what is learned ---
@@ -151,7 +156,7 @@ def test_nothing_of_the_held_out_items_is_learned_while_they_are_held_out(monkey
         passed[-1].append(b"".join(array.tobytes() for array in state(model).values()))
         return float(len(passed[-1]))  # each epoch better than the last
 
-    monkeypatch.setattr(contrastive, "mean_reciprocal_rank", rank)
+    monkeypatch.setattr(epochs, "mean_reciprocal_rank", rank)
     titles, tags = synonyms(60)
     held_out = np.random.default_rng(0).permutation(60)[: int(0.2 * 60)]
     others = [list(titles), list(tags)]
@@ -206,22 +211,18 @@ def test_too_few_items_are_not_learned_from():
 
 def test_held_out_items_are_found_by_their_other_columns():
     """Two items, a term each in both columns: one is found first, one beside its twin last."""
-    model = Pooling(Embedding(np.eye(3)), np.zeros(3))
-    first, second = ((np.array([i]), np.ones(1)) for i in (0, 1))
-    nothing = np.zeros(0, np.int64), np.zeros(0)
-    assert mean_reciprocal_rank(model, [[first, first], [second, second]]) == 1
-    assert mean_reciprocal_rank(model, [[first, first], [first, first]]) == 0.5
-    assert mean_reciprocal_rank(model, [[first, second], [second, first]]) == 0.5
-    assert mean_reciprocal_rank(model, [[first, nothing], [nothing, second]]) == 0
+    model, first, second, none = Pooling(np.eye(3), np.zeros(3)), [1, 0, 0], [0, 1, 0], [0, 0, 0]
 
+    def rank(*items):
+        return mean_reciprocal_rank(model, item_texts(*(list(c) for c in zip(*items, strict=True))))
 
-def test_an_item_of_one_column_is_not_asked_for_and_the_others_are():
-    model = Pooling(Embedding(np.eye(3)), np.zeros(3))
-    first, second = ((np.array([i]), np.ones(1)) for i in (0, 1))
-    nothing = np.zeros(0, np.int64), np.zeros(0)
-    items = [[first, second], [second, first], [first, nothing]]
-    # Each is nearer to the other's key than to its own: found as the second of two.
-    assert mean_reciprocal_rank(model, items) == 0.5
+    assert rank([first, first], [second, second]) == 1
+    assert rank([first, first], [first, first]) == 0.5
+    assert rank([first, second], [second, first]) == 0.5
+    assert rank([first, none], [none, second]) == 0
+    # An item of one column is not asked for. Each of the others is nearer to the other's key than
+    # to its own: found as the second of two.
+    assert rank([first, second], [second, first], [first, none]) == 0.5
 
 
 def test_one_seed_gives_the_same_bits():
@@ -242,9 +243,9 @@ def test_the_words_add_up_to_what_was_trained():
     texts = [*fields[0][:20], "", "unknown words", "title1w1, title1w1 TAG1w1 unknown"]
     many = encoder.encode_many(texts)
     assert many.dtype == np.float32
-    model = Pooling(Embedding(encoder.vectors), np.log(encoder.weights))
-    views = [view for (view,) in items_of(encoder, [texts])]
-    np.testing.assert_allclose(encoded(model, views), many, atol=1e-5)
+    model = Pooling(encoder.vectors, np.log(encoder.weights))
+    items = ItemShares.of(encoder.vocabulary, [AnalyzedTexts.of(texts, encoder.analyzer)])
+    np.testing.assert_allclose(model(items.shares), many, atol=1e-5)
     for text, row in zip(texts, many, strict=True):
         np.testing.assert_allclose(encoder.encode(text).total, row, atol=1e-6)
     assert encoder.encode(texts[-1]).labels == ["title1w1", "tag1w1"]
@@ -273,46 +274,47 @@ def test_words_that_cancel_out_leave_nothing():
 
 
 def test_a_pair_is_of_two_columns_or_of_two_halves():
-    one, other = ((np.arange(a, a + 4), np.ones(4)) for a in (0, 10))
-    nothing = np.zeros(0, np.int64), np.zeros(0)
-    rng = np.random.default_rng(0)
-    training = Training(pooling(), [], 0.1, 0.0, 8, Adam(), rng)
+    items = item_texts(
+        ones((0, 4), (0, 0), (0, 1)), ones((10, 14), (10, 14), (0, 0)), ones(*[(0, 0)] * 3)
+    )
+    step = training(items)
     for _ in range(20):
-        tens = {tuple(rows // 10) for rows, _ in training.a_pair([one, other, nothing])}
-        assert tens == {(0,) * 4, (1,) * 4}
-        left, right = (set(rows) for rows, _ in training.a_pair([nothing, other]))
+        sides = np.split(step.pairs(np.array([0, 1, 2])).toarray(), 2)
+        both = {tuple(np.flatnonzero(side[0])) for side in sides}
+        assert both == {(0, 1, 2, 3), (10, 11, 12, 13)}
+        left, right = (set(np.flatnonzero(side[1])) for side in sides)
         assert left | right == {10, 11, 12, 13}
         assert len(left) == len(right) == 2
+        # Halves of a single word are it and nothing.
+        assert sorted(side[2].sum() for side in sides) == [0, 1]
+
+
+def test_pairs_are_of_any_two_columns():
+    step = training(item_texts(*(ones((c, c + 1)) for c in range(3))))
+    found = {tuple(step.pairs(np.zeros(1, int)).indices) for _ in range(99)}
+    assert found == {(a, b) for a in range(3) for b in range(3) if a != b}
 
 
 def test_dropping_leaves_a_word_and_no_more_than_a_step_can_hold():
-    training = Training(pooling(), [], 0.1, 0.999, 8, Adam(), np.random.default_rng(0))
-    texts = padded([(np.array([5]), np.ones(1)), (np.array([6, 7, 8]), np.ones(3))])
-    rows, shares = training.dropped(*texts)
-    assert (shares > 0).sum(axis=1).tolist() == [1, 1]
-    assert rows[0, 0] == 5
-    assert rows[1, 0] in (6, 7, 8)
-    training.dropout = 0.0
-    rows, shares = training.dropped(*padded([(np.arange(500), np.full(500, 2.0))]))
-    assert len(set(rows[0])) == 32
-    assert (shares == 2).all()
-    training.dropout = 0.25
-    rows, shares = training.dropped(*padded([(np.arange(20), np.ones(20))] * 200))
-    assert 0.72 < np.mean(shares > 0) < 0.78
+    texts = item_texts(ones((5, 6), (6, 9)))
+    found = training(texts, dropout=0.999).dropped(texts.shares)
+    assert np.diff(found.indptr).tolist() == [1, 1]
+    assert found.indices[0] == 5
+    assert found.indices[1] in (6, 7, 8)
+    long = csr_matrix(np.full((1, 500), 2.0))
+    found = training(texts).dropped(long)
+    assert len(set(found.indices)) == 32
+    assert (found.data == 2).all()
+    many = csr_matrix(np.ones((200, 20)))
+    assert 0.72 < training(texts, dropout=0.25).dropped(many).nnz / 4000 < 0.78
 
 
-def test_items_in_another_vocabulary_lose_what_it_lacks():
-    item = [(np.array([0, 2]), np.array([1.0, 2.0])), (np.array([1]), np.ones(1))]
-    (((rows, shares), (none, _)),) = translated([item], np.array([4, -1, 3]))
-    assert rows.tolist() == [4, 3]
-    assert shares.tolist() == [1, 2]
-    assert len(none) == 0
-
-
-def test_halves_of_a_single_word_are_it_and_nothing():
-    parts = halves((np.array([5]), np.ones(1)), np.random.default_rng(0))
-    assert sorted(len(rows) for rows, _ in parts) == [0, 1]
-    assert padded(parts)[1].sum() == 1
+def test_items_of_one_word_are_not_trained_on(monkeypatch):
+    step, seen = training(item_texts(ones((0, 1), (3, 6)), ones((0, 0), (0, 0)))), []
+    monkeypatch.setattr(step, "step", seen.append)
+    step.epoch()
+    assert [texts.shape[0] for texts in seen] == [2]
+    assert sorted(seen[0].indices) == [3, 4, 5]
 
 
 # --- edges ---

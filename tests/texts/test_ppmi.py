@@ -6,7 +6,9 @@ import numpy as np
 
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.learned.svd import CooccurrenceEncoder, _positive_information
+from qkvsearch.texts.learned import directions
+from qkvsearch.texts.learned.directions import positive_information
+from qkvsearch.texts.learned.svd import CooccurrenceEncoder
 from qkvsearch.texts.text_encoder import item_keys, item_pieces
 from qkvsearch.texts.vocabulary import count_terms
 
@@ -22,11 +24,19 @@ def test_words_used_together_are_nearer_than_words_apart():
 
 def test_information_is_positive_and_by_hand_for_two_texts():
     _, counts = count_terms(["sea boat", "road"], Analyzer().terms)
-    information = _positive_information(counts, smoothing=1.0).toarray()
+    information = positive_information(counts, smoothing=1.0).toarray()
     # Terms in order: boat, road, sea. The pairs count 3 in all: ½ for each of boat and sea, 1 for
     # road with itself; chance would have each term's share, a third, of each other's.
     expected = np.log([[1.5, 1, 1.5], [1, 3, 1], [1.5, 1, 1.5]])
     np.testing.assert_allclose(information, expected, rtol=1e-6)
+
+
+def test_information_counted_in_pieces_is_the_same(monkeypatch):
+    _, counts = count_terms(TEXTS, Analyzer().terms)
+    whole = positive_information(counts, 0.75)
+    monkeypatch.setattr(directions, "MOST_PAIRS", 3)
+    pieces = positive_information(counts, 0.75)
+    assert np.array_equal(pieces.toarray(), whole.toarray())
 
 
 def test_many_at_once_are_what_each_is_alone():

@@ -3,48 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_matrix, vstack
 
-from qkvsearch.attention.gradients import cross_entropy, vjp
 from qkvsearch.attention.gradients.attention import unit_vjp
-from qkvsearch.attention.gradients.layers import LayerPull
-from qkvsearch.attention.layers.basic import Embedding
 from qkvsearch.attention.layers.initializers import Array
-from qkvsearch.attention.layers.state import prefixed, state
-from qkvsearch.attention.training import Adam, Minibatches
+from qkvsearch.attention.layers.state import state
+from qkvsearch.attention.training import Adam, Minibatches, cross_entropy
 from qkvsearch.labelled import NEGLIGIBLE, unit_rows
-from qkvsearch.texts.token_encoder import TokenEncoder
+from qkvsearch.texts.analyzed import AnalyzedTexts
 from qkvsearch.texts.vocabulary import Vocabulary
 
 # The most terms of a text that a step sees.
 MOST_TERMS = 32
-# Texts that are encoded at a time to validate.
-MANY_TEXTS = 64
-
-# A text: its terms' row numbers (L,), each once, and 1 + ln of how often each occurs, (L,).
-View = tuple[Array, Array]
-# A view for each column; one without terms where the column is empty.
-Item = list[View]
 
 
 @dataclass(eq=False)
 class Pooling:
     """A text's vector: the vectors of its terms, weighted, added up, at length 1.
 
-    tokens: `Embedding` (n_terms, d). log_weights: (n_terms,), logarithms, so that training keeps
-    weights positive.
+    vectors: (n_terms, d). log_weights: (n_terms,), logarithms, so that training keeps weights
+    positive.
     """
 
-    tokens: Embedding
+    vectors: Array
     log_weights: Array
 
-    def __call__(self, rows: Array, shares: Array) -> Array:
-        """Terms' row numbers (n, L) and how much each counts (n, L), 0 for padding -> (n, d)."""
-        weights = shares * np.exp(self.log_weights[rows])
-        return unit_rows((weights[..., None] * self.tokens(rows)).sum(axis=-2))
+    def __call__(self, shares: csr_matrix) -> Array:
+        """How much each term counts in each text, sparse (n, n_terms) -> (n, d)."""
+        return unit_rows(shares @ (np.exp(self.log_weights)[:, None] * self.vectors))
+
+    def of(self, terms: Array) -> Pooling:
+        """Of these terms alone, copied."""
+        return Pooling(self.vectors[terms], self.log_weights[terms])
+
+
+@dataclass(frozen=True, eq=False)
+class ItemShares:
+    """The texts of n items, column after column: sparse (n_columns · n, n_terms), of each term in a
+    text 1 + ln of how often it occurs.
+    """
+
+    shares: csr_matrix
+    n_columns: int
+
+    @classmethod
+    def of(cls, vocabulary: Vocabulary, columns: Sequence[AnalyzedTexts]) -> ItemShares:
+        shares = vstack([column.counts_in(vocabulary) for column in columns], format="csr")
+        shares.data = 1 + np.log(shares.data)
+        return cls(shares, len(columns))
+
+    def __len__(self) -> int:
+        return int(self.shares.shape[0]) // self.n_columns
+
+    def lengths(self) -> Array:
+        """How many terms each text has, (n_columns, n)."""
+        return np.diff(self.shares.indptr).reshape(self.n_columns, -1)
+
+    def halved(self, rng: np.random.Generator) -> ItemShares:
+        """Of one column two: each term of a text in one of them."""
+        first = halves(self.shares, rng)
+        parts = [kept(self.shares, which) for which in (first, ~first)]
+        return ItemShares(vstack(parts, format="csr"), 2)
 
 
 @dataclass(eq=False)
@@ -52,7 +74,7 @@ class Training:
     """What changes from step to step; rng decides the order, the pairs and the words dropped."""
 
     model: Pooling
-    items: Sequence[Item]
+    items: ItemShares
     temperature: float
     dropout: float
     batch_size: int
@@ -61,107 +83,83 @@ class Training:
 
     def epoch(self) -> None:
         """A step for each batch of the items, in a new order."""
-        weights = state(self.model)
-        for batch in Minibatches(len(self.items), self.batch_size, self.rng):
-            pairs = [self.a_pair(self.items[i]) for i in batch]
-            queries, keys = (self.dropped(*padded(views)) for views in zip(*pairs, strict=True))
-            gradients = batch_gradients(self.model, queries, keys, self.temperature)[1]
-            self.optimizer.step(weights, gradients)
+        # The others have no two words to tell apart.
+        able = np.flatnonzero(self.items.lengths().sum(axis=0) > 1)
+        for batch in Minibatches(len(able), self.batch_size, self.rng):
+            self.step(self.dropped(self.pairs(able[batch])))
 
-    def a_pair(self, item: Item) -> tuple[View, View]:
-        """Two of the item's texts, or two halves of its only one."""
-        texts = [view for view in item if len(view[0])]
-        if len(texts) == 1:
-            texts = halves(texts[0], self.rng)
-        one = self.rng.integers(len(texts))
-        other = (one + self.rng.integers(1, len(texts))) % len(texts)
-        return texts[one], texts[other]
+    def step(self, texts: csr_matrix) -> None:
+        """One step by texts and, in the same order, their partners, in the terms that they have."""
+        terms, places = np.unique(texts.indices, return_inverse=True)
+        shape = texts.shape[0], len(terms)
+        own = csr_matrix((texts.data, places, texts.indptr), shape=shape)
+        gradients = batch_gradients(self.model.of(terms), own, self.temperature)[1]
+        self.optimizer.step(state(self.model), gradients, terms)
 
-    def dropped(self, rows: Array, shares: Array) -> tuple[Array, Array]:
-        """Padded texts (n, L) without some of their terms, but never without all."""
-        draws = np.where(shares > 0, self.rng.random(shares.shape), 2)
-        order = np.argsort(draws, axis=1)[:, :MOST_TERMS]
-        rows, shares, draws = (np.take_along_axis(x, order, axis=1) for x in (rows, shares, draws))
-        goes = draws >= 1 - self.dropout
-        goes[:, 0] = False
-        return rows, np.where(goes, 0, shares)
+    def pairs(self, items: Array) -> csr_matrix:
+        """Of each item two of its texts that have terms, or two halves of its only one: one text of
+        each item, then the others.
+        """
+        there = self.items.lengths()[:, items] > 0
+        order = np.argsort(np.where(there, self.rng.random(there.shape), 2), axis=0)
+        is_alone = there.sum(axis=0) == 1
+        other = order[0] if len(order) == 1 else np.where(is_alone, order[0], order[1])
+        texts = self.items.shares[np.append(order[0], other) * len(self.items) + np.tile(items, 2)]
+        if not is_alone.any():
+            return texts
+        # A text that is alone is there twice.
+        first = halves(texts[: len(items)], self.rng)
+        in_halves = np.repeat(np.tile(is_alone, 2), np.diff(texts.indptr))
+        stays = ~in_halves
+        own = first[in_halves[: len(first)]]
+        stays[in_halves] = np.append(own, ~own)
+        return kept(texts, stays)
 
-
-def items_of(encoder: TokenEncoder, columns: Sequence[Sequence[str]]) -> list[Item]:
-    """Every item's texts as the encoder's terms."""
-
-    def views(texts: Sequence[str]) -> list[View]:
-        counts = encoder.vocabulary.counts(map(encoder.terms, texts))
-        rows = counts.indices.astype(np.int64)
-        shares = (1 + np.log(counts.data.astype(np.float64))).astype(np.float32)
-        return [(rows[a:b], shares[a:b]) for a, b in pairwise(counts.indptr)]
-
-    return [list(item) for item in zip(*map(views, columns), strict=True)]
-
-
-def translated(items: Sequence[Item], rows_of: Array) -> list[Item]:
-    """The items in another vocabulary, in which term i has the row rows_of[i], -1 for none."""
-
-    def translate(view: View) -> View:
-        rows = rows_of[view[0]]
-        return rows[rows >= 0], view[1][rows >= 0]
-
-    return [[translate(view) for view in item] for item in items]
+    def dropped(self, texts: csr_matrix) -> csr_matrix:
+        """Texts without some of their terms, but never without all."""
+        draws = self.rng.random(texts.nnz)
+        ranks = ranks_in_rows(texts, draws)
+        stays = (draws < 1 - self.dropout) & (ranks < MOST_TERMS)
+        return kept(texts, stays | (ranks == 0))
 
 
-def terms_of(items: Sequence[Item]) -> Array:
-    """The row numbers of the terms that some item has, ascending."""
-    rows = [rows for item in items for rows, _ in item]
-    return np.unique(np.concatenate([np.zeros(0, np.int64), *rows]))
+def halves(texts: csr_matrix, rng: np.random.Generator) -> Array:
+    """Which entries of each text are of its first half, in any order: bool (nnz,)."""
+    lengths = np.diff(texts.indptr)
+    return ranks_in_rows(texts, rng.random(texts.nnz)) < np.repeat(lengths // 2, lengths)
 
 
-def narrowed(
-    encoder: TokenEncoder, items: Sequence[Item], used: Array
-) -> tuple[TokenEncoder, list[Item]]:
-    """The encoder with the terms `used` alone, and the items in these: each step of training costs
-    as much as there are terms."""
-    rows_of = np.full(len(encoder.vocabulary), -1, dtype=np.int64)
-    rows_of[used] = np.arange(len(used))
-    terms = Vocabulary(encoder.vocabulary.terms[used])
-    narrow = replace(
-        encoder, vocabulary=terms, vectors=encoder.vectors[used], weights=encoder.weights[used]
-    )
-    return narrow, translated(items, rows_of)
+def ranks_in_rows(texts: csr_matrix, draws: Array) -> Array:
+    """The place of each entry among those of its row, by these numbers, from 0: int64 (nnz,)."""
+    rows = np.repeat(np.arange(texts.shape[0]), np.diff(texts.indptr))
+    ranks = np.empty(len(draws), np.int64)
+    ranks[np.lexsort((draws, rows))] = np.arange(len(draws)) - texts.indptr[rows]
+    return ranks
 
 
-def halves(view: View, rng: np.random.Generator) -> Item:
-    """The terms of a text, each in one of two texts."""
-    order = rng.permutation(len(view[0]))
-    parts = order[: len(order) // 2], order[len(order) // 2 :]
-    return [(view[0][part], view[1][part]) for part in parts]
-
-
-def padded(views: Sequence[View]) -> tuple[Array, Array]:
-    """Texts side by side: rows (n, L) and shares (n, L), 0 where a text has no more terms.
-
-    >>> padded([(np.array([5, 7]), np.ones(2)), (np.array([6]), np.ones(1))])[0]
-    array([[5, 7],
-           [6, 0]])
-    """
-    shape = len(views), max(len(rows) for rows, _ in views)
-    all_rows, all_shares = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
-    for i, (rows, shares) in enumerate(views):
-        all_rows[i, : len(rows)], all_shares[i, : len(rows)] = rows, shares
-    return all_rows, all_shares
+def kept(texts: csr_matrix, which: Array) -> csr_matrix:
+    """The entries for which is True, bool (nnz,)."""
+    indptr = np.append(0, np.cumsum(which))[texts.indptr]
+    return csr_matrix((texts.data[which], texts.indices[which], indptr), shape=texts.shape)
 
 
 # --- the loss ---
 
 
 def batch_gradients(
-    model: Pooling, queries: tuple[Array, Array], keys: tuple[Array, Array], temperature: float
+    model: Pooling, texts: csr_matrix, temperature: float
 ) -> tuple[float, dict[str, Array]]:
-    """The loss of padded texts and their partners, and its gradients by the names of `state`."""
-    encoded_queries, pull_queries = vjp(model, *queries)
-    encoded_keys, pull_keys = vjp(model, *keys)
-    loss, by_queries, by_keys = info_nce(encoded_queries, encoded_keys, temperature)
-    of_queries, of_keys = pull_queries(by_queries)[1], pull_keys(by_keys)[1]
-    return loss, {name: of_queries[name] + of_keys[name] for name in of_queries}
+    """The loss of texts and of their partners, which follow in the same order, and its gradients.
+
+    With z = Σ sᵢ exp(wᵢ) xᵢ and u = z / |z|: by xᵢ it is sᵢ exp(wᵢ) g, by wᵢ sᵢ exp(wᵢ) xᵢ·g, with
+    g the gradient by z.
+    """
+    weights, n = np.exp(model.log_weights)[:, None], texts.shape[0] // 2
+    encoded, pull_unit = unit_vjp(texts @ (weights * model.vectors))
+    loss, *by_sides = info_nce(encoded[:n], encoded[n:], temperature)
+    by_vectors = weights * (texts.T @ pull_unit(np.concatenate(by_sides)))
+    by_weights = np.einsum("td,td->t", by_vectors, model.vectors)
+    return loss, {"vectors": by_vectors, "log_weights": by_weights}
 
 
 def info_nce(queries: Array, keys: Array, temperature: float) -> tuple[float, Array, Array]:
@@ -182,32 +180,13 @@ def info_nce(queries: Array, keys: Array, temperature: float) -> tuple[float, Ar
     return (by_row[0] + by_column[0]) / 2, by_logits @ keys, by_logits.T @ queries
 
 
-@vjp.register
-def pooling_vjp(layer: Pooling, rows: Array, shares: Array) -> tuple[Array, LayerPull]:
-    """u = z / |z| with z = Σ sᵢ exp(wᵢ) xᵢ, and back: sᵢ exp(wᵢ) xᵢ·g for wᵢ, sᵢ exp(wᵢ) g for
-    xᵢ."""
-    x, pull_tokens = vjp(layer.tokens, rows)
-    weights = shares * np.exp(layer.log_weights[rows])
-    output, pull_unit = unit_vjp((weights[..., None] * x).sum(axis=-2))
-
-    def pull(gradient: Array) -> tuple[tuple[Array, ...], dict[str, Array]]:
-        by_total = pull_unit(gradient)[..., None, :]
-        by_weights = weights * (x * by_total).sum(axis=-1)
-        summed = np.bincount(rows.ravel(), by_weights.ravel(), len(layer.log_weights))
-        found = {"log_weights": summed.astype(layer.log_weights.dtype)}
-        by_x = weights[..., None] * by_total
-        return (), found | prefixed("tokens", pull_tokens(by_x)[1])
-
-    return output, pull
-
-
 # --- how good it is ---
 
 
-def mean_reciprocal_rank(model: Pooling, items: Sequence[Item]) -> float:
+def mean_reciprocal_rank(model: Pooling, items: ItemShares) -> float:
     """Of items asked for by each of their columns, by what their other columns say; 0 if none can
     be. Of equal scores, the item's own counts as the last."""
-    columns = [encoded(model, views) for views in zip(*items, strict=True)]
+    columns = model(items.shares).reshape(items.n_columns, len(items), -1)
     total, ranks = sum(columns), []
     for queries in columns:
         keys = total - queries
@@ -217,14 +196,3 @@ def mean_reciprocal_rank(model: Pooling, items: Sequence[Item]) -> float:
             scores = queries[known] @ (keys[known] / lengths[known, None]).T
             ranks.append((scores >= np.diagonal(scores)[:, None]).sum(axis=1))
     return float(np.mean(1 / np.concatenate(ranks))) if ranks else 0.0
-
-
-def encoded(model: Pooling, views: Sequence[View]) -> Array:
-    """Vectors (n, d) of texts, zeros for one without terms; texts of similar lengths together."""
-    vectors = np.zeros((len(views), model.tokens.weight.shape[1]), model.tokens.weight.dtype)
-    order = np.argsort([len(rows) for rows, _ in views], kind="stable")
-    order = order[np.searchsorted([len(views[i][0]) for i in order], 1) :]
-    for start in range(0, len(order), MANY_TEXTS):
-        some = order[start : start + MANY_TEXTS]
-        vectors[some] = model(*padded([views[i] for i in some]))
-    return vectors

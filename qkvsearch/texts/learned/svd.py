@@ -10,19 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, diags
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.preprocessing import normalize
-from sklearn.utils.extmath import randomized_svd
 from sklearn.utils.validation import check_is_fitted
 
-from qkvsearch.labelled import NEGLIGIBLE
 from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.analyzed import AnalyzedTexts
 from qkvsearch.texts.languages import ENGLISH
+from qkvsearch.texts.learned.directions import cooccurrence_encoder, latent_semantic_encoder
 from qkvsearch.texts.token_encoder import TokenEncoder
-from qkvsearch.texts.vocabulary import count_terms
-from qkvsearch.threads import one_blas_thread
 
 
 class LearnedEncoder(TransformerMixin, BaseEstimator):
@@ -60,24 +55,9 @@ class CorpusEncoder(LearnedEncoder):
     language: str = ENGLISH
 
     def fit(self, texts: Iterable[str], y: Any = None) -> CorpusEncoder:
-        analyzer = Analyzer(self.language)
-        vocabulary, counts = count_terms(texts, analyzer.terms)
-        weighting = TfidfTransformer(sublinear_tf=True)
-        tf_idf = weighting.fit_transform(counts)
-        n_components = min(self.n_components, *tf_idf.shape)
-        # One BLAS thread: the bits must not depend on how many there are, and more are slower here.
-        with one_blas_thread():
-            _, strengths, directions = randomized_svd(
-                tf_idf, n_components, n_iter=5, random_state=self.random_state
-            )
-        # Equal texts leave directions that none of them has, which are arbitrary.
-        directions[strengths <= NEGLIGIBLE * strengths[0]] = 0
-        vectors = np.ascontiguousarray(directions.T, dtype=np.float32)
-        embeddings = tf_idf @ vectors
-        embeddings[np.linalg.norm(embeddings, axis=1) < NEGLIGIBLE] = 0
-        self.embeddings_ = normalize(embeddings).astype(np.float32)
-        idf = weighting.idf_.astype(np.float32)
-        self.encoder_ = TokenEncoder(vocabulary, vectors, idf, analyzer)
+        read = AnalyzedTexts.of(texts, Analyzer(self.language))
+        self.encoder_, _ = latent_semantic_encoder(read, self.n_components, self.random_state)
+        self.embeddings_ = self.encoder_.encode_many(read)
         return self
 
     def transform(self, texts: Iterable[str]) -> np.ndarray:
@@ -108,39 +88,9 @@ class CooccurrenceEncoder(LearnedEncoder):
     language: str = ENGLISH
 
     def fit(self, texts: Iterable[str], y: Any = None) -> CooccurrenceEncoder:
-        texts = list(texts)
-        analyzer = Analyzer(self.language)
-        vocabulary, counts = count_terms(texts, analyzer.terms)
-        n_texts, n_terms = counts.shape
-        information = _positive_information(counts, self.smoothing)
-        n_components = min(self.n_components, n_terms)
-        # One BLAS thread: the bits must not depend on how many there are.
-        with one_blas_thread():
-            directions, strengths, _ = randomized_svd(
-                information, n_components, n_iter=4, random_state=self.random_state
-            )
-        document_frequency = np.bincount(counts.indices, minlength=n_terms)
-        idf = np.log((1 + n_texts) / (1 + document_frequency)) + 1
-        vectors = normalize(directions * strengths).astype(np.float32)
-        weights = np.sqrt(idf).astype(np.float32)
-        self.encoder_ = TokenEncoder(vocabulary, vectors, weights, analyzer)
-        self.embeddings_ = self.encoder_.encode_many(texts)
+        read = AnalyzedTexts.of(texts, Analyzer(self.language))
+        self.encoder_, _ = cooccurrence_encoder(
+            read, self.n_components, self.random_state, smoothing=self.smoothing
+        )
+        self.embeddings_ = self.encoder_.encode_many(read)
         return self
-
-
-def _positive_information(counts: csr_matrix, smoothing: float) -> csr_matrix:
-    """max(0, ln p(t, c) / (p(t) p(c))) for every pair of terms that some text has, (n_terms,)²."""
-    present = counts.copy()
-    present.data[:] = 1
-    n_terms_of = np.maximum(np.asarray(present.sum(axis=1)).ravel(), 1)
-    shared = diags(1 / np.sqrt(n_terms_of)) @ present
-    pairs = (shared.T @ shared).tocoo()
-    total = max(pairs.sum(), 1e-9)
-    frequency = np.asarray(pairs.sum(axis=1)).ravel()
-    context = frequency**smoothing
-    context /= max(context.sum(), 1e-9)
-    expected = frequency[pairs.row] / total * context[pairs.col]
-    information = np.log(np.maximum(pairs.data / total / np.maximum(expected, 1e-30), 1e-9))
-    kept = information > 0
-    data = information[kept].astype(np.float32)
-    return csr_matrix((data, (pairs.row[kept], pairs.col[kept])), shape=pairs.shape)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.util import find_spec
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -14,6 +15,7 @@ import numpy as np
 from qkvsearch.errors import QkvError
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.progress import Progress
+from qkvsearch.texts.analyzed import AnalyzedTexts
 from qkvsearch.texts.pretrained.model_files import TokenizerFile, open_tensors
 from qkvsearch.texts.pretrained.subwords import (
     is_blank,
@@ -36,6 +38,30 @@ TENSOR = "embedding.weight"
 # Texts that the tokenizer is given at a time, and that are held as tokens.
 BATCH = 16_384
 NONE_CUT = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class CutTexts:
+    """Texts in tokens. indptr: int64 (n + 1,), where each text's begin. ids: int32 (n_tokens,)."""
+
+    indptr: np.ndarray
+    ids: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    def first(self, longest: int) -> list[np.ndarray]:
+        """The first tokens of each text, int32 (n,)."""
+        return [self.ids[a : min(b, a + longest)] for a, b in pairwise(self.indptr.tolist())]
+
+    def counts(self, n_tokens: int) -> csr_matrix:
+        """How often each text has each token, sparse float32 (n, n_tokens)."""
+        from scipy.sparse import csr_matrix
+
+        ones = np.ones(len(self.ids), np.float32)
+        found = csr_matrix((ones, self.ids.copy(), self.indptr), shape=(len(self), n_tokens))
+        found.sum_duplicates()  # in place
+        return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,8 +142,8 @@ class StaticEncoder:
     ) -> Iterator[np.ndarray]:
         """As `TextEncoder` says: rows of `vectors`."""
         done = 0
-        for batch in self._id_batches(texts):
-            yield from self._rows_of(batch, longest)
+        for batch in self._batches(texts):
+            yield from batch.first(longest)
             done += len(batch)
             if progress is not None:
                 progress("reading tokens", done, len(texts))
@@ -127,17 +153,12 @@ class StaticEncoder:
     ) -> Iterator[tuple[EncodedTexts, list[np.ndarray]]]:
         """As `TextEncoder` says: each text is cut into pieces once."""
         done = 0
-        for batch in self._id_batches(texts):
+        for batch in self._batches(texts):
             embeddings = self._embeddings(batch)
-            yield EncodedTexts(embeddings, NONE_CUT), list(self._rows_of(batch, longest))
+            yield EncodedTexts(embeddings, NONE_CUT), batch.first(longest)
             done += len(batch)
             if progress is not None:
                 progress("encoding", done, len(texts))
-
-    def _rows_of(self, batch: list[list[int]], longest: int) -> Iterator[np.ndarray]:
-        """The first tokens of each text, int32 (n,)."""
-        rows = (self._checked(np.array(ids, dtype=np.int64)) for ids in batch)
-        return (ids[:longest].astype(np.int32) for ids in rows)
 
     def attend(self, text: str, mask: str = "none") -> EncodedText:
         """As `TextEncoder` says: of `sequence`, by attention without parameters. No word is
@@ -164,16 +185,16 @@ class StaticEncoder:
         """
         embeddings = np.zeros((len(texts), self.n_components), dtype=np.float32)
         done = 0
-        for batch in self._id_batches(texts):
+        for batch in self._batches(texts):
             embeddings[done : done + len(batch)] = self._embeddings(batch)
             done += len(batch)
             if progress is not None:
                 progress("encoding", done, len(texts))
         return embeddings
 
-    def _embeddings(self, batch: list[list[int]]) -> np.ndarray:
-        """Of texts given as their tokens, float32 (n, d)."""
-        counts = self._counts(batch)
+    def _embeddings(self, batch: CutTexts) -> np.ndarray:
+        """float32 (n, d)."""
+        counts = batch.counts(len(self.vectors))
         counts.data = counts.data * self._shares(counts.indices)
         return unit_rows(counts @ self._every_row, NEGLIGIBLE)
 
@@ -181,16 +202,16 @@ class StaticEncoder:
         """`encode_many`; no text is too long."""
         return EncodedTexts(self.encode_many(texts, progress), NONE_CUT)
 
-    def idf(self, texts: Sequence[str]) -> np.ndarray:
-        """Weights from a catalog, float32 (n_tokens,): ln((1 + N) / (1 + n)) + 1, with n of its N
-        texts having the token. Manning, Raghavan and Schütze 2008, section 6.2.1, smoothed.
+    def idf(self, *columns: Sequence[str]) -> np.ndarray:
+        """Weights from a catalog, given column after column with one text an item, float32
+        (n_tokens,): ln((1 + N) / (1 + n)) + 1, with n of its N items having the token. Manning,
+        Raghavan and Schütze 2008, section 6.2.1, smoothed.
         """
         having = np.zeros(len(self.vectors), dtype=np.int64)
-        for batch in self._id_batches(texts):
-            counts = self._counts(batch)
-            counts.sum_duplicates()
+        for batches in zip(*map(self._batches, columns), strict=True):
+            counts = sum(batch.counts(len(having)) for batch in batches)
             having += np.bincount(counts.indices, minlength=len(having))
-        return (np.log((1 + len(texts)) / (1 + having)) + 1).astype(np.float32)
+        return (np.log((1 + len(columns[0])) / (1 + having)) + 1).astype(np.float32)
 
     def _rows(self, ids: np.ndarray) -> np.ndarray:
         """The vectors of these tokens, float32 (n, d)."""
@@ -229,23 +250,24 @@ class StaticEncoder:
             )
         return ids
 
-    def _counts(self, batch: list[list[int]]) -> csr_matrix:
-        """How often each text has each token, sparse (n, n_tokens)."""
-        from scipy.sparse import csr_matrix
+    def _batches(self, texts: Sequence[str]) -> Iterable[CutTexts]:
+        """Some texts at a time; those of a catalog, which are asked for again, are kept."""
+        if not isinstance(texts, AnalyzedTexts):
+            return self._cut(texts)
+        if self.tokenizer not in texts.read_by:
+            texts.read_by[self.tokenizer] = list(self._cut(texts))
+        found: list[CutTexts] = texts.read_by[self.tokenizer]
+        return found
 
-        indptr = np.cumsum([0, *map(len, batch)])
-        every = (i for row in batch for i in row)
-        indices = self._checked(np.fromiter(every, np.int64, indptr[-1]))
-        ones = np.ones(len(indices), dtype=np.float32)
-        return csr_matrix((ones, indices, indptr), shape=(len(batch), len(self.vectors)))
-
-    def _id_batches(self, texts: Sequence[str]) -> Iterator[list[list[int]]]:
-        """The tokens of each text, some texts at a time."""
+    def _cut(self, texts: Sequence[str]) -> Iterator[CutTexts]:
         for start in range(0, len(texts), BATCH):
             batch = [whole(text) for text in texts[start : start + BATCH]]
             batch = ["" if is_blank(text) else text for text in batch]
             found = self.tokenizer.encode_batch_fast(batch, add_special_tokens=False)
-            yield [encoding.ids for encoding in found]
+            rows = [encoding.ids for encoding in found]
+            indptr = np.cumsum([0, *map(len, rows)])
+            ids = np.fromiter(chain.from_iterable(rows), np.int32, indptr[-1])
+            yield CutTexts(indptr, self._checked(ids))
 
 
 def find_package() -> Path | None:
