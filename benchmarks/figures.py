@@ -57,6 +57,7 @@ CLAIMS = (
     Section("rating_prediction", "Predicting ratings"),
     Section("next_item", "What comes next"),
     Section("text_search", "Searching texts"),
+    Section("search_speed", "What a search takes"),
     Section("search", "Searching with typos"),
     Section("sample_search", "The bundled questions"),
     Section("answerability", "Telling what has no answer"),
