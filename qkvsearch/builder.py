@@ -49,8 +49,8 @@ from qkvsearch.texts.encoders import (
     pretrained_encoder,
     prior_weights,
 )
-from qkvsearch.texts.languages import Language
-from qkvsearch.texts.languages import chosen as chosen_language
+from qkvsearch.texts.language.languages import Language
+from qkvsearch.texts.language.languages import chosen as chosen_language
 from qkvsearch.workspace import BuildContents, CatalogRows, Workspace
 
 # Among the facts of a former build: what one in its place has to do without, and why.

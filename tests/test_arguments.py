@@ -23,6 +23,7 @@ REFUSED = {
     "min_weight": [-0.1, 1.01, NAN, "1", True, None],
     "recent": [0, 0.5, -3, NAN, INF, "1", True],
     "trials": [0, -1, 2.5, NAN, INF, "3", True],
+    "users": [-1, 2.5, NAN, INF, "3", True],
     "minutes": [0, -1, NAN, "1", True],
     "random_state": [-1, 0.5, NAN, "0", True, None],
 }
@@ -36,6 +37,7 @@ TAKEN = {
     "min_weight": [0, 1, np.float32(0.5)],
     "recent": [None, 1, 2.5, np.int64(4)],
     "trials": [None, 1, np.int64(4)],
+    "users": [None, 0, 1, np.int64(4)],
     "minutes": [None, 1e-9, 60, INF],
     "random_state": [0, np.int64(7)],
 }

@@ -23,8 +23,8 @@ from qkvsearch.retrieval import Head
 from qkvsearch.revision.merging import merged_contents
 from qkvsearch.stored.part import BuildReader
 from qkvsearch.texts.analysis import Token
+from qkvsearch.texts.language.stop_words import STOP_WORDS
 from qkvsearch.texts.pretrained.static import find_package
-from qkvsearch.texts.stop_words import STOP_WORDS
 from qkvsearch.workspace import BuildContents, Workspace
 
 ITEMS = pd.DataFrame(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from qkvsearch.texts.stop_words import STOP_WORDS
+from qkvsearch.texts.language.stop_words import STOP_WORDS
 
 KINDS = ("swapped", "dropped", "doubled", "neighbouring key")
 ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")

@@ -13,7 +13,7 @@ from qkvsearch.data.judgements import LEARNED_FROM
 from qkvsearch.errors import DamagedError
 from qkvsearch.stored.part import LANGUAGE
 from qkvsearch.stored.tokens import LEFT_OUT
-from qkvsearch.texts.languages import ENGLISH
+from qkvsearch.texts.language.languages import ENGLISH
 from qkvsearch.workspace import Snapshot, Tables, Workspace
 
 BUILD_NAMES = ("id", "created", "command", "items", "segments", "megabytes", "current")

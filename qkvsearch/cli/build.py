@@ -224,7 +224,7 @@ def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[s
     from qkvsearch.builder import NOT_TAKEN_OVER
     from qkvsearch.stored.part import LANGUAGE
     from qkvsearch.stored.preferences import TUNED
-    from qkvsearch.texts.languages import Language
+    from qkvsearch.texts.language.languages import Language
 
     for reason in former.get(NOT_TAKEN_OVER, ()):
         run.say(f"Not taken over: {reason}.")

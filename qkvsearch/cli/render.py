@@ -254,6 +254,8 @@ def _plain_table(
             return None
         (place,) = flexible
         widths[place] -= excess
+        if has_header and cell_len(columns[place][0]) > widths[place]:
+            return None  # names of columns stand at the bottom of theirs
         if not all(_wraps(line[place], widths[place]) for line in lines):
             return None
     table = "".join(_wrapped(line, widths, [way for _, way in columns]) for line in lines)

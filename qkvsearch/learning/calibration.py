@@ -16,8 +16,9 @@ from qkvsearch.learning.answerability import LATIN, OTHER, WORDS, Answerability,
 from qkvsearch.learning.head_weights import AnsweredQueries, lexical_scores
 from qkvsearch.learning.unrelated_texts import ENGLISH, FOREIGN
 from qkvsearch.retrieval.keys import LexicalKeys, TermKeys
-from qkvsearch.texts.analysis import IS_CJK, Analyzer
-from qkvsearch.texts.stop_words import STOP_WORDS
+from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.language.stop_words import STOP_WORDS
+from qkvsearch.texts.language.word_patterns import IS_CJK
 from qkvsearch.texts.text_encoder import TextEncoder
 
 # A language of whose words a catalog has a larger share may be the catalog's own.

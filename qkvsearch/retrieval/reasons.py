@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 
 from qkvsearch.cached import cached_property
 from qkvsearch.retrieval.fusion import Part
-from qkvsearch.texts.analysis import CJK, HAS_CJK, RUNS, Analyzer, fold
-from qkvsearch.texts.stop_words import STOP_WORDS
+from qkvsearch.texts.analysis import Analyzer, fold
+from qkvsearch.texts.language.stop_words import STOP_WORDS
+from qkvsearch.texts.language.word_patterns import CJK, HAS_CJK, RUNS
 
 # Limits chosen by eye, on both samples and on 9,742 films, with each encoder.
 # Lines are shown until they carry this share of all that is added up, and at most so many.

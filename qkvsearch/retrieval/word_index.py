@@ -8,8 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
-from qkvsearch.texts.analysis import HAS_CJK, MAX_TERM, Analyzer
+from qkvsearch.texts.analysis import MAX_TERM, Analyzer
 from qkvsearch.texts.analyzed import AnalyzedTexts, TokenSequences
+from qkvsearch.texts.language.word_patterns import HAS_CJK
 from qkvsearch.texts.spelling import LetterIndex
 
 # The spelling in row 0: where a column's text ends.

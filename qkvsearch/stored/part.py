@@ -16,7 +16,7 @@ from qkvsearch.learning.answerability import Answerability
 from qkvsearch.progress import Progress
 from qkvsearch.stored.forms import Form, check_form, check_numbers
 from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.languages import ENGLISH
+from qkvsearch.texts.language.languages import ENGLISH
 from qkvsearch.workspace import BuildContents, Snapshot
 from qkvsearch.workspace.arrays import read_array
 from qkvsearch.workspace.segments import MANIFEST, Segment

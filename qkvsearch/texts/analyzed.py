@@ -14,16 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch.texts.analysis import (
-    CODED,
-    NUMBER,
-    Analyzer,
-    Token,
-    fold,
-    known_tokens,
-    lower,
-)
-from qkvsearch.texts.languages import ENGLISH
+from qkvsearch.texts.analysis import NUMBER, Analyzer, Token, fold, known_tokens, lower
+from qkvsearch.texts.language.languages import ENGLISH
+from qkvsearch.texts.language.word_patterns import CODED
 from qkvsearch.texts.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

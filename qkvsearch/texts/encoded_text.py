@@ -12,9 +12,9 @@ from qkvsearch.errors import QkvError, suggest
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.limits import ATTENDED
 from qkvsearch.texts.analysis import fold
+from qkvsearch.texts.language.stop_words import STOP_WORDS
 from qkvsearch.texts.pretrained.subwords import sum_rows
 from qkvsearch.texts.self_attention import AttentionMap, self_attend
-from qkvsearch.texts.stop_words import STOP_WORDS
 
 
 @dataclass(frozen=True, eq=False)

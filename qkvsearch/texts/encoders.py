@@ -16,7 +16,7 @@ import numpy as np
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.analyzed import AnalyzedTexts
-from qkvsearch.texts.languages import ENGLISH
+from qkvsearch.texts.language.languages import ENGLISH
 from qkvsearch.texts.text_encoder import TextEncoder
 from qkvsearch.texts.vocabulary import Vocabulary
 

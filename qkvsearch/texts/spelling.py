@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.texts.analysis import fold
-from qkvsearch.texts.languages import CODES, ENGLISH
+from qkvsearch.texts.language.languages import CODES, ENGLISH
 
 # How many errors a word of so many letters may have: from 4 letters one, from 8 two.
 ONE_ERROR, TWO_ERRORS = 4, 8

@@ -193,7 +193,9 @@ from qkvsearch.collaborative.als import AlternatingLeastSquares
 
 # What runs in the background inherits that Ctrl-C is ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-place = {"fit": AlternatingLeastSquares, "save": arrays.np, "fsync": files.os, "write_catalog": publish}
+place = {
+    "fit": AlternatingLeastSquares, "save": arrays.np, "fsync": files.os, "write_catalog": publish
+}
 
 def wait(*args, **kwargs):
     print(name, flush=True)

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from qkvsearch.texts.analysis import MAX_TERM, Analyzer, fold, word_spans
-from qkvsearch.texts.stop_words import STOP_WORDS
+from qkvsearch.texts.language.stop_words import STOP_WORDS
 
 analyzer = Analyzer()
 words_and_oddities = st.text() | st.lists(

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from qkvsearch.errors import QkvError
 from qkvsearch.texts.analysis import Analyzer, fold, stem, words
-from qkvsearch.texts.languages import CODES, chosen, guess, named
-from qkvsearch.texts.stop_words import LANGUAGES, STOP_WORDS, stop_words
+from qkvsearch.texts.language.languages import CODES, chosen, guess, named
+from qkvsearch.texts.language.stop_words import LANGUAGES, STOP_WORDS, stop_words
 
 
 @pytest.mark.parametrize(

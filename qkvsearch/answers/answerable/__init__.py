@@ -12,8 +12,9 @@ from qkvsearch.learning.answerability import WORDS, Evidence, letters_of
 from qkvsearch.retrieval import Head, Ranking
 from qkvsearch.retrieval.keys import inverse_frequency
 from qkvsearch.stored import StoredModels
-from qkvsearch.texts.analysis import IS_CJK, Token
+from qkvsearch.texts.analysis import Token
 from qkvsearch.texts.encoders import LEARNED
+from qkvsearch.texts.language.word_patterns import IS_CJK
 
 # Words of titles answer a query of which they make up this share, each counted by its idf.
 TITLE_SHARE = 1 / 3

@@ -10,8 +10,9 @@ from typing import Any
 
 from qkvsearch.answers.asked.synonyms import SYNONYM, OwnSynonyms
 from qkvsearch.stored import StoredModels
-from qkvsearch.texts.analysis import HAS_CJK, MAX_TERM, Token, fold
+from qkvsearch.texts.analysis import MAX_TERM, Token, fold
 from qkvsearch.texts.compounds import parts_of
+from qkvsearch.texts.language.word_patterns import HAS_CJK
 from qkvsearch.texts.spelling import PER_ERROR, halves, has_dictionary, is_a_word, near_words
 
 # A name that no item has is rarely a misspelling of a short word.

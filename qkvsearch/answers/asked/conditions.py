@@ -13,7 +13,8 @@ from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.data.ids import id_text
 from qkvsearch.retrieval.word_index import WordIndex
 from qkvsearch.stored import StoredModels
-from qkvsearch.texts.analysis import HAS_CJK, Analyzer, fold, known_tokens
+from qkvsearch.texts.analysis import Analyzer, fold, known_tokens
+from qkvsearch.texts.language.word_patterns import HAS_CJK
 from qkvsearch.texts.query_language import Clause
 from qkvsearch.workspace import Tables
 from qkvsearch.workspace.catalog.columns import StoredColumn

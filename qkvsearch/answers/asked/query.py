@@ -18,7 +18,8 @@ from qkvsearch.cached import cached_property
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors
 from qkvsearch.retrieval.keys import AskedWord, Way
 from qkvsearch.stored import StoredModels
-from qkvsearch.texts.analysis import HAS_CJK, Token, fold, known_tokens
+from qkvsearch.texts.analysis import Token, fold, known_tokens
+from qkvsearch.texts.language.word_patterns import HAS_CJK
 from qkvsearch.texts.query_language import Clause, parsed
 from qkvsearch.texts.text_encoder import EncodedQuery
 from qkvsearch.workspace import Tables

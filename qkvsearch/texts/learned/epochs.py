@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 from qkvsearch.attention.training import Adam
 from qkvsearch.parameters import check_positive, check_whole, is_finite, require
 from qkvsearch.texts.analyzed import AnalyzedTexts
-from qkvsearch.texts.languages import ENGLISH
+from qkvsearch.texts.language.languages import ENGLISH
 from qkvsearch.texts.learned.directions import (
     Directions,
     cooccurrence_encoder,

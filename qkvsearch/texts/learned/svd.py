@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.analyzed import AnalyzedTexts
-from qkvsearch.texts.languages import ENGLISH
+from qkvsearch.texts.language.languages import ENGLISH
 from qkvsearch.texts.learned.directions import cooccurrence_encoder, latent_semantic_encoder
 from qkvsearch.texts.token_encoder import TokenEncoder
 

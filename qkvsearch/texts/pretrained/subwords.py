@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.texts.analysis import CJK, MARKS
+from qkvsearch.texts.language.word_patterns import CJK, MARKS
 from qkvsearch.texts.self_attention import PADDING
 
 # A CJK character is a word: a run of them has no spaces to divide it.

@@ -13,8 +13,8 @@ from qkvsearch.lessons.parts import Given, Step, Table, Text, step, tell
 from qkvsearch.texts.analysis import fold
 from qkvsearch.texts.encoded_text import EncodedText, focus, is_word
 from qkvsearch.texts.encoders import pretrained
+from qkvsearch.texts.language.stop_words import STOP_WORDS
 from qkvsearch.texts.pretrained.fetch import find
-from qkvsearch.texts.stop_words import STOP_WORDS
 
 SENTENCE = " ".join(ANIMAL)
 WORD, TARGET = "it", "animal"

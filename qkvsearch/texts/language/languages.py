@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from qkvsearch.errors import QkvError, quantity, suggest
-from qkvsearch.texts.stop_words import LANGUAGES, stop_words
+from qkvsearch.texts.language.stop_words import LANGUAGES, stop_words
 
 AUTO, NONE, ENGLISH = "auto", "none", "english"
 # ISO 639-1 codes of the languages that Snowball has stems for, by the names that it has for them.
