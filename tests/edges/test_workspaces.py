@@ -189,11 +189,11 @@ import qkvsearch.builder
 from qkvsearch import files
 from qkvsearch.workspace import arrays, publish
 from qkvsearch.cli import main
-from qkvsearch.collaborative.als import AlternatingLeastSquares
+from qkvsearch.collaborative.als import AlternatingLeastSquares as ALS
 
 # What runs in the background inherits that Ctrl-C is ignored.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-place = {"fit": AlternatingLeastSquares, "save": arrays.np, "fsync": files.os, "write_catalog": publish}
+place = {"fit": ALS, "save": arrays.np, "fsync": files.os, "write_catalog": publish}
 
 def wait(*args, **kwargs):
     print(name, flush=True)
