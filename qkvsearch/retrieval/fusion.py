@@ -80,25 +80,28 @@ class Head:
 
     def settled(self, k: int, mask: np.ndarray | None = None) -> Head:
         """With the exact scores of all items that may be among the `k` best of those that `mask`
-        leaves, so that these are the ones that the exact scores of all would give.
+        leaves, so that these are the ones that the exact scores of all would give; as well where
+        less is left.
         """
         if self.exact is None or not k:
             return self
-        allowed = mask if self.answers is None else self.answers & (True if mask is None else mask)
+        allowed = np.ones(len(self.scores), dtype=bool) if mask is None else mask
+        allowed = allowed if self.answers is None else allowed & self.answers
         best = top_k(self.scores, k, allowed)
         if not len(best) or self.scores[best[-1]] >= self.exact_from:
             return self
         least = float(self.scores[best[-1]]) - 2 * self.error
-        near = np.flatnonzero(self.scores >= least)
-        addends = [head._with_exact(near) for head in self.addends]
-        return replace(self._with_exact(near), addends=addends, exact_from=least)
+        near = np.flatnonzero((self.scores >= least) & allowed)
+        return replace(self._with_exact(near), exact_from=least)
 
     def _with_exact(self, positions: np.ndarray) -> Head:
         if self.exact is None:
             return self
+        addends = [head._with_exact(positions) for head in self.addends]
         scores = self.scores.copy()
-        scores[positions] = self.exact(positions)
-        return replace(self, scores=scores)
+        exact = sum(head.scores[positions] for head in addends) if addends else None
+        scores[positions] = self.exact(positions) if exact is None else exact
+        return replace(self, scores=scores, addends=addends)
 
     def promising(self) -> np.ndarray:
         """bool (n_items,): of a fused head, the items that one of its heads finds a word in, or

@@ -6,12 +6,13 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import inf, log1p
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from qkvsearch.cached import kept_by_word
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval.fusion import Head, Part
 from qkvsearch.retrieval.quantized import QuantizedKeys
@@ -26,7 +27,7 @@ K1 = 1.2
 B = 0.75
 # Terms of which it is kept how many items have them, and entries that are kept of words: 256 MB if
 # each word were in every item.
-KEPT_TERMS, MOST_KEPT = 1 << 15, 1 << 25
+KEPT_TERMS, MOST_KEPT = 1 << 14, 1 << 25
 
 
 class Way(NamedTuple):
@@ -129,39 +130,38 @@ class TermKeys(ABC):
         """BM25's idf of a word, by the rarest of its terms; 0 for what is no word, as a comma."""
         return self._known_rarities(word, analyzer)
 
+    # What is kept knows the keys by a weak reference: in a circle, files would wait for the garbage
+    # collector.
+
     @cached_property
     def _known_rarities(self) -> Callable[[str, Analyzer], float]:
         keys = weakref.proxy(self)
 
-        @lru_cache(KEPT_TERMS)
-        def known(word: str, analyzer: Analyzer) -> float:
+        def rarity(word: str, analyzer: Analyzer) -> float:
             tokens = known_tokens(analyzer.tokens(word), keys.has)
             rarest = min((keys.n_with(token.term) for token in tokens), default=None)
             return 0.0 if rarest is None else _rarity(rarest, keys.n_items)
 
-        return known
+        return kept_by_word(rarity, KEPT_TERMS)
 
     @cached_property
     def _known_terms(self) -> Callable[[str], tuple[int, float]]:
-        keys = weakref.proxy(self)  # in a circle, files would wait for the garbage collector
+        keys = weakref.proxy(self)
 
-        @lru_cache(KEPT_TERMS)
         def known(term: str) -> tuple[int, float]:
             items, weights = keys.postings(term)
             return len(items), float(weights.max(initial=0))
 
-        return known
+        return kept_by_word(known, KEPT_TERMS)
 
     @cached_property
     def _known_words(self) -> Callable[[AskedWord], FoundWord]:
-        keys = weakref.proxy(self)
+        most = min(KEPT_TERMS, MOST_KEPT // max(self.n_items, 1))
+        found: Callable[[AskedWord], FoundWord] = weakref.proxy(self).found
+        return kept_by_word(found, most)
 
-        @lru_cache(max(1, MOST_KEPT // max(self.n_items, 1)))
-        def known(word: AskedWord) -> FoundWord:
-            found: FoundWord = keys.found(word)
-            return found
-
-        return known
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if "_known" not in name}
 
     def head(self, words: Sequence[Token | AskedWord], name: str = "lexical") -> Head | None:
         """Scores of all items, or None where no item has any of the words. An item that has a word
@@ -340,11 +340,18 @@ class DenseKeys:
 
         if self.codes is None:
             return Head(name, self.vectors @ vector, parts)
+
+        def exact(positions: np.ndarray) -> np.ndarray:
+            is_all = len(positions) == len(self.vectors)
+            rows = self.vectors if is_all else self.vectors[positions]
+            # Not by BLAS, where the last bits of a product depend on which others there are.
+            return np.einsum("ij,j->i", rows, vector)
+
         return Head(
             name,
             self.codes.products(vector),
             parts,
-            exact=lambda positions: self.vectors[positions] @ vector,
+            exact=exact,
             error=self.codes.most_error(vector),
             exact_from=inf,
         )

@@ -183,12 +183,13 @@ def rank(
     """
     if head is None:
         return Ranking([], np.zeros(0, dtype=np.int64), temperature or 1.0, 0)
+    spread = moments(head.scores)[1] if temperature is None else 0.0
     head = head.settled(k, mask)
     allowed = np.ones(len(head.scores), dtype=bool) if mask is None else mask
     if head.answers is not None:
         allowed = allowed & head.answers
     if temperature is None:
-        temperature = moments(head.scores)[1] or 1.0
+        temperature = spread or 1.0
         if not isfinite(temperature):
             raise QkvError("a score is no finite number: what it is made of is damaged; see repair")
     positions = top_k(head.scores, k, allowed)

@@ -28,7 +28,8 @@ from qkvsearch.workspace import BuildContents, Snapshot
 # A pretrained encoder is the one that made the keys where no component of what it makes of a random
 # string differs by more.
 SAME = 1e-3
-# From so many items on keys are stored as int8 as well: reading all of them takes most of a query.
+# A build of so many items has keys as int8 as well: reading all of them takes most of a query. One
+# that grows so large gets them when it is built anew, for merged segments answer as before.
 MANY = 100_000
 CODES = "codes", "scales"
 # The first of `random_strings`, which NumPy need not be asked for again.
@@ -153,9 +154,6 @@ class DensePart(StoredPart[StoredHead]):
 
     def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:
         super().merge(contents, build, progress)
-        if build.n_items >= MANY and CODES[0] not in self.names_in(build.snapshot):
-            keys = self.read(build.snapshot, "keys")["keys"]
-            self.put(contents, **QuantizedKeys.from_keys(keys).arrays())
         if self._is_noted(contents, build.snapshot) and not self.is_pending(contents, "nearest"):
             self.put(contents, nearest=self._nearest(build.snapshot))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from qkvsearch.cached import kept_by_word
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -50,13 +52,11 @@ class Vocabulary:
     @cached_property
     def known_row(self) -> Callable[[str], int]:
         """`row`, which it keeps of many terms: queries share their words."""
-        vocabulary = weakref.proxy(self)  # in a circle, files would wait for the garbage collector
+        # In a circle, files would wait for the garbage collector.
+        return kept_by_word(weakref.proxy(self).row, KEPT_ROWS)
 
-        @lru_cache(KEPT_ROWS)
-        def known(term: str) -> int:
-            return int(vocabulary.row(term))
-
-        return known
+    def __getstate__(self) -> dict[str, Any]:
+        return {"terms": self.terms}
 
     def beginning(self, prefix: str) -> list[str]:
         """All terms that begin so.

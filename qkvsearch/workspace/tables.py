@@ -99,8 +99,10 @@ class Tables:
         kept = self._named
         if unknown := [position for position in wanted if position not in kept]:
             if len(kept) + len(unknown) > MOST_NAMES:
-                kept = self.__dict__["_named"] = {}
-                unknown = wanted
+                is_kept = len(wanted) <= MOST_NAMES
+                kept, unknown = {}, wanted
+                if is_kept:
+                    self.__dict__["_named"] = kept
             kept |= zip(unknown, self.cells_of(unknown, ["id", "title"]), strict=True)
         rows = [kept[position] for position in wanted]
         return [id_ for id_, _ in rows], [str(title) for _, title in rows]

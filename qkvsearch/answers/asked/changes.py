@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import islice
 from typing import Any
 
 from qkvsearch.answers.asked.synonyms import SYNONYM, OwnSynonyms
+from qkvsearch.cached import kept_by_word
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import MAX_TERM, Token, fold
 from qkvsearch.texts.compounds import parts_of
@@ -100,7 +101,7 @@ class Changes:
     @cached_property
     def mended(self) -> Callable[[Token, str], Change | None]:
         """A word that no item has in this spelling as what it may mean, if anything."""
-        return lru_cache(KEPT_CHANGES)(_Mended(self.models, self.synonyms))
+        return kept_by_word(_Mended(self.models, self.synonyms), KEPT_CHANGES)
 
     def _unspelled(self, tokens: Sequence[Token]) -> Iterator[int]:
         """The places of words that no text has in this spelling, and no item is called."""
@@ -114,11 +115,10 @@ class Changes:
         """Whether a text has a word in this spelling, or an item is called so."""
         words, codes = self.models.words, self.models.code_keys
 
-        @lru_cache(KEPT_WORDS)
         def known(word: str) -> bool:
             return bool(words and words.has(word)) or bool(codes and codes.has(word))
 
-        return known
+        return kept_by_word(known, KEPT_WORDS)
 
 
 @dataclass(frozen=True)

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import chain
 
 from qkvsearch.answers.asked.changes import COMPOUND, KEPT_WORDS, Changes
 from qkvsearch.answers.asked.synonyms import OwnSynonyms
+from qkvsearch.cached import kept_by_word
 from qkvsearch.retrieval.keys import AskedWord, Way
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import Token
@@ -35,7 +36,7 @@ class Lexicon:
     @cached_property
     def word(self) -> Callable[[Token], AskedWord]:
         """A word with all that it is looked up by: as it is, compounds, its family, synonyms."""
-        return lru_cache(KEPT_WORDS)(_Words(self.models, self.synonyms))
+        return kept_by_word(_Words(self.models, self.synonyms), KEPT_WORDS)
 
 
 @dataclass(frozen=True)

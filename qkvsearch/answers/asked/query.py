@@ -25,7 +25,7 @@ from qkvsearch.texts.text_encoder import EncodedQuery
 from qkvsearch.workspace import Tables
 
 STOP_WORDS_ALONE = "These words are in so many texts that alone they say nothing."
-# So many words of a query are looked up with those of their families.
+# So many words of a query are looked up in other ways than as they are.
 MOST_RELATED = 100
 # What looks like a condition on a column.
 FIELD_TYPED = re.compile(r"(?<![^\s-])(\w+):(\w+)")

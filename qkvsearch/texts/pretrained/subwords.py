@@ -23,6 +23,8 @@ VISIBLE = re.compile(
 )
 # Where a piece of spaces stands.
 UNPLACED = -1
+# Words of more pieces are added up one column after the other.
+MOST_PIECES = 4
 # The special token that stands for padding in a BERT vocabulary.
 PAD_TOKEN = "[PAD]"
 # A piece that continues the word before it.
@@ -98,6 +100,8 @@ def sum_rows(vectors: np.ndarray, owners: np.ndarray, n: int) -> np.ndarray:
            [3.]])
     """
     starts = np.searchsorted(owners, np.arange(n))
+    if len(owners) > MOST_PIECES * n:
+        return np.add.reduceat(vectors, starts, axis=0)
     place = np.arange(len(owners)) - starts[owners]  # of each piece in its word
     total = vectors[place == 0]
     for i in range(1, int(place.max(initial=0)) + 1):
