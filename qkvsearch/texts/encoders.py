@@ -141,7 +141,9 @@ def fitted_encoder(
     encoder: Any = pretrained or pretrained_encoder(head, choice)
     if not DENSE_HEADS[head].is_weighted:
         return encoder
-    return encoder.weighted(np.sqrt(encoder.idf(*fields)))
+    # Counted in the columns alone, TED's dev queries found less: MRR@10 .4385 in place of .4401.
+    whole = ["\n".join(columns) for columns in zip(*fields, strict=True)]
+    return encoder.weighted(np.sqrt(encoder.idf(whole)))
 
 
 def learned_encoder(

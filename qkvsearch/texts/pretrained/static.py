@@ -202,16 +202,14 @@ class StaticEncoder:
         """`encode_many`; no text is too long."""
         return EncodedTexts(self.encode_many(texts, progress), NONE_CUT)
 
-    def idf(self, *columns: Sequence[str]) -> np.ndarray:
-        """Weights from a catalog, given column after column with one text an item, float32
-        (n_tokens,): ln((1 + N) / (1 + n)) + 1, with n of its N items having the token. Manning,
-        Raghavan and Schütze 2008, section 6.2.1, smoothed.
+    def idf(self, texts: Sequence[str]) -> np.ndarray:
+        """Weights from a catalog, float32 (n_tokens,): ln((1 + N) / (1 + n)) + 1, with n of its N
+        texts having the token. Manning, Raghavan and Schütze 2008, section 6.2.1, smoothed.
         """
         having = np.zeros(len(self.vectors), dtype=np.int64)
-        for batches in zip(*map(self._batches, columns), strict=True):
-            counts = sum(batch.counts(len(having)) for batch in batches)
-            having += np.bincount(counts.indices, minlength=len(having))
-        return (np.log((1 + len(columns[0])) / (1 + having)) + 1).astype(np.float32)
+        for batch in self._batches(texts):
+            having += np.bincount(batch.counts(len(having)).indices, minlength=len(having))
+        return (np.log((1 + len(texts)) / (1 + having)) + 1).astype(np.float32)
 
     def _rows(self, ids: np.ndarray) -> np.ndarray:
         """The vectors of these tokens, float32 (n, d)."""
