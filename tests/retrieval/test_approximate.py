@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,9 @@ def heads(seed, alike=1.0):
     query = LabelledVectors(["a", "b"], rng.normal(size=(2, 32)).astype(np.float32))
     with_codes = DenseKeys(keys, QuantizedKeys.from_keys(keys))
     name = f"dense{seed}"
-    return DenseKeys(keys).head(name, query), with_codes.head(name, query)
+    # Other products differ in the last bits, and so in the order of what is all but equal.
+    scores = np.einsum("ij,j->i", keys, query.total)
+    return replace(DenseKeys(keys).head(name, query), scores=scores), with_codes.head(name, query)
 
 
 def names(positions):
@@ -79,6 +83,34 @@ def test_fused_heads_are_exact_where_they_count(fusion):
         assert sum(ours.heads.values()) == pytest.approx(ours.score, abs=1e-5)
     parts = [part.value for part in found.explain(0)]
     assert sum(parts) == pytest.approx(found[0].score, abs=1e-4)
+
+
+def test_equal_items_stay_in_their_order_however_many_are_asked_for():
+    rng = np.random.default_rng(4)
+    keys = unit_rows(rng.normal(size=(40, 32))).astype(np.float32)[rng.integers(40, size=N)]
+    query = LabelledVectors(["a"], rng.normal(size=(1, 32)).astype(np.float32))
+    head = DenseKeys(keys, QuantizedKeys.from_keys(keys)).head("dense", query)
+    every = [hit.id for hit in rank(head, names, k=N)]
+    for k in (1, 7, 90, 300):
+        assert [hit.id for hit in rank(head, names, k=k)] == every[:k]
+
+
+def test_weights_do_not_depend_on_how_many_are_asked_for():
+    _, head = heads(2)
+    found = [rank(head, names, k=k) for k in (1, 10, 100)]
+    assert len({ranking.temperature for ranking in found}) == 1
+    assert [ranking[0].weight for ranking in found] == pytest.approx([found[0][0].weight] * 3)
+
+
+def test_only_what_a_mask_leaves_is_made_exact():
+    _, head = heads(1)
+    asked = []
+    exact = head.exact
+    head = replace(head, exact=lambda positions: asked.append(len(positions)) or exact(positions))
+    mask = np.zeros(N, dtype=bool)
+    mask[np.argsort(head.scores)[:3]] = True
+    assert len(rank(head, names, k=10, mask=mask)) == 3
+    assert asked == [3]
 
 
 @pytest.fixture(scope="module")
