@@ -43,7 +43,7 @@ def mask_of(seed):
 @pytest.mark.parametrize("alike", [1.0, 0.01])
 def test_the_best_are_those_of_a_full_scan(seed, k, alike):
     exact, approximate = heads(seed, alike)
-    tolerance = 0.01 if alike == 1 else 0.1  # codes of keys that are all alike tell less
+    tolerance = 0.01 if alike == 1 else 0.3  # codes of keys that are all alike tell less
     assert (exact.scores != approximate.scores).any()
     for mask in (None, mask_of(seed)):
         expected = rank(exact, names, k=k, mask=mask)
