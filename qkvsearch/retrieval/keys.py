@@ -156,8 +156,12 @@ class TermKeys(ABC):
 
     @cached_property
     def _known_words(self) -> Callable[[AskedWord], FoundWord]:
-        most = min(KEPT_TERMS, MOST_KEPT // max(self.n_items, 1))
-        found: Callable[[AskedWord], FoundWord] = weakref.proxy(self).found
+        keys, most = weakref.proxy(self), min(KEPT_TERMS, MOST_KEPT // max(self.n_items, 1))
+
+        def found(word: AskedWord) -> FoundWord:
+            known: FoundWord = keys.found(word)
+            return known
+
         return kept_by_word(found, most)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -52,8 +52,8 @@ class Vocabulary:
     @cached_property
     def known_row(self) -> Callable[[str], int]:
         """`row`, which it keeps of many terms: queries share their words."""
-        # In a circle, files would wait for the garbage collector.
-        return kept_by_word(weakref.proxy(self).row, KEPT_ROWS)
+        vocabulary = weakref.proxy(self)  # in a circle, files would wait for the garbage collector
+        return kept_by_word(lambda term: int(vocabulary.row(term)), KEPT_ROWS)
 
     def __getstate__(self) -> dict[str, Any]:
         return {"terms": self.terms}

@@ -61,6 +61,11 @@ def test_what_was_escaped_twice_is_read_twice(text, read):
     assert plain_text(text) == read
 
 
+@pytest.mark.parametrize("text", ["<![a;", "<![;", "a <![b c"])
+def test_what_is_no_section_is_text(text):
+    assert plain_text(text) == text
+
+
 def test_a_tag_that_a_text_is_about_stays():
     assert plain_text("Use &lt;b&gt; for bold") == "Use <b> for bold"
 

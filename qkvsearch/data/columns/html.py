@@ -96,6 +96,13 @@ class _Reader(HTMLParser):
         if elem in self._closed:  # the parser would take all that follows for a script
             super().set_cdata_mode(elem, **options)
 
+    def parse_marked_section(self, i: int, report: bool = True) -> int:
+        try:
+            return super().parse_marked_section(i, report)
+        except AssertionError:  # by which some versions say that it is no section
+            self.handle_data("<![")
+            return i + 3
+
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         if tag not in TAGS or any(value is None and name not in FLAGS for name, value in attrs):
             self._text(html.unescape(self.get_starttag_text() or ""))
