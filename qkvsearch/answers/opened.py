@@ -26,6 +26,7 @@ from qkvsearch.retrieval import Head, Ranking
 from qkvsearch.retrieval.reasons import WordReasons
 from qkvsearch.stored import StoredModels
 from qkvsearch.threads import one_blas_thread
+from qkvsearch.turns import in_turn
 from qkvsearch.workspace import Snapshot, Workspace
 
 # What a question alone needs is imported by it: the others do not wait for it.
@@ -123,6 +124,7 @@ class OpenedBuild:
 
         return item_card(self.histories, self.tables.item_position(item))
 
+    @in_turn()
     @one_blas_thread()
     def search(
         self,
@@ -203,6 +205,7 @@ class OpenedBuild:
         """One head's scores; None where it knows no word. Raises `QkvError` without its encoder."""
         return self.texts.head(name, query)
 
+    @in_turn()
     @one_blas_thread()
     def recommend(
         self,
@@ -319,6 +322,7 @@ class OpenedBuild:
         found = similar_users(self.recommender, user, last, temperature, explain, progress)
         return found.page(offset, min_weight)
 
+    @in_turn()
     @one_blas_thread()
     def similar(
         self,

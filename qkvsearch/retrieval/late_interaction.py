@@ -20,6 +20,7 @@ from qkvsearch.retrieval.keys import TermKeys
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.text_encoder import TextEncoder
+from qkvsearch.turns import out_of_turn
 
 NAME = "token"
 # The key of what an item gets that is not among the candidates of the second pass.
@@ -130,6 +131,17 @@ class LateInteraction:
         if not lengths.any():
             return found
         query, weights = _merged(self.query.vectors, self.weights)
+        with out_of_turn():
+            return self._pooled(query, weights, positions, lengths, found)
+
+    def _pooled(
+        self,
+        query: np.ndarray,
+        weights: np.ndarray,
+        positions: np.ndarray,
+        lengths: np.ndarray,
+        found: np.ndarray,
+    ) -> np.ndarray:
         cosines, places = self.keys.cosines(query, positions)
         starts = (np.cumsum(lengths) - lengths)[lengths > 0]
         # No cosine is above 1, so no exponent is above 0; the largest is looked for only where the

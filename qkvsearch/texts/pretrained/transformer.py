@@ -32,6 +32,7 @@ from qkvsearch.texts.pretrained.subwords import (
 )
 from qkvsearch.texts.self_attention import PADDING, mask_of
 from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts
+from qkvsearch.turns import out_of_turn
 
 # Texts that the tokenizer is given at a time.
 BATCH = 4096
@@ -108,7 +109,9 @@ class TransformerEncoder:
         special tokens read but left out; and how much of the text was not read.
         """
         text, encoding = self._encoding(text)
-        vectors = encode_one(self.encoder, self.embedding(np.array(encoding.ids, dtype=np.int64)))
+        with out_of_turn():
+            ids = np.array(encoding.ids, dtype=np.int64)
+            vectors = encode_one(self.encoder, self.embedding(ids))
         _check_finite(vectors)
         shares = vectors / np.linalg.norm(vectors.sum(axis=0))
         labels, owners = parts_of(text, encoding)

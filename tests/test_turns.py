@@ -1,0 +1,87 @@
+"""Turns: one thread at a time, first come, first served, whatever happens in one."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from qkvsearch import turns
+from qkvsearch.turns import in_turn, out_of_turn
+
+pytestmark = pytest.mark.skipif(not turns._NEEDED, reason="threads run at once here")
+
+
+def run_all(tasks):
+    threads = [threading.Thread(target=task) for task in tasks]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(timeout=30)
+    assert not any(thread.is_alive() for thread in threads)
+
+
+def test_one_thread_has_its_turn_at_a_time():
+    inside, most = [], []
+
+    def ask():
+        for _ in range(20):
+            with in_turn(), in_turn():
+                inside.append(1)
+                most.append(len(inside))
+                time.sleep(0.0002)
+                inside.pop()
+
+    run_all([ask] * 6)
+    assert len(most) == 120
+    assert set(most) == {1}
+
+
+def test_others_have_their_turn_where_one_lets_go_of_it():
+    is_out, is_done = threading.Event(), threading.Event()
+
+    def long():
+        with in_turn():
+            with out_of_turn():
+                is_out.set()
+                assert is_done.wait(timeout=20)
+            found.append("long")
+
+    def short():
+        assert is_out.wait(timeout=20)
+        with in_turn():
+            found.append("short")
+        is_done.set()
+
+    found: list[str] = []
+    run_all([long, short])
+    assert found == ["short", "long"]
+
+
+def test_who_comes_first_is_served_first():
+    found: list[int] = []
+
+    def ask(number):
+        with in_turn():
+            found.append(number)
+
+    with in_turn():
+        threads = [threading.Thread(target=ask, args=(number,)) for number in range(5)]
+        for number, thread in enumerate(threads):
+            thread.start()
+            while len(turns._waiting) <= number:
+                time.sleep(0.001)
+    for thread in threads:
+        thread.join(timeout=30)
+    assert found == list(range(5))
+
+
+def test_an_error_gives_the_turn_back():
+    with pytest.raises(ZeroDivisionError), in_turn():
+        raise ZeroDivisionError
+    with pytest.raises(ZeroDivisionError), in_turn(), out_of_turn():
+        raise ZeroDivisionError
+    assert not turns._is_taken
+    with out_of_turn():  # of one that has no turn
+        assert not turns._is_taken
