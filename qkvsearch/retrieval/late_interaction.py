@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -100,13 +101,40 @@ class TokenKeys:
             rows = np.flatnonzero(is_there)
             numbers = np.empty(len(self.table), dtype=np.int32)
             numbers[rows] = np.arange(len(rows))
-            stored, places = self.table[rows], numbers[stored]
+            return self._units.of(rows) @ query.T, numbers[stored]
         vectors = stored.astype(np.float32, copy=False)
         norms = np.sqrt(np.einsum("jd,jd->j", vectors, vectors))
         return vectors @ query.T / np.where(norms > 0, norms, 1)[:, None], places
 
+    @cached_property
+    def _units(self) -> UnitRows:
+        assert self.table is not None
+        return UnitRows(self.table)
+
     def _rows(self, positions: np.ndarray) -> np.ndarray:
         return positions if self.rows is None else self.rows[positions]
+
+
+class UnitRows:
+    """The rows of a table (n, d) at length 1, float32, each made when it is first asked for.
+
+    >>> UnitRows(np.array([[3.0, 4.0], [0.0, 0.0]], np.float16)).of(np.array([1, 0])).round(1)
+    array([[0. , 0. ],
+           [0.6, 0.8]], dtype=float32)
+    """
+
+    def __init__(self, table: np.ndarray) -> None:
+        self._table = table
+        self._made = np.zeros(len(table), dtype=bool)
+        self._rows = np.empty(table.shape, np.float32)  # of memory only what is written is taken
+
+    def of(self, rows: np.ndarray) -> np.ndarray:
+        """These rows (m, d). Threads that ask for the same ones at once make the same."""
+        new = rows[~self._made[rows]]
+        if len(new):
+            self._rows[new] = unit_rows(self._table[new].astype(np.float32))
+            self._made[new] = True
+        return np.asarray(self._rows[rows])
 
 
 @dataclass(frozen=True)
