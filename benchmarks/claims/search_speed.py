@@ -19,11 +19,13 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from statistics import median
 from tempfile import mkdtemp
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +37,7 @@ from benchmarks.support.timing import with_times
 
 NOW, BEFORE = sys.executable, os.environ.get("QKVSEARCH_BEFORE")
 TURNS, N_QUERIES = 3, 200
-MANY, BASE = 1_000_000, 50_000
+MANY = 1_000_000
 THROUGHPUT, TAIL = "throughput over one", "p99 over p50"
 
 # Prints the milliseconds of each query, asked one by one, by four threads, and for some seconds.
@@ -148,12 +150,8 @@ def million() -> list[Row]:
 
     folder = Path(mkdtemp(prefix="million-"))
     queries = made_items(folder)
-    qkv.build(
-        folder / "ws", folder / "base.csv", text_columns=["title", "tags"], encoder="static"
-    ).close()
-    with qkv.open(folder / "ws") as engine:
-        engine.add(folder / "rest.csv")
-        engine.compact()
+    path = folder / "items.csv"
+    qkv.build(folder / "ws", path, text_columns=["title", "tags"], encoder="static").close()
     times: dict[str, list[float]] = {}
     answers = {}
     with qkv.open(folder / "ws") as engine:
@@ -193,8 +191,15 @@ def workspace(python: str, encoder: str) -> Path:
     items = data_folder() / "ted" / "talks.csv"
     given = ["--id-column", "id", "--title-column", "title", "--text-columns", "title,tags"]
     command = ["-q", "-w", path, "build", "--items", items, *given, "--encoder", encoder]
-    subprocess.run([python, "-m", "qkvsearch", *command], check=True, capture_output=True)
+    subprocess.run([python, "-m", "qkvsearch", *command], check=True, **surroundings(python))
     return path
+
+
+def surroundings(python: str) -> dict[str, Any]:
+    """Where a version runs, so that it is this one that is imported."""
+    ours = {} if python == BEFORE else {"PYTHONPATH": os.pathsep.join(sys.path)}
+    others = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return {"env": others | ours, "cwd": tempfile.gettempdir(), "stdout": subprocess.PIPE}
 
 
 def by_turns(
@@ -220,8 +225,8 @@ def asked(how: str, python: str, encoder: str) -> dict:
 
 
 def started(how: str, python: str, path: Path) -> subprocess.Popen:
-    command = [python, "-P", "-c", ASK, how, path, queries_file()]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    command = [python, "-c", ASK, how, path, queries_file()]
+    return subprocess.Popen(command, text=True, **surroundings(python))
 
 
 def finished(process: subprocess.Popen) -> dict:
@@ -234,7 +239,7 @@ def rate(found: dict) -> float:
 
 def run(python: str, script: str, *given: object) -> dict:
     command = [python, "-c", script, *map(str, given)]
-    return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+    return json.loads(subprocess.run(command, check=True, **surroundings(python)).stdout)
 
 
 def timed_answers(engine, queries: list[str]) -> tuple[list, list[float]]:
@@ -249,8 +254,8 @@ def timed_answers(engine, queries: list[str]) -> tuple[list, list[float]]:
 
 
 def made_items(folder: Path) -> list[str]:
-    """Writes base.csv and rest.csv: words drawn as often as TED's talks have them. Queries of such
-    words come back.
+    """Writes items.csv: words drawn as often as TED's talks have them. Queries of such words come
+    back.
     """
     from collections import Counter
 
@@ -265,13 +270,12 @@ def made_items(folder: Path) -> list[str]:
         return " ".join(rng.choice(vocabulary, n, p=shares / shares.sum()))
 
     pool = [drawn(int(n)) for n in rng.integers(3, 9, 200_000)]
-    for name, numbers in (("base.csv", range(BASE)), ("rest.csv", range(BASE, MANY))):
-        with (folder / name).open("w", newline="", encoding="utf-8") as file:
-            rows = csv.writer(file)
-            rows.writerow(["id", "title", "tags"])
-            for number in numbers:
-                title, tags = (pool[i] for i in rng.integers(0, len(pool), 2))
-                rows.writerow([f"x{number:07d}", f"{title} {tags.split()[0]}", tags])
+    with (folder / "items.csv").open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["id", "title", "tags"])
+        for number in range(MANY):
+            title, tags = (pool[i] for i in rng.integers(0, len(pool), 2))
+            rows.writerow([f"x{number:07d}", f"{title} {tags.split()[0]}", tags])
     return [drawn(int(n)) for n in rng.integers(1, 6, 60)]
 
 
