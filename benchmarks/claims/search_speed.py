@@ -1,8 +1,8 @@
 """What a search takes: alone, beside others and other work, and among a million items.
 
 The queries are the first 200 of TED's dev queries, over 2,550 talks (titles and tags), each asked
-once by an engine that has answered five others, so that little is kept of their words yet; then
-all of them again, by four threads, or beside a process that keeps a core busy. *before* is commit
+once by an engine that has answered five others, so that little is kept of their words yet. Threads
+are compared, and searches beside a process that keeps a core busy, once all queries were asked. *before* is commit
 a7aee2e, with a workspace of its own, where QKVSEARCH_BEFORE names the Python that has it. The
 encoder alone is sentence-transformers on the same queries. Each version is a process of its own,
 with the threads that it takes by itself, turn by turn with the others; a figure is the median of
@@ -54,7 +54,7 @@ def took(query):
     return 1e3 * (time.perf_counter() - began)
 for query in queries[:5]:
     took(query)
-if how == "again":
+if how in ("again", "threads"):
     list(map(took, queries))
 began = time.perf_counter()
 if how == "seconds":

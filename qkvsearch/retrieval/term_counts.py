@@ -39,9 +39,7 @@ class TermCounts:
 
     @classmethod
     def of_texts(cls, texts: Sequence[Sequence[str]]) -> TermCounts:
-        """Of items that are given as their terms. `count_terms` would import scikit-learn, which
-        takes longer than that.
-        """
+        """Of items that are given as their terms."""
         vocabulary = Vocabulary.of(set().union(*texts))
         rows = vocabulary.rows(term for terms in texts for term in terms)
         items = np.repeat(np.arange(len(texts)), [len(terms) for terms in texts])

@@ -31,7 +31,7 @@ CODE = (
 
 class TextPattern:
     """A regular expression for any text, and what it comes to in ASCII, as most texts are: all the
-    other scripts take 25 milliseconds to be compiled, a good part of what a search takes.
+    other scripts take long to be compiled, a good part of what a search takes.
     """
 
     def __init__(self, of_ascii: str, of_any: str) -> None:
