@@ -3,7 +3,7 @@
 The queries are the first 200 of TED's dev queries, over 2,550 talks (titles and tags), each asked
 once by an engine that has answered five others, so that little is kept of their words yet. Threads
 are compared, and searches beside a process that keeps a core busy, once all queries were asked.
-*before* is commit a7aee2e, with a workspace of its own, where QKVSEARCH_BEFORE names its Python. The
+*before* is commit a7aee2e, with a workspace of its own, where QKVSEARCH_BEFORE is its Python. The
 encoder alone is sentence-transformers on the same queries. Each version is a process of its own,
 with the threads that it takes by itself, turn by turn with the others; a figure is the median of
 three turns. A million items have made titles and tags of a real vocabulary; a full scan is the same
