@@ -67,8 +67,11 @@ CLAIMS = (
     Section("attention_speed", "Attention in NumPy", {"times": "by task"}),
     Section("evaluate", "Judging by a large log, and users alike"),
     Section("startup", "Starting"),
+    Section("serve", "The server"),
+    Section("what_if", "Recommending without an item"),
     Section("build_speed", "Building"),
     Section("store", "The store"),
+    Section("site", "An exported site"),
 )
 DEFAULTS = (
     Section(

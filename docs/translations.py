@@ -14,9 +14,13 @@ from pathlib import Path
 from babel.messages import Catalog
 from babel.messages.mofile import write_mo
 from babel.messages.pofile import read_po, write_po
+from jinja2 import Environment
+from jinja2.ext import extract_from_ast
 
 ROOT = Path(__file__).parent.parent
-SPOKEN = ("qkvsearch/lessons", "qkvsearch/cli")
+SPOKEN = ("qkvsearch/lessons", "qkvsearch/cli", "qkvsearch/web")
+# Where templates say them, as Jinja2 finds them.
+TEMPLATES = "qkvsearch/web/templates"
 # By the function that says it, which of its arguments are messages.
 KEYWORDS = dict.fromkeys(("say", "tell", "mark", "step"), slice(1))
 KEYWORDS |= {"marks": slice(None), "quiz": slice(0, 3, 2)}
@@ -35,9 +39,22 @@ def said() -> Iterator[tuple[str, ast.expr]]:
                     yield path.relative_to(ROOT).as_posix(), message
 
 
+def said_in_templates() -> Iterator[tuple[str, str]]:
+    """The same of the pages' templates; where no constant is said, Jinja2 finds none."""
+    environment = Environment()
+    for path in sorted((ROOT / TEMPLATES).glob("*.html")):
+        parsed = environment.parse(path.read_text(encoding="utf-8"))
+        for _, _, message in extract_from_ast(parsed, ("say",)):
+            # With what fills its places, each of which Jinja2 gives as None.
+            first = message[0] if isinstance(message, tuple) else message
+            yield path.relative_to(ROOT).as_posix(), str(first)
+
+
 def template() -> Catalog:
     """Every message in the code, with the files that say it."""
     found = Catalog(project="qkvsearch", creation_date=UNDATED)
+    for place, message in said_in_templates():
+        found.add(message, locations=[(place, None)])
     for place, message in said():
         if isinstance(message, ast.Constant):
             found.add(message.value, locations=[(place, None)])

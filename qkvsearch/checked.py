@@ -167,6 +167,12 @@ def _queries(name: str, value: Any) -> Any:
     return {id_of(name, key): text_of(name, text) for key, text in value.items()}
 
 
+def _ratings(name: str, value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        raise _wrong(name, value, "of each item, by id or title, the rating")
+    return {id_of(name, item): _number(name, rating) for item, rating in value.items()}
+
+
 def _judgements(name: str, value: Any) -> Any:
     if not isinstance(value, Mapping):
         return _path(name, value)
@@ -209,6 +215,7 @@ KINDS: Mapping[str, Callable[[str, Any], Any]] = {
     "Id": id_of,
     "Iterable[Id]": ids_of,
     "Id | Iterable[Id]": ids_of,
+    "Mapping[Id, float]": _ratings,
     "bool": _flag,
     "int": _whole,
     "float": _number,

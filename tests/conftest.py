@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -290,3 +291,30 @@ def without_privileges():
             os.seteuid(0)
 
     return drop
+
+
+# --- a browser, one a process: without Playwright or Chromium its tests skip, none is fetched ---
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    """Headless."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="needs qkvsearch[browser]")
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next(filter(None, map(shutil.which, names)), None)
+    if path is None:
+        pytest.skip("no chromium on the path")
+    with playwright.sync_playwright() as running:
+        browser = running.chromium.launch(executable_path=path)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def axe():
+    """axe-core, as a script to be run in a page."""
+    installed = Path(__file__).parents[1] / "node_modules/axe-core/axe.min.js"
+    path = Path(os.environ.get("AXE_CORE") or installed)
+    if not path.is_file():
+        pytest.skip("no axe-core: npm install axe-core, or its axe.min.js in AXE_CORE")
+    return path.read_text(encoding="utf-8")

@@ -50,6 +50,7 @@ QUESTIONS = {
     "similar_users": ("u001",),
     "history": ("u001",),
     "records": (),
+    "map": (),
     "evaluate_recommend": (),
     "tune": (),
 }

@@ -227,3 +227,46 @@ def test_every_block_of_unicode_is_text(shop, start):
 def test_whatever_is_typed_is_answered(shop, query, prefix):
     found = shop.search(query, prefix=prefix, facets="year", snippet=True)
     assert len(found) <= 10
+
+
+# --- while a word is typed ---
+
+
+@pytest.fixture(scope="module")
+def typed_of(tmp_path_factory):
+    """Many items about one word that begins as others do."""
+    titles = [f"breathe slowly, part {n}" for n in range(6)]
+    titles += ["bread from rye", "bread from wheat", "breakfast in bed", "guitar", "guide to Rome"]
+    titles += [f"something else, number {n}" for n in range(20)]
+    items = pd.DataFrame({"id": range(len(titles)), "title": titles})
+    return qkv.build(tmp_path_factory.mktemp("typed") / "w", items=items)
+
+
+def test_what_is_typed_may_become_each_word_that_begins_so(typed_of):
+    found = [hit.title for hit in typed_of.search("bre", prefix=True, k=9)]
+    assert {"bread from rye", "bread from wheat", "breakfast in bed"} <= set(found)
+    assert all("brea" in title for title in found)
+    both = {hit.title for hit in typed_of.search("gui", prefix=True, k=2)}
+    assert both == {"guitar", "guide to Rome"}
+
+
+def test_a_word_typed_whole_ranks_as_it_is(typed_of):
+    found = [hit.title for hit in typed_of.search("bread", prefix=True, k=2)]
+    assert set(found) == {"bread from rye", "bread from wheat"}
+    whole = typed_of.search("breakfast", prefix=True, k=3)
+    assert whole[0].title == "breakfast in bed"
+    assert whole.corrections == []
+
+
+def test_the_words_before_and_operators_keep_their_meaning(typed_of):
+    asked = typed_of.build.texts.asked("bre* gui", True)
+    ways = {word.text: {way.term for way in word.ways} for word in asked.words}
+    first, last = ways.values()
+    assert {"bread", "breakfast"} <= first
+    assert not {"bread", "breakfast"} & last
+    assert "guitar" in last
+
+
+def test_without_typing_nothing_is_completed(typed_of):
+    asked = typed_of.build.texts.asked("bre", False)
+    assert (asked.certainty, asked._completions) == (1.0, [])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qkvsearch.attention import exclusion_mask
+from qkvsearch.attention.masks import exclusion_mask
 from qkvsearch.checked import shown
 from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import QkvError, UnknownIdError, suggest
@@ -98,7 +98,7 @@ def candidates(
 
     excluded: row numbers; only: as `listed_positions` reads it.
     """
-    mask = exclusion_mask(n_items, excluded)
+    mask = exclusion_mask(n_items, excluded) if len(excluded) else np.ones(n_items, dtype=bool)
     if only is not None:
         mask &= ~exclusion_mask(n_items, listed_positions(tables, only)[0])
     return mask if where is None else mask & tables.mask(where, n_items)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,6 +50,8 @@ class Listing(Sequence[dict[str, Any]]):
         return "\n".join(map(in_one_line, [self._counted(), *rows, *self.notes]))
 
     def _repr_html_(self) -> str:
+        from html import escape
+
         heading = "".join(f"<th>{escape(in_one_line(name))}</th>" for name in self.names)
         body = "".join(f"<tr>{self._cells(row)}</tr>" for row in self.rows[:SHOWN_ROWS])
         said = "".join(f"<p>{escape(in_one_line(note))}</p>" for note in self.notes)
@@ -65,6 +66,8 @@ class Listing(Sequence[dict[str, Any]]):
         return f"Listing: {len(self):,} of {quantity(self.total, 'row')}{more}"
 
     def _cells(self, row: dict[str, Any]) -> str:
+        from html import escape
+
         cells = ("" if row.get(name) is None else row[name] for name in self.names)
         return "".join(f"<td>{escape(in_one_line(str(cell)))}</td>" for cell in cells)
 

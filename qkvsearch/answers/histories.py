@@ -78,6 +78,18 @@ class Histories:
             row is None or item not in self.models.history(row).positions for row in since
         )
 
+    @property
+    def user_counts(self) -> np.ndarray:
+        """`n_users` of every item, int64 (n_items,)."""
+        counts = np.zeros(self.models.n_items, dtype=np.int64)
+        if self.models.implicit is not None:
+            counts += self.models.item_counts.astype(np.int64)
+        for user, interactions in self._recorded.items():
+            row = self._built.find(user)
+            known = self.models.history(row if row >= 0 else None).positions
+            counts[np.setdiff1d([one.position for one in interactions], known)] += 1
+        return counts
+
     def liking(self, item: int) -> set[int]:
         """Rows of `ids`: the users who like the item in this row, those recorded since included."""
         log = self.models.find(LogPart())
@@ -89,13 +101,20 @@ class Histories:
                 found.add(row)
         return found
 
-    def of(self, user: Any, likes: Sequence[int] = (), recent: int | None = None) -> History:
-        """What a user interacted with, what was recorded since, and the items they say they like.
+    def of(
+        self,
+        user: Any,
+        likes: Sequence[int] = (),
+        recent: int | None = None,
+        rated: Sequence[Interaction] = (),
+    ) -> History:
+        """What a user interacted with, what was recorded since, what they rate now, and the items
+        they say they like.
 
         likes: row numbers. recent: with each interaction counting half for every `recent` later
         ones. Raises `UnknownIdError` for a user who is not there, `QkvError` for nobody.
         """
-        if user is None and not likes:
+        if user is None and not likes and not rated:
             raise QkvError("nobody to recommend to: name a user, or something they like")
         row = None if user is None else self.tables.user_position(user)
         recorded = [] if user is None else self.tables.records.of(user)
@@ -103,7 +122,7 @@ class Histories:
         if is_new and not self.tables.records.has(user):
             raise self.tables.unknown_user(user)
         liked = [Interaction(item, None, NOW) for item in likes]
-        history = self._of_row(row, recorded).then(liked, self.models.feedback)
+        history = self._of_row(row, [*recorded, *rated]).then(liked, self.models.feedback)
         return history if recent is None else history.recent(recent)
 
     def _of_row(self, row: int | None, recorded: Sequence[Interaction]) -> History:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,109 +20,28 @@ from qkvsearch.answers.arguments import (
     positions_of,
     ranked,
 )
-from qkvsearch.answers.columns import Listing, own_columns, with_fields
-from qkvsearch.answers.search import TextSearch
+from qkvsearch.answers.columns import own_columns, with_fields
+from qkvsearch.answers.contents import OpenedContents
+from qkvsearch.cached import cached_property
+from qkvsearch.errors import QkvError
 from qkvsearch.retrieval import Head, Ranking
 from qkvsearch.retrieval.reasons import WordReasons
-from qkvsearch.stored import StoredModels
 from qkvsearch.threads import one_blas_thread
 from qkvsearch.turns import in_turn
-from qkvsearch.workspace import Snapshot, Workspace
 
 # What a question alone needs is imported by it: the others do not wait for it.
 if TYPE_CHECKING:
     from qkvsearch.answers.batch import Exported
     from qkvsearch.answers.exports.embeddings import ExportedEmbeddings
-    from qkvsearch.answers.histories import Histories
-    from qkvsearch.answers.recommend import Recommender
-    from qkvsearch.answers.rows import ItemRows, UserRows
+    from qkvsearch.answers.shown.projection import ItemMap
     from qkvsearch.data.ids import Id
     from qkvsearch.progress import Progress
     from qkvsearch.texts.self_attention import AttentionMap
     from qkvsearch.workspace.where import Where
 
 
-class OpenedBuild:
-    """The build that is current when it is made, whatever is published later. Raises
-    `WorkspaceError`.
-    """
-
-    def __init__(self, workspace: Workspace) -> None:
-        self.workspace = workspace
-        self.snapshot: Snapshot = workspace.open()
-        self.tables = self.snapshot.tables
-        self.models = StoredModels(self.snapshot)
-        self.texts = TextSearch(self.models, self.tables)
-        self.n_items = self.models.n_items
-
-    def close(self) -> None:
-        """Let go of the build's files."""
-        self.snapshot.close()
-
-    def __repr__(self) -> str:
-        facts = self.snapshot.facts
-        return (
-            f"<Engine {self.workspace.path}: {self.n_items:,} items, "
-            f"{facts.get('n_users', 0):,} users, encoder {facts['encoder']}>"
-        )
-
-    @property
-    def items(self) -> ItemRows:
-        """The catalog: `items["m042"]` is a row by column, `items.to_frame()` all of them."""
-        from qkvsearch.answers.rows import ItemRows
-
-        return ItemRows(self.tables, self.n_items)
-
-    @property
-    def users(self) -> UserRows:
-        """The users, those recorded since the build as well, in the same way as `items`."""
-        from qkvsearch.answers.rows import UserRows
-
-        return UserRows(self.histories)
-
-    @property
-    def histories(self) -> Histories:
-        """Of all users, with what was recorded since the build."""
-        from qkvsearch.answers.histories import Histories
-
-        return Histories(self.models, self.tables)
-
-    @property
-    def recommender(self) -> Recommender:
-        """What turns a history into scores."""
-        from qkvsearch.answers.recommend import Recommender
-
-        return Recommender(self.models, self.tables)
-
-    def history(self, user: Any, *, k: int | None = None, offset: int = 0) -> Listing:
-        """What is known of a user, the latest first: each item with the rating and the time, the
-        confidence that it counts with, and whether it was recorded since the build. The notes name
-        what was recorded of items that are not in the catalog. `k` rows, all by default, from the
-        one in place `offset` on. Raises `UnknownIdError`.
-        """
-        from qkvsearch.answers.recording import history_rows
-
-        check(k=0 if k is None else k, offset=offset)
-        return history_rows(self.histories, user).page(k, offset)
-
-    def records(self, user: Any = None, *, k: int | None = None, offset: int = 0) -> Listing:
-        """What was recorded, the last first, of all or of one user: with its `number`, the `batch`
-        that one `undo_record` takes back, and whether the build has `learned` from it, so that its
-        log contains it. `k` rows, all by default, from the one in place `offset` on. Raises
-        `UnknownIdError`.
-        """
-        from qkvsearch.answers.recording import record_rows
-
-        check(k=0 if k is None else k, offset=offset)
-        return record_rows(self.tables, user, k, offset)
-
-    def show(self, item: Any) -> dict[str, Any]:
-        """One item by id or title: all its columns, by the names that its owner has for them, and
-        `users`, how many interacted with it. Raises `UnknownIdError`.
-        """
-        from qkvsearch.answers.rows import item_card
-
-        return item_card(self.histories, self.tables.item_position(item))
+class OpenedBuild(OpenedContents):
+    """All that can be asked of a build."""
 
     @in_turn()
     @one_blas_thread()
@@ -212,6 +131,9 @@ class OpenedBuild:
         *,
         user: Any = None,
         likes: Id | Iterable[Id] = (),
+        ratings: Mapping[Id, float] | None = None,
+        without: Id | Iterable[Id] = (),
+        exclude: Id | Iterable[Id] = (),
         k: int = 10,
         where: Where | None = None,
         only: Iterable[Id] | None = None,
@@ -228,13 +150,15 @@ class OpenedBuild:
     ) -> Ranking:
         """Items for a known user, for someone new from what they like, or for both together.
 
-        The score is an exact solve on the current history, near 1 for what is all but sure to be
-        wanted; with `model="next-item"` it is the item · the last state of the history that
-        attends to itself, which has no such bound. Left out are the items of the history, unless
-        `seen`, and all but `only` these ids. An interaction counts half for every `recent` later
+        `ratings`: of items the rating, or the weight where the log has weights, which counts in
+        this answer as if it were recorded now. The score is an exact solve on this history, as if
+        `without` had never been met, near 1 for what is all but sure to be wanted. With
+        `model="next-item"` it is the item · the last state of the history that attends to itself,
+        which has no such bound. Left out are the items of the history, unless `seen`, what is in
+        `exclude`, and all but `only` these ids. An interaction counts half for every `recent` later
         ones; `damping` takes from popular items, `diversity`, 0 to 1, from those that are like the
-        hits above. With `explain`, `because`: what the history adds to the score, and without an
-        id what damping, diversity and the model's constant do; together they are the score.
+        hits above. With `explain`, `because`: what the history adds to the score, and without an id
+        what damping, diversity and the model's constant do; together they are the score.
         `fields`, `offset` and `min_weight` are those of `search`. Where nobody's interactions were
         learned from, texts tell what is alike, and `notes` says so. Hits are `weak` where the
         history rests on too little, and `notes` says on how little. Raises `QkvError` for an
@@ -242,6 +166,7 @@ class OpenedBuild:
         """
         from qkvsearch.answers.diversity import diverse, pool_size
         from qkvsearch.answers.recommend import (
+            GivenHistory,
             HistoryReasons,
             with_facts,
             with_reasons,
@@ -253,10 +178,11 @@ class OpenedBuild:
         check_model(model, recent)
         columns = own_columns(self.tables, fields)
         recommender = self.recommender
-        liked, notes = positions_of(self.tables, as_list(likes))
-        history = recommender.histories.of(user, liked, recent)
+        given = GivenHistory(user, as_list(likes), ratings or {}, as_list(without))
+        history, notes = given.read(self.workspace, recommender.histories, recent)
+        excluded, more = positions_of(self.tables, as_list(exclude))
         known = () if seen else history.positions
-        mask = candidates(self.tables, self.n_items, where, known, only)
+        mask = candidates(self.tables, self.n_items, where, [*known, *excluded], only)
         head = recommender.head(history, model, damping)
         last = last_place(k, offset)
         pool = ranked(head, self.tables.names, pool_size(last, diversity), temperature, mask, where)
@@ -266,7 +192,7 @@ class OpenedBuild:
         if explain:
             ranking = with_reasons(ranking, history, self.tables)
         ranking = with_strength(ranking, history, self.models)
-        return with_facts(ranking, history, self.models).noted(notes)
+        return with_facts(ranking, history, self.models).noted([*notes, *more])
 
     def recommend_all(
         self,
@@ -373,6 +299,34 @@ class OpenedBuild:
         encoder = self.models.encoder(dense_head(self.models, head))
         return encoder.encode_many(as_list(texts))
 
+    @cached_property
+    def _maps(self) -> dict[str | None, ItemMap]:
+        """By head: builds never change."""
+        return {}
+
+    @one_blas_thread()
+    def map(
+        self, head: str | None = None, *, query: str | None = None, user: Any = None, k: int = 10
+    ) -> ItemMap:
+        """The items in two dimensions, by the keys of a dense head, by default the main one, or
+        with "collaborative" by what was learned from interactions: `ItemMap` says what it keeps.
+        With a `query` or a `user` also their place, and the `k` items that they weigh most by this
+        head. Raises `QkvError`.
+        """
+        from qkvsearch.answers.shown import projection
+
+        check(k=k)
+        if query is not None and user is not None:
+            raise QkvError("a map has the place of one: leave out `query` or `user`")
+        if head not in self._maps:
+            self._maps[head] = projection.item_map(self.recommender, head)
+        found = self._maps[head]
+        if query is not None:
+            return projection.with_query(found, self.texts, query, k)
+        if user is not None:
+            return projection.with_user(found, self.texts, self.recommender, user, k)
+        return found
+
     def export_embeddings(
         self,
         path: str | Path,
@@ -390,9 +344,3 @@ class OpenedBuild:
 
         table = embedding_table(self.recommender, of, head)
         return export_embeddings(table, Path(path), progress)
-
-    def info(self) -> dict[str, Any]:
-        """What was built, when, and from what."""
-        from qkvsearch.answers.facts import build_facts
-
-        return {"workspace": str(self.workspace.path), **build_facts(self.snapshot)}

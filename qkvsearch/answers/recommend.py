@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qkvsearch.answers.arguments import NEXT_ITEM, TASTES
+from qkvsearch.answers.arguments import NEXT_ITEM, TASTES, positions_of
 from qkvsearch.answers.histories import Histories
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.history import History
 from qkvsearch.collaborative.strength import best_unseen
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
-from qkvsearch.errors import WorkspaceError
+from qkvsearch.data.ids import id_text
+from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval import DenseKeys, Head, Part, Ranking, Reason
 from qkvsearch.retrieval.fusion import plus
@@ -23,7 +24,7 @@ from qkvsearch.retrieval.reasons import KINDS, Addend, group, in_groups
 from qkvsearch.stored import StoredModels
 from qkvsearch.stored.next_item import NextItemPart
 from qkvsearch.stored.ratings import RatingsPart
-from qkvsearch.workspace import Tables
+from qkvsearch.workspace import Tables, Workspace
 
 if TYPE_CHECKING:
     from qkvsearch.sequences.model import NextItemModel
@@ -39,6 +40,45 @@ BY_TEXT = (
     "By text alone: these items read like those of the history. Nobody's interactions were learned "
     "from yet; build with `interactions` to learn what goes together."
 )
+
+
+@dataclass(frozen=True)
+class GivenHistory:
+    """Whom a question is about: a known user, what is liked or rated in it alone, or all of these;
+    and what of it is left out, as if it had never happened.
+    """
+
+    user: Any
+    likes: Sequence[Any]
+    ratings: Mapping[Any, float]
+    without: Sequence[Any]
+
+    def read(
+        self, workspace: Workspace, histories: Histories, recent: int | None
+    ) -> tuple[History, list[str]]:
+        """The history, and notes on names that can be read in two ways, and on what is left out and
+        was never in it. Raises `QkvError`.
+        """
+        from qkvsearch.answers.recording import Recording
+
+        tables = histories.tables
+        rated, told = Recording(workspace, histories).as_if_recorded(self.ratings)
+        liked, notes = positions_of(tables, self.likes)
+        self._check_once(liked, [one.position for one in rated], tables)
+        left_out, more = positions_of(tables, self.without)
+        history = histories.of(self.user, liked, rated=rated)
+        unmet = tables.names([row for row in left_out if row not in history.positions])
+        if named := ", ".join(f"{title} ({id_})" for id_, title in zip(*unmet, strict=True)):
+            more.append(f"`without`: not in this history, so nothing changes: {named}.")
+        history = history.without(left_out)
+        history = history if recent is None else history.recent(recent)
+        return history, [*told, *notes, *more]
+
+    def _check_once(self, liked: Sequence[int], rated: Sequence[int], tables: Tables) -> None:
+        """Raise `QkvError` for an item that is both liked, which counts in full, and rated."""
+        if both := sorted({*liked} & {*rated}):
+            (id_, *_), _ = tables.names(both)
+            raise QkvError(f"{id_text(id_)!r} is among `likes` and `ratings`: leave it out of one")
 
 
 @dataclass(frozen=True)
@@ -96,24 +136,31 @@ class Recommender:
 
     def _by_embedding(self, history: History) -> Head | None:
         """By an exact solve on the history, as sums over it."""
-        liked = history.liked
-        vectors = self.factors.history_vectors(liked.positions, liked.confidences)
-        if not vectors.any():  # nothing liked, or cold items alone
+        embedding = self.embedding(history)
+        if not embedding.vectors.any():  # nothing liked, or cold items alone
             return None
+        return DenseKeys(self.factors.item_embeddings).head(HEAD, embedding)
+
+    def embedding(self, history: History) -> LabelledVectors:
+        """The user's, as the sum of what each item that they like adds to it."""
+        liked = history.liked
         ids, _ = self.tables.names(liked.positions)
-        keys = DenseKeys(self.factors.item_embeddings)
-        return keys.head(HEAD, LabelledVectors(ids, vectors))
+        vectors = self.factors.history_vectors(liked.positions, liked.confidences)
+        return LabelledVectors(ids, vectors)
 
     def _by_text(self, history: History) -> Head | None:
         """By the mean similarity of texts to those of the history, weighed by confidence."""
-        keys = self.models.dense_keys(self.models.main_head)
-        shares = history.confidences / max(float(history.confidences.sum()), 1e-9)
-        vectors = keys.vectors[history.positions] * shares[:, None]
-        if not vectors.any():
-            return None
-        ids, _ = self.tables.names(history.positions)
-        head = keys.head(TEXT, LabelledVectors(ids, vectors))
+        main = self.models.main_head
+        mean = self.mean_text(history, main)
+        head = self.models.dense_keys(main).head(TEXT, mean) if mean.vectors.any() else None
         return head and replace(head, notes=[BY_TEXT])
+
+    def mean_text(self, history: History, head: str) -> LabelledVectors:
+        """The mean of the items' keys by a dense head, weighed by confidence."""
+        keys = self.models.dense_keys(head)
+        shares = history.confidences / max(float(history.confidences.sum()), 1e-9)
+        ids, _ = self.tables.names(history.positions)
+        return LabelledVectors(ids, keys.vectors[history.positions] * shares[:, None])
 
     def _by_sequence(self, history: History) -> Head | None:
         """By the last state of a history that attends to itself, oldest first. The parts of a score

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch.answers.arguments import positions_of
 from qkvsearch.answers.columns import Listing
 from qkvsearch.answers.histories import Histories
-from qkvsearch.collaborative.history import UNKNOWN_TIME
+from qkvsearch.collaborative.history import NOW, UNKNOWN_TIME, Interaction
 from qkvsearch.data.ids import id_text
 from qkvsearch.errors import QkvError
 from qkvsearch.workspace import Tables, Workspace
@@ -36,6 +37,15 @@ class Recording:
 
     def record(self, user: Any, item: Any, value: float | None) -> Listing:
         """One interaction. Raises `QkvError` where the user, the item or the value cannot be."""
+        return self.record_each([(user, item, value)])
+
+    def record_each(self, given: Iterable[tuple[Any, Any, float | None]]) -> Listing:
+        """Users, items and values: all of them or, where one cannot be, none."""
+        found = [self._row(*one) for one in given]
+        notes = dict.fromkeys(note for _, note in found if note)
+        return self.write([row for row, _ in found], [*notes])
+
+    def _row(self, user: Any, item: Any, value: float | None) -> tuple[Recorded, str]:
         if not id_text(user):
             raise QkvError("a user needs an id")
         self.check_value(value)
@@ -43,8 +53,7 @@ class Recording:
         position, note = tables.item_named(item)
         (id_,), _ = tables.names([position])
         rating, weight = (None, value) if self.weighed else (value, None)
-        row = Recorded(tables.user_text(user), id_text(id_), rating, weight)
-        return self.write([row], [note] if note else [])
+        return Recorded(tables.user_text(user), id_text(id_), rating, weight), note
 
     def write(self, rows: Sequence[Recorded], notes: Sequence[str] = ()) -> Listing:
         """Interactions that were checked, all or none. Raises `WorkspaceError`."""
@@ -77,6 +86,25 @@ class Recording:
     def has_weights(self) -> bool:
         """Whether interactions come with weights, be it beside ratings."""
         return "interactions.weights" in self.histories.models.snapshot
+
+    def as_if_recorded(self, ratings: Mapping[Any, float]) -> tuple[list[Interaction], list[str]]:
+        """What `record` of these would add to a history, in their order and after all that is in
+        it; and notes on names that can be read in two ways. Raises `QkvError`, which names the
+        item, for a value that cannot be.
+        """
+        positions, notes = positions_of(self.histories.tables, ratings)
+        for item, value in ratings.items():
+            try:
+                self.check_value(value)
+            except QkvError as error:
+                raise QkvError(f"`ratings`: {id_text(item)!r}: {error}") from None
+        weighed, first = self.weighed, NOW - len(ratings)
+        return [
+            Interaction(position, *((None, time, value) if weighed else (value, time)))
+            for time, (position, value) in enumerate(
+                zip(positions, ratings.values(), strict=True), first
+            )
+        ], notes
 
     def check_value(self, value: float | None) -> None:
         """Raise `QkvError` for a rating where there are none, or one outside the log's scale."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -13,6 +14,9 @@ import numpy as np
 from qkvsearch.answers.arguments import candidates
 from qkvsearch.answers.columns import Listing, item_rows, own_columns, page_of
 from qkvsearch.answers.histories import Histories
+from qkvsearch.answers.shown.choice import facet_columns, in_order, newest_column
+from qkvsearch.answers.shown.facets import Facets
+from qkvsearch.answers.shown.facets import facets as count_values
 from qkvsearch.cached import cached_property
 from qkvsearch.checked import checked_methods, id_of
 from qkvsearch.data.ids import Id, Ids, id_text
@@ -64,9 +68,17 @@ class RowsById(ABC):
 class ItemRows(RowsById):
     """The catalog: a title that only one item has finds it as well as its id."""
 
-    tables: Tables
-    n_items: int
+    histories: Histories
     kind: ClassVar = "items"
+
+    @property
+    def tables(self) -> Tables:
+        """Look-ups in the catalog."""
+        return self.histories.tables
+
+    @property
+    def _n_items(self) -> int:
+        return self.histories.models.n_items
 
     @cached_property
     def ids(self) -> Ids:  # type: ignore[override]
@@ -85,19 +97,49 @@ class ItemRows(RowsById):
         *,
         where: Where | None = None,
         fields: str | Iterable[str] = (),
+        sort: str | None = None,
         k: int | None = None,
         offset: int = 0,
     ) -> Listing:
         """Ids and titles, with the columns that `fields` names, of the items for which `where`
-        holds: `k` of them, all by default, from the one in place `offset` on. Raises `QkvError`.
+        holds: `k` of them, all by default, from the one in place `offset` on.
+
+        sort: a column's name, from the least cell on, or after "-" from the greatest; "users": what
+        most interacted with, recorded or built. Items without a cell are last, equal ones in the
+        order of the ids, as are all without `sort`. Raises `QkvError`.
         """
         columns = own_columns(self.tables, fields)
-        found = np.flatnonzero(candidates(self.tables, self.n_items, where))
+        found = np.flatnonzero(candidates(self.tables, self._n_items, where))
+        found, notes = (found, []) if sort is None else in_order(self.histories, found, sort)
         return replace(
             item_rows(self.tables, page_of(found, k, offset), columns),
             total=len(found),
             offset=offset,
+            notes=notes,
         )
+
+    def facets(self, columns: str | Iterable[str], *, where: Where | None = None) -> Facets:
+        """By each column that is named, how many of the items for which `where` holds have each
+        value, in the form of a search's facets. Raises `QkvError`.
+        """
+        named = own_columns(self.tables, columns, "columns")
+        return count_values(self.tables, named, candidates(self.tables, self._n_items, where))
+
+    def facet_columns(self) -> builtins.list[str]:
+        """The columns that are worth counting, the best first, 6 at most.
+
+        They have at least two different values. Lists and texts come first, if each of their values
+        is on two items or more on average, and they have 50 at most or each is on 5; of these none
+        is over 40 characters or an address. Then numbers that are no codes, dates, and yes/no.
+        Among equals what more items have comes first.
+        """
+        return facet_columns(self.tables)
+
+    def newest_column(self) -> str | None:
+        """The column that says when an item came: the first of dates whose name says so, or the
+        only one of dates, or else the first of numbers that is called a year; None where none does.
+        """
+        return newest_column(self.tables.catalog_columns)
 
 
 @dataclass(eq=False, repr=False)

@@ -85,7 +85,10 @@ class TextSearch:
             known |= {} if liked is None else {PERSONAL: liked}
         if not known:
             return None if asked.text.strip() else self._by_conditions(asked)
-        weights = self.models.head_weights | {PERSONAL: PREFERENCES_WEIGHT}
+        weights = {
+            name: weight if name == LEXICAL else weight * asked.certainty
+            for name, weight in self.models.head_weights.items()
+        } | {PERSONAL: PREFERENCES_WEIGHT}
         fused = FUSIONS[fusion](list(known.values()), [weights[name] for name in known])
         is_answered = self._is_answered(asked, found)
         if not (is_answered or anyway):

@@ -39,10 +39,13 @@ def cross_entropy(
            [ 0. ,  0. ]]))
     """
     labels = np.asarray(targets)
-    counted = np.ones(labels.shape, bool) if ignored is None else labels != ignored
+    every = ignored is None
+    counted: Any = ... if every else labels != ignored
     _check_targets(logits, labels, labels[counted])
     dtype = answer_dtype(np, logits)
-    rows, chosen = cast(logits[counted], working_dtype(np, dtype)), labels[counted]
+    rows = cast(logits[counted], working_dtype(np, dtype)).reshape(-1, logits.shape[-1])
+    # Sums along rows of another layout would have other last bits.
+    rows, chosen = np.ascontiguousarray(rows), labels[counted].ravel()
     n, places = max(1, len(rows)), np.arange(len(rows))
     peak = rows.max(axis=-1, keepdims=True)
     log_total = np.log(np.exp(rows - peak).sum(axis=-1)) + peak[..., 0]
@@ -50,8 +53,11 @@ def cross_entropy(
 
     by_rows = softmax(rows)
     by_rows[places, chosen] -= 1
+    by_rows /= n
+    if every:
+        return loss, cast(by_rows, dtype).reshape(logits.shape)
     gradient = np.zeros(logits.shape, dtype)
-    gradient[counted] = by_rows / n
+    gradient[counted] = by_rows
     return loss, gradient
 
 
@@ -128,8 +134,9 @@ class Adam:
         for name, gradient in gradients.items():
             _check_step(name, weights.get(name), gradient, rows)
         for name, gradient in gradients.items():
-            new = (np.zeros_like(weights[name]), np.zeros_like(weights[name]), 0)
-            mean, square, n = self._averages.get(name, new)
+            if name not in self._averages:
+                self._averages[name] = np.zeros_like(weights[name]), np.zeros_like(weights[name]), 0
+            mean, square, n = self._averages[name]
             self._averages[name] = mean, square, n + 1
             if rows is None:
                 self._move(weights[name], gradient, mean, square, n + 1)

@@ -19,8 +19,8 @@ from qkvsearch.attention.arrays import (
     working_dtype,
 )
 
-# What has nothing to be converted.
-PLAIN = (np.dtype(np.float32), np.dtype(np.float64))
+# What has nothing to be converted, with the smallest number of full precision.
+PLAIN = {np.dtype(kind): float(np.finfo(kind).smallest_normal) for kind in ("f4", "f8")}
 
 
 @np.errstate(all="ignore")
@@ -44,9 +44,11 @@ def softmax(
     if type(scores) is np.ndarray and scores.dtype in PLAIN and scores.shape[axis]:
         peak = scores.max(axis=axis, keepdims=True)
         if not (peak == -np.inf).any():
-            smallest = float(np.finfo(scores.dtype).smallest_normal)
-            weights = np.exp((scores - peak) / max(float(temperature), smallest))
-            return weights / weights.sum(axis=axis, keepdims=True)
+            weights = scores - peak
+            weights /= max(float(temperature), PLAIN[scores.dtype])
+            np.exp(weights, out=weights)
+            weights /= weights.sum(axis=axis, keepdims=True)
+            return weights
     xp, (rows,) = as_arrays(scores)
     rows = cast(rows, working_dtype(xp, answer_dtype(xp, rows)))
     if rows.shape[axis] == 0:  # the largest of no scores does not exist

@@ -34,6 +34,7 @@ COMMANDS = (
     "attend",
     "encode",
     "export",
+    "serve",
     "teach",
     "evaluate",
     "tune",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import re
 import shutil
 import sys
@@ -30,6 +31,7 @@ SAMPLE = "sample:"
 TYPED, WAIT = "qkvsearch.typed", "qkvsearch.wait"
 # What a build that did not come to its end leaves in its folder.
 LOCK = "writer.lock"
+ENGINE = "qkvsearch.engine"
 seed_option = click.option(
     "--seed",
     "random_state",
@@ -70,7 +72,7 @@ class CommandContext:
 
     def own_workspace(self) -> Path:
         """Where to build: the folder named, or the one of this folder. A sample is nobody's own."""
-        if self._sample is not None:
+        if self.sample is not None:
             raise WorkspaceError(
                 f"{self.workspace} is a bundled sample, and stays as it is; for one of your own: "
                 f"qkvsearch -w DIR build {self.workspace}"
@@ -99,8 +101,8 @@ class CommandContext:
         None for what is about somebody's own data: that raises `WorkspaceError`.
         """
         path = self.named_workspace()
-        if self._sample is not None:
-            return self.open_sample(self._sample)
+        if self.sample is not None:
+            return self.open_sample(self.sample)
         if path is None and sample is not None:
             self.say(f"No workspace here: using the bundled {sample} (-w DIR names another).")
             return self.open_sample(sample)
@@ -116,14 +118,15 @@ class CommandContext:
 
     def _opened(self, path: Path) -> Engine:
         """An engine that is closed when the command ends."""
-        from qkvsearch.engine import Engine
+        with _to_stay():
+            from qkvsearch.engine import Engine
 
-        engine = Engine(path, wait=self.wait, say=self.say)
+            engine = Engine(path, wait=self.wait, say=self.say)
         click.get_current_context().call_on_close(engine.close)
         return engine
 
     @property
-    def _sample(self) -> str | None:
+    def sample(self) -> str | None:
         """The bundled sample that is named in place of a folder."""
         name = str(self.workspace or "")
         return name.removeprefix(SAMPLE) if name.startswith(SAMPLE) else None
@@ -198,6 +201,22 @@ class CommandContext:
                 bar.update(tasks[stage], completed=done, total=total)  # type: ignore[arg-type]
 
             yield report
+
+
+@contextmanager
+def _to_stay() -> Iterator[None]:
+    """What a process imports and opens first stays until its end. To look through it for what could
+    go, meanwhile and once more at the end, takes a fifteenth of a search.
+    """
+    if ENGINE in sys.modules:
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 def spelled(message: str, context: click.Context, command: click.Command | None) -> str:

@@ -5,7 +5,7 @@ import shlex
 import click
 
 from qkvsearch.cli.context import settings
-from qkvsearch.cli.hits import ranking_table, with_parts
+from qkvsearch.cli.hits import ranking_table
 from qkvsearch.cli.render import write_text
 
 # A question about a user's own data names its workspace.
@@ -36,13 +36,13 @@ def command() -> None:
     _step("Why the first one? Its score is a sum, and these are its parts.",
           "search", QUERY, "-k", "1", "--explain")  # fmt: skip
     ranking = videos.search(QUERY, k=1, explain=True)
-    write_text(ranking_table(with_parts(ranking), ranking))
+    write_text(ranking_table(ranking.explained_records(), ranking))
 
     likes = [word for title in LIKES for word in ("--like", title)]
     _step("Recommend: the query is a person, solved from what they like; the keys, films.",
           "recommend", *likes, "-k", "4", "--explain")  # fmt: skip
     ranking = films.recommend(likes=LIKES, k=4, explain=True)
-    write_text(ranking_table(with_parts(ranking), ranking))
+    write_text(ranking_table(ranking.explained_records(), ranking))
 
     _step("The same for a user of the log: what they have seen is masked, not ranked.",
           *FILMS, "recommend", "--user", "u001", "-k", "4", "--where", "year >= 1990")  # fmt: skip

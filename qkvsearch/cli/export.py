@@ -63,3 +63,52 @@ def embeddings(path: Path, of: str, head_name: str | None) -> None:
         f"{path}: {done.head} embeddings of {quantity(done.rows, of.removesuffix('s'))}, "
         f"{done.components:,} components each."
     )
+
+
+@command.command()
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR")
+@click.option(
+    "--title", metavar="TEXT", help="What the pages are called.  [default: the name of DIR]"
+)
+@click.option(
+    "--language",
+    "spoken",
+    type=click.Choice(["en", "zh"]),
+    default="en",
+    show_default=True,
+    help="The language of the pages; the catalog has its own.",
+)
+@click.option(
+    "--fields", default="", metavar="A,B", help="Columns to be shown with each hit, by name."
+)
+def site(folder: Path, title: str | None, spoken: str, fields: str) -> None:
+    """Write search and the course to a folder of files that any host serves, with no server behind.
+
+    A page reads the postings of a query's words and the keys of the encoders that the catalog
+    itself taught, and computes the scores. At most 20,000 items. A folder is written over where it
+    is empty or such a site already, and is there as a whole or not at all.
+
+    \b
+    Examples:
+      qkvsearch -w talks export site public --title "Talks" --fields speaker,year
+      python -m http.server -d public
+    """
+    from qkvsearch.web.site.writing import export_site
+
+    run = settings()
+    engine = run.open()
+    with run.progress() as progress:
+        done = export_site(
+            engine.build,
+            folder,
+            title=title or folder.absolute().name,
+            spoken=spoken,
+            fields=fields,
+            progress=progress,
+        )
+    run.say_notes(done.notes)
+    run.say(
+        f"{folder}: {quantity(done.n_items, 'item')}, {done.n_files:,} files, "
+        f"{done.n_bytes / 1e6:.1f} MB, of which a page reads {done.first / 1e3:,.0f} kB before a "
+        "word is typed."
+    )

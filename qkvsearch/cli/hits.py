@@ -111,22 +111,9 @@ def ranking_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def write_ranking(ranking: Ranking, output: Output, explain: str | None = None) -> None:
     """The hits with all their fields, or the table of them. explain: how, None for not at all."""
-    rows = ranking.to_records() if explain is None else with_parts(ranking)
+    rows = ranking.to_records() if explain is None else ranking.explained_records()
     fields = [*FIELDS, *own_names(ranking)]
     output.write(rows, lambda: ranking_table(rows, ranking, explain == FULL), fields)
-
-
-def with_parts(ranking: Ranking) -> list[dict[str, Any]]:
-    """The hits with the parts of their scores, where they do not carry a `because` of their own,
-    and with the reasons that these are in plain words.
-    """
-    rows = ranking.to_records()
-    for i, row in enumerate(rows):
-        parts = ranking.explain(i)
-        if "because" not in row:
-            row["parts"] = [part.to_dict() for part in parts]
-        row["reasons"] = [reason._asdict() for reason in ranking.reasons(i, parts)]
-    return rows
 
 
 def why_none(ranking: Ranking, options: dict[str, Any], nothing: str) -> list[str]:

@@ -15,14 +15,23 @@ from qkvsearch.cli.render import Output, output_options
 @offset_option
 @where_option
 @fields_option
+@click.option(
+    "--sort",
+    metavar="NAME",
+    help="By a column, from the least on, or -NAME from the greatest; users: what most know.",
+)
 @output_options
-def command(k: int, offset: int, where: Any, fields: str, output: Output) -> None:
-    """List the items of the catalog, in the order of their ids.
+def command(k: int, offset: int, where: Any, fields: str, sort: str | None, output: Output) -> None:
+    """List the items of the catalog, in the order of their ids or another.
 
     \b
     Examples:
       qkvsearch -w shop items --where "price < 80" --fields price,url
+      qkvsearch -w sample:movies items --sort -year --fields year
       qkvsearch -w shop items -k 100000 --format csv -o items.csv
     """
-    listing = settings().open().items.list(where=where, fields=fields, k=k, offset=offset)
+    run = settings()
+    items = run.open().items
+    listing = items.list(where=where, fields=fields, sort=sort, k=k, offset=offset)
+    run.say_notes(listing.notes)
     write_page(listing, k, "items", output)

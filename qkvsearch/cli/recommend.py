@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +11,7 @@ import click
 from qkvsearch.cli.context import CommandContext, settings
 from qkvsearch.cli.explaining import ExplainedCommand, explain_option
 from qkvsearch.cli.hits import ranking_options, why_none, write_ranking
+from qkvsearch.cli.record import NUMBER
 from qkvsearch.cli.render import Output
 from qkvsearch.errors import quantity
 
@@ -18,8 +20,21 @@ if TYPE_CHECKING:
 
 # What a table of all users has no room for.
 ONE_USER_ONLY = (
-    "user", "likes", "explain", "diversity", "temperature", "offset", "min_weight",
+    "user", "likes", "ratings", "without", "exclude", "explain", "diversity", "temperature",
+    "offset", "min_weight",
 )  # fmt: skip
+SPELLED = {"likes": "like", "ratings": "rate"}
+
+
+def _rated(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[str, float]:
+    """Of each item the number after the last =."""
+    found = {}
+    for text in given:
+        item, separator, number = text.rpartition("=")
+        if not separator or not item or not NUMBER.fullmatch(number.strip()):
+            raise click.BadParameter(f"{text!r} is not of the form ITEM=RATING, such as Heat=4.5")
+        found[item] = float(number)
+    return found
 
 
 @click.command(
@@ -27,6 +42,23 @@ ONE_USER_ONLY = (
 )
 @click.option("--user", metavar="ID", help="A user of the log.")
 @click.option("--like", "likes", metavar="ITEM", multiple=True, help="An id or title; repeatable.")
+@click.option(
+    "--rate",
+    "ratings",
+    metavar="ITEM=RATING",
+    multiple=True,
+    callback=_rated,
+    help="Count this rating, as if it were recorded now; repeatable.",
+)
+@click.option(
+    "--without",
+    metavar="ITEM",
+    multiple=True,
+    help="As if they had never met this item of their history; repeatable.",
+)
+@click.option(
+    "--exclude", metavar="ITEM", multiple=True, help="An id or title not to list; repeatable."
+)
 @click.option(
     "--all-users", is_flag=True, help="All users, to a .parquet, .csv or .jsonl file (-o)."
 )
@@ -79,16 +111,18 @@ def command(all_users: bool, only: Path | None, output: Output, **options: Any) 
     Examples:
       qkvsearch -w sample:movies recommend --user u001 --explain
       qkvsearch recommend --like "Heat" --like "Fargo" -k 5 --diversity 0.3
+      qkvsearch recommend --rate "Heat=5" --rate "Casino=1" --exclude "Fargo"
+      qkvsearch -w sample:movies recommend --user u001 --without "The Goonies"
       qkvsearch -w shop recommend --all-users --fields price -o recs.csv
     """
     if all_users:
         given = [name for name in ONE_USER_ONLY if options.pop(name)]
         if given:
-            name = {"likes": "like"}.get(given[0], given[0].replace("_", "-"))
+            name = SPELLED.get(given[0], given[0].replace("_", "-"))
             raise click.UsageError(f"--{name} is for one user, and --all-users for all")
         if output.path is None:
             raise click.UsageError("name a file for all users, such as: -o recs.parquet")
-    elif options["user"] is None and not options["likes"]:
+    elif options["user"] is None and not (options["likes"] or options["ratings"]):
         raise click.UsageError("name a user with --user, or something they like with --like")
     from qkvsearch.answers.arguments import listed_positions
 

@@ -235,17 +235,15 @@ def _plain_table(
     """The same text as Rich's, which takes longer to be imported than a search to be answered; None
     where something would have to be styled, or cut.
     """
-    from rich.cells import cell_len
-
     lines = [[name for name, _ in columns]] if has_header else []
     lines += [
         [printable(cell) if isinstance(cell, str) else str(cell) for cell in row] for row in rows
     ]
     texts = [caption, *(cell for line in lines for cell in line)]
     is_plain = all(text.isprintable() and text == text.strip() for text in texts)
-    widths = [max(map(cell_len, cells)) for cells in zip(*lines, strict=True)]
+    widths = [max(map(places_of, cells)) for cells in zip(*lines, strict=True)]
     room = terminal_width()
-    if not lines or not is_plain or not all(widths) or cell_len(caption) > room:
+    if not lines or not is_plain or not all(widths) or places_of(caption) > room:
         return None
     excess = sum(widths) + GAP * (len(widths) - 1) - room
     if excess > 0:
@@ -254,12 +252,23 @@ def _plain_table(
             return None
         (place,) = flexible
         widths[place] -= excess
-        if has_header and cell_len(columns[place][0]) > widths[place]:
+        if has_header and places_of(columns[place][0]) > widths[place]:
             return None  # names of columns stand at the bottom of theirs
         if not all(_wraps(line[place], widths[place]) for line in lines):
             return None
     table = "".join(_wrapped(line, widths, [way for _, way in columns]) for line in lines)
     return f"{table}{caption}\n" if caption else table
+
+
+def places_of(text: str) -> int:
+    """How many places of a line it takes in a terminal. Only of letters beyond ASCII does Rich know
+    more than their number.
+    """
+    if text.isascii() and text.isprintable():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)
 
 
 def _wraps(text: str, width: int) -> bool:
@@ -271,15 +280,15 @@ def _wrapped(cells: Sequence[str], widths: Sequence[int], ways: Sequence[str]) -
     """A row of a table, in as many lines as its longest cell has."""
     from textwrap import wrap
 
-    from rich.cells import cell_len
-
     columns = [
-        wrap(cell, width, break_on_hyphens=False) if cell_len(cell) > width else [cell]
+        wrap(cell, width, break_on_hyphens=False) if places_of(cell) > width else [cell]
         for cell, width in zip(cells, widths, strict=True)
     ]
     text = ""
     for parts in zip_longest(*columns, fillvalue=""):
-        spaces = [" " * (width - cell_len(part)) for part, width in zip(parts, widths, strict=True)]
+        spaces = [
+            " " * (width - places_of(part)) for part, width in zip(parts, widths, strict=True)
+        ]
         aligned = [
             f"{space}{part}" if way == "right" else f"{part}{space}"
             for part, space, way in zip(parts, spaces, ways, strict=True)

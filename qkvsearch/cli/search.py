@@ -18,7 +18,6 @@ from qkvsearch.cli.hits import (
     ranking_options,
     ranking_table,
     why_none,
-    with_parts,
 )
 from qkvsearch.cli.render import Output, terminal_width
 
@@ -104,7 +103,7 @@ def command(
         ranking = engine.search(text, **options)
         found = [*why_none(ranking, options, _why_nothing(options)), *ranking.notes]
         run.say_notes(f"{id_}: {note}" if queries else note for note in found)
-        rows = ranking.to_records() if explain is None else with_parts(ranking)
+        rows = ranking.to_records() if explain is None else ranking.explained_records()
         rows = [{"query": id_, **row} for row in rows] if queries else rows
         # Without the scores of all items: there may be many queries.
         answers.append((id_, rows, replace(ranking, head=None)))

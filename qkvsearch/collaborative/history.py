@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -53,6 +53,15 @@ class History:
     def liked(self) -> History:
         """The items that count for anything."""
         return self._take(self.confidences > 0)
+
+    def without(self, items: Sequence[int]) -> History:
+        """As if the interactions with the items in these rows had never happened.
+
+        >>> two = History(np.array([4, 7]), np.ones(2), np.full(2, np.nan), np.array([10, 20]))
+        >>> two.without([4, 5]).positions.tolist()
+        [7]
+        """
+        return self._take(~np.isin(self.positions, items))
 
     def _take(self, rows: np.ndarray) -> History:
         weights = None if self.weights is None else self.weights[rows]
@@ -109,7 +118,7 @@ class History:
         latest = {interaction.position: interaction for interaction in later}
         if not latest:
             return self
-        stays = self._take(~np.isin(self.positions, list(latest)))
+        stays = self.without(list(latest))
         positions = np.array(list(latest), dtype=np.int64)
         ratings, weights = (
             np.array([np.nan if x is None else x for x in column], np.float32)

@@ -142,6 +142,7 @@ class AskedEngine:
     records = _asked(OpenedBuild.records)
     attend = _asked(OpenedBuild.attend)
     encode = _asked(OpenedBuild.encode)
+    map = _asked(OpenedBuild.map)
     export_embeddings = _asked(OpenedBuild.export_embeddings)
     _facts = _asked(OpenedBuild.info)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from string import ascii_lowercase
 
 import numpy as np
 
@@ -20,6 +19,8 @@ def random_strings(n: int = N_STRINGS, seed: int = 0) -> list[str]:
     >>> random_strings(2) == random_strings(5)[:2]
     True
     """
+    from string import ascii_lowercase
+
     rng = np.random.default_rng(seed)
     letters = np.array(list(ascii_lowercase))
     return [

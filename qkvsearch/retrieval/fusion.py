@@ -212,7 +212,8 @@ def _fused(
     heads: Sequence[Head], weights: Sequence[float], scale: Callable[[Head, float], Head]
 ) -> Head:
     """The sum of the heads, each scaled with its share of the weights."""
-    shares = np.asarray(weights, dtype=np.float64) / np.sum(weights)
+    given = np.asarray(weights, dtype=np.float64)
+    shares = (given / given.sum()).tolist()
     scaled = [scale(head, share) for head, share in zip(heads, shares, strict=True)]
     total = scaled[0].scores.copy()
     for head in scaled[1:]:
@@ -275,11 +276,14 @@ def _standardize(head: Head, share: float) -> Head:
         centred *= np.float32(factor)
         return centred
 
-    return replace(
-        head,
-        scores=scaled(head.scores),
-        parts=parts,
-        exact=head.exact and (lambda positions: scaled(head.exact_at(positions))),
+    if head.exact is None:
+        return Head(head.name, scaled(head.scores), parts, head.answers)
+    return Head(
+        head.name,
+        scaled(head.scores),
+        parts,
+        head.answers,
+        exact=lambda positions: scaled(head.exact_at(positions)),
         error=head.error * factor,
-        exact_from=math.inf if head.exact else -math.inf,
+        exact_from=math.inf,
     )

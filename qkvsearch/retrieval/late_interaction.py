@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.attention import hide, softmax
+from qkvsearch.attention.masks import hide
+from qkvsearch.attention.weights import softmax
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval.fusion import Head, Part, plus

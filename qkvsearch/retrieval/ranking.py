@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from html import escape
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qkvsearch.attention import hide, softmax
+from qkvsearch.attention.masks import hide
+from qkvsearch.attention.weights import softmax
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import QkvError
 from qkvsearch.retrieval.fusion import Head, Part, moments
@@ -160,6 +160,18 @@ class Ranking(Sequence[Hit]):
         """One dictionary a hit, with the documented fields."""
         return [hit.to_dict() for hit in self.hits]
 
+    def explained_records(self) -> list[dict[str, Any]]:
+        """The same with the `parts` of each score, where a hit has no `because` of its own, and
+        with the `reasons` that these are in plain words.
+        """
+        rows = self.to_records()
+        for i, row in enumerate(rows):
+            parts = self.explain(i)
+            if "because" not in row:
+                row["parts"] = [part.to_dict() for part in parts]
+            row["reasons"] = [reason._asdict() for reason in self.reasons(i, parts)]
+        return rows
+
     def to_frame(self) -> pd.DataFrame:
         """One row a hit."""
         import pandas as pd
@@ -214,6 +226,8 @@ def as_text(ranking: Ranking) -> str:
 
 def as_html(ranking: Ranking) -> str:
     """A table: rank, title, score, a bar as long as the weight, and the reasons there are."""
+    from html import escape
+
     longest = max((hit.weight for hit in ranking), default=0.0) or 1.0
     rows = []
     for hit in ranking.hits[:SHOWN_HITS]:

@@ -47,7 +47,8 @@ EVERYTHING, WHOLE = "everything gets", "the text as a whole"
 # A token that a transformer adds to a text; a place that fusion by ranks gives.
 ADDED, PLACE = re.compile(r"\[[A-Z]+\]|<[/\w]+>"), re.compile(r"rank [\d,]+")
 # A word that a person recognises, folded: three letters, or any that needs no more.
-RECOGNISED = re.compile(rf"[^\W\d_]{{3,}}(?:['-][^\W\d_]+)*|[{CJK}]+")
+ASCII_RECOGNISED = r"[^\W\d_]{3,}(?:['-][^\W\d_]+)*"
+RECOGNISED = rf"{ASCII_RECOGNISED}|[{CJK}]+"
 
 
 class Reason(NamedTuple):
@@ -144,7 +145,9 @@ def is_word(label: str) -> bool:
     ['rain', '雨']
     """
     word = fold(label)
-    return RECOGNISED.fullmatch(word) is not None and word not in STOP_WORDS
+    # CJK's letters take longer to be compiled than a table of hits to be written.
+    recognised = ASCII_RECOGNISED if word.isascii() else RECOGNISED
+    return re.fullmatch(recognised, word) is not None and word not in STOP_WORDS
 
 
 def terms(word: str) -> set[str]:

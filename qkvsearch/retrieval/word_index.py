@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from qkvsearch.texts.analysis import MAX_TERM, Analyzer
-from qkvsearch.texts.analyzed import AnalyzedTexts, TokenSequences
 from qkvsearch.texts.language.word_patterns import HAS_CJK
+from qkvsearch.texts.related import SHORTEST
 from qkvsearch.texts.spelling import LetterIndex
+from qkvsearch.texts.vocabulary import KEPT_ROWS, Vocabulary
 
 # The spelling in row 0: where a column's text ends.
 END = b""
@@ -42,6 +44,8 @@ class WordSequences:
         cls, fields: Sequence[Sequence[str]], analyzer: Analyzer | None = None
     ) -> WordSequences:
         """Of items given as columns of texts, one text an item in each."""
+        from qkvsearch.texts.analyzed import AnalyzedTexts, TokenSequences
+
         columns = AnalyzedTexts.of_columns(fields, analyzer or Analyzer())
         tokens, indptr, words = TokenSequences.of(columns)
         numbers: dict[str, int] = {"": 0}
@@ -86,6 +90,12 @@ class WordSequences:
     def beginning(self, prefix: str) -> np.ndarray:
         """bool (n_spellings,): which words begin so."""
         return np.asarray(np.char.startswith(self.spellings, prefix.encode(errors="replace")))
+
+    def matched(self, span: slice) -> Iterator[tuple[str, str]]:
+        """Some of the words, in order, each with the term that it is matched by."""
+        for pair in zip(self.spellings[span].tolist(), self.terms[span].tolist(), strict=True):
+            spelling, term = (text.decode(errors="replace") for text in pair)
+            yield spelling, term
 
     def with_phrase(
         self, terms: Sequence[str], rows: np.ndarray, column: int | None = None
@@ -202,12 +212,11 @@ class WordIndex:
 
     def has(self, word: str) -> bool:
         """Whether a text has the word in this very spelling, folded."""
-        wanted = word[:MAX_TERM].encode(errors="replace")
-        # NumPy would copy all words to compare them with one that is longer than each.
-        if not wanted or len(wanted) > self.spellings.itemsize:
-            return False
-        row = int(self.spellings.searchsorted(wanted))
-        return row < len(self.spellings) and bool(self.spellings[row] == wanted)
+        return self._vocabulary.known_row(word[:MAX_TERM]) >= 0
+
+    @cached_property
+    def _vocabulary(self) -> Vocabulary:
+        return Vocabulary(self.spellings)
 
     def beginning(self, prefix: str) -> list[str]:
         """All words that begin so.
@@ -221,26 +230,32 @@ class WordIndex:
         first, last = np.searchsorted(self.spellings, np.array([wanted, wanted + b"\xff"]))
         return [spelling.decode(errors="replace") for spelling in self.spellings[first:last]]
 
-    def terms_beginning(self, prefix: str) -> dict[str, str]:
+    def terms_beginning(self, prefix: str) -> Mapping[str, str]:
         """What the words that begin so are matched by, each with the first of its spellings.
 
         >>> sea = WordSequences.of_fields([["seasons sea season"]])
         >>> WordIndex([(sea, np.arange(1))], 1).terms_beginning("sea")
         {'sea': 'sea', 'season': 'season'}
         """
+        if len(prefix) == SHORTEST and len(self.spellings) <= KEPT_ROWS:
+            return self._by_beginning.get(prefix, {})
         wanted = prefix.encode(errors="replace")
         found: dict[str, str] = {}
         for words, _ in self.pieces:
             span = slice(*words.spellings.searchsorted(np.array([wanted, wanted + b"\xff"])))
-            own: dict[bytes, bytes] = {}
-            for term, spelled in zip(
-                words.terms[span].tolist(), words.spellings[span].tolist(), strict=True
-            ):
-                own.setdefault(term, spelled)
-            for matched, first in own.items():
-                term, spelling = matched.decode(errors="replace"), first.decode(errors="replace")
+            for spelling, term in words.matched(span):
                 found[term] = min(spelling, found.get(term, spelling))
         return found
+
+    @cached_property
+    def _by_beginning(self) -> Mapping[str, Mapping[str, str]]:
+        """`terms_beginning` of all that families are told by."""
+        every: defaultdict[str, dict[str, str]] = defaultdict(dict)
+        for words, _ in self.pieces:
+            for spelling, term in words.matched(slice(None)):
+                found = every[spelling[:SHORTEST]]
+                found[term] = min(spelling, found.get(term, spelling))
+        return dict(every)
 
     @cached_property
     def mean_length(self) -> float:

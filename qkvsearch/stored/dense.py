@@ -17,7 +17,6 @@ from qkvsearch.learning.noise_threshold import (
 )
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys
-from qkvsearch.retrieval.quantized import QuantizedKeys
 from qkvsearch.stored.forms import Form
 from qkvsearch.stored.part import Addition, BuildReader, StoredPart, main_head
 from qkvsearch.texts.analysis import Analyzer
@@ -49,7 +48,12 @@ class StoredHead:
     def keys(self) -> DenseKeys:
         has_codes = CODES[0] in self._part.names_in(self._snapshot)
         found = self._part.read(self._snapshot, "keys", *CODES[: 2 * has_codes])
-        return DenseKeys(found.pop("keys"), QuantizedKeys.from_arrays(found) if found else None)
+        keys = found.pop("keys")
+        if not found:
+            return DenseKeys(keys)
+        from qkvsearch.retrieval.quantized import QuantizedKeys
+
+        return DenseKeys(keys, QuantizedKeys.from_arrays(found))
 
     @cached_property
     def encoder(self) -> TextEncoder:
@@ -119,7 +123,7 @@ class DensePart(StoredPart[StoredHead]):
         """
         self.put(contents, keys=keys, cut=cut)
         if len(keys) >= MANY:
-            self.put(contents, **QuantizedKeys.from_keys(keys).arrays())
+            self.put(contents, **_quantized(keys))
         if cut is not None:
             contents.facts["token_limit"] = encoder.limit
         self.put(contents, **encoder.learned_arrays())
@@ -141,7 +145,7 @@ class DensePart(StoredPart[StoredHead]):
             keys = made.keys(addition.former.column_weights(self.group))
             found["keys"][unread] = keys
             if CODES[0] in found:
-                for name, values in QuantizedKeys.from_keys(keys).arrays().items():
+                for name, values in _quantized(keys).items():
                     found[name][unread] = values
             if "cut" in found:
                 found["cut"][unread] = made.cut
@@ -211,3 +215,10 @@ class DensePart(StoredPart[StoredHead]):
         if "nearest" in self.names_in(build):
             return self.read(build, "nearest")["nearest"]
         return nearest_cosines(*self.read(build, "probes", "keys").values())
+
+
+def _quantized(keys: np.ndarray) -> dict[str, np.ndarray]:
+    """Keys float32 (n_items, d) as int8, by the names of their arrays."""
+    from qkvsearch.retrieval.quantized import QuantizedKeys
+
+    return QuantizedKeys.from_keys(keys).arrays()

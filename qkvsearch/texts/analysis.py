@@ -100,6 +100,8 @@ class Analyzer:
         for token in self.tokens(text):
             terms.append(token.term)
             terms += token.also
+        if text.isascii():
+            return terms
         return terms + [char for run in re.findall(f"[{CJK}]{{2,}}", fold(text)) for char in run]
 
     def spans(self, text: str, terms: Container[str]) -> list[Span]:
@@ -151,6 +153,8 @@ def known_tokens(tokens: Iterable[Token], is_known: Callable[[str], bool]) -> li
 
 
 def _resolved(token: Token, is_known: Callable[[str], bool]) -> Sequence[Token]:
+    if not token.parts:
+        return [token]
     parts = [part for part in telling(token.parts) if len(part.text) > 1]
     return parts if parts and not is_known(token.term) else [token]
 
@@ -167,7 +171,7 @@ def words(text: str) -> list[str]:
 def _read(text: str, language: str) -> list[Token]:
     tokens: list[Token] = []
     for run in CODED.findall(_normal(language)(text)):
-        if IS_CJK(run):
+        if not run.isascii() and IS_CJK(run):
             tokens += [Token(pair, pair) for pair in _pairs(run)]
         else:
             tokens.append(_word(run, language))

@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.analyzed import AnalyzedTexts
 from qkvsearch.texts.language.languages import ENGLISH
 from qkvsearch.texts.text_encoder import TextEncoder
 from qkvsearch.texts.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from qkvsearch.texts.analyzed import AnalyzedTexts
 
 Columns = Sequence[Sequence[str]]
 
@@ -34,6 +36,7 @@ class FittedEncoder(NamedTuple):
 
 
 def _learn_lsa(columns: Sequence[AnalyzedTexts], epochs: int | None, near: Any) -> FittedEncoder:
+    from qkvsearch.texts.analyzed import AnalyzedTexts
     from qkvsearch.texts.learned.directions import latent_semantic_encoder
 
     encoder, directions = latent_semantic_encoder(AnalyzedTexts.joined(columns), near=near)
@@ -154,6 +157,8 @@ def learned_encoder(
     """
     learn = DENSE_HEADS[head].learn
     assert learn is not None
+    from qkvsearch.texts.analyzed import AnalyzedTexts
+
     columns = AnalyzedTexts.of_columns(fields, Analyzer(language))
     return learn(columns, *((None, None) if like is None else like[1:]))
 

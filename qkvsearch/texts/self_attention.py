@@ -11,13 +11,12 @@ import numpy as np
 from qkvsearch.attention import attention, look_ahead_mask
 from qkvsearch.errors import QkvError
 from qkvsearch.labelled import LabelledVectors
+from qkvsearch.texts.text_encoder import PADDING
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MASKS = ("none", "padding", "causal")
-# What stands for padding in a text.
-PADDING = "<PAD>"
 # Term vectors are compared by their angle alone, so that a frequent word does not win by its
 # length. Doubled, the cosine leaves an unrelated word 1/e² of a word's attention to itself: enough
 # to be seen in a short text.

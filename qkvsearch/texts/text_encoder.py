@@ -17,6 +17,8 @@ from qkvsearch.progress import Progress
 if TYPE_CHECKING:
     from qkvsearch.texts.encoded_text import EncodedText
 
+# What stands for padding in a text.
+PADDING = "<PAD>"
 # Items of which tokens are held at a time, where each has a vector of its own.
 TOGETHER = 4096
 # How much each text column counts in a key; None for all alike.

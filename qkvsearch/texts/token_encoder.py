@@ -13,9 +13,7 @@ import numpy as np
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors
 from qkvsearch.progress import Progress
 from qkvsearch.texts.analysis import NUMBER, Analyzer, Token, known_tokens
-from qkvsearch.texts.analyzed import AnalyzedTexts
-from qkvsearch.texts.self_attention import PADDING
-from qkvsearch.texts.text_encoder import EncodedQuery, EncodedTexts
+from qkvsearch.texts.text_encoder import PADDING, EncodedQuery, EncodedTexts
 from qkvsearch.texts.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -66,10 +64,11 @@ class TokenEncoder:
         terms that have a vector of zeros.
         """
         tokens = self.meaningful_tokens(text)
-        rows = self._rows(tokens)
-        parts, rows = self._parts(tokens, rows), self._directed(rows)
+        known = self._rows(tokens)
+        rows = self._directed(known)
         words = [token.text for token, row in zip(tokens, rows.tolist(), strict=True) if row >= 0]
-        return EncodedQuery(parts, LabelledVectors(words, self.vectors[rows[rows >= 0]]))
+        read = LabelledVectors(words, self.vectors[rows[rows >= 0]])
+        return EncodedQuery(self._parts(tokens, known), read)
 
     def tokens_many(
         self, texts: Sequence[str], longest: int, progress: Progress | None = None
@@ -93,6 +92,8 @@ class TokenEncoder:
 
     def encode_many(self, texts: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """What `encode` makes of each text, added up: float32 (n, d), zeros for unknown words."""
+        from qkvsearch.texts.analyzed import AnalyzedTexts
+
         return self._embeddings(AnalyzedTexts.of(texts, self.analyzer).counts_in(self.vocabulary))
 
     def _embeddings(self, counts: csr_matrix) -> np.ndarray:
@@ -154,13 +155,14 @@ class TokenEncoder:
         """As `TextEncoder` says: `unknown`, for there is no limit."""
         return self.unknown(text)
 
-    def _rows(self, tokens: Sequence[Token]) -> np.ndarray:
-        """The row of each token's term, int64; −1 for an unknown one."""
+    def _rows(self, tokens: Sequence[Token]) -> list[int]:
+        """The row of each token's term, −1 for an unknown one."""
         row_of = self.vocabulary.known_row
-        return np.array([row_of(token.term) for token in tokens], dtype=np.int64)
+        return [row_of(token.term) for token in tokens]
 
-    def _directed(self, rows: np.ndarray) -> np.ndarray:
-        """The same with −1 for a vector of zeros."""
+    def _directed(self, found: Sequence[int]) -> np.ndarray:
+        """The same, int64, with −1 for a vector of zeros."""
+        rows = np.array(found, dtype=np.int64)
         known = rows >= 0
         known[known] = self.vectors[rows[known]].any(axis=1)
         return np.where(known, rows, -1)
@@ -170,16 +172,16 @@ class TokenEncoder:
         rows = self._directed(self._rows(tokens))
         return rows[rows >= 0].astype(np.int32)
 
-    def _parts(self, tokens: Sequence[Token], rows: np.ndarray) -> LabelledVectors:
+    def _parts(self, tokens: Sequence[Token], rows: Sequence[int]) -> LabelledVectors:
         """rows: of `_rows`. A term that occurs several times is one part."""
         labels: dict[int, str] = {}
         counts: dict[int, int] = {}
-        for token, row in zip(tokens, rows.tolist(), strict=True):
+        for token, row in zip(tokens, rows, strict=True):
             if row >= 0:
                 labels.setdefault(row, token.text)
                 counts[row] = counts.get(row, 0) + 1
-        own = np.fromiter(labels, np.int64, len(labels))
-        times = np.fromiter(counts.values(), np.float32, len(counts))
+        own = np.array(list(labels), np.int64)
+        times = np.array(list(counts.values()), np.float32)
         shares = self.weights[own] * (1 + np.log(times))
         vectors = self.vectors[own] * shares[:, None]
         total = vectors.sum(axis=0)

@@ -15,6 +15,7 @@ from qkvsearch.cached import kept_by_word
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
+# So many rows are kept: of a vocabulary that has no more terms, all.
 KEPT_ROWS = 1 << 14
 
 
@@ -52,6 +53,9 @@ class Vocabulary:
     @cached_property
     def known_row(self) -> Callable[[str], int]:
         """`row`, which it keeps of many terms: queries share their words."""
+        if len(self) <= KEPT_ROWS:
+            rows = {term: row for row, term in enumerate(self.terms.tolist()) if term}
+            return lambda term: rows.get(term.encode(errors="surrogatepass"), -1)
         vocabulary = weakref.proxy(self)  # in a circle, files would wait for the garbage collector
         return kept_by_word(lambda term: int(vocabulary.row(term)), KEPT_ROWS)
 

@@ -42,6 +42,8 @@ MASKS = 16
 MOST_CELLS = 1 << 16
 # Items of which id and title are kept, some 20 MB.
 MOST_NAMES = 1 << 16
+# Of so many items all are read as soon as one is asked for, which takes a few milliseconds.
+FEW_ITEMS = 1 << 12
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,9 @@ class Tables:
         wanted = [int(position) for position in positions]
         kept = self._named
         if unknown := [position for position in wanted if position not in kept]:
+            n_items = len(self.rows.stored)
+            if n_items <= FEW_ITEMS:
+                unknown = list(range(n_items))
             if len(kept) + len(unknown) > MOST_NAMES:
                 is_kept = len(wanted) <= MOST_NAMES
                 kept, unknown = {}, wanted

@@ -5,7 +5,6 @@ Without Playwright or a Chromium on the path these tests skip; no browser is fet
 
 from __future__ import annotations
 
-import shutil
 from contextlib import contextmanager
 from functools import cache
 
@@ -15,25 +14,12 @@ from qkvsearch.lessons import LESSONS, language, lesson
 from qkvsearch.lessons.exports.page import to_page
 from qkvsearch.lessons.workbench import Workbench
 
-NAMES = ("chromium", "chromium-browser", "google-chrome")
 READ = """bench => Object.fromEntries(
   [...bench.querySelectorAll("table[data-given], table[data-step]")].map(table => [
     table.dataset.given ?? table.dataset.step,
     [...table.tBodies[0].rows].map(row =>
       [...row.querySelectorAll("td")].map(cell => numbers.held(cell.dataset.value))),
   ]))"""
-
-
-@pytest.fixture(scope="session")
-def chromium():
-    playwright = pytest.importorskip("playwright.sync_api", reason="needs qkvsearch[browser]")
-    path = next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
-        pytest.skip("no chromium on the path")
-    with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=path)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -16,14 +15,6 @@ STICKS_OUT = """() => [...document.querySelectorAll("body *")].filter(element =>
   !element.closest(".scroll > *, .unseen") &&
   element.getBoundingClientRect().right > document.documentElement.clientWidth + 1
 ).map(element => element.outerHTML.slice(0, 80))"""
-
-
-@pytest.fixture(scope="module")
-def axe():
-    path = Path(os.environ.get("AXE_CORE") or ROOT / "node_modules/axe-core/axe.min.js")
-    if not path.is_file():
-        pytest.skip("no axe-core: npm install axe-core, or its axe.min.js in AXE_CORE")
-    return path.read_text(encoding="utf-8")
 
 
 # Contrast takes most of the time: colours are the same in both languages, all else in both schemes.

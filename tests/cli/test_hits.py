@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from qkvsearch.cli.hits import ranking_table, with_parts, write_ranking
+from qkvsearch.cli.hits import ranking_table, write_ranking
 from qkvsearch.cli.render import Output, to_table
 from qkvsearch.retrieval.fusion import Head, Part
 from qkvsearch.retrieval.ranking import Hit, Ranking
@@ -59,7 +59,7 @@ def searched():
 
 
 def test_a_search_and_its_reasons(searched):
-    assert ranking_table(with_parts(searched), searched) == (
+    assert ranking_table(searched.explained_records(), searched) == (
         "#  title           score  weight  id\n"
         "1  Deep learning   0.588   98.8%  v7\n"
         "    in tags: sea, red\n"
@@ -75,7 +75,7 @@ def test_a_search_and_its_reasons(searched):
 
 
 def test_a_search_and_every_part_of_it(searched):
-    table = ranking_table(with_parts(searched), searched, full=True)
+    table = ranking_table(searched.explained_records(), searched, full=True)
     assert table.split("\n")[1:10] == [
         "1  Deep learning   0.588   98.8%  v7",
         "    in tags: sea, red",
@@ -91,7 +91,7 @@ def test_a_search_and_every_part_of_it(searched):
 
 def test_reasons_are_as_wide_as_the_window_and_no_wider(monkeypatch, searched):
     monkeypatch.setenv("COLUMNS", "36")
-    table = ranking_table(with_parts(searched), searched)
+    table = ranking_table(searched.explained_records(), searched)
     assert max(map(len, table.split("\n"))) <= 36
     assert "    +1.875 deep: same word +1.50,\n           meaning +0.38\n" in table
 
@@ -188,4 +188,4 @@ def test_the_commands_print_this_table(qkv, videos, videos_path, monkeypatch, co
     monkeypatch.setenv("COLUMNS", str(columns))
     found = videos.search("attention", k=3, explain=True)
     answer = qkv("-w", videos_path, "search", "attention", "-k", 3, "--explain")
-    assert answer.stdout == ranking_table(with_parts(found), found)
+    assert answer.stdout == ranking_table(found.explained_records(), found)

@@ -20,7 +20,7 @@ from qkvsearch.workspace.locks import writer_lock
 READERS = {
     "demo", "search", "recommend", "similar", "items", "show", "users", "history", "records",
     "attend", "teach", "evaluate", "info", "builds", "data", "model",
-    "encode", "export",
+    "encode", "export", "serve",
 }  # fmt: skip
 
 

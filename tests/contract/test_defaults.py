@@ -58,7 +58,8 @@ ENGINE = {
         "snippet": False, "explain": False, "anyway": False,
     },
     "recommend": {
-        "user": None, "likes": (), "k": 10, "where": None, "only": None, "seen": False,
+        "user": None, "likes": (), "ratings": None, "without": (), "exclude": (), "k": 10,
+        "where": None, "only": None, "seen": False,
         "model": "tastes", "recent": None, "damping": 0.0, "diversity": 0.0, "fields": (),
         "offset": 0, "min_weight": 0.0, "temperature": None, "explain": False,
     },
@@ -76,6 +77,7 @@ ENGINE = {
     },
     "history": {"k": None, "offset": 0},
     "records": {"user": None, "k": None, "offset": 0},
+    "map": {"head": None, "query": None, "user": None, "k": 10},
     "attend": {"mask": "none", "layer": None, "head": None},
     "record": {"rating": None},
 }  # fmt: skip

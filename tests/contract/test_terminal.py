@@ -62,6 +62,7 @@ DONE = [
     ["demo"],
 ]
 REFUSED = [
+    ["serve", "--port", "0", "--token-file", f"no{UGLY}.txt"],
     ["build", "--items", "items.csv", "--id-column", f"i{UGLY}d"],
     ["build", f"no{UGLY}.csv"],
     ["add", f"no{UGLY}.csv"],
@@ -166,7 +167,8 @@ def raw(text: str) -> list[str]:
 
 
 def test_every_command_is_asked():
-    assert {word for call in DONE for word in call[:3:2] if word in COMMANDS} == set(COMMANDS)
+    asked = {word for call in DONE for word in call[:3:2] if word in COMMANDS}
+    assert asked == set(COMMANDS) - {"serve"}  # which is not done by itself
 
 
 def check_codes() -> None:

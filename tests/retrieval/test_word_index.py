@@ -44,6 +44,18 @@ def test_only_candidates_are_looked_at(index):
     assert np.flatnonzero(index.with_phrase(["rain", "jacket"], mask)).tolist() == [2]
 
 
+@pytest.mark.parametrize("beginning", ["jack", "rain", "mice", "mous", "jac", "none"])
+def test_terms_that_begin_alike_are_the_same_read_at_once_or_looked_for(monkeypatch, beginning):
+    spelled, terms = ["", "jackets", "rained", "mice"], ["", "jacket", "rain", "mouse"]
+    more = WordSequences.numbered(spelled, terms, np.array([0, 4]), np.array([1, 2, 3, 0]))
+    pieces = [(more, np.array([5])), (WordSequences.of_fields(FIELDS), np.arange(5))]
+    at_once = WordIndex(pieces, 6).terms_beginning(beginning)
+    monkeypatch.setattr("qkvsearch.retrieval.word_index.KEPT_ROWS", 0)
+    assert list(WordIndex(pieces, 6).terms_beginning(beginning).items()) == list(at_once.items())
+    expected = {"jack": {"jacket": "jacket"}, "mice": {"mouse": "mice"}, "mous": {}}
+    assert at_once == expected.get(beginning, at_once)
+
+
 def test_beginnings_and_words(index):
     assert index.beginning("jack") == ["jacket", "jackets"]
     assert index.beginning("zz") == []

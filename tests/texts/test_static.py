@@ -165,7 +165,7 @@ def test_without_a_library_the_extra_is_named(files, monkeypatch):
     with pytest.raises(QkvError, match=r"needs safetensors: pip install 'qkvsearch\[encoders\]'"):
         static.read_table(files[0])
     with pytest.raises(QkvError, match="needs tokenizers: "):
-        static.TokenizerFile(files[1])
+        static.SubwordFile(files[1])
 
 
 @pytest.mark.parametrize(

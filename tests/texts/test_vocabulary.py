@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,6 +18,16 @@ def test_rows_are_what_a_dictionary_gives(known, asked):
     vocabulary = Vocabulary.of(known)
     twin = {term: row for row, term in enumerate(sorted(known))}
     assert vocabulary.rows(asked).tolist() == [twin.get(term, -1) for term in asked]
+
+
+@given(st.sets(terms), st.lists(terms | st.sampled_from(["", "\ud800", "a\0", "long" * 9])))
+def test_a_row_is_the_same_whether_all_are_kept_or_looked_for(known, asked):
+    vocabulary = Vocabulary.of(known)
+    expected = [vocabulary.row(term) for term in asked]
+    assert list(map(Vocabulary(vocabulary.terms).known_row, asked)) == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("qkvsearch.texts.vocabulary.KEPT_ROWS", 0)
+        assert list(map(Vocabulary(vocabulary.terms).known_row, asked)) == expected
 
 
 @given(st.sets(terms, min_size=1))

@@ -87,6 +87,17 @@ def test_text_ids_are_not_numbers(tmp_path, make_contents):
     assert tables.user_position(7) is None
 
 
+def test_names_are_the_same_read_at_once_or_as_they_are_asked_for(tables, monkeypatch):
+    monkeypatch.setattr("qkvsearch.workspace.tables.FEW_ITEMS", 0)
+    tables._named.clear()
+    one_by_one = [tables.names([position]) for position in (2, 0)]
+    assert len(tables._named) == 2
+    tables._named.clear()
+    monkeypatch.undo()
+    assert [tables.names([position]) for position in (2, 0)] == one_by_one
+    assert len(tables._named) == len(tables.rows.stored)
+
+
 def test_names_follow_the_positions_asked_for(tables):
     ids, titles = tables.names([3, 0, 3])
     assert ids == [30, 4, 30]

@@ -8,6 +8,8 @@ from functools import cached_property
 from itertools import islice
 from typing import Any
 
+import numpy as np
+
 from qkvsearch.answers.asked.synonyms import SYNONYM, OwnSynonyms
 from qkvsearch.cached import kept_by_word
 from qkvsearch.stored import StoredModels
@@ -20,6 +22,10 @@ from qkvsearch.texts.spelling import PER_ERROR, halves, has_dictionary, is_a_wor
 SHORTEST_NAME = 6
 # What a word counts that was completed, beside the word as it was typed.
 COMPLETED = 0.8
+# Of what a word that is being typed may become, so many words are looked up.
+MOST_COMPLETIONS = 50
+# And so many are read by their meaning, which is kept of so many beginnings.
+MOST_READ, KEPT_MEANINGS = 5, 1 << 10
 # And what counts for it as a compound with it, or as a part of one that no item has.
 COMPOUND = 0.6
 # A long query is prose, which is seldom mistyped: so many of its words, those that no text has, are
@@ -94,9 +100,27 @@ class Changes:
         index, known = self.models.words, _KnownWords(self.models)
         if index is None or known.has(token.text):
             return None
-        if found := [other for other in index.beginning(token.text) if known.has(other)]:
-            return Change(typed, max(found, key=known.n_with), COMPLETED, "prefix")
+        if found := self.completions(token.text):
+            return Change(typed, found[0][0], COMPLETED, "prefix")
         return self.mended(token, typed)
+
+    @cached_property
+    def completions(self) -> Callable[[str], list[tuple[str, float]]]:
+        """The words that begin so, each in one form, the most frequent first, with the share that
+        each has of the items of all.
+        """
+        return kept_by_word(_Completions(self.models), KEPT_CHANGES)
+
+    @cached_property
+    def meaning(self) -> Callable[[str, str], np.ndarray]:
+        """The mean (d,) of the words that begin so, by a dense head, by how likely each is."""
+
+        def mean(begun: str, head: str) -> np.ndarray:
+            words, shares = zip(*self.completions(begun)[:MOST_READ], strict=True)
+            encoded = self.models.encoder(head).encode_many(words)
+            return np.asarray(np.array(shares, encoded.dtype) @ encoded)
+
+        return kept_by_word(mean, KEPT_MEANINGS)
 
     @cached_property
     def mended(self) -> Callable[[Token, str], Change | None]:
@@ -137,6 +161,22 @@ class _KnownWords:
 
     def term(self, word: str) -> str:
         return " ".join(token.term for token in self.models.analyzer.tokens(word))
+
+
+@dataclass(frozen=True)
+class _Completions:
+    models: StoredModels
+
+    def __call__(self, begun: str) -> list[tuple[str, float]]:
+        index, keys, counts = self.models.words, self.models.lexical_keys, {}
+        forms: dict[tuple[str, ...], str] = {}
+        for word in index.beginning(begun) if index else []:
+            terms = tuple(token.term for token in self.models.analyzer.tokens(fold(word)))
+            if forms.setdefault(terms, word) == word:
+                counts[word] = min(map(keys.n_with, terms), default=0)
+        total = sum(counts.values())
+        best = sorted((word for word in counts if counts[word]), key=lambda word: -counts[word])
+        return [(word, counts[word] / total) for word in best[:MOST_COMPLETIONS]]
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,9 @@ what was found of one is kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 
 from qkvsearch.answers.asked.changes import COMPOUND, KEPT_WORDS, Changes
 from qkvsearch.answers.asked.synonyms import OwnSynonyms
@@ -15,7 +14,7 @@ from qkvsearch.cached import kept_by_word
 from qkvsearch.retrieval.keys import AskedWord, Way
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import Token
-from qkvsearch.texts.compounds import compounds_of
+from qkvsearch.texts.compounds import LINKS, compounds_of
 from qkvsearch.texts.related import LONGEST, SHORTEST, related_terms
 
 
@@ -45,22 +44,22 @@ class _Words:
     synonyms: OwnSynonyms
 
     def __call__(self, token: Token) -> AskedWord:
-        others = self._compounds(token), self._related(token), self.synonyms.one_word(token)
-        return AskedWord.of(token).also(chain.from_iterable(others))
+        others = [*self._compounds(token), *self._related(token), *self.synonyms.one_word(token)]
+        return AskedWord.of(token).also(others)
 
-    def _related(self, token: Token) -> Iterator[Way]:
+    def _related(self, token: Token) -> Sequence[Way]:
         """The words of its family that the catalog has."""
         index = self.models.words
         if index is None or index.mean_length > LONGEST or len(token.term) < SHORTEST:
-            return
+            return ()
         there = index.terms_beginning(token.term[:SHORTEST])
-        for term, share in related_terms(token.term, there).items():
-            yield Way(term, there[term], share)
+        related = related_terms(token.term, there) if there else {}
+        return [Way(term, there[term], share) for term, share in related.items()]
 
     def _compounds(self, token: Token) -> Iterator[Way]:
         """The words of the catalog that a word is the first or the last part of."""
         analyzer, index = self.models.analyzer, self.models.words
-        if index is None or token.is_stop_word:
+        if index is None or token.is_stop_word or analyzer.language not in LINKS:
             return
         for found in compounds_of(token.text, index.spellings, analyzer.language):
             yield from (Way(t.term, found.word, COMPOUND) for t in analyzer.tokens(found.word))

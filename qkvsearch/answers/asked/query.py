@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
@@ -164,11 +163,26 @@ class Query:
 
     def _begun(self, token: Token) -> Iterator[Way]:
         """The words that a word, or what it was completed from, is the beginning of."""
-        index = self.models.words
+        index, begun = self.models.words, self._begun_words[token.text]
         if index is None:
             return
-        for word in index.beginning(self._begun_words[token.text]):
-            yield from (Way(t.term, word, COMPLETED) for t in self.models.analyzer.tokens(word))
+        is_last = self.is_typing and token.text == self.tokens[-1].text
+        # What is no word yet may become each of them as well as the one that it is read as.
+        weight = 1.0 if is_last and begun != token.text else COMPLETED
+        for word in [w for w, _ in self._completions] if is_last else index.beginning(begun):
+            yield from (Way(t.term, word, weight) for t in self.models.analyzer.tokens(word))
+
+    @cached_property
+    def _completions(self) -> list[tuple[str, float]]:
+        """What the last word may become while it is typed, with how likely each is."""
+        if not self.is_typing or not self.tokens:
+            return []
+        return self.lexicon.changes.completions(self._last_begun)
+
+    @property
+    def _last_begun(self) -> str:
+        last = self.tokens[-1].text
+        return self._begun_words.get(last, last)
 
     @cached_property
     def _labels(self) -> Mapping[str, tuple[str, float]]:
@@ -198,6 +212,7 @@ class Query:
         """The labelled vectors that are added up to the query of a dense head."""
         is_read = head == self.models.main_head and self._is_read_once
         found = self.reading.parts if is_read else self.models.encoder(head).encode(self.codes.rest)
+        found = self._as_likely(found, head)
         if not self._labels:
             return found
         named = [self._named(label) for label in found.labels]
@@ -207,6 +222,19 @@ class Query:
         length = np.linalg.norm(vectors.sum(axis=0))
         scale = np.linalg.norm(found.total) / length if length > NEGLIGIBLE else 1.0
         return LabelledVectors([label for label, _ in named], vectors * vectors.dtype.type(scale))
+
+    def _as_likely(self, found: LabelledVectors, head: str) -> LabelledVectors:
+        """A word that is no word yet as the mean of what it may become, by how likely each is."""
+        begun = self._unfinished
+        rows = [row for row, label in enumerate(found.labels) if fold(str(label)) in begun]
+        if not rows:
+            return found
+        length = np.linalg.norm(found.vectors[rows].sum(axis=0))
+        mean = self.lexicon.changes.meaning(self._last_begun, head)
+        vectors = found.vectors.copy()
+        vectors[rows] = 0
+        vectors[rows[0]] = mean * (length / max(float(np.linalg.norm(mean)), NEGLIGIBLE))
+        return LabelledVectors(found.labels, vectors)
 
     @property
     def n_unread(self) -> int:
@@ -227,7 +255,28 @@ class Query:
     @property
     def late_labels(self) -> list[tuple[Any, float]]:
         """How reasons name each token of the main head's reading, and how many times it counts."""
-        return [self._named(label) for label in self.reading.tokens.labels]
+        found = []
+        for label in self.reading.tokens.labels:
+            name, boost = self._named(label)
+            is_begun = fold(str(label)) in self._unfinished
+            found.append((name, boost * self._completions[0][1] if is_begun else boost))
+        return found
+
+    @property
+    def certainty(self) -> float:
+        """How sure it is, from 0 to 1, that the words are those that are read, where the last one
+        is being typed: what they mean counts as much.
+        """
+        if not self._unfinished:
+            return 1.0
+        return 1 - (1 - self._completions[0][1]) / len(self.tokens)
+
+    @cached_property
+    def _unfinished(self) -> set[str]:
+        """What the last word is read as while it is typed and is no word yet, folded."""
+        may_be_others = len(self._completions) > 1
+        read = {fold(c.read) for c in self.changes if c.kind == "prefix"}
+        return read & {self.tokens[-1].text} if may_be_others else set()
 
     def _named(self, label: Any) -> tuple[Any, float]:
         return self._labels.get(fold(str(label)), (label, 1.0)) if self._labels else (label, 1.0)
@@ -255,6 +304,8 @@ class Query:
                 if found:
                     yield f"Did you mean {replace(clause, text=with_changes(clause.text, found))}?"
         for name, word in FIELD_TYPED.findall(self.typed):
+            from difflib import get_close_matches
+
             if not columns.has(name) and (near := get_close_matches(name, columns.names, 1)):
                 yield f"There is no column “{name}”. Did you mean {near[0]}:{word}?"
         for word in filter(str.isdecimal, self._missing or [t.text for t in self.tokens[:1]]):
@@ -270,17 +321,19 @@ class Query:
     @cached_property
     def _missing(self) -> list[str]:
         """Of a few words those that no text has, unless it has none of them."""
+        typed = {token.text: token for token in self.tokens}
+        if len(typed) > MOST_TOLD:
+            return []
         keys = self.models.lexical_keys
         told = {fold(token.text) for token in self.codes.tokens}
         told |= {fold(word) for clause in self.clauses if clause.is_condition
                  for word in clause.text.split()}  # fmt: skip
-        typed = {token.text: token for token in self.tokens}
         missing = [
             text
             for text, token in typed.items()
             if not keys.has(token.term) and not HAS_CJK(text) and text not in told
         ]
-        return missing if len(missing) < len(typed) <= MOST_TOLD else []
+        return missing if len(missing) < len(typed) else []
 
     @property
     def corrections(self) -> list[dict[str, Any]]:

@@ -32,9 +32,10 @@ def facets(tables: Tables, columns: Sequence[StoredColumn], matches: np.ndarray)
 
 
 def _counted(tables: Tables, column: StoredColumn, matches: np.ndarray) -> dict[str, int]:
-    counts = tables.column_cells(column.stored).counts(matches)
+    cells = tables.column_cells(column.stored)
+    counts = cells.counts(matches)
     if column.type == "number":
-        return _numbers(counts)
+        return _numbers(counts, is_whole(cells.different))
     if column.type == "date":
         return _dates([(str(cell), n) for cell, n in counts.items()])
     if column.type == "yes/no":
@@ -56,8 +57,19 @@ def _most_frequent(counted: Iterable[tuple[str, int]]) -> dict[str, int]:
     return dict(sorted(total.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_VALUES])
 
 
-def _numbers(counts: Mapping[Any, int]) -> dict[str, int]:
-    """Each number, where they are few, and otherwise ranges `least..most`.
+def is_whole(cells: Iterable[Any]) -> bool:
+    """Whether the numbers among a column's cells are whole: then both ends of a range are in it,
+    and otherwise its end is where the next range begins.
+
+    >>> is_whole([1990, None, 2.0]), is_whole([1990, 2.5])
+    (True, False)
+    """
+    return all(cell is None or float(cell).is_integer() for cell in cells)
+
+
+def _numbers(counts: Mapping[Any, int], whole: bool = True) -> dict[str, int]:
+    """Each number, where they are few, and otherwise ranges `least..most`. whole: whether the
+    numbers of the column are.
 
     >>> _numbers({1991: 2, 1990: 1}), _numbers(dict.fromkeys(range(0, 60, 5), 1))["10..19"]
     ({'1990': 1, '1991': 2}, 2)
@@ -67,8 +79,7 @@ def _numbers(counts: Mapping[Any, int]) -> dict[str, int]:
     numbers = np.array(list(counts), dtype=np.float64)
     step = _step(float(np.ptp(numbers)))
     # Whole numbers end before the next range begins, as `year:1990..1999` has them.
-    is_whole = bool((numbers == np.floor(numbers)).all())
-    step, gap = (max(np.ceil(step), 1), 1) if is_whole else (step, 0)
+    step, gap = (max(np.ceil(step), 1), 1) if whole else (step, 0)
     places, range_of = np.unique(np.floor(numbers / step), return_inverse=True)
     found = np.bincount(range_of, weights=list(counts.values()))
     return {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -39,11 +40,18 @@ def snippet(
     if not placed:
         return None
     best, gain, last = 0, -1.0, 0
-    for i, (start, stop, _) in enumerate(placed):
-        inside = [one for one in placed[i : i + length] if one[1] - start <= length]
-        found = sum(terms[term] for term in {term for _, _, term in inside})
+    inside: Counter[str] = Counter()  # how often each stands from place i to before `stop`
+    stop = 0
+    for i, (start, _, term) in enumerate(placed):
+        while stop < len(placed) and placed[stop][1] - start <= length:
+            inside[placed[stop][2]] += 1
+            stop += 1
+        found = sum(terms[one] for one, n in inside.items() if n)
         if found > gain + 1e-9:
-            best, gain, last = start, found, max([stop, *(end for _, end, _ in inside)])
+            best, gain, last = start, found, placed[max(stop - 1, i)][1]
+        if i < stop:
+            inside[term] -= 1
+        stop = max(stop, i + 1)
     return cut(text, best, last, length)
 
 

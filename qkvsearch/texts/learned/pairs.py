@@ -92,6 +92,8 @@ class Training:
         """One step by texts and, in the same order, their partners, in the terms that they have."""
         terms, places = np.unique(texts.indices, return_inverse=True)
         shape = texts.shape[0], len(terms)
+        # Of another type than `indptr`, all would be read to find one that fits both.
+        places = places.astype(texts.indptr.dtype)
         own = csr_matrix((texts.data, places, texts.indptr), shape=shape)
         gradients = batch_gradients(self.model.of(terms), own, self.temperature)[1]
         self.optimizer.step(state(self.model), gradients, terms)
@@ -139,7 +141,9 @@ def ranks_in_rows(texts: csr_matrix, draws: Array) -> Array:
 
 def kept(texts: csr_matrix, which: Array) -> csr_matrix:
     """The entries for which is True, bool (nnz,)."""
-    indptr = np.append(0, np.cumsum(which))[texts.indptr]
+    n_kept = np.zeros(len(which) + 1, texts.indptr.dtype)
+    np.cumsum(which, out=n_kept[1:])
+    indptr = n_kept[texts.indptr]
     return csr_matrix((texts.data[which], texts.indices[which], indptr), shape=texts.shape)
 
 

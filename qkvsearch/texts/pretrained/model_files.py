@@ -54,20 +54,27 @@ class TokenizerFile:
     """
 
     def __init__(self, path: Path, limit: int | None = None) -> None:
-        tokenizers = need("tokenizers", *ENCODERS)
+        need("tokenizers", *ENCODERS)
         self.path = path
         check_json_size(path)
-        with _named(f"{path}: not a tokenizer"):
-            self._tokenizer = tokenizers.Tokenizer.from_file(str(path))
-            self._tokenizer.no_padding()
-            self._tokenizer.no_truncation()
-            if limit is not None:
-                self._tokenizer.enable_truncation(limit)
+        self._tokenizer = self._whole()
+        if limit is not None:
+            self._tokenizer.enable_truncation(limit)
         if limit is not None and limit <= self.num_special_tokens_to_add(False):
             raise QkvError(
                 f"{path}: its own tokens leave none of the {limit} that config.json and "
                 "sentence_bert_config.json allow a text"
             )
+
+    def _whole(self) -> Any:
+        """A `tokenizers.Tokenizer` of the file."""
+        from tokenizers import Tokenizer
+
+        with named(f"{self.path}: not a tokenizer"):
+            tokenizer = Tokenizer.from_file(str(self.path))
+            tokenizer.no_padding()
+            tokenizer.no_truncation()
+        return tokenizer
 
     def check_ids(self, n: int) -> None:
         """Raise `QkvError` where a token has no row in a table of n."""
@@ -89,7 +96,7 @@ class TokenizerFile:
         return int(self._tokenizer.num_special_tokens_to_add(is_pair))
 
     def _run(self, name: str, given: Any, **options: Any) -> Any:
-        with _named(f"{self.path}: cannot cut this text into tokens"):
+        with named(f"{self.path}: cannot cut this text into tokens"):
             return getattr(self._tokenizer, name)(given, **options)
 
 
@@ -160,12 +167,12 @@ def open_tensors(path: Path) -> Iterator[Tensors]:
     """A safetensors file, open."""
     safetensors = need("safetensors", *ENCODERS)
     opened = safetensors.safe_open
-    with _named(f"{path}: not a safetensors file"), opened(str(path), framework="numpy") as file:
+    with named(f"{path}: not a safetensors file"), opened(str(path), framework="numpy") as file:
         yield Tensors(path, file)
 
 
 @contextmanager
-def _named(what: str) -> Iterator[None]:
+def named(what: str) -> Iterator[None]:
     """Whatever a library fails with is a `QkvError`: some raise nothing narrower than Exception,
     and a panic in Rust is not even that.
     """

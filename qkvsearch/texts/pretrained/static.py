@@ -15,8 +15,8 @@ import numpy as np
 from qkvsearch.errors import QkvError
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.progress import Progress
-from qkvsearch.texts.analyzed import AnalyzedTexts
-from qkvsearch.texts.pretrained.model_files import TokenizerFile, open_tensors
+from qkvsearch.texts.pretrained.model_files import open_tensors
+from qkvsearch.texts.pretrained.subword_file import SubwordFile
 from qkvsearch.texts.pretrained.subwords import (
     is_blank,
     join_pieces,
@@ -112,7 +112,7 @@ class StaticEncoder:
 
         Raises `QkvError` naming the file that is missing, damaged, or of another kind.
         """
-        return cls(TokenizerFile(Path(tokenizer)), read_table(Path(table)))
+        return cls(SubwordFile(Path(tokenizer)), read_table(Path(table)))
 
     @property
     def n_components(self) -> int:
@@ -129,13 +129,15 @@ class StaticEncoder:
 
     def encode(self, text: str) -> LabelledVectors:
         """One labelled vector for each word, the sum of its pieces', adding up to length 1."""
-        return self._parts(*self._pieces(text))
+        labels, owners, ids = self._pieces(text)
+        return self._parts(labels, owners, ids, self._rows(ids))
 
     def read(self, text: str) -> EncodedQuery:
         """`encode`, and the vector of each piece in reading order, under its word's label."""
         labels, owners, ids = self._pieces(text)
-        tokens = LabelledVectors([labels[owner] for owner in owners], self._rows(ids))
-        return EncodedQuery(self._parts(labels, owners, ids), tokens)
+        rows = self._rows(ids)
+        tokens = LabelledVectors([labels[owner] for owner in owners.tolist()], rows)
+        return EncodedQuery(self._parts(labels, owners, ids, rows), tokens)
 
     def tokens_many(
         self, texts: Sequence[str], longest: int, progress: Progress | None = None
@@ -224,9 +226,12 @@ class StaticEncoder:
         """How much each of these tokens counts, float32."""
         return np.ones(len(ids), np.float32) if self.weights is None else self.weights[ids]
 
-    def _parts(self, labels: list[str], owners: np.ndarray, ids: np.ndarray) -> LabelledVectors:
-        shares = self._rows(ids) * self._shares(ids)[:, None]
-        length = np.linalg.norm(shares.sum(axis=0))
+    def _parts(
+        self, labels: list[str], owners: np.ndarray, ids: np.ndarray, rows: np.ndarray
+    ) -> LabelledVectors:
+        shares = rows * self._shares(ids)[:, None]
+        total = shares.sum(axis=0)
+        length = np.sqrt(total @ total)
         if not len(ids) or length <= NEGLIGIBLE * np.linalg.norm(shares):
             return LabelledVectors([], np.zeros((0, self.n_components), dtype=np.float32))
         return LabelledVectors(labels, sum_rows(shares / length, owners, len(labels)))
@@ -250,6 +255,8 @@ class StaticEncoder:
 
     def _batches(self, texts: Sequence[str]) -> Iterable[CutTexts]:
         """Some texts at a time; those of a catalog, which are asked for again, are kept."""
+        from qkvsearch.texts.analyzed import AnalyzedTexts
+
         if not isinstance(texts, AnalyzedTexts):
             return self._cut(texts)
         if self.tokenizer not in texts.read_by:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.texts.language.word_patterns import CJK, MARKS
-from qkvsearch.texts.self_attention import PADDING
+from qkvsearch.texts.text_encoder import PADDING
 
 # A CJK character is a word: a run of them has no spaces to divide it.
 LETTER = rf"(?:(?![{CJK}_])[\w{MARKS}\u0300-\u036f])"
@@ -75,21 +75,21 @@ def join_pieces(text: str, spans: Sequence[tuple[int, int]]) -> tuple[list[str],
         if start < end and text[start].isspace():
             start = end - len(text[start:end].lstrip())
         places.append(homes[start] if start < end else UNPLACED)
-    for i in range(len(spans) - 2, -1, -1):
-        if places[i] == UNPLACED:
-            places[i] = places[i + 1]
-    for i in range(1, len(spans)):
-        if places[i] == UNPLACED:
-            places[i] = places[i - 1]
+    if UNPLACED in places:
+        for i in range(len(spans) - 2, -1, -1):
+            if places[i] == UNPLACED:
+                places[i] = places[i + 1]
+        for i in range(1, len(spans)):
+            if places[i] == UNPLACED:
+                places[i] = places[i - 1]
 
     firsts = [i for i, place in enumerate(places) if not i or place != places[i - 1]]
-    bounds = [*firsts, len(spans)]
-    owners = np.repeat(np.arange(len(firsts)), np.diff(bounds))
-    labels = [
-        text[spans[first][0] : max([end for _, end in spans[first:last]])].strip()
-        for first, last in pairwise(bounds)
-    ]
-    return labels, owners
+    labels: list[str] = []
+    owners: list[int] = []
+    for first, last in pairwise([*firsts, len(spans)]):
+        owners += [len(labels)] * (last - first)
+        labels.append(text[spans[first][0] : max([end for _, end in spans[first:last]])].strip())
+    return labels, np.array(owners, dtype=np.int64)
 
 
 def sum_rows(vectors: np.ndarray, owners: np.ndarray, n: int) -> np.ndarray:
@@ -99,13 +99,14 @@ def sum_rows(vectors: np.ndarray, owners: np.ndarray, n: int) -> np.ndarray:
     array([[3.],
            [3.]])
     """
-    starts = np.searchsorted(owners, np.arange(n))
+    starts = owners.searchsorted(np.arange(n))
     if len(owners) > MOST_PIECES * n:
         return np.add.reduceat(vectors, starts, axis=0)
     place = np.arange(len(owners)) - starts[owners]  # of each piece in its word
     total = vectors[place == 0]
     for i in range(1, int(place.max(initial=0)) + 1):
-        total[owners[place == i]] += vectors[place == i]
+        later = (place == i).nonzero()[0]
+        total[owners[later]] += vectors[later]
     return total
 
 

@@ -8,21 +8,17 @@ import base64
 import hashlib
 import json
 from collections.abc import Sequence
-from itertools import groupby
 from pathlib import Path
 from string import Template
-from typing import get_args
 
-from qkvsearch.lessons.exports.document import ROLE_NAMES
-from qkvsearch.lessons.exports.page.bench import workbench
-from qkvsearch.lessons.exports.page.figures import curve, matrix, side_by_side, swatch, table
-from qkvsearch.lessons.exports.page.markup import Html, element, joined, mathematics, prose
-from qkvsearch.lessons.exports.page.questions import questions
-from qkvsearch.lessons.messages import say, spoken
-from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Part, Role, Step, Table, Text
-from qkvsearch.lessons.workbench import Workbench
+from qkvsearch.lessons.exports.page.article import article, contents, script_words, welcome
+from qkvsearch.lessons.exports.page.markup import joined
+from qkvsearch.lessons.messages import mark, say, spoken
+from qkvsearch.lessons.parts import Lesson
 
+COURSE = mark("Attention, step by step")
 FILES = Path(__file__).parent
+# What the page is made of, in this order; the server's pages of the course load the same files.
 STYLES = ("page.css", "matrices.css", "print.css")
 SCRIPTS = ("attention.js", "numbers.js", "bench.js", "page.js")
 
@@ -36,7 +32,7 @@ def to_page(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
         "\n" + "".join((FILES / name).read_text(encoding="utf-8") for name in names)
         for names in (STYLES, SCRIPTS)
     )
-    course = say("Attention, step by step")
+    course = say(COURSE)
     title = course if len(lessons) != 1 else f"{lessons[0].title} · {course}"
     return Template((FILES / "page.html").read_text(encoding="utf-8")).substitute(
         language={"zh": "zh-Hans"}.get(spoken(), spoken()),
@@ -46,139 +42,16 @@ def to_page(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
         style=style,
         script=script,
         # No text can end the element that holds it.
-        words=json.dumps(_script_words(), ensure_ascii=False).replace("<", "\\u003c"),
+        words=json.dumps(script_words(), ensure_ascii=False).replace("<", "\\u003c"),
         skip=joined([say("Skip to the lessons")]),
         course=joined([course]),
-        welcome=_welcome(),
+        welcome=welcome(),
         contents_title=joined([say("Contents")]),
-        contents=_contents(lessons, quizzes),
-        lessons=joined([_lesson(lesson, quizzes) for lesson in lessons], "\n"),
+        contents=contents(lessons, quizzes),
+        lessons=joined([article(lesson, quizzes) for lesson in lessons], "\n"),
     )
 
 
 def _hash(text: str) -> str:
     digest = hashlib.sha256(text.encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode()}'"
-
-
-def _welcome() -> Html:
-    """What this is, and what the colours mean."""
-    roles: tuple[Role, ...] = get_args(Role)
-    legend = [element("li", swatch(role), say(ROLE_NAMES[role])) for role in roles]
-    return joined(
-        [
-            element(
-                "p",
-                say(
-                    "Attention computed before your eyes, from the first dot product on. Every "
-                    "number here was computed; under “Try it yourself” you change the matrices, "
-                    "and all that follows from them is computed again."
-                ),
-                class_="lead",
-            ),
-            element("p", say("A matrix is marked by what it is:"), class_="legend-title"),
-            element("ul", *legend, class_="legend"),
-        ],
-        "\n",
-    )
-
-
-def _contents(lessons: Sequence[Lesson], quizzes: bool) -> Html:
-    items = []
-    for lesson in lessons:
-        steps = [
-            element("li", element("a", step.title, href=f"#{lesson.name}-{number}"))
-            for number, step in enumerate(lesson.steps, start=1)
-        ]
-        if quizzes and lesson.quizzes:
-            link = element("a", say("Check yourself"), href=f"#quiz-{lesson.name}")
-            steps.append(element("li", link))
-        number = element("span", str(lesson.number), class_="counter")
-        link = element("a", number, " ", lesson.title, href=f"#{lesson.name}")
-        items.append(element("li", link, element("ol", *steps)))
-    return element("ol", joined(items, "\n"))
-
-
-def _lesson(lesson: Lesson, quizzes: bool) -> Html:
-    steps = [_step(step, code, lesson, n) for n, (step, code) in enumerate(lesson.coded, start=1)]
-    if quizzes and lesson.quizzes:
-        steps.append(questions(lesson.quizzes, lesson.name))
-    about = say(
-        "Lesson {number} · about {minutes} minutes", number=lesson.number, minutes=lesson.minutes
-    )
-    return element(
-        "article",
-        element(
-            "div",
-            element("p", about, class_="about"),
-            element("h2", lesson.title, id=f"{lesson.name}-title"),
-            element("p", prose(lesson.goal), class_="goal"),
-            class_="lesson-head",
-        ),
-        joined(steps, "\n"),
-        element("p", element("a", say("Back to the contents"), href="#contents"), class_="back"),
-        id=lesson.name,
-        aria_labelledby=f"{lesson.name}-title",
-    )
-
-
-def _step(step: Step, code: str, lesson: Lesson, number: int) -> Html:
-    place = f"{lesson.name}-{number}"
-    shown: list[str] = []
-    for is_matrix, parts in groupby(step.parts, key=lambda part: isinstance(part, Matrix)):
-        if is_matrix:
-            shown.append(side_by_side([matrix(part) for part in parts]))  # type: ignore[arg-type]
-        else:
-            shown += [
-                _part(part, lesson.name, f"{place}-{len(shown) + i}")
-                for i, part in enumerate(parts)
-            ]
-    if code:
-        shown.append(
-            element(
-                "details",
-                element("summary", say("The same in Python")),
-                element("pre", element("code", code)),
-                class_="code",
-            )
-        )
-    counter = element("span", f"{lesson.number}.{number}", class_="counter")
-    return element(
-        "section",
-        element("h3", counter, " ", step.title, id=f"{place}-title"),
-        joined(shown, "\n"),
-        id=place,
-        class_="step",
-        aria_labelledby=f"{place}-title",
-    )
-
-
-def _part(part: Part, lesson: str, place: str) -> Html:
-    """What is no matrix of its own."""
-    match part:
-        case Text():
-            return element("p", prose(part.text))
-        case Formula():
-            return element("p", mathematics(part.text), class_="formula")
-        case Table():
-            return table(part)
-        case Curve():
-            return curve(part, f"curve-{place}")
-        case Workbench():
-            return workbench(part, lesson)
-    raise TypeError(f"the page does not know how to show a {type(part).__name__}")
-
-
-def _script_words() -> dict[str, str]:
-    """Sentences of the script, by the names it knows them by; it fills in their {names} itself."""
-    return {
-        "cell": say("{matrix}, row {row}, column {column}"),
-        "hidden": say("hidden"),
-        "none": say("none"),
-        "notNumber": say("“{entry}” is not a number. {last} still counts."),
-        "notPositive": say("“{entry}” is not a number above 0. {last} still counts."),
-        "recomputed": say("Computed again. {step}, first row: {row}"),
-        "right": say("Right."),
-        "wrong": say("Not yet. This is the way to it:"),
-        "scrolls": say("{name}, scrolls sideways"),
-    }

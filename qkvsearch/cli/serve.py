@@ -1,0 +1,84 @@
+"""`qkvsearch serve`: the pages and the API over HTTP."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from qkvsearch.cli.context import settings
+from qkvsearch.errors import need
+
+# What the extra brings, and what each is called.
+LIBRARIES = {
+    "fastapi": "FastAPI",
+    "uvicorn": "uvicorn",
+    "jinja2": "Jinja2",
+    "prometheus_client": "prometheus-client",
+}
+
+
+@click.command(short_help="Serve the pages and the API over HTTP.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8000,
+    show_default=True,
+    help="Which port; 0 for any that is free.",
+)
+@click.option(
+    "--workers",
+    type=click.IntRange(1, 64),
+    default=1,
+    show_default=True,
+    help="How many processes answer.",
+)
+@click.option("--read-only", is_flag=True, help="Record nothing, and delete nobody.")
+@click.option(
+    "--token-file",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Demand the token that is FILE's first line, as the header Authorization: Bearer TOKEN; "
+    "needed for hosts that other machines can reach.",
+)
+@click.option("--log-queries", is_flag=True, help="Write what was asked into the log, too.")
+def command(
+    host: str, port: int, workers: int, read_only: bool, token_file: Path | None, log_queries: bool
+) -> None:
+    """Serve pages to search, recommend and understand, and an API, until Ctrl-C.
+
+    Without a workspace the bundled videos are served. The log is on stderr, a line of JSON a
+    request (-q for none), without what was asked. Builds that are published meanwhile are followed.
+
+    \b
+    Examples:
+      qkvsearch serve
+      qkvsearch -w shop serve --port 8080 --workers 2 --read-only
+      qkvsearch -w shop serve --host 0.0.0.0 --token-file secret.txt
+    """
+    for library, name in LIBRARIES.items():
+        need(library, "web", "`serve`", name=name)
+    from qkvsearch.web.server import serve
+    from qkvsearch.web.settings import Settings
+
+    run = settings()
+    engine = run.open("videos")
+    path = engine.workspace.path
+    engine.close()
+    sample = "videos" if run.named_workspace() is None else run.sample
+    name = sample or path.resolve().name
+    asked = Settings(
+        workspace=path,
+        name=name,
+        shared=path,
+        read_only=read_only or sample is not None,
+        token_file=token_file,
+        log=not run.quiet,
+        log_queries=log_queries,
+    )
+
+    def announce(address: str) -> None:
+        click.echo(f"Serving {name} at {address} (Ctrl-C stops).", err=True)
+
+    serve(asked, host, port, workers, announce)

@@ -1,0 +1,132 @@
+"""What the routes share: answers as JSON, and how OpenAPI describes them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
+
+from fastapi import Depends
+from pydantic import BaseModel
+from starlette.responses import Response
+
+from qkvsearch.answers.columns import Listing
+from qkvsearch.engine import Engine
+from qkvsearch.retrieval import Ranking
+from qkvsearch.web.problems import MEDIA_TYPE, Problem
+from qkvsearch.web.service import Service, service_of
+
+Asked = Annotated[Service, Depends(service_of)]
+
+# How many times the hits of one question a batch may ask for.
+HITS_OF_A_BATCH = 10
+_DETAILS = {
+    "type": "object",
+    "required": ["type", "title", "status", "detail"],
+    "properties": {
+        "type": {"type": "string"},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string", "description": "What is wrong, and what to do."},
+    },
+}
+# The statuses that any question may get, as OpenAPI describes them.
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"description": said, "content": {MEDIA_TYPE: {"schema": _DETAILS}}}
+    for status, said in {
+        400: "A value cannot be used; `detail` names the parameter.",
+        401: "The token is missing or wrong.",
+        404: "An id or title is not there.",
+        413: "More was sent than the server takes.",
+        414: "The address is too long.",
+        422: "A parameter is missing, unknown, or of another type.",
+        429: "Too many requests at once; Retry-After says when to try again.",
+        503: "No answer now, or not in time.",
+    }.items()
+}
+
+
+class RankedItem(BaseModel, extra="allow"):
+    """One ranked item; columns named by `fields` come beside, and what only some questions add."""
+
+    rank: int
+    id: str | int
+    title: str
+    score: float
+    weight: float
+
+
+class Ranked(BaseModel):
+    """An answer with hits, best first."""
+
+    notes: list[str]
+    hits: list[RankedItem]
+
+
+class Listed(BaseModel):
+    """Rows from place `offset` on, of `total`."""
+
+    total: int
+    offset: int
+    notes: list[str]
+    rows: list[dict[str, Any]]
+
+
+def shown(model: Any) -> dict[int | str, dict[str, Any]]:
+    """How OpenAPI describes the answer of a route that writes its JSON itself."""
+    return {200: {"model": model, "description": "The answer."}}
+
+
+def as_json(value: Any, status: int = 200) -> Response:
+    """With UTF-8 as it is; numbers unrounded."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return Response(text.encode("utf-8", "replace"), status, media_type="application/json")
+
+
+def ranked(ranking: Ranking, explain: bool) -> dict[str, Any]:
+    """Notes and hits; with `explain` the parts of each score, and the reasons in plain words."""
+    hits = ranking.explained_records() if explain else ranking.to_records()
+    return {"notes": list(ranking.notes), "hits": hits}
+
+
+def listed(listing: Listing) -> dict[str, Any]:
+    """A page of rows."""
+    return {
+        "total": listing.total,
+        "offset": listing.offset,
+        "notes": list(listing.notes),
+        "rows": listing.to_records(),
+    }
+
+
+def check_count(service: Service, k: int) -> None:
+    """Raise `Problem` for more than the server gives at once."""
+    if k > service.settings.hits:
+        most = f"`k`: this server gives at most {service.settings.hits} at once; `offset` goes on"
+        raise Problem(400, most)
+
+
+async def answer_each(
+    service: Service, name: str, questions: Sequence[Any], answer: Callable[[Engine, Any], Any]
+) -> Response:
+    """The answers to a batch, each in its turn, so that others are answered between them. Raises
+    `Problem` for too many, or too many hits, and where they are not all there in time.
+    """
+    limits = service.settings
+    if len(questions) > limits.batch:
+        raise Problem(400, f"`{name}`: at most {limits.batch} at once")
+    for question in questions:
+        check_count(service, question.k)
+    most = HITS_OF_A_BATCH * limits.hits
+    if sum(question.k for question in questions) > most:
+        raise Problem(400, f"`k`: at most {most:,} hits in a batch")
+    try:
+        async with asyncio.timeout(limits.seconds):
+            # By default the loop's variable would be that of the last one.
+            asked = (lambda engine, one=one: answer(engine, one) for one in questions)
+            found = [await service.ask(question) for question in asked]
+    except TimeoutError:
+        late = f"no answers within {limits.seconds:g} seconds: ask fewer at once"
+        raise Problem(503, late) from None
+    return await service.ask(lambda _: as_json({"answers": found}))

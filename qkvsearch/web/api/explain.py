@@ -1,0 +1,103 @@
+"""`explain`: why one hit has its score, as a table of words and in plain words."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from qkvsearch.retrieval import Ranking
+from qkvsearch.web.api.answers import Asked, RankedItem, as_json, shown
+from qkvsearch.web.api.search import SearchQuestion
+from qkvsearch.web.api.search import ask as ask_search
+from qkvsearch.web.api.similar import SimilarQuestion
+from qkvsearch.web.api.similar import ask as ask_similar
+from qkvsearch.web.api.word_map import word_map
+from qkvsearch.web.problems import Problem
+
+router = APIRouter(tags=["search"])
+Rank = Annotated[int, Field(ge=1, le=100_000, description="Which hit, from 1.")]
+
+
+class ExplainSearchQuestion(SearchQuestion):
+    """The search, and which of its hits."""
+
+    rank: Rank = 1
+
+    def options(self, *without: str) -> dict[str, Any]:
+        return super().options("rank", *without)
+
+
+class ExplainSimilarQuestion(SimilarQuestion):
+    """To which items, and which of the hits."""
+
+    rank: Rank = 1
+
+    def options(self, *without: str) -> dict[str, Any]:
+        return super().options("rank", *without)
+
+
+class ReasonInWords(BaseModel):
+    """What adds `value` to the score, in words."""
+
+    text: str
+    value: float
+
+
+class WordMap(BaseModel):
+    """values: what each pair of words adds, by head, word of the query and word of the item; where
+    `cut` is not 0 the last entry is of that many other words. constant: what every item gets, by
+    head. other: what is of no word, such as a taste. All together are the score.
+    """
+
+    heads: list[str]
+    query: list[str]
+    keys: list[str]
+    cut: dict[str, int]
+    values: list[list[list[float]]]
+    constant: list[float]
+    other: list[float]
+
+
+class ExplainedHit(RankedItem):
+    """A hit with its reasons."""
+
+    reasons: list[ReasonInWords]
+    map: WordMap
+
+
+class Explained(BaseModel):
+    """The hit at that rank."""
+
+    hit: ExplainedHit
+
+
+def explained(ranking: Ranking) -> dict[str, Any]:
+    """Its one hit. Raises `Problem` where there is none."""
+    if not ranking:
+        raise Problem(404, "`rank`: there are fewer hits")
+    parts = ranking.explain(0)
+    reasons = [reason._asdict() for reason in ranking.reasons(0, parts)]
+    return {"hit": {**ranking.to_records()[0], "reasons": reasons, "map": word_map(parts)}}
+
+
+@router.get("/explain/search", responses=shown(Explained), summary="Why a hit of a search")
+async def explain_search(
+    service: Asked, question: Annotated[ExplainSearchQuestion, Query()]
+) -> Response:
+    """What each pair of words adds to the score; hits are those that `search` gives."""
+    asked = question.model_copy(update={"k": 1, "offset": question.rank - 1, "facets": ""})
+    return await service.ask(lambda engine: as_json(explained(ask_search(engine, asked))))
+
+
+@router.get("/explain/similar", responses=shown(Explained), summary="Why a neighbour")
+async def explain_similar(
+    service: Asked, question: Annotated[ExplainSimilarQuestion, Query()]
+) -> Response:
+    """What each pair of words of the two texts adds, and what people do; hits are those that
+    `similar` gives.
+    """
+    asked = question.model_copy(update={"k": 1, "offset": question.rank - 1})
+    return await service.ask(lambda engine: as_json(explained(ask_similar(engine, asked))))

@@ -1,0 +1,78 @@
+"""What the questions have in common: their parameters, each with what it means."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import Path
+from pydantic import BaseModel, ConfigDict, Field
+
+# Characters of a text, and of a condition; how far a listing goes.
+LONGEST, FARTHEST = 2000, 2**31 - 1
+Count = Annotated[int, Field(ge=0, description="How many.")]
+Offset = Annotated[int, Field(ge=0, le=FARTHEST, description="Pass over the first so many.")]
+Text = Annotated[str, Field(max_length=LONGEST)]
+Name = Annotated[str, Field(max_length=LONGEST, description="An id or a title.")]
+Names = Annotated[tuple[Name, ...], Field(max_length=1000)]
+# Where a body is JSON, an id that is a number may be sent as one.
+AnyId = Name | Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)]
+AnyIds = Annotated[tuple[AnyId, ...], Field(max_length=1000)]
+Where = Annotated[
+    str | None,
+    Field(max_length=LONGEST, description="An SQL expression over columns, as year >= 2000."),
+]
+Fields = Annotated[
+    str,
+    Field(max_length=LONGEST, description="Columns to show as well, with commas between them."),
+]
+
+
+def example_of(place: str) -> dict[str, str]:
+    """What OpenAPI says of a parameter of which only the catalog has examples: "items.id" is the
+    column `id` of the listing at `items`. /docs asks for it there.
+    """
+    return {"x-example-of": place}
+
+
+ItemPath = Annotated[
+    str, Path(description="An id or a title.", json_schema_extra=example_of("items.id"))
+]
+UserPath = Annotated[
+    str, Path(description="A user of the log.", json_schema_extra=example_of("users.id"))
+]
+
+
+class QueryParameters(BaseModel):
+    """The parameters of one question, by the names that the engine has for them."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    def options(self, *without: str) -> dict[str, Any]:
+        """As they are handed to the engine."""
+        return self.model_dump(exclude=set(without))
+
+
+class RankedQuestion(QueryParameters):
+    """Which of the hits, and what is shown of them."""
+
+    k: Count = 10
+    where: Where = None
+    fields: Fields = ""
+    offset: Offset = 0
+    min_weight: Annotated[
+        float, Field(ge=0, le=1, description="Only hits of at least this weight.")
+    ] = 0.0
+    temperature: Annotated[
+        float | None, Field(gt=0, le=1e9, description="Divides the scores before the softmax.")
+    ] = None
+    explain: Annotated[
+        bool, Field(description="Each score's parts, which add up to it, and reasons in words.")
+    ] = False
+
+
+class ListedQuestion(QueryParameters):
+    """Which rows of a listing."""
+
+    where: Where = None
+    k: Count = 20
+    offset: Offset = 0

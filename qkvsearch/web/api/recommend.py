@@ -1,0 +1,164 @@
+"""`recommend`: items for a known user, or for someone new from what they like and rate."""
+
+from __future__ import annotations
+
+from math import fsum, isfinite
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+from starlette.responses import Response
+
+from qkvsearch.engine import Engine
+from qkvsearch.web.api.answers import (
+    Asked,
+    Ranked,
+    answer_each,
+    as_json,
+    check_count,
+    ranked,
+    shown,
+)
+from qkvsearch.web.api.questions import (
+    AnyId,
+    AnyIds,
+    Name,
+    Names,
+    QueryParameters,
+    RankedQuestion,
+    Text,
+    example_of,
+)
+from qkvsearch.web.problems import Problem
+
+router = APIRouter(tags=["recommend"])
+Rating = Annotated[str, Field(max_length=2100, examples=["m042=4.5"])]
+
+
+class HowToRecommend(RankedQuestion):
+    """What counts, and how the hits are shown."""
+
+    seen: Annotated[bool, Field(description="Also what is in the history.")] = False
+    model: Annotated[
+        Literal["tastes", "next-item"],
+        Field(description="By all that they like, or by what comes next."),
+    ] = "tastes"
+    recent: Annotated[
+        int | None, Field(ge=1, le=10**9, description="Half as much for every so many later ones.")
+    ] = None
+    damping: Annotated[float, Field(ge=0, le=1e9, description="Less of what is popular.")] = 0.0
+    diversity: Annotated[float, Field(ge=0, le=1, description="Unlike the hits above.")] = 0.0
+    because: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=1000,
+            description="With `explain`: of each hit's `because` only so many items, those that "
+            "count most; the others as one, `items` of them; and no `reasons`, which take longer.",
+        ),
+    ] = None
+
+    def options(self, *without: str) -> dict[str, Any]:
+        return super().options("because", *without)
+
+
+class RecommendQuestion(HowToRecommend):
+    """For whom, and by which of what they did."""
+
+    user: Annotated[
+        Text | None,
+        Field(description="A user of the log.", json_schema_extra=example_of("users.id")),
+    ] = None
+    likes: Annotated[Names, Field(description="Items that they like; repeatable.")] = ()
+    rate: Annotated[
+        tuple[Rating, ...],
+        Field(max_length=1000, description="ITEM=RATING, as if recorded now; repeatable."),
+    ] = ()
+    without: Annotated[Names, Field(description="As if they had not met these; repeatable.")] = ()
+    exclude: Annotated[Names, Field(description="Not among the hits; repeatable.")] = ()
+
+    def options(self, *without: str) -> dict[str, Any]:
+        return {**super().options("rate", *without), "ratings": ratings_of(self.rate)}
+
+
+class RecommendBody(HowToRecommend):
+    """The same as JSON, where ids may be numbers, and of ratings there is an object."""
+
+    user: Annotated[
+        AnyId | None,
+        Field(description="A user of the log.", json_schema_extra=example_of("users.id")),
+    ] = None
+    likes: Annotated[AnyIds, Field(description="Items that they like.")] = ()
+    ratings: Annotated[
+        dict[Name, float],
+        Field(max_length=1000, description="Of items the rating, as if recorded now."),
+    ] = Field(default_factory=dict)
+    without: Annotated[AnyIds, Field(description="As if they had not met these.")] = ()
+    exclude: Annotated[AnyIds, Field(description="Not among the hits.")] = ()
+
+
+class RecommendQuestions(QueryParameters):
+    """Several questions, answered in their order."""
+
+    questions: list[RecommendBody]
+
+
+class AllRanked(BaseModel):
+    """An answer for each question."""
+
+    answers: list[Ranked]
+
+
+def ratings_of(pairs: tuple[str, ...]) -> dict[str, float]:
+    """By item. Raises `Problem` for what is no ITEM=RATING, and for an item that is rated twice.
+
+    >>> ratings_of(("m042=4.5", "a=b=1"))
+    {'m042': 4.5, 'a=b': 1.0}
+    """
+    found: dict[str, float] = {}
+    for pair in pairs:
+        item, _, rating = pair.rpartition("=")
+        try:
+            value = float(rating)
+        except ValueError:
+            value = float("nan")
+        if not item or not isfinite(value):
+            raise Problem(400, f"`rate`: an item, = and a number, such as m042=4.5, not {pair!r}")
+        if item in found:
+            raise Problem(400, f"`rate`: {item!r} is there twice")
+        found[item] = value
+    return found
+
+
+def answer(engine: Engine, question: HowToRecommend) -> dict[str, Any]:
+    """Notes and hits."""
+    ranking = engine.recommend(**question.options())
+    if not question.explain or question.because is None:
+        return ranked(ranking, question.explain)
+    found = ranked(ranking, explain=False)
+    for hit in found["hits"]:
+        hit["because"] = _largest(hit["because"], question.because)
+    return found
+
+
+def _largest(because: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
+    """What is of no item stays, since it says more than its size."""
+    items = [one for one in because if one["id"] is not None]
+    others = [one["contribution"] for one in items[most:]]
+    # As many as there are, and what they are together.
+    rest = {"id": None, "title": "others", "contribution": fsum(others), "items": len(others)}
+    whole = [one for one in because if one["id"] is None]
+    return [*items[:most], *([rest] if others else ()), *whole]
+
+
+@router.get("/recommend", responses=shown(Ranked), summary="Recommend items")
+async def recommend(service: Asked, question: Annotated[RecommendQuestion, Query()]) -> Response:
+    """An exact solve on the current history; with `explain`, what each item of it adds."""
+    check_count(service, question.k)
+    return await service.ask(lambda engine: as_json(answer(engine, question)))
+
+
+@router.post("/recommend", responses=shown(AllRanked), summary="Several recommendations at once")
+async def recommend_batch(service: Asked, asked: RecommendQuestions) -> Response:
+    """An answer for each; one that cannot be asked refuses them all."""
+    return await answer_each(service, "questions", asked.questions, answer)

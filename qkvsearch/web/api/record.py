@@ -1,0 +1,110 @@
+"""`record` and deleting a user: what changes the workspace, where that is allowed."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Body, Header
+from pydantic import BaseModel, Discriminator, Field, Tag
+from starlette.responses import Response
+
+from qkvsearch.answers.recording import Recording
+from qkvsearch.engine import Engine
+from qkvsearch.web.api.answers import PROBLEMS, Asked, Listed, as_json, listed, shown
+from qkvsearch.web.api.questions import AnyId, QueryParameters, UserPath
+from qkvsearch.web.once import Once
+from qkvsearch.web.problems import Problem
+from qkvsearch.web.service import Service
+
+router = APIRouter(tags=["record"])
+ENDS = "The first request with this key has not ended, or what it recorded was deleted."
+CONFLICT: dict[int | str, dict[str, Any]] = {409: {**PROBLEMS[400], "description": ENDS}}
+Key = Annotated[
+    str | None,
+    Header(
+        min_length=1,
+        max_length=200,
+        description="The same key and body again give the same answer and record nothing more, as "
+        "long as the server runs; with another body they are refused.",
+    ),
+]
+
+
+class Met(QueryParameters):
+    """One interaction."""
+
+    user: Annotated[AnyId, Field(description="A user; a new one is created.", examples=["w001"])]
+    item: Annotated[AnyId, Field(description="By id or title.", examples=["v001"])]
+    rating: Annotated[
+        float | None, Field(description="On the log's scale, or a weight where it has weights.")
+    ] = None
+
+
+class ManyMet(QueryParameters):
+    """Several, all of which are recorded, or none."""
+
+    interactions: Annotated[list[Met], Field(min_length=1)]
+
+
+def _form(body: Any) -> str:
+    many = isinstance(body, ManyMet) or (isinstance(body, dict) and "interactions" in body)
+    return "many" if many else "one"
+
+
+Bodies = Annotated[Met, Tag("one")] | Annotated[ManyMet, Tag("many")]
+Sent = Annotated[Bodies, Discriminator(_form), Body()]
+
+
+class Deleted(BaseModel):
+    """How many interactions of the log and how many records went, and how many former builds that
+    may have held them. notes: what stays.
+    """
+
+    interactions: int
+    records: int
+    builds: int
+    notes: list[str]
+
+
+@router.post(
+    "/record",
+    responses={**shown(Listed), **CONFLICT},
+    summary="Record that a user met items",
+)
+async def record(service: Asked, sent: Sent, idempotency_key: Key = None) -> Response:
+    """On disk when this answers; the next recommendation knows it. What was recorded comes back."""
+    met = sent.interactions if isinstance(sent, ManyMet) else [sent]
+    if len(met) > service.settings.batch:
+        raise Problem(400, f"`interactions`: at most {service.settings.batch} at once")
+    rows = [(one.user, one.item, one.rating) for one in met]
+
+    def do(engine: Engine) -> Any:
+        histories = engine.build.histories
+        recording = Recording(engine.workspace, histories)
+        return once(service).answer(
+            idempotency_key, rows, lambda: listed(recording.record_each(rows))
+        )
+
+    return as_json(await service.ask(do))
+
+
+@router.delete("/users/{user:path}", responses=shown(Deleted), summary="Delete a user")
+async def forget(service: Asked, user: UserPath) -> Response:
+    """Their part of the log, what was recorded of them, and every former build; the notes say what
+    stays.
+    """
+
+    def do(engine: Engine) -> Any:
+        spelled = engine.tables.user_text(user)
+        try:
+            return asdict(engine.forget(user))
+        finally:  # asked again, a user who is deleted already is unknown
+            once(service).erase(spelled)
+
+    return as_json(await service.ask(do))
+
+
+def once(service: Service) -> Once:
+    """The keys that the worker processes share."""
+    return Once(service.settings.shared, service.settings.seconds / 2)

@@ -1,0 +1,100 @@
+"""Errors as problem details (RFC 9457): what is wrong and what to do, nothing of the machine."""
+
+from __future__ import annotations
+
+import json
+import logging
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+from starlette.routing import compile_path
+
+from qkvsearch.errors import QkvError, UnknownIdError, WorkspaceError
+
+log = logging.getLogger("qkvsearch.web")
+MEDIA_TYPE = "application/problem+json"
+# A message has at most so many characters of what was sent.
+LONGEST = 500
+BUG = HTTPStatus.INTERNAL_SERVER_ERROR, "this should not have happened"
+UNAVAILABLE = (
+    "the workspace cannot answer this now; whoever runs the server finds the cause in its log"
+)
+
+
+class Problem(Exception):
+    """A request that is refused with this status, and why."""
+
+    def __init__(self, status: int, detail: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(detail)
+        self.status, self.detail, self.headers = status, detail, headers
+
+
+def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
+    """The answer: `title` names the status, `detail` says what is wrong."""
+    text = detail if len(detail) <= LONGEST else f"{detail[: LONGEST - 1]}…"
+    told = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
+    body = json.dumps({**told, "detail": text}, ensure_ascii=False)
+    return Response(body, status, headers, MEDIA_TYPE)
+
+
+def add_handlers(app: FastAPI) -> None:
+    """Every error of the app becomes a problem."""
+    app.add_exception_handler(Problem, _problem)
+    app.add_exception_handler(QkvError, _of_the_engine)
+    app.add_exception_handler(RequestValidationError, _of_a_parameter)
+    app.add_exception_handler(HTTPException, _of_the_framework)
+
+
+def problem_of(refused: Problem) -> Response:
+    """The answer that it is."""
+    return problem(refused.status, refused.detail, refused.headers)
+
+
+async def _problem(_: Request, error: Any) -> Response:
+    return problem_of(error)
+
+
+async def _of_the_engine(_: Request, error: Any) -> Response:
+    """The same message as in Python and on the command line, but for what names files."""
+    if isinstance(error, WorkspaceError) and _names_a_file(str(error)):
+        log.error("%s", error)
+        return problem(HTTPStatus.SERVICE_UNAVAILABLE, UNAVAILABLE)
+    is_unknown = isinstance(error, UnknownIdError)
+    return problem(HTTPStatus.NOT_FOUND if is_unknown else HTTPStatus.BAD_REQUEST, str(error))
+
+
+def _names_a_file(message: str) -> bool:
+    return "/" in message or "\\" in message
+
+
+async def _of_a_parameter(_: Request, error: Any) -> Response:
+    """The first that does not fit, by its name."""
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"][1:]) or "body"
+    said = first["msg"][:1].lower() + first["msg"][1:]
+    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"`{place}`: {said}")
+
+
+async def _of_the_framework(request: Request, error: Any) -> Response:
+    said = {
+        HTTPStatus.NOT_FOUND: "there is no such page; the API is described at /docs",
+        HTTPStatus.METHOD_NOT_ALLOWED: f"{request.method} is not understood here; see /docs",
+    }
+    detail = said.get(error.status_code, str(error.detail))
+    allowed = _methods(request) if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED else ""
+    return problem(error.status_code, detail, {"Allow": allowed} if allowed else error.headers)
+
+
+def _methods(request: Request) -> str:
+    """What the API has at this address, by any of its routes; "" for what is no part of it."""
+    found = [
+        method.upper()
+        for path, methods in request.app.openapi()["paths"].items()
+        if compile_path(path)[0].match(request.url.path)
+        for method in methods
+    ]
+    return ", ".join(found)

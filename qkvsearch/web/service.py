@@ -1,0 +1,75 @@
+"""What a worker answers with: the engine, in threads beside the event loop, within limits."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from http import HTTPStatus
+from typing import Any, TypeVar
+
+from fastapi import Request
+
+from qkvsearch.engine import Engine
+from qkvsearch.web.metrics import Metrics
+from qkvsearch.web.problems import Problem
+from qkvsearch.web.settings import Settings
+from qkvsearch.web.token import BearerToken
+
+T = TypeVar("T")
+
+
+class Service:
+    """The engine of a workspace, which follows what is published. Raises `WorkspaceError`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        # A change waits for a writer no longer than a request may take.
+        wait = settings.seconds / 2
+        self.engine = Engine(settings.workspace, follow=True, wait=wait)
+        self.metrics = Metrics()
+        self.token = None if settings.token_file is None else BearerToken(settings.token_file)
+        self._threads = ThreadPoolExecutor(settings.threads, "answer")
+        self._running = 0
+        # What else has to be told that the server ends.
+        self.closing: list[Callable[[], None]] = []
+
+    def close(self) -> None:
+        """After the last answer; what still runs in a thread ends by itself."""
+        for close in self.closing:
+            close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        self.engine.close()
+
+    async def ask(self, question: Callable[[Engine], T]) -> T:
+        """The engine's answer, from a thread. Raises `Problem` where too many wait, or it takes too
+        long; then the thread ends by itself, and counts until it has.
+        """
+        limits = self.settings
+        if self._running >= limits.threads + limits.waiting:
+            busy = "too many requests at once: try again in a second"
+            raise Problem(HTTPStatus.TOO_MANY_REQUESTS, busy, {"Retry-After": "1"})
+        self._running += 1
+        context = contextvars.copy_context()
+        asked = self._threads.submit(context.run, question, self.engine)
+        loop = asyncio.get_running_loop()
+        asked.add_done_callback(lambda _: _soon(loop, self._done))
+        try:
+            return await asyncio.wait_for(asyncio.wrap_future(asked), limits.seconds)
+        except TimeoutError:
+            late = f"no answer within {limits.seconds:g} seconds"
+            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, late, {"Retry-After": "5"}) from None
+
+    def _done(self) -> None:
+        self._running -= 1
+
+
+def _soon(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
+    if not loop.is_closed():
+        loop.call_soon_threadsafe(call)
+
+
+def service_of(request: Request) -> Any:
+    """The one that the app was made with, for a route."""
+    return request.app.state.service

@@ -1,0 +1,73 @@
+// What the server's answer says of words, heads and their mean: sums and nothing drawn.
+
+/** Of an answer of `attend`: its maps by layer and head, and what is computed from them. A weight
+ *  that is hidden is null; it counts as 0. */
+export class Reading {
+  constructor(answer) {
+    this.answer = answer;
+    this.words = answer.words;
+    this.layers = answer.layers;
+    this.heads = answer.heads;
+    this.means = new Map();
+  }
+
+  get hasLayers() {
+    return this.layers > 0;
+  }
+
+  /** The weights of one head, a row a word. */
+  of(layer, head) {
+    return this.answer.maps[this.hasLayers ? layer * this.heads + head : 0].weights;
+  }
+
+  /** The mean of a layer's heads. */
+  mean(layer) {
+    if (!this.hasLayers) return this.of(0, 0);
+    if (!this.means.has(layer)) {
+      const maps = Array.from({ length: this.heads }, (_, head) => this.of(layer, head));
+      const mean = (i, j) => maps.reduce((sum, map) => sum + map[i][j], 0) / maps.length;
+      const found = this.words.map((_, i) =>
+        this.words.map((_, j) => (maps[0][i][j] === null ? null : mean(i, j))),
+      );
+      this.means.set(layer, found);
+    }
+    return this.means.get(layer);
+  }
+
+  /** The head, as [layer, head], in which the word `i` gives most to the word `j`. */
+  best(i, j) {
+    let found = [0, 0];
+    let most = -1;
+    for (let layer = 0; layer < this.layers; layer += 1) {
+      for (let head = 0; head < this.heads; head += 1) {
+        const weight = this.of(layer, head)[i][j] ?? 0;
+        if (weight > most) [found, most] = [[layer, head], weight];
+      }
+    }
+    return found;
+  }
+
+  /** Of each head of a layer: what the word `i` reads most from, and how far its row is from that of
+   *  the mean. */
+  spread(layer, i) {
+    const mean = this.mean(layer)[i];
+    return Array.from({ length: this.heads }, (_, head) => {
+      const row = this.of(layer, head)[i];
+      const top = largest(row);
+      return { head, top, weight: row[top] ?? 0, distance: distance(row, mean) };
+    });
+  }
+}
+
+/** Places of a row, the largest weight first. */
+export const byWeight = (row) => row.map((_, j) => j).sort((a, b) => (row[b] ?? -1) - (row[a] ?? -1));
+
+/** The place of the largest. */
+export const largest = (row) => byWeight(row)[0];
+
+/** The total variation of two rows that each add up to 1: the share that has to move. */
+export const distance = (one, other) =>
+  one.reduce((sum, weight, j) => sum + Math.abs((weight ?? 0) - (other[j] ?? 0)), 0) / 2;
+
+/** The mean of numbers. */
+export const average = (numbers) => numbers.reduce((sum, x) => sum + x, 0) / numbers.length;

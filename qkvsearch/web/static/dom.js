@@ -1,0 +1,45 @@
+// Elements made of text, never of markup: what a catalog contains cannot become a part of the page.
+
+/** An element. Attributes that are null or false are left out; `on…` are listeners, `style` an
+ *  object of properties; children are elements or texts. */
+export function el(tag, attributes = {}, ...children) {
+  const made = document.createElement(tag);
+  set(made, attributes);
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** The same for a drawing. */
+export function svg(tag, attributes = {}, ...children) {
+  const made = document.createElementNS(SVG, tag);
+  set(made, attributes);
+  made.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
+function set(made, attributes) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) made.addEventListener(name.slice(2), value);
+    else if (name === "style") {
+      for (const [property, amount] of Object.entries(value)) made.style.setProperty(property, amount);
+    } else made.setAttribute(name, value === true ? "" : value);
+  }
+}
+
+/** What an element of the page's template is found by. */
+export const byId = (id) => document.getElementById(id);
+
+/** A person's text as it may stand in a line: nothing that turns the line round, or hides in it. */
+export function text(value) {
+  return String(value).replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g, " ");
+}
+
+/** A title or a cell: isolated, so that its direction stays its own, and cut where it is endless. */
+export function owned(value, most = 300) {
+  const whole = text(value);
+  const letters = whole.length > most ? `${whole.slice(0, most)}…` : whole;
+  return el("bdi", whole === letters ? {} : { title: whole.slice(0, 2000) }, letters);
+}

@@ -1,0 +1,245 @@
+// The page with the items in two dimensions: what is asked, what is placed, and what is said of it.
+import { ask, latest, query } from "./api.js";
+import { byId, el, owned, text } from "./dom.js";
+import { MapCanvas } from "./map/canvas.js";
+import { Points } from "./map/points.js";
+import { drawLegend, drawNear } from "./map/side.js";
+import { announce, begin, onKey, remember, state } from "./shell.js";
+import { count, facts, say, share } from "./words.js";
+
+const NO_COLOUR = "-";
+const K = 10;
+const given = state();
+const chosen = Object.fromEntries(["query", "user", "head", "colour", "item"].map((name) => [name, given.get(name) ?? ""]));
+let answer = null; // of the map with its items
+let placed = null; // what is shown among them: {kind, hits, …}
+let rowOf = new Map(); // of each id
+
+const map = new MapCanvas({ onHover: hover, onPick: pick, onMove: settle });
+
+// --- what is asked ---
+
+const askItems = latest((values) => ask("map", values), showItems, fail);
+const askPoint = latest((values) => ask("map", values), showPoint, fail);
+const askItem = latest((values) => ask("similar", values), showItem, fail);
+
+function asksItems() {
+  keep();
+  askItems({ head: chosen.head, colour: chosen.colour });
+}
+
+/** What is to be placed, if anything is. */
+function asksPlace() {
+  keep();
+  const { query: words, user, head, item } = chosen;
+  if (item !== "") askItem({ items: item, k: K });
+  else if (words.trim() || user.trim()) askPoint({ head, query: words.trim() ? words : "", user, k: K, items: "false" });
+  else place(null);
+}
+
+function keep() {
+  remember(query(chosen));
+  const { query: words, user, head, colour } = chosen;
+  byId("json").href = `/map.json?${query({ head, colour, query: words, user })}`;
+}
+
+function fail(error) {
+  byId("notes").replaceChildren(el("p", { class: "note bad" }, say("failed", { detail: text(error.message) })));
+  announce(error.message);
+}
+
+// --- what is shown ---
+
+function showItems(found) {
+  const isOther = answer?.head !== found.head || answer?.built !== found.built;
+  answer = found;
+  rowOf = new Map(found.items.ids.map((id, row) => [String(id), row]));
+  options("head", found.heads, found.head, (name) => name);
+  const column = found.colour?.column ?? NO_COLOUR;
+  options("colour", [...new Set([NO_COLOUR, ...found.columns, column])], column, (name) =>
+    name === NO_COLOUR ? say("noColour") : text(name).slice(0, 60),
+  );
+  const kept = found.explained[0] + found.explained[1];
+  byId("explained").textContent = say("explained", { n: count(found.n), share: share(kept), head: found.head });
+  byId("over").setAttribute("aria-label", say("canvas", { n: count(found.n) }));
+  notes(found.notes);
+  map.load(new Points(found.items.x, found.items.y), found.colour, isOther);
+  drawLegend(found.colour);
+  if (isOther || placed === null) asksPlace();
+}
+
+function notes(sentences) {
+  byId("notes").replaceChildren(...sentences.map((note) => el("p", { class: "note" }, owned(note, 1000))));
+}
+
+function options(id, names, value, label) {
+  byId(id).replaceChildren(...names.map((name) => el("option", { value: name }, label(name))));
+  byId(id).value = value;
+}
+
+function showPoint(found, asked) {
+  // A build was published meanwhile: what is drawn is of the one before.
+  if (answer !== null && found.built !== answer.built) asksItems();
+  notes(found.notes);
+  if (found.point === null) {
+    place(null);
+    announce(say("nothing"));
+    return;
+  }
+  const isQuery = asked.query !== "";
+  place({
+    kind: isQuery ? "queryHere" : "userHere",
+    from: [found.point.x, found.point.y],
+    name: isQuery ? asked.query : asked.user,
+    heading: isQuery
+      ? say("nearQuery", { head: found.head, query: text(asked.query) })
+      : say("nearUser", { head: found.head, user: text(asked.user) }),
+    hits: found.point.hits,
+    said: say("linesSaid"),
+  });
+}
+
+function showItem(found, asked) {
+  const row = rowOf.get(String(asked.items));
+  notes(found.notes);
+  if (row === undefined) {
+    place(null);
+    return;
+  }
+  const { x, y, titles } = answer.items;
+  place({
+    kind: "item",
+    from: [x[row], y[row]],
+    name: titles[row],
+    heading: say("nearItem", { title: text(titles[row]).slice(0, 80) }),
+    hits: found.hits.map((hit) => {
+      const at = rowOf.get(String(hit.id));
+      return { ...hit, x: at === undefined ? null : x[at], y: at === undefined ? null : y[at] };
+    }),
+    said: say("itemSaid"),
+  });
+}
+
+/** Something is among the items, with its lines; or nothing, and the middle's are listed. */
+function place(what) {
+  placed = what;
+  const hadFocus = byId("near").contains(document.activeElement) || byId("clear") === document.activeElement;
+  byId("clear").hidden = what === null;
+  const drawn = what?.hits.filter((hit) => hit.x !== null) ?? [];
+  map.mark({ from: what?.from ?? null, name: what?.name ?? "", hits: drawn });
+  byId("near-said").textContent = what?.said ?? "";
+  // What had the focus is gone with the former list.
+  if (hadFocus) byId(what === null ? "over" : "clear").focus();
+  if (what === null) {
+    listMiddle();
+    return;
+  }
+  drawNear(what.heading, what.hits, "weight", rows);
+  const who = what.kind === "item" ? text(what.name) : say(what.kind);
+  if (what.hits.length) announce(say("placed", { who, n: drawn.length, title: text(what.hits[0].title) }));
+}
+
+const rows = {
+  pick: (row) => choose(String(row.id)),
+  look: (row) => map.mark({ marked: row && row.x !== null ? [row.x, row.y] : null }),
+};
+
+function listMiddle() {
+  if (answer === null) return;
+  const { ids, titles, x, y } = answer.items;
+  const near = map.middle(K).map((i) => ({
+    id: ids[i], title: titles[i], x: x[i], y: y[i], distance: Math.hypot(x[i] - map.view.x, y[i] - map.view.y),
+  }));
+  drawNear(say("middle"), near, "distance", rows);
+  return near[0];
+}
+
+let settling = 0;
+
+/** The map has been moved: once it rests, what is in the middle is told. */
+function settle() {
+  clearTimeout(settling);
+  settling = setTimeout(() => {
+    const nearest = placed === null ? listMiddle() : null;
+    const hasFocus = document.activeElement === byId("over");
+    if (nearest && hasFocus) announce(text(nearest.title));
+  }, 200);
+}
+
+/** A name beside the mouse. */
+function hover(i, px, py) {
+  const tip = byId("tip");
+  tip.hidden = i < 0;
+  map.mark({ marked: i < 0 ? null : [answer.items.x[i], answer.items.y[i]] });
+  if (i < 0) return;
+  const { colour } = answer;
+  const value = colour && (colour.labels[colour.codes[i]] ?? say("other"));
+  const below = colour ? el("small", {}, owned(colour.column, 40), ": ", owned(value)) : null;
+  tip.replaceChildren(owned(answer.items.titles[i]), below ?? "");
+  const { width, height } = map.view;
+  const left = px > width / 2 ? px - tip.offsetWidth - 14 : px + 14;
+  const top = py > height / 2 ? py - tip.offsetHeight - 10 : py + 10;
+  tip.style.transform = `translate(${Math.max(left, 0)}px, ${Math.max(top, 0)}px)`;
+}
+
+// --- what is chosen ---
+
+function pick(i) {
+  const id = String(answer.items.ids[i]);
+  choose(chosen.item === id ? "" : id);
+}
+
+/** An item takes the place of a query and a user. */
+function choose(id) {
+  Object.assign(chosen, { item: id, query: "", user: "" });
+  fill();
+  asksPlace();
+}
+
+function clear() {
+  choose("");
+  map.showAll();
+}
+
+function fill() {
+  for (const id of ["query", "user"]) byId(id).value = chosen[id];
+}
+
+function start() {
+  byId("user-field").hidden = !facts.users;
+  for (const [id, other] of [["query", "user"], ["user", "query"]]) {
+    byId(id).addEventListener("input", () => {
+      Object.assign(chosen, { [id]: byId(id).value, [other]: "", item: "" });
+      byId(other).value = "";
+      asksPlace();
+    });
+  }
+  for (const id of ["head", "colour"]) {
+    byId(id).addEventListener("change", () => {
+      chosen[id] = byId(id).value;
+      asksItems();
+    });
+  }
+  byId("asked").addEventListener("submit", (event) => event.preventDefault());
+  byId("clear").addEventListener("click", clear);
+  const sizes = { in: () => map.zoom(1.5), out: () => map.zoom(1 / 1.5), all: () => map.showAll() };
+  for (const button of byId("zoom").children) button.addEventListener("click", sizes[button.value]);
+  onKey("/", "/", say("helpSearch"), () => byId("query").select());
+  onKey("+", "+ − 0", say("zoom"), sizes.in);
+  onKey("=", "", "", sizes.in);
+  onKey("-", "", "", sizes.out);
+  onKey("0", "", "", sizes.all);
+  onKey("none", "← ↑ ↓ →", say("pan"), () => false);
+  onKey("none", "Enter", say("pick"), () => false);
+  onKey("Escape", "Esc", say("helpEscape"), (event) => {
+    if (event.target.matches("input")) return false; // it empties itself
+    if (placed !== null) clear();
+    byId("query").focus();
+    return true;
+  });
+  begin();
+  fill();
+  asksItems();
+}
+
+start();

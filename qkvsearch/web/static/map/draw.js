@@ -1,0 +1,155 @@
+// Two canvases: the points, drawn anew when the view changes, and over them lines, marks and names.
+import { text } from "../dom.js";
+
+const LONGEST_NAME = 32;
+
+/** A sprite as pixels to be set: of each its place, (dx, dy) from the upper left corner, and its
+ *  colour. Setting some dozen pixels takes a fraction of what drawing a picture does. */
+export function stamp(sprite) {
+  const { width } = sprite;
+  const pixels = new Uint32Array(sprite.getContext("2d").getImageData(0, 0, width, width).data.buffer);
+  const filled = [...pixels.keys()].filter((place) => pixels[place] >>> 24 > 40);
+  return {
+    width,
+    dx: Int32Array.from(filled, (place) => place % width),
+    dy: Int32Array.from(filled, (place) => Math.floor(place / width)),
+    colours: Uint32Array.from(filled, (place) => pixels[place]),
+  };
+}
+
+/** All points, in their `order`. codes: of each its stamp, or −1 for the last. image: the size of
+ *  the canvas, used again. Returns how many points were in sight. */
+export function drawPoints(canvas, image, view, points, order, codes, stamps) {
+  const target = new Uint32Array(image.data.buffer);
+  target.fill(0);
+  const { width, height } = image;
+  const scale = (view.scale * width) / view.width;
+  const left = width / 2 - view.x * scale;
+  const top = height / 2 + view.y * scale;
+  const { x, y } = points;
+  let drawn = 0;
+  for (const i of order) {
+    const code = codes ? codes[i] : -1;
+    const one = stamps[code < 0 ? stamps.length - 1 : code];
+    const px = Math.round(left + x[i] * scale - one.width / 2);
+    const py = Math.round(top - y[i] * scale - one.width / 2);
+    // A point at the very edge is left out rather than cut.
+    if (px < 0 || py < 0 || px + one.width > width || py + one.width > height) continue;
+    const corner = py * width + px;
+    const { dx, dy, colours } = one;
+    for (let j = 0; j < dx.length; j += 1) {
+      const place = corner + dy[j] * width + dx[j];
+      // The soft edge of one point does not cut into another.
+      if (colours[j] >>> 24 >= target[place] >>> 24) target[place] = colours[j];
+    }
+    drawn += 1;
+  }
+  canvas.getContext("2d").putImageData(image, 0, 0);
+  return drawn;
+}
+
+/** Points in the order in which they are drawn. */
+export function drawingOrder(n, codes) {
+  const order = new Int32Array(n);
+  let place = 0;
+  for (const isCoded of [false, true]) {
+    for (let i = 0; i < n; i += 1) if ((codes ? codes[i] >= 0 : false) === isCoded) order[place++] = i;
+  }
+  return order;
+}
+
+/** The size of a point in CSS pixels: smaller where there are many, larger when looked at closely. */
+export const pointSize = (n, zoom) => Math.min(14, (n > 5000 ? 4.5 : n > 1000 ? 6 : 8) * Math.max(1, Math.sqrt(zoom) * 0.8));
+
+/** `shown`: from (a place, or null), its name, lines to `hits` by weight; `marked`, an item's place;
+ *  `hasCross`, whether the middle is marked. ink: colours by name. */
+export function drawOver(canvas, view, shown, ink) {
+  const ratio = canvas.width / view.width;
+  const context = canvas.getContext("2d");
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.clearRect(0, 0, view.width, view.height);
+  const { from, name, hits, marked, hasCross } = shown;
+  if (from) drawLines(context, view, from, hits, ink);
+  if (hasCross) cross(context, view.width / 2, view.height / 2, 7, ink.ink);
+  if (marked) ring(context, view.toScreen(...marked), 8, ink.ink, ink.paper);
+  if (from) {
+    const taken = [];
+    star(context, view.toScreen(...from), ink);
+    label(context, view, view.toScreen(...from), name, ink, taken, true);
+    for (const hit of hits) label(context, view, view.toScreen(hit.x, hit.y), hit.title, ink, taken, false);
+  }
+}
+
+function drawLines(context, view, from, hits, ink) {
+  const heaviest = Math.max(...hits.map((hit) => hit.weight), 1e-12);
+  const start = view.toScreen(...from);
+  context.strokeStyle = ink.accent;
+  for (const hit of [...hits].reverse()) {
+    const end = view.toScreen(hit.x, hit.y);
+    const part = hit.weight / heaviest;
+    context.globalAlpha = 0.45 + 0.5 * part;
+    context.lineWidth = 0.8 + 5 * part;
+    context.beginPath();
+    context.moveTo(...start);
+    context.lineTo(...end);
+    context.stroke();
+  }
+  context.globalAlpha = 1;
+  for (const hit of hits) ring(context, view.toScreen(hit.x, hit.y), 6, ink.accent, ink.paper);
+}
+
+function ring(context, [x, y], r, colour, paper) {
+  for (const [width, stroke] of [[4, paper], [2, colour]]) {
+    context.beginPath();
+    context.arc(x, y, r, 0, 2 * Math.PI);
+    context.lineWidth = width;
+    context.strokeStyle = stroke;
+    context.stroke();
+  }
+}
+
+function cross(context, x, y, r, colour) {
+  context.strokeStyle = colour;
+  context.lineWidth = 1.5;
+  context.beginPath();
+  context.moveTo(x - r, y);
+  context.lineTo(x + r, y);
+  context.moveTo(x, y - r);
+  context.lineTo(x, y + r);
+  context.stroke();
+}
+
+function star(context, [x, y], ink) {
+  context.beginPath();
+  for (let corner = 0; corner < 10; corner += 1) {
+    const r = corner % 2 ? 4.5 : 11;
+    const angle = (Math.PI * corner) / 5 - Math.PI / 2;
+    context.lineTo(x + r * Math.cos(angle), y + r * Math.sin(angle));
+  }
+  context.closePath();
+  context.fillStyle = ink.bad;
+  context.strokeStyle = ink.paper;
+  context.lineWidth = 3;
+  context.stroke();
+  context.fill();
+}
+
+/** A name beside its point, unless it would lie on another one. */
+function label(context, view, [x, y], whole, ink, taken, isBold) {
+  const letters = [...text(whole)];
+  const name = letters.length > LONGEST_NAME ? `${letters.slice(0, LONGEST_NAME).join("")}…` : letters.join("");
+  context.font = `${isBold ? "600 " : ""}13px ${ink.font}`;
+  const width = context.measureText(name).width;
+  const left = x + 12 + width < view.width ? x + 12 : x - 12 - width;
+  const box = [left - 2, y - 9, left + width + 2, y + 9];
+  const lies = taken.some((b) => box[0] < b[2] && b[0] < box[2] && box[1] < b[3] && b[1] < box[3]);
+  if (lies || left < 0 || x < 0 || y < 0 || x > view.width || y > view.height) return;
+  taken.push(box);
+  context.textBaseline = "middle";
+  context.lineWidth = 4;
+  context.lineJoin = "round";
+  context.strokeStyle = ink.paper;
+  context.strokeText(name, left, y);
+  context.fillStyle = ink.ink;
+  context.fillText(name, left, y);
+}

@@ -1,0 +1,26 @@
+// A passage of the catalog with the words in it that a query found.
+import { el, text } from "./dom.js";
+
+const escaped = (word) => word.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+const LETTER = "[\\p{L}\\p{N}]";
+
+/** What finds these words as wholes, or null for none. Scripts without blanks have no wholes. */
+export function finder(words) {
+  const known = [...new Set(words.map(text))].filter((word) => word && word.length < 200).slice(0, 200);
+  if (!known.length) return null;
+  const pieces = known
+    .sort((a, b) => b.length - a.length)
+    .map((word) =>
+      /^[\u3040-\u9fff\uac00-\ud7af]/.test(word) ? escaped(word) : `(?<!${LETTER})${escaped(word)}(?!${LETTER})`,
+    );
+  return new RegExp(`(${pieces.join("|")})`, "giu");
+}
+
+/** The passage, isolated as `owned` does it, at most `most` letters; `find` is of `finder`. */
+export function marked(value, find, most = 300) {
+  const whole = text(value);
+  const letters = whole.length > most ? `${whole.slice(0, most)}…` : whole;
+  const pieces = find === null ? [letters] : letters.split(find);
+  const made = pieces.map((piece, place) => (place % 2 ? el("mark", {}, piece) : piece));
+  return el("bdi", whole === letters ? {} : { title: whole.slice(0, 2000) }, made);
+}

@@ -1,0 +1,327 @@
+// The page that recommends: pick, rate, and watch the list change; what is asked, and what is shown.
+import { ask, latest, Refused } from "./api.js";
+import { byId, el, owned } from "./dom.js";
+import { picker } from "./picker.js";
+import { compared, counted, showChanges } from "./recommend/changes.js";
+import { choice, chosen, isSomebody, question, read, STEP, written } from "./recommend/choice.js";
+import { actions, rating, standing } from "./recommend/entry.js";
+import { listed, showHits } from "./recommend/hits.js";
+import { learnTitles, loadHistory, missing, showChosen, showHistory, titleOf, titles } from "./recommend/people.js";
+import { isRated, highest, lowest, ofDigit, useScale } from "./recommend/ratings.js";
+import { askToRecord, showRecording } from "./recommend/recording.js";
+import { showSliders, startSliders } from "./recommend/sliders.js";
+import { announce, begin, onKey, remember, state } from "./shell.js";
+import { count, facts, say } from "./words.js";
+
+const REASONS = 3;
+// What is to be told with the next answer.
+let told = "";
+
+// --- asking ---
+
+/** Without what is not in the catalog, which the page says. */
+function known() {
+  const whole = question();
+  const isHere = (id) => !missing.has(id);
+  for (const name of ["likes", "exclude", "without"]) whole[name] = whole[name].filter(isHere);
+  whole.ratings = Object.fromEntries(Object.entries(whole.ratings).filter(([id]) => isHere(id)));
+  return whole;
+}
+
+/** The list; and where something is left out, longer lists with it and without it, to compare. */
+function questions() {
+  const now = known();
+  const found = [{ ...now, explain: true, because: REASONS }];
+  if (now.without.length) found.push({ ...now, without: [], k: facts.most }, { ...now, k: facts.most });
+  return found;
+}
+
+const answered = latest((asked) => ask("recommend", {}, { method: "POST", body: { questions: asked } }), show, fail);
+
+/** Until the newest answer is shown, the list is busy. */
+function list(asked) {
+  byId("hits").setAttribute("aria-busy", "true");
+  answered(asked);
+}
+
+/** Ask for the list as it should be now. */
+function update(step = true) {
+  remember(written(), step);
+  showAll();
+  const somebody = isSomebody();
+  byId("start").hidden = somebody;
+  byId("answer").hidden = !somebody;
+  byId("json").setAttribute("href", `/recommend.json?${new URLSearchParams([...written().filter(([name]) => name !== "k"), ["k", choice.k]])}`);
+  if (somebody) list(questions());
+  else {
+    announce(told || say("nobody"));
+    ready();
+  }
+}
+
+/** What is beside the list. */
+function showAll() {
+  showChosen(act);
+  showHistory(act);
+  showRecording();
+  showStart();
+}
+
+// --- showing ---
+
+function show({ answers }, asked, isNewest) {
+  const [{ hits, notes }, base, now] = answers;
+  byId("failed").hidden = true;
+  const before = new Set(listed());
+  const without = new Set(asked[0].without);
+  for (const hit of hits) titles.set(String(hit.id), hit.title);
+  const found = base && compared(hits, base.hits, now.hits, without);
+  const marks = found ? found.marks : added(hits, before);
+  showHits(hits, marks, act, reasonsOf);
+  showChanges(choice.without, titleOf, found, act.leaveOut);
+  byId("notes").replaceChildren(...notes.map((note) => el("li", { class: "note", lang: "en" }, owned(note, 1000))));
+  byId("count").textContent = hits.length ? say("hitCount", { n: count(hits.length) }) : say("noHits");
+  byId("start").hidden = hits.length > 0 || Boolean(choice.user);
+  byId("more").hidden = hits.length < choice.k || choice.k >= facts.most;
+  if (isNewest) {
+    byId("hits").setAttribute("aria-busy", "false");
+    const change = found ? counted(found.counts) : before.size ? say("newCount", { n: count(marks.size) }) : byId("count").textContent;
+    announce([told, change].filter(Boolean).join(" "));
+    told = "";
+  }
+  ready();
+}
+
+/** What was not there before; nothing where nothing was. */
+function added(hits, before) {
+  if (!before.size) return new Map();
+  const fresh = hits.filter((hit) => !before.has(String(hit.id)));
+  return new Map(fresh.map((hit) => [String(hit.id), { kind: "came", text: say("new"), more: "" }]));
+}
+
+function fail(error) {
+  const place = byId("failed");
+  place.textContent = say("failed", { detail: error.message });
+  place.hidden = false;
+  announce(place.textContent);
+  byId("hits").setAttribute("aria-busy", "false");
+  ready();
+}
+
+/** The page stands: nothing of it was shown before that would have moved. */
+function ready() {
+  document.body.dataset.ready = "";
+}
+
+/** One hit with all of its reasons; null where there is none at this rank any more. */
+async function reasonsOf(rank) {
+  try {
+    const body = { questions: [{ ...known(), k: 1, offset: rank - 1, explain: true }] };
+    const { answers } = await ask("recommend", {}, { method: "POST", body });
+    return answers[0].hits[0] ?? null;
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    fail(error);
+    return null;
+  }
+}
+
+// --- doing ---
+
+function tell(what, title) {
+  told = say("did", { act: what, title });
+}
+
+const act = {
+  like(id, title) {
+    stand(id, title, { kind: "like" });
+  },
+  dislike(id, title) {
+    stand(id, title, isRated() ? { kind: "rate", rating: lowest() } : { kind: "dislike" });
+  },
+  rate(id, title, value) {
+    stand(id, title, { kind: "rate", rating: value });
+  },
+  remove(id, title) {
+    chosen.delete(id);
+    choice.without.delete(id);
+    tell(say("removed"), title);
+    update();
+  },
+  leaveOut(id, title) {
+    titles.set(id, title);
+    const back = choice.without.delete(id);
+    if (!back) choice.without.add(id);
+    tell(say(back ? "broughtBack" : "leftOut"), title);
+    const inList = byId("hits").contains(document.activeElement) || byId("changed").contains(document.activeElement);
+    update();
+    showChanges(choice.without, titleOf, null, act.leaveOut);
+    if (inList) (document.querySelector(`#left-out [data-without="${CSS.escape(id)}"]`) ?? byId("list-heading")).focus();
+  },
+};
+
+/** The same again takes it back. */
+function stand(id, title, how) {
+  titles.set(id, title);
+  const before = chosen.get(id);
+  const same = before && before.kind === how.kind && before.rating === how.rating;
+  if (same) chosen.delete(id);
+  else chosen.set(id, how);
+  tell(same ? say("removed") : standing(id), title);
+  update();
+}
+
+/** A key on a listed item. False where the keyboard is elsewhere. */
+function onItem(run) {
+  return () => {
+    const item = document.activeElement?.closest("[data-item]");
+    if (!item) return false;
+    run(item.dataset.item, item.dataset.title);
+    return true;
+  };
+}
+
+function digit(number) {
+  return onItem((id, title) => {
+    const value = isRated() ? ofDigit(number) : null;
+    if (value !== null) act.rate(id, title, value);
+    else announce(isRated() ? say("outside", { least: rating(lowest()), most: rating(highest()) }) : say("unrated"));
+  });
+}
+
+/** From one listed item to the next. */
+function move(by) {
+  return () => {
+    const items = [...document.querySelectorAll("[data-item]")].filter((item) => item.offsetParent);
+    const from = items.indexOf(document.activeElement?.closest("[data-item]"));
+    const first = items.findIndex((item) => item.closest("#hits, #most-met"));
+    const next = from < 0 ? items[Math.max(first, 0)] : items[from + by];
+    next?.querySelector(".title").focus();
+    return Boolean(next);
+  };
+}
+
+function startKeys() {
+  onKey("/", "/", say("helpSearch"), () => byId("box").focus());
+  onKey("ArrowDown", "↓ ↑", say("helpMove"), move(1));
+  onKey("ArrowUp", "", "", move(-1));
+  onKey("Enter", "Enter", say("helpOpen"), () => false);
+  for (const key of ["+", "l"]) onKey(key, key === "l" ? "+ l" : "", say("helpLike"), onItem(act.like));
+  for (const key of ["-", "d"]) onKey(key, key === "d" ? "- d" : "", say("helpDislike"), onItem(act.dislike));
+  for (let number = 0; number < 10; number += 1) onKey(String(number), number === 1 ? "1 … 9 0" : "", say("helpRate"), digit(number));
+  onKey("x", "x", say("helpRemove"), onItem((id, title) => (chosen.has(id) ? act.remove : act.leaveOut)(id, title)));
+  onKey("Escape", "Esc", say("helpEscape"), () => byId("box").focus());
+}
+
+// --- beginning ---
+
+let met = [];
+
+/** What there is to pick from, before anything is. */
+function showStart() {
+  byId("most-met").replaceChildren(
+    ...met.map(({ id, title }) =>
+      el(
+        "li",
+        { class: "entry", "data-item": id, "data-title": title },
+        el("button", { type: "button", class: "plain title", onclick: () => act.like(String(id), title) }, owned(title, 120)),
+        el("span", { class: "quiet" }, standing(String(id))),
+        actions(String(id), title, act),
+      ),
+    ),
+  );
+}
+
+async function items(typed) {
+  // By their words alone: what is picked is known by its name.
+  const { hits } = await ask("search", { q: typed, prefix: true, heads: "lexical", k: 8 });
+  const alike = (title) => hits.filter((hit) => hit.title === title).length > 1;
+  const note = (id, title) => [alike(title) ? id : "", standing(id)].filter(Boolean).join(" · ");
+  return hits.map(({ id, title }) => ({ id: String(id), title, note: note(String(id), title) }));
+}
+
+async function users(typed) {
+  const { rows } = await ask("users", { begins: typed.trim(), k: 8 });
+  return rows.map((row) => ({ id: String(row.id), title: String(row.id), note: say("metCount", { n: count(row.interactions) }) }));
+}
+
+async function take(user) {
+  choice.user = user;
+  try {
+    await loadHistory();
+    update();
+    byId(user ? "list-heading" : "user").focus();
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    choice.user = "";
+    update();
+    fail(error);
+  }
+}
+
+function startControls() {
+  picker(byId("box"), byId("box-list"), { suggest: items, pick: ({ id, title }) => act.like(id, title) });
+  picker(byId("user"), byId("user-list"), { suggest: users, empty: true, pick: ({ id }) => take(id) });
+  byId("user-away").addEventListener("click", () => take(""));
+  byId("history-more").addEventListener("click", async () => {
+    await loadHistory(true);
+    showHistory(act);
+  });
+  byId("more").addEventListener("click", () => {
+    choice.k = Math.min(choice.k + STEP, facts.most);
+    update(false);
+  });
+  byId("all-back").addEventListener("click", () => {
+    choice.without.clear();
+    update();
+    byId("list-heading").focus();
+  });
+  byId("record").addEventListener("click", () => askToRecord(recorded));
+  startSliders((settled) => (settled ? update(false) : isSomebody() && list(questions())));
+}
+
+async function recorded(ids) {
+  for (const id of ids) chosen.delete(id);
+  told = say("recorded", { n: count(ids.length) });
+  await loadHistory();
+  update();
+  byId("list-heading").focus();
+}
+
+/** The address names somebody who is not there: the page stands without them, and says so. */
+let refused = null;
+function noUser(error) {
+  if (!(error instanceof Refused)) throw error;
+  choice.user = "";
+  refused = error;
+}
+
+async function open() {
+  read(state());
+  startKeys();
+  startControls();
+  begin();
+  showSliders();
+  try {
+    const [info, people, most] = await Promise.all([
+      ask("info"),
+      ask("users", { k: 1 }),
+      ask("items", { sort: "users", k: Math.min(24, facts.most) }),
+      loadHistory().catch(noUser),
+      learnTitles(),
+    ]);
+    useScale(info.rating_scale);
+    met = most.rows;
+    byId("user-part").hidden = people.total === 0;
+    byId("start-heading").textContent = say(info.interactions || people.total ? "mostMet" : "firstOnes");
+    byId("by-texts").hidden = info.interactions > 0;
+    byId("scale").textContent = isRated() ? say("scaleIs", { least: rating(lowest()), most: rating(highest()) }) : say("unrated");
+    update(false);
+    if (refused) fail(refused);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    fail(error);
+  }
+}
+
+open();

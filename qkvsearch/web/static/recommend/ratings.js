@@ -1,0 +1,35 @@
+// The ratings that the log knows: which there are, and which a digit means.
+
+let scale = null;
+
+/** Of what `info` says: [lowest, highest], or null where nothing is rated. */
+export function useScale(told) {
+  scale = told ?? null;
+}
+
+/** Whether anything can be rated. */
+export const isRated = () => scale !== null && scale[0] < scale[1];
+
+export const lowest = () => scale[0];
+export const highest = () => scale[1];
+
+/** The ratings to choose from: whole and half ones, or ten of a wide scale, the highest first. */
+export function choices() {
+  const [low, high] = scale;
+  const wide = high - low > 10;
+  const step = wide ? (high - low) / 10 : 0.5;
+  const found = [];
+  for (let place = 0; low + place * step <= high + 1e-9; place += 1) found.push(rounded(low + place * step));
+  return found.reverse();
+}
+
+/** What a digit means, null where it is outside: itself on a scale of up to ten (0 is ten, or none),
+ *  else that tenth of the scale. */
+export function ofDigit(digit) {
+  const [low, high] = scale;
+  if (high - low > 10 || high > 100) return rounded(low + ((digit || 10) / 10) * (high - low));
+  const meant = digit === 0 && high >= 10 ? 10 : digit;
+  return meant >= low && meant <= high ? meant : null;
+}
+
+const rounded = (value) => Math.round(value * 100) / 100;

@@ -1,0 +1,296 @@
+// The search page: what its address says, what it asks, and what is done with the answers.
+import { Refused, ask, latest, query } from "./api.js";
+import { byId, el, owned, text } from "./dom.js";
+import { named } from "./heads.js";
+import { announce, begin, onKey, remember, state } from "./shell.js";
+import { count, facts, say } from "./words.js";
+import { chip, showChosen, showFacets } from "./search/facets.js";
+import { closeAround, hits, move, showHits } from "./search/hits.js";
+
+const PAGE = 20;
+const box = byId("q");
+// What is asked for now, as the address has it.
+const asked = read();
+// What the server has, once it has said so: columns, heads, users.
+const has = { columns: [], newest: null, heads: [], users: 0, like: null };
+
+/** What the address says. */
+function read() {
+  const said = state();
+  const list = (name) => said.getAll(name).filter(Boolean);
+  return {
+    q: said.get("q") ?? "",
+    prefix: said.get("prefix") === "true",
+    filter: list("filter"),
+    where: said.get("where") ?? "",
+    heads: said.get("heads") ?? "",
+    user: said.get("user") ?? "",
+    similar: said.get("similar") ?? "",
+    sort: said.get("sort") ?? "",
+    k: Math.min(Math.max(Number(said.get("k")) || PAGE, 1), facts.most),
+    open: list("open"),
+  };
+}
+
+/** The parameters of an address. */
+function address(values = asked) {
+  return query({ ...values, k: values.k === PAGE ? "" : values.k });
+}
+
+const fields = () => has.columns.map((column) => column.name).join(",");
+const common = (values) => ({ filter: values.filter, where: values.where });
+const order = (values) => values.sort || (has.users ? "users" : has.newest ? `-${has.newest}` : "");
+const words = (values) => ({ q: values.q, prefix: values.prefix, heads: values.heads, user: values.user });
+
+/** The answer, with the reasons of what the address says is open. */
+async function answer(values) {
+  const found = await listed(values);
+  const open = values.offset ? [] : found.hits.filter((hit) => values.open.includes(String(hit.id)));
+  const reasons = await Promise.all(open.map((hit) => explain(hit, values)));
+  return { ...found, explained: new Map(open.map((hit, place) => [hit.id, reasons[place]])) };
+}
+
+async function listed(values) {
+  const page = { k: values.k, offset: values.offset, fields: fields(), ...common(values) };
+  if (values.similar) {
+    const found = await ask("similar", { items: values.similar, ...page });
+    return { ...found, facets: {} };
+  }
+  if (values.q.trim()) {
+    return ask("search", { ...words(values), ...page, facets: fields(), snippet: true, matches: true });
+  }
+  const sort = order(values) === "id" ? "" : order(values);
+  const [listing, counted] = await Promise.all([
+    ask("items", { ...page, sort }),
+    values.offset ? { facets: null } : ask("facets", common(values)),
+  ]);
+  return { ...listing, hits: listing.rows, facets: counted.facets };
+}
+
+const run = latest(answer, show, (error) => {
+  byId("hits").setAttribute("aria-busy", "false");
+  byId("hits").replaceChildren();
+  byId("more").hidden = true;
+  tell(error.message, [el("p", { class: "note bad" }, say("failed", { detail: text(error.message) }))]);
+});
+
+/** Ask for what `changes` say. step: a new entry in the history, which Back returns from. */
+function go(changes, step = true) {
+  Object.assign(asked, { k: PAGE, open: [] }, changes);
+  remember(address(), step);
+  controls();
+  again();
+}
+
+function again() {
+  byId("hits").setAttribute("aria-busy", "true");
+  run({ ...asked, offset: 0 });
+}
+
+function show(found, values, newest) {
+  const keep = values.offset > 0;
+  showHits(found.hits, {
+    columns: has.columns,
+    keep,
+    explained: found.explained,
+    similar: (hit) => `?${query({ ...kept(), similar: name(hit.id) })}`,
+    explain: (hit) => explain(hit, values),
+    opened: (open) => {
+      asked.open = open;
+      remember(address());
+    },
+  });
+  if (found.facets) showFacets(has.columns, found.facets, asked.filter, (filter) => go({ filter }));
+  if (!newest) return;
+  byId("hits").setAttribute("aria-busy", "false");
+  byId("more").hidden = !(found.hits.length === (keep ? PAGE : values.k) && hits().length < (found.total ?? Infinity));
+  tell(counted(found, values), notes(found));
+}
+
+/** What stays when a link leaves the query. */
+const kept = () => ({ lang: state().get("lang") });
+
+/** An id as the server reads it without doubt. */
+const name = (id) => (String(id).includes(":") ? `id:${id}` : String(id));
+
+function counted(found, values) {
+  const n = count(hits().length);
+  if (values.similar) return say("neighbours", { n });
+  if (!values.q.trim()) {
+    if (!found.total) return say("noneHere");
+    const filtered = values.filter.length || values.where;
+    return say(filtered ? "thereFiltered" : "there", { n, total: count(found.total) });
+  }
+  if (!hits().length) return say("none");
+  return say(byId("more").hidden ? "results" : "resultsOfMore", { n });
+}
+
+/** What of the query was read otherwise, and what else the server has to say. */
+function notes(found) {
+  const corrections = found.corrections ?? [];
+  const made = corrections.map((one) => {
+    const key = one.kind === "prefix" ? "unfinished" : "searchedFor";
+    return say(key, { typed: text(one.typed), read: text(one.read) });
+  });
+  const others = found.notes.filter(
+    (note) => !corrections.some((one) => note.includes(`“${one.typed}”`) && note.includes(`“${one.read}”`)),
+  );
+  // The server says so of conditions; here these are mostly filters.
+  const told = others.map((note) => (note.includes("`where` leaves no item") ? say("noneHere") : text(note)));
+  return [...made, ...told].map((note) => el("p", { class: "note" }, note));
+}
+
+/** The line above the results, told to who hears it with the notes. */
+function tell(sentence, lines) {
+  byId("status").textContent = sentence;
+  byId("notes").replaceChildren(...lines);
+  announce([sentence, ...lines.map((line) => line.textContent)].join(" "));
+}
+
+/** One hit with its reasons; null where another is there now, and all is asked for again. */
+async function explain(hit, values) {
+  const given = { ...common(values), rank: hit.rank };
+  const found = values.similar
+    ? await ask("explain/similar", { items: values.similar, ...given })
+    : await ask("explain/search", { ...words(values), ...given });
+  if (found.hit.id === hit.id) return found.hit;
+  announce(say("changed"));
+  again();
+  return null;
+}
+
+/** The switch between heads, the order of what is there, chips and links, as the state has them. */
+function controls() {
+  if (document.activeElement !== box) box.value = asked.q;
+  const pressed = (label, is, run) =>
+    el("button", { type: "button", "aria-pressed": String(is), onclick: run }, label);
+  const heads = ["", ...has.heads, ...(asked.user ? ["collaborative"] : [])];
+  byId("heads").replaceChildren(
+    ...heads.map((head) =>
+      pressed(head ? named(head) : say("headAll"), asked.heads === head, () => go({ heads: head })),
+    ),
+  );
+  const orders = [[has.users && "users", "met"], [has.newest && `-${has.newest}`, "newest"], ["id", "byId"]];
+  const here = !asked.q.trim() && !asked.similar;
+  byId("order").replaceChildren(
+    ...orders
+      .filter(([sort]) => sort && here)
+      .map(([sort, label]) => pressed(say(label), (order(asked) || "id") === sort, () => go({ sort }))),
+  );
+  showChosen(has.columns, asked.filter, asked.where, (filter, where) => {
+    byId("where").value = where;
+    go({ filter, where });
+  }, asked.similar && has.like ? [has.like] : []);
+  byId("json").setAttribute("href", `/search.json?${address({ ...asked, open: "" })}`);
+  document.body.classList.toggle("is-similar", Boolean(asked.similar));
+}
+
+/** What the box has, as it is typed. */
+function typed() {
+  const q = box.value;
+  if (q === asked.q && asked.prefix) return;
+  go({ q, prefix: true, similar: "" }, false);
+}
+
+function submitted(event) {
+  event.preventDefault();
+  go({ q: box.value, prefix: false, similar: "", where: byId("where").value.trim(), user: byId("user").value.trim() });
+}
+
+/** Users whose ids begin as typed are suggested; one that is named whole counts at once. */
+const suggest = latest(
+  (begins) => ask("users", { begins, k: PAGE }),
+  (found, begins) => {
+    const ids = found.rows.map((row) => String(row.id));
+    byId("users").replaceChildren(...ids.map((id) => el("option", { value: id })));
+    const n = { n: count(ids.length), total: count(found.total) };
+    byId("user").title = found.total > ids.length ? say("moreUsers", n) : "";
+    const none = !ids.length && begins;
+    byId("user").setAttribute("aria-invalid", String(Boolean(none)));
+    if (none) announce(say("noUser"));
+    if (begins && ids.includes(begins)) personal(begins);
+  },
+  (error) => announce(error.message),
+);
+
+function personal(user) {
+  if (user === asked.user) return;
+  go({ user, heads: !user && asked.heads === "collaborative" ? "" : asked.heads });
+}
+
+function listen() {
+  box.addEventListener("input", typed);
+  byId("form").addEventListener("submit", submitted);
+  byId("more").addEventListener("click", () => {
+    const offset = hits().length;
+    asked.k = Math.min(offset + PAGE, facts.most);
+    remember(address());
+    run({ ...asked, k: PAGE, offset });
+  });
+  const user = byId("user");
+  user.addEventListener("input", () => (user.value.trim() ? suggest(user.value.trim()) : personal("")));
+  user.addEventListener("focus", () => suggest(user.value.trim()), { once: true });
+  user.addEventListener("change", () => personal(user.value.trim()));
+}
+
+const inList = () => document.activeElement?.closest?.("#hits") !== null;
+const elsewhere = (event) => event.target !== box && !inList() && event.target !== document.body;
+
+function keys() {
+  onKey("/", "/", say("helpSearch"), () => box.focus());
+  onKey("ArrowDown", "↓ ↑", say("helpMove"), (event) => !elsewhere(event) && move(1));
+  onKey("ArrowUp", "", "", (event) => {
+    if (elsewhere(event) || event.target === box) return false;
+    if (!move(-1)) box.focus();
+    return true;
+  });
+  onKey("Enter", "Enter", say("helpOpen"), () => false);
+  onKey("Escape", "Esc", say("helpEscape"), (event) => {
+    if (closeAround(event.target)) return true;
+    if (event.target === box) return false;
+    box.focus();
+    box.select();
+    return true;
+  });
+}
+
+/** What the server has. */
+async function learn() {
+  const [info, there] = await Promise.all([ask("info"), ask("facets")]);
+  Object.assign(has, { columns: there.columns, newest: there.newest, users: info.users, heads: Object.keys(info.head_weights) });
+  byId("as-user").classList.remove("waiting");
+  byId("as-user").hidden = !info.users;
+  byId("condition").hidden = false;
+  byId("where-names").textContent = info.columns.map((column) => text(column.name).slice(0, 60)).join(", ");
+}
+
+async function start() {
+  document.body.classList.toggle("is-similar", Boolean(asked.similar));
+  begin();
+  keys();
+  listen();
+  box.value = asked.q;
+  byId("where").value = asked.where;
+  byId("user").value = asked.user;
+  byId("condition").open = Boolean(asked.where);
+  byId("filters").open = matchMedia("(min-width: 50rem)").matches;
+  try {
+    await learn();
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    tell(error.message, []);
+  }
+  if (asked.similar) await likeWhat();
+  controls();
+  again();
+}
+
+/** Whose neighbours are shown, as a chip that leads back. */
+async function likeWhat() {
+  const item = await ask(`items/${encodeURIComponent(asked.similar)}`).catch(() => ({ title: asked.similar }));
+  const [before, after] = say("similarTo").split("{title}");
+  const shown = el("span", {}, before, owned(item.title, 120), after);
+  has.like = chip(shown, () => go({ similar: "" }));
+}
+
+start();

@@ -1,0 +1,134 @@
+// The list of results: titles, what matched, a bar of the score, and reasons that open.
+import { byId, el, owned, text } from "../dom.js";
+import { bar, figures, legend, reach } from "../heads.js";
+import { finder, marked } from "../marked.js";
+import { number, say } from "../words.js";
+import { announce } from "../shell.js";
+import { explanation } from "./reasons.js";
+
+const LONGEST_CELL = 90;
+let given = [];
+
+/** What is shown now. */
+export const hits = () => given;
+
+/** Show rows of an answer. options: columns, {name, type} of those to show; explain(hit), asks for the reasons of
+ *  one; explained, those of which they are there already, by id; opened(ids), told which are open now; similar(hit), the
+ *  address of its neighbours; keep, whether they are added to those that are there. */
+export function showHits(rows, options) {
+  const list = byId("hits");
+  const focused = document.activeElement?.closest?.("#hits > li")?.dataset.id;
+  const still = new Map(options.keep ? [...list.children].map((item) => [item.dataset.id, item]) : []);
+  given = options.keep ? [...given, ...rows] : rows;
+  byId("legend").replaceChildren(...legend(given));
+  const sides = reach(given);
+  const items = given.map((hit) => {
+    const item = entry(hit, sides, options);
+    const before = still.get(String(hit.id))?.querySelector(".explanation");
+    const known = options.explained.get(hit.id);
+    if (before) unfold(item, before);
+    else if (known) unfold(item, explanation(known));
+    return item;
+  });
+  // Another list, not other entries: what is new cannot be seen to jump.
+  list.replaceWith(el("ol", { id: "hits", class: "hits", "aria-busy": list.getAttribute("aria-busy") }, items));
+  items.find((item) => item.dataset.id === focused)?.querySelector(".title").focus();
+}
+
+function entry(hit, sides, options) {
+  const find = finder(Object.values(hit.matches ?? {}).flat());
+  const name = marked(hit.title || String(hit.id), find);
+  const likes = options.similar(hit);
+  const has = hit.heads !== undefined;
+  const title = has
+    ? el("button", { type: "button", class: "title plain", "aria-expanded": "false" }, name)
+    : el("a", { class: "title", href: likes }, name);
+  const shown = cells(hit, options.columns, find);
+  const item = el(
+    "li",
+    { "data-id": String(hit.id) },
+    el("div", { class: "hit" }, el("h2", {}, title), shown, passage(hit, find, shown?.textContent)),
+    has ? el("div", { class: "score" }, bar(hit, sides), figures(hit)) : null,
+    el("a", { class: "like quiet", href: likes, "aria-label": say("like", { title: shortly(hit) }) }, say("similar")),
+  );
+  if (has) {
+    item.value = hit.rank;
+    title.addEventListener("click", () => toggle(item, hit, options));
+  }
+  return item;
+}
+
+const shortly = (hit) => text(hit.title || hit.id).slice(0, 80);
+
+const letters = (value) => value.replace(/[^\p{L}\p{N}]/gu, "");
+
+/** The passage that answers, unless it is a cell that is shown already. */
+function passage(hit, find, shown) {
+  if (!hit.snippet || letters(shown ?? "").includes(letters(hit.snippet))) return null;
+  return el("p", { class: "snippet" }, marked(hit.snippet, find, 400));
+}
+
+/** The cells of some columns, where there is anything in them. */
+function cells(hit, columns, find) {
+  const shown = columns
+    // A column that is called like a part of a hit has this name beside it.
+    .map((column) => [column, `items.${column.name}` in hit ? hit[`items.${column.name}`] : hit[column.name]])
+    .filter(([, cell]) => cell !== null && cell !== undefined && cell !== "")
+    .map(([{ name, type }, cell]) => {
+      const value = type === "list" ? String(cell).replaceAll("|", ", ") : String(cell);
+      const said = type === "yes/no" ? say(cell ? "yes" : "no") : value;
+      // A number says nothing without its column's name.
+      const label = ["text", "list"].includes(type) ? null : [owned(name, 40), " "];
+      return el("span", { title: text(name).slice(0, 80) }, label, marked(said, find, LONGEST_CELL));
+    });
+  return shown.length ? el("p", { class: "cells quiet" }, shown) : null;
+}
+
+function unfold(item, panel) {
+  item.querySelector(".title").setAttribute("aria-expanded", "true");
+  item.append(panel);
+}
+
+/** Open or close the reasons of one. */
+async function toggle(item, hit, options) {
+  const title = item.querySelector(".title");
+  const there = item.querySelector(".explanation");
+  if (there) {
+    there.remove();
+    title.setAttribute("aria-expanded", "false");
+    announce(say("closed"));
+  } else {
+    const panel = el("div", { class: "explanation", "aria-busy": "true" }, el("p", { class: "quiet" }, say("loading")));
+    unfold(item, panel);
+    try {
+      const found = await options.explain(hit);
+      if (found === null) return;
+      panel.replaceWith(explanation(found));
+      announce(say("explained", { title: shortly(hit), score: say("sum", { score: number(hit.score, 3) }) }));
+    } catch (error) {
+      panel.replaceChildren(el("p", { class: "note bad" }, error.message));
+    }
+  }
+  options.opened([...byId("hits").children].filter((one) => one.querySelector(".explanation")).map((one) => one.dataset.id));
+}
+
+/** Close what is open around an element; whether anything was. */
+export function closeAround(element) {
+  const item = element.closest?.("#hits > li");
+  const title = item?.querySelector(".title[aria-expanded=true]");
+  title?.focus();
+  title?.click();
+  return Boolean(title);
+}
+
+/** Move from one title to the next, or by −1 to the one before; false where there is none. */
+export function move(step) {
+  const titles = [...byId("hits").querySelectorAll(".title")];
+  const item = document.activeElement?.closest?.("#hits > li");
+  const now = item ? titles.indexOf(item.querySelector(".title")) : -1;
+  const next = titles[now + step];
+  if (!next || (now < 0 && step < 0)) return false;
+  next.focus();
+  next.scrollIntoView({ block: "nearest" });
+  return true;
+}

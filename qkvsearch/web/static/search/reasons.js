@@ -1,0 +1,146 @@
+// Why one hit has its score: reasons in words, what each head adds, and a table word by word.
+import { el, owned } from "../dom.js";
+import { contributions, labelled, named } from "../heads.js";
+import { count, knows, number, say, signed } from "../words.js";
+
+/** The panel. hit: of /explain, with `reasons` and `map`. */
+export function explanation(hit) {
+  return el(
+    "div",
+    { class: "explanation" },
+    el("div", { class: "two" }, inWords(hit), byHead(hit)),
+    wordByWord(hit),
+  );
+}
+
+const adding = (value, most) =>
+  el("td", { class: "adds", "aria-hidden": "true" }, el("i", {
+    class: value < 0 ? "minus" : "plus",
+    style: { width: `${(100 * Math.abs(value)) / (most || 1)}%` },
+  }));
+
+const figure = (value, shown = signed(value)) => el("td", { class: "number", "data-value": value }, shown);
+
+function sum(hit, what) {
+  const said = say("sum", { score: number(hit.score, 3) });
+  return el("tfoot", {}, el("tr", {}, el("th", { scope: "row" }, what), el("td"), el("td", { class: "number sum", "data-value": hit.score }, said)));
+}
+
+function table(caption, rows, hit, values) {
+  const most = Math.max(...values.map(Math.abs), 0);
+  const body = rows.map((label, place) =>
+    el("tr", {}, el("th", { scope: "row" }, label), adding(values[place], most), figure(values[place])),
+  );
+  return el("table", { class: "addends" }, el("caption", {}, caption), el("tbody", {}, body), sum(hit, say("score")));
+}
+
+function inWords(hit) {
+  const rows = hit.reasons.map((reason) => owned(translated(reason.text), 160));
+  return table(say("reasons"), rows, hit, hit.reasons.map((reason) => reason.value));
+}
+
+/** By head, each with its colour. */
+function byHead(hit) {
+  const found = contributions(hit);
+  return table(say("byHead"), found.map(([head]) => labelled(head)), hit, found.map(([, value]) => value));
+}
+
+/** What the engine says in English, in the reader's language; the catalog's words stay. */
+function translated(reason) {
+  if (knows(`r_${reason}`)) return say(`r_${reason}`);
+  const smaller = /^([\d,]+) smaller ones$/.exec(reason);
+  if (smaller) return say("r_smaller ones", { n: smaller[1] });
+  const place = reason.lastIndexOf(": ");
+  if (place < 0) return reason;
+  const by = reason.slice(place + 2).split(", ").map((one) => {
+    const [, kind, value] = /^(.*?)( [+−-][\d.]+)?$/.exec(one);
+    return knows(`r_${kind}`) ? `${say(`r_${kind}`)}${(value ?? "").replace("-", "−")}` : one;
+  });
+  return `${reason.slice(0, place)}: ${by.join(", ")}`;
+}
+
+function wordByWord(hit) {
+  const holder = el("div", { class: "scrolls", tabindex: "0", role: "region", "aria-label": say("map") });
+  const pick = (head) => {
+    holder.replaceChildren(wordTable(hit, head));
+    for (const button of buttons) button.setAttribute("aria-pressed", String(button.value === head));
+  };
+  const choice = (head, label) => el("button", { type: "button", value: head, onclick: () => pick(head) }, label);
+  const heads = hit.map.heads.filter((head) => head in (hit.heads ?? {}));
+  const buttons = [choice("", say("allHeads")), ...heads.map((head) => choice(head, labelled(head)))];
+  pick("");
+  const added = hit.map.query.includes("[SEP]") ? el("p", { class: "quiet" }, say("added")) : null;
+  return el(
+    "div",
+    { class: "word-map" },
+    el("h3", {}, say("map")),
+    el("p", { class: "quiet" }, say("mapSays")),
+    heads.length > 1 ? el("div", { class: "heads", role: "group", "aria-label": say("mapOf") }, buttons) : null,
+    holder,
+    el("p", { class: "quiet" }, say("constantSays")),
+    added,
+  );
+}
+
+/** Numbers of one head, or of all added up. */
+function numbers(map, head) {
+  const places = map.heads.map((_, place) => place).filter((place) => !head || map.heads[place] === head);
+  const add = (values) => places.reduce((total, place) => total + values[place], 0);
+  const sized = map.values[0] ?? [];
+  const cells = sized.map((row, i) => row.map((_, j) => places.reduce((total, place) => total + map.values[place][i][j], 0)));
+  return { cells, constant: add(map.constant), other: add(map.other) };
+}
+
+const total = (values) => values.reduce((a, b) => a + b, 0);
+
+function wordTable({ map, heads, score }, head) {
+  const { cells, constant, other } = numbers(map, head);
+  const rest = (words, n) => (n ? [...words, say("otherWords", { n: count(n) })] : words);
+  const query = rest(map.query, map.cut.query);
+  const whole = head ? heads[head] : score;
+  const across = { scope: "row", colspan: query.length + 1 };
+  const beside = (label, value) => el("tr", {}, el("th", across, label), figure(value));
+  const sums = cells.map(total);
+  const foot = [
+    query.length ? sumRow(say("total"), [...sums, total(sums)]) : null,
+    other ? beside(say("otherReasons"), other) : null,
+    beside(say("constant"), constant),
+    el(
+      "tr",
+      { class: "sums" },
+      el("th", across, head ? named(head) : say("score")),
+      figure(whole, say("sum", { score: number(whole, 3) })),
+    ),
+  ];
+  const words = query.length ? grid(query, rest(map.keys, map.cut.keys), cells) : [el("caption", {}, say("noWords"))];
+  return el("table", { class: "heat" }, words, el("tfoot", {}, foot));
+}
+
+const sumRow = (label, values) =>
+  el("tr", { class: "sums" }, el("th", { scope: "row" }, label), values.map((value) => figure(value)));
+
+/** The caption, the query's words, and a row for each word of the item. */
+function grid(query, keys, cells) {
+  const most = Math.max(...cells.flat().map(Math.abs), 1e-9);
+  const heat = (value) =>
+    el(
+      "td",
+      {
+        class: `number ${value < 0 ? "below" : "above"}`,
+        "data-value": value,
+        style: { "--heat": `${Math.round((100 * Math.abs(value)) / most)}%` },
+      },
+      value ? signed(value) : "",
+    );
+  const corner = el("td", { class: "quiet" }, `${say("item")} \\ ${say("query")}`);
+  const top = query.map((word) => el("th", { scope: "col" }, owned(word, 40)));
+  const rows = keys.map((word, j) => {
+    const values = cells.map((row) => row[j]);
+    return el("tr", {}, el("th", { scope: "row" }, owned(word, 40)), values.map(heat), figure(total(values)));
+  });
+  return [
+    el("caption", { class: "hidden-visually" }, say("mapSays")),
+    el("thead", {}, el("tr", {}, corner, top, el("th", { scope: "col", class: "number" }, say("total")))),
+    el("tbody", {}, rows),
+  ];
+}

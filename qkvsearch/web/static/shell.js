@@ -1,0 +1,92 @@
+// What every page does: keys, the list of them, what a screen reader is told, state in the address.
+import { byId, el } from "./dom.js";
+import { say } from "./words.js";
+
+/** Tell whoever hears the page; the same words twice are told twice. */
+export function announce(sentence) {
+  const said = byId("said");
+  said.textContent = said.textContent === sentence ? `${sentence}\u00a0` : sentence;
+}
+
+/** The state that the address says. */
+export const state = () => new URLSearchParams(location.search);
+
+/** Have the address say `parameters`; `step`: so that Back returns to what was before. */
+export function remember(parameters, step = false) {
+  const spoken = state().get("lang");
+  const next = new URLSearchParams(parameters);
+  if (spoken) next.set("lang", spoken);
+  const address = `${location.pathname}${next.size ? `?${next}` : ""}`;
+  if (step) history.pushState(null, "", address);
+  else history.replaceState(null, "", address);
+  keepLanguage();
+}
+
+/** Links to other pages keep the language that was chosen; the link to the other one, the state. */
+function keepLanguage() {
+  const spoken = state().get("lang");
+  for (const link of document.querySelectorAll("header.bar a:not(.language)")) {
+    const to = new URL(link.getAttribute("href"), location.href);
+    if (spoken) to.searchParams.set("lang", spoken);
+    link.setAttribute("href", to.pathname + to.search);
+  }
+  const link = document.querySelector("header.bar .language");
+  if (!link) return; // an exported site is in one language
+  const other = state();
+  other.set("lang", link.getAttribute("hreflang"));
+  link.setAttribute("href", `?${other}`);
+}
+
+const keys = [];
+
+/** A key that does something on this page: `key` as in KeyboardEvent, `shown` in the list of help,
+ *  `what` in words. `run` returns false where the key should do what it always does. */
+export function onKey(key, shown, what, run) {
+  keys.push({ key, shown, what, run });
+}
+
+const isTyping = (target) =>
+  target instanceof HTMLElement && (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName));
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (document.querySelector("dialog[open]")) return;
+  const typing = isTyping(event.target) && !["ArrowDown", "ArrowUp", "Escape"].includes(event.key);
+  if (event.target instanceof HTMLSelectElement && event.key !== "Escape") return;
+  if (typing || (isTyping(event.target) && event.target.type === "range")) return;
+  for (const one of keys) {
+    if (one.key === event.key && one.run(event) !== false) {
+      event.preventDefault();
+      return;
+    }
+  }
+});
+
+/** The list of keys. */
+function showHelp() {
+  const rows = keys
+    .filter((one) => one.shown)
+    .map((one) => el("tr", {}, el("td", {}, el("kbd", {}, one.shown)), el("td", {}, one.what)));
+  const dialog = el(
+    "dialog",
+    { class: "keys", "aria-label": say("help") },
+    el("h2", {}, say("help")),
+    el("table", {}, el("tbody", {}, rows)),
+    el("form", { method: "dialog" }, el("button", { type: "submit" }, say("close"))),
+  );
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+/** To be called once the page's own keys are known. */
+export function begin() {
+  onKey("?", "?", say("helpHelp"), showHelp);
+  const links = [...document.querySelectorAll("header.bar nav a")];
+  links.forEach((link, place) => {
+    onKey(String(place + 1), place ? "" : `1 … ${links.length}`, say("helpMenu"), () => link.click());
+  });
+  byId("help").addEventListener("click", showHelp);
+  keepLanguage();
+  window.addEventListener("popstate", () => location.reload());
+}

@@ -1,0 +1,48 @@
+"""Headless Chromium before a running server. Without Playwright or Chromium these tests skip."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def site(chromium, serving, videos_path):
+    """A server of the videos."""
+    with serving(videos_path, "--read-only") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def visit(chromium):
+    """Opens an address; afterwards nothing may have been asked of another origin, nor complained
+    of, but for `expected` texts of the console.
+    """
+
+    @contextmanager
+    def visiting(server, path="/", expected=(), **options):
+        context = chromium.new_context(reduced_motion="reduce", **options)
+        page = context.new_page()
+        requests, complaints = [], []
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        try:
+            page.goto(server.url + path)
+            yield page
+            assert [text for text in complaints if not any(e in text for e in expected)] == []
+            assert [url for url in requests if not url.startswith((server.url, "data:"))] == []
+        finally:
+            context.close()
+
+    return visiting
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """All of these take servers and a browser: `make test-all` runs them."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.slow)

@@ -1,0 +1,180 @@
+"""The page on which a sentence attends to itself, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+import re
+import shutil
+
+import pytest
+
+SENTENCE = "/attend?text=deep+season+red+sea&encoder=minilm"
+
+
+@pytest.fixture(scope="module")
+def layered(chromium, serving, videos_path, tiny_bert, tmp_path_factory):
+    """A server of the videos, with a random transformer as the minilm that is installed."""
+    models = tmp_path_factory.mktemp("models")
+    shutil.copytree(tiny_bert, models / "minilm")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("QKVSEARCH_MODELS", str(models))
+        with serving(videos_path, "--read-only") as server:
+            yield server
+
+
+@pytest.fixture
+def page(visit, layered):
+    with visit(layered, SENTENCE) as found:
+        found.wait_for_selector("#lines button[aria-current]")
+        yield found
+
+
+def percents(page):
+    """What the chosen word reads from, as the numbers beside the lines say."""
+    said = page.locator("#lines output").all_text_contents()
+    return [float(number.rstrip("%")) for number in said]
+
+
+def answered(page):
+    """The answer that the page shows."""
+    return page.evaluate("() => fetch(document.getElementById('beside').href).then(a => a.json())")
+
+
+def test_an_example_is_there_at_once(visit, layered):
+    with visit(layered, "/attend") as page:
+        page.wait_for_selector("#lines button[aria-current]")
+        assert page.input_value("#text").startswith("the animal")
+        assert page.locator("#heads button").count() == 2 * (3 + 1)
+        assert "text=the+animal" in page.evaluate(
+            "() => new Promise(done => setTimeout(() => done(location.search), 400))"
+        )
+
+
+def test_numbers_are_those_of_the_answer_word_by_word(page):
+    answer = answered(page)
+    chosen = next(one for one in answer["maps"] if (one["layer"], one["head"]) == (1, 0))
+    assert page.text_content("#place") == "layer 1, head 0"
+    for i, word in enumerate(answer["words"]):
+        page.locator("#lines ol").first.locator("button").nth(i).hover()
+        for shown, weight in zip(percents(page), chosen["weights"][i], strict=True):
+            assert shown == pytest.approx(100 * weight, abs=0.051)
+        assert f"“{word}” reads most from" in page.text_content("#sentence")
+        row = page.locator("table.map tbody tr").nth(i)
+        assert row.get_attribute("class") == "chosen"
+        numbers = [int(cell) for cell in row.locator("td").all_text_contents()]
+        assert numbers == pytest.approx([100 * weight for weight in chosen["weights"][i]], abs=0.51)
+
+
+def test_keys_alone_go_through_words_heads_and_layers(page):
+    page.keyboard.press("/")
+    assert page.evaluate("() => document.activeElement.id") == "text"
+    page.keyboard.press("ArrowDown")
+    current = "() => document.activeElement.textContent"
+    assert page.evaluate(current) == "deep"
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(current) == "season"
+    assert "“season” reads most from" in page.text_content("#said")
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate(current) == "[CLS]"
+    for key, place in (("]", "layer 1, head 1"), ("[", "layer 1, head 0"), ("[", "layer 1, head 2"),
+                       ("{", "layer 0, head 2"), ("}", "layer 1, head 2")):  # fmt: skip
+        page.keyboard.press(key)
+        assert page.text_content("#place") == place
+        assert page.text_content("#said").startswith(place)
+    assert page.evaluate(current) == "[CLS]"
+    page.locator("#heads button[aria-pressed=true]").focus()
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("ArrowLeft")
+    assert page.text_content("#place") == "layer 0, head 1"
+    page.keyboard.press("?")
+    assert "the head before, the next head" in page.text_content("dialog")
+    page.keyboard.press("Escape")
+    assert page.locator("dialog").count() == 0
+
+
+def test_the_mean_and_what_it_hides(page):
+    answer = answered(page)
+    page.click('#view [value="spread"]')
+    assert page.text_content("#place") == "layer 1, mean of its 3 heads"
+    heads = [one["weights"] for one in answer["maps"] if one["layer"] == 1]
+    page.locator("#lines ol").first.locator("button").nth(2).click()
+    rows = [one[2] for one in heads]
+    mean = [sum(column) / 3 for column in zip(*rows, strict=True)]
+    assert percents(page) == pytest.approx([100 * weight for weight in mean], abs=0.06)
+    for row, shown in zip(rows, page.locator("#spread-table tbody tr").all(), strict=True):
+        top = max(range(len(row)), key=row.__getitem__)
+        distance = sum(abs(a - b) for a, b in zip(row, mean, strict=True)) / 2
+        cells = shown.locator("td").all_text_contents()
+        assert cells[0] == answer["words"][top]
+        assert float(cells[2].rstrip("%")) == pytest.approx(100 * distance, abs=0.06)
+    page.locator("#spread-table button").nth(1).click()
+    assert page.text_content("#place") == "layer 1, head 1"
+
+
+def test_a_word_on_the_right_leads_to_the_head_that_reads_most_from_it(page):
+    answer = answered(page)
+    i, j = 1, 3
+    page.locator("#lines ol").first.locator("button").nth(i).click()
+    page.locator("#lines .to button").nth(j).click()
+    best = max(answer["maps"], key=lambda one: one["weights"][i][j])
+    assert page.text_content("#place") == f"layer {best['layer']}, head {best['head']}"
+
+
+def test_hidden_cells_are_marked(page):
+    page.click('#mask [value="causal"]')
+    page.wait_for_selector("table.map td.off")
+    n = page.locator("table.map tbody tr").count()
+    assert page.locator("table.map td.off").count() == n * (n - 1) // 2
+    said = page.text_content("#map-said")
+    assert f"{n * (n - 1) // 2} of {n * n} pairs are hidden" in said
+    page.click('#mask [value="padding"]')
+    page.wait_for_selector("table.map td.off", state="detached")
+    assert "hides nothing here" in page.text_content("#map-said")
+    page.fill("#text", "deep sea <PAD>")
+    page.wait_for_selector("table.map td.off")
+    assert "hidden" in page.locator("#lines .to").nth(3).text_content()
+
+
+def test_a_second_sentence_layer_by_layer(page):
+    page.fill("#against", "red water")
+    page.wait_for_selector("#cosines tbody tr")
+    page.wait_for_timeout(400)
+    answer = answered(page)
+    assert answer["against"]["words"] == ["red"]
+    cells = page.locator("#cosines tbody td.number").all_text_contents()
+    wanted = [row[0] for row in answer["against"]["cosines"]]
+    assert [float(cell.replace("−", "-")) for cell in cells] == pytest.approx(wanted, abs=0.0051)
+    page.fill("#against", "water")
+    page.wait_for_selector("#comparison", state="hidden")
+    assert "no word is in both texts" in page.text_content("#notes")
+
+
+def test_a_link_says_everything(visit, layered, page):
+    page.click('#view [value="mean"]')
+    page.keyboard.press("{")
+    page.locator("#lines ol").first.locator("button").nth(3).click()
+    page.wait_for_timeout(400)
+    shown = page.locator("#reading").inner_text()
+    address = re.sub(r"^http://[^/]+", "", page.url)
+    with visit(layered, address) as again:
+        again.wait_for_selector("#lines button[aria-current]")
+        assert again.locator("#reading").inner_text() == shown
+
+
+def test_without_layers_there_is_one_map(visit, layered):
+    with visit(layered, "/attend?text=guitar+lesson+video&encoder=lsa") as page:
+        page.wait_for_selector("#lines button[aria-current]")
+        assert page.locator("#layers").is_hidden()
+        assert "no layers and heads" in page.text_content("#map-said")
+        page.keyboard.press("]")
+        assert page.text_content("#place") == "attention without layers and heads"
+
+
+def test_what_is_refused_is_said(visit, layered):
+    text = "+".join(["sea"] * 400)
+    expected = ("400 (Bad Request)",)
+    with visit(layered, "/attend?text=x&encoder=lsa", expected) as page:
+        page.fill("#text", text.replace("+", " "))
+        page.wait_for_selector("#notes .note")
+        page.fill("#text", "")
+        assert page.text_content("#size") == "Type a sentence."

@@ -1,0 +1,113 @@
+"""What holds of every page: axe-core finds nothing serious, it fits a telephone, keys and links
+work, nothing is asked of another origin or complained of, and nothing moves as it is filled.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+# Each with something on it, and what is there once it is filled.
+PAGES = {
+    "/?q=bread": "#main li",
+    "/recommend?user=w001": "#main li",
+    "/map": "#main table tbody tr",
+    "/attend?text=the+bank+of+the+river": "#main table",
+    "/learn": "#main a",
+    "/learn/softmax": "#main h2",
+    "/inside": "#main table tbody tr",
+    "/docs": "#main h2",
+}
+MOST_BYTES = 150_000
+SHIFT = """() => new Promise((done) => {
+  let total = 0;
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) if (!entry.hadRecentInput) total += entry.value;
+  }).observe({ type: "layout-shift", buffered: true });
+  setTimeout(() => done(total), 200);
+})"""
+
+
+def in_chinese(path):
+    return f"{path}{'&' if '?' in path else '?'}lang=zh"
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize(("scheme", "language"), [("light", "en"), ("dark", "en"), ("light", "zh")])
+def test_axe_finds_nothing_serious(path, scheme, language, axe, site, visit):
+    address = in_chinese(path) if language == "zh" else path
+    with visit(site, address, color_scheme=scheme) as page:
+        page.wait_for_selector(PAGES[path])
+        page.evaluate(axe)
+        found = page.evaluate("axe.run({resultTypes: ['violations']})")
+    assert found["passes"], "axe looked at nothing"
+    serious = [
+        (rule["id"], [node["html"][:200] for node in rule["nodes"]])
+        for rule in found["violations"]
+        if rule["impact"] in ("serious", "critical")
+    ]
+    assert serious == []
+
+
+@pytest.mark.parametrize("path", PAGES)
+def test_it_fits_a_telephone_and_nothing_moves(path, site, visit):
+    with visit(site, path, viewport={"width": 360, "height": 740}) as page:
+        page.wait_for_selector(PAGES[path])
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+        assert page.evaluate(SHIFT) < 0.1  # what is called good
+
+
+@pytest.mark.parametrize("path", [path for path in PAGES if not path.startswith("/learn/")])
+def test_its_own_files_are_small(path, site, visit):
+    with visit(site, "/static/icon.svg") as page:
+        sizes = []
+        page.on(
+            "response",
+            lambda answer: sizes.append(0 if "/api/" in answer.url else len(answer.body())),
+        )
+        page.goto(site.url + path)
+        page.wait_for_selector(PAGES[path])
+        page.wait_for_load_state("networkidle")
+    assert 5_000 < sum(sizes) <= MOST_BYTES
+
+
+def test_keys_lead_to_every_page_and_are_listed(site, visit):
+    with visit(site) as page:
+        page.wait_for_selector("#main li")
+        page.locator("body").press("?")
+        dialog = page.locator("dialog[open]")
+        assert "/" in dialog.inner_text()
+        page.keyboard.press("Escape")
+        assert not page.locator("dialog[open]").count()
+        links = page.locator("header.bar nav a")
+        for place in range(links.count()):
+            address = links.nth(place).get_attribute("href")
+            page.evaluate("document.activeElement.blur()")
+            page.keyboard.press(str(place + 1))
+            page.wait_for_url(f"{site.url}{address}**")
+            page.wait_for_load_state("load")
+
+
+def test_the_language_stays_from_page_to_page(site, visit):
+    with visit(site, "/?lang=zh") as page:
+        assert page.locator("html").get_attribute("lang") == "zh-Hans"
+        page.locator("header.bar nav a").nth(1).click()
+        page.wait_for_url("**/recommend?lang=zh")
+        assert page.locator("html").get_attribute("lang") == "zh-Hans"
+        page.locator("header.bar .language").click()
+        page.wait_for_url("**/recommend?lang=en")
+
+
+def test_a_token_is_asked_for_once(serving, visit, videos_path, tmp_path):
+    token = "0123456789abcdef0123456789abcdef"
+    path = tmp_path / "token"
+    path.write_text(token)
+    with (
+        serving(videos_path, "--token-file", path) as server,
+        visit(server, "/?q=bread", expected=("401",)) as page,
+    ):
+        page.locator("dialog[open] input").fill(token)
+        page.keyboard.press("Enter")
+        page.wait_for_selector("#main li")
+        page.goto(server.url + "/recommend?user=w001")
+        page.wait_for_selector("#main li")
+        assert not page.locator("dialog[open]").count()

@@ -1,0 +1,163 @@
+"""The course in a browser: progress that stays, by mouse and by keyboard, in the site's frame."""
+
+from __future__ import annotations
+
+import pytest
+
+from qkvsearch.lessons import lesson
+
+QUICK = "self-attention"
+WIDTHS = (360, 768, 1440)
+
+
+@pytest.fixture(scope="module")
+def taught():
+    return lesson(QUICK)
+
+
+def told(page):
+    return page.locator("#progress").inner_text()
+
+
+def answered(page, quiz, right):
+    """Answer a question of the lesson's page."""
+    form = page.locator(f'[data-quiz="{quiz.name}"]')
+    if quiz.choices:
+        choice = int(quiz.answer) if right else (int(quiz.answer) + 1) % len(quiz.choices)
+        form.locator("input").nth(choice).check()
+    else:
+        form.locator("input").fill(quiz.solution if right else "1000001")
+    form.locator("button").click()
+    return form
+
+
+def test_marks_and_answers_are_there_when_one_comes_back(visit, site, taught):
+    steps, questions = len(taught.steps), len(taught.quizzes)
+    with visit(site, f"/learn/{QUICK}") as page:
+        assert told(page) == f"0 of {steps} steps read, 0 of {questions} questions right"
+        page.locator(f"#{QUICK}-2 .read").click()
+        right = answered(page, taught.quizzes[0], right=True)
+        assert right.get_attribute("data-verdict") == "right"
+        answered(page, taught.quizzes[1], right=False)
+        marks = page.locator('.read[aria-pressed="true"]')
+        assert f"1 of {questions} questions right" in told(page)
+        read = marks.count()
+        before = told(page)
+
+        page.goto(f"{site.url}/learn?lang=zh")  # progress has no language
+        page.goto(f"{site.url}/learn/{QUICK}?lang=zh")
+        assert f"{read}" in told(page)
+        page.goto(f"{site.url}/learn/{QUICK}")
+        assert told(page) == before
+        verdicts = [
+            page.locator(f'[data-quiz="{q.name}"]').get_attribute("data-verdict")
+            for q in taught.quizzes
+        ]
+        assert verdicts == ["right", "wrong", None][:questions]
+
+        page.goto(f"{site.url}/learn")
+        entry = page.locator(f'[data-lesson="{QUICK}"] .progress')
+        page.wait_for_function("e => e.textContent", arg=entry.element_handle())
+        assert entry.inner_text() == before
+        assert f"/learn/{QUICK}#{QUICK}-" in page.locator("#resume").get_attribute("href")
+        page.once("dialog", lambda dialog: dialog.accept())
+        page.locator("#forget").click()
+        assert entry.inner_text().startswith("0 of")
+        assert "Begin" in page.locator("#resume").inner_text()
+        assert page.evaluate("JSON.parse(localStorage['qkvsearch-course']).last") is None
+
+
+def test_a_step_is_read_once_it_was_scrolled_past(visit, site, taught):
+    with visit(site, f"/learn/{QUICK}", viewport={"width": 900, "height": 700}) as page:
+        first = page.locator(f"#{QUICK}-1 .read")
+        assert first.get_attribute("aria-pressed") == "false"
+        page.mouse.move(400, 400)
+        for _ in range(6):
+            page.mouse.wheel(0, 400)
+            page.wait_for_timeout(50)
+        page.wait_for_function("document.querySelector('.read').ariaPressed === 'true'")
+        last = page.locator(f"#{QUICK}-{len(taught.steps)} .read")
+        assert last.get_attribute("aria-pressed") == "false"
+
+
+def test_by_keyboard_alone(visit, site, taught):
+    with visit(site, f"/learn/{QUICK}") as page:
+        page.locator(f"#{QUICK}-1 .read").focus()
+        page.keyboard.press("Enter")
+        assert page.locator(f"#{QUICK}-1 .read").get_attribute("aria-pressed") == "true"
+        assert "7.1" in page.locator("#said").inner_text()
+        page.keyboard.press("?")
+        assert "next lesson" in page.locator("dialog").inner_text()
+        page.keyboard.press("Escape")
+        page.keyboard.press("n")
+        page.wait_for_url("**/learn/masks")
+        page.keyboard.press("p")
+        page.wait_for_url(f"**/learn/{QUICK}")
+
+
+def test_a_workbench_computes_as_in_the_file(visit, site):
+    with visit(site, f"/learn/{QUICK}") as page:
+        bench = page.locator(f'[data-bench="{QUICK}.layer"]')
+        cell = bench.locator('table[data-given="inputs"] input').first
+        before = bench.locator('table[data-step="outputs"]').inner_text()
+        cell.fill("3")
+        cell.press("Enter")
+        assert bench.locator('table[data-step="outputs"]').inner_text() != before
+
+
+def test_storage_that_is_damaged_or_forbidden_stops_nothing(visit, site):
+    with visit(site, f"/learn/{QUICK}") as page:
+        for kept in (
+            "{",
+            "null",
+            '{"read": {"a": 1}, "answers": {}}',
+            '{"read": {}, "answers": {"x": 3}}',
+        ):
+            page.evaluate("kept => localStorage.setItem('qkvsearch-course', kept)", kept)
+            page.reload()
+            assert told(page).startswith("0 of")
+        page.add_init_script(
+            "Object.defineProperty(window, 'localStorage', {get() { throw new Error('no'); }})"
+        )
+        page.reload()
+        page.locator(f"#{QUICK}-1 .read").click()
+        assert told(page).startswith("1 of")
+        assert "keeps nothing" in told(page)
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_nothing_is_wider_than_the_window(visit, site, width):
+    for path in ("/learn", f"/learn/{QUICK}"):
+        with visit(site, path, viewport={"width": width, "height": 800}) as page:
+            wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+            assert page.evaluate(wide)
+
+
+def test_it_looks_as_in_the_file(visit, site, chromium, taught, tmp_path):
+    """Fonts, sizes and colours of every element of the lesson."""
+    from qkvsearch.lessons.exports.page import to_page
+
+    file = tmp_path / "lesson.html"
+    file.write_text(to_page([taught]), encoding="utf-8")
+    looks = """lesson => [...document.querySelectorAll(`#${lesson} *`)]
+      .filter(e => !e.matches('.read')).map(e => {
+        const s = getComputedStyle(e);
+        return [e.tagName + '.' + e.className, s.fontSize,
+        s.fontFamily, s.color, s.backgroundColor, s.borderLeftWidth, s.textAlign,
+        s.margin].join() })"""
+    page = chromium.new_page()
+    page.goto(file.as_uri())
+    expected = page.evaluate(looks, QUICK)
+    page.close()
+    with visit(site, f"/learn/{QUICK}") as page:
+        found = page.evaluate(looks, QUICK)
+    assert len(found) == len(expected)
+    assert [pair for pair in zip(found, expected, strict=True) if pair[0] != pair[1]] == []
+
+
+def test_the_longest_lesson_is_small_enough_to_load(visit, site):
+    sizes = []
+    with visit(site) as page:
+        page.on("response", lambda answer: sizes.append(len(answer.body())))
+        page.goto(f"{site.url}/learn/masks", wait_until="networkidle")
+    assert sum(sizes) <= 150_000

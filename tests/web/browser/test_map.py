@@ -1,0 +1,169 @@
+"""The page with the items in two dimensions, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def films(chromium, serving, movies_path):
+    """A server of the movies."""
+    with serving(movies_path, "--read-only") as server:
+        yield server
+
+
+@pytest.fixture
+def page(visit, films):
+    with visit(films, "/map", viewport={"width": 1200, "height": 800}) as found:
+        found.wait_for_selector("#near tbody tr")
+        yield found
+
+
+def answered(page):
+    return page.evaluate("() => fetch(document.getElementById('json').href).then(a => a.json())")
+
+
+def ink(page, canvas="points"):
+    """How many pixels of a canvas are set."""
+    count = """id => {
+      const canvas = document.getElementById(id);
+      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+      return data.filter((value, place) => place % 4 === 3 && value > 0).length;
+    }"""
+    page.wait_for_timeout(300)
+    return page.evaluate(count, canvas)
+
+
+# More readings than one of the same canvas, which only a test takes.
+READBACK = ("willReadFrequently",)
+
+
+def titles(page):
+    return page.locator("#near tbody bdi").all_text_contents()
+
+
+def test_all_items_are_drawn_and_what_the_axes_keep_is_said(visit, films):
+    with visit(films, "/map", READBACK) as page:
+        page.wait_for_selector("#near tbody tr")
+        answer = answered(page)
+        kept = 100 * sum(answer["explained"])
+        said = page.text_content("#explained")
+        assert f"{answer['n']} items" in said
+        assert float(re.search(r"keep ([\d.]+)%", said)[1]) == pytest.approx(kept, abs=0.051)
+        assert ink(page) > answer["n"] * 10
+        legend = page.locator("#legend bdi").all_text_contents()
+        assert legend == [*answer["colour"]["labels"], "other, or none"]
+        page.select_option("#colour", "-")
+        page.wait_for_selector("#legend-box", state="hidden")
+        assert "colour=-" in page.url
+
+
+def test_the_list_is_of_the_items_nearest_to_the_middle(page):
+    answer = answered(page)
+    x, y = answer["items"]["x"], answer["items"]["y"]
+    middle = ((min(x) + max(x)) / 2, (min(y) + max(y)) / 2)
+    far = sorted(
+        (((a - middle[0]) ** 2 + (b - middle[1]) ** 2), i)
+        for i, (a, b) in enumerate(zip(x, y, strict=True))
+    )
+    assert titles(page) == [answer["items"]["titles"][i] for _, i in far[:10]]
+
+
+def test_a_query_has_lines_to_its_best(visit, films):
+    with visit(films, "/map", READBACK) as page:
+        page.wait_for_selector("#near tbody tr")
+        assert ink(page, "over") == 0
+        page.fill("#query", "space adventure")
+        page.wait_for_selector("#clear:not([hidden])")
+        page.wait_for_timeout(300)
+        hits = answered(page)["point"]["hits"]
+        assert titles(page) == [hit["title"] for hit in hits]
+        weights = page.locator("#near td.number").all_text_contents()
+        assert [float(weight.rstrip("%")) for weight in weights] == pytest.approx(
+            [100 * hit["weight"] for hit in hits], abs=0.051
+        )
+        assert "the query: 10 lines" in page.text_content("#said")
+        assert ink(page, "over") > 500
+        page.click("#clear")
+        assert ink(page, "over") < 500
+        assert "query" not in page.url
+
+
+def test_a_user_by_their_embedding(page):
+    page.select_option("#head", "collaborative")
+    page.fill("#user", "u001")
+    page.wait_for_selector("text=Best by the head collaborative for the user u001")
+    page.wait_for_timeout(300)
+    assert titles(page) == [hit["title"] for hit in answered(page)["point"]["hits"]]
+
+
+def test_the_mouse_shows_titles_and_chooses(page):
+    answer = answered(page)
+    box = page.locator("#over").bounding_box()
+    x, y = answer["items"]["x"], answer["items"]["y"]
+    wide, tall = max(x) - min(x), max(y) - min(y)
+    scale = 0.94 * min(box["width"] / wide, box["height"] / tall)
+    i = max(range(len(x)), key=lambda i: y[i])  # the highest, and nothing near it
+    px = box["x"] + box["width"] / 2 + (x[i] - (min(x) + max(x)) / 2) * scale
+    py = box["y"] + box["height"] / 2 - (y[i] - (min(y) + max(y)) / 2) * scale
+    page.mouse.move(px, py)
+    assert page.text_content("#tip").startswith(answer["items"]["titles"][i])
+    page.mouse.click(px, py)
+    page.wait_for_selector("#clear:not([hidden])")
+    assert answer["items"]["titles"][i] in page.text_content("#near-title")
+    assert f"item={answer['items']['ids'][i]}" in page.url
+    neighbours = page.evaluate(
+        "id => fetch(`/api/v1/similar?items=${id}&k=10`).then(a => a.json())",
+        answer["items"]["ids"][i],
+    )
+    assert titles(page) == [hit["title"] for hit in neighbours["hits"]]
+
+
+def test_keys_alone_move_it_and_choose(page):
+    before = titles(page)
+    page.focus("#over")
+    for key in ("+", "+", "ArrowRight", "ArrowRight", "ArrowUp"):
+        page.keyboard.press(key)
+    page.wait_for_timeout(500)
+    moved = titles(page)
+    assert moved != before
+    assert page.text_content("#said") == moved[0]
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#clear:not([hidden])")
+    assert moved[0] in page.text_content("#near-title")
+    page.keyboard.press("Escape")
+    page.wait_for_selector("#clear", state="hidden")
+    assert page.evaluate("() => document.activeElement.id") == "query"
+    page.focus("#over")
+    page.keyboard.press("0")
+    page.wait_for_timeout(500)
+    assert titles(page) == before
+
+
+def test_the_wheel_makes_it_larger_around_the_mouse(page):
+    box = page.locator("#over").bounding_box()
+    page.mouse.move(box["x"] + 100, box["y"] + 100)
+    before = titles(page)
+    page.mouse.wheel(0, -800)
+    page.wait_for_timeout(500)
+    assert titles(page) != before
+
+
+def test_a_link_says_everything(visit, films, page):
+    page.select_option("#colour", "year")
+    page.fill("#query", "a robot that feels")
+    page.wait_for_selector("#clear:not([hidden])")
+    page.wait_for_timeout(500)
+    shown = page.locator("#side").inner_text()
+    with visit(films, re.sub(r"^http://[^/]+", "", page.url)) as again:
+        again.wait_for_selector("#clear:not([hidden])")
+        again.wait_for_timeout(500)
+        assert again.locator("#side").inner_text() == shown
+
+
+def test_what_is_refused_is_said(visit, films):
+    with visit(films, "/map?user=nobody", ("404 (Not Found)",)) as page:
+        page.wait_for_selector("#notes .bad")
+        assert "no user" in page.text_content("#notes")

@@ -1,0 +1,269 @@
+"""The search page as people use it: by keyboard and by mouse, over a slow server, over any text."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+FIRST = "document.querySelector('#hits .title')?.textContent"
+# Every first title that is shown, in order.
+WATCH = f"""() => {{
+  window.seen = [];
+  new MutationObserver(() => seen.push({FIRST})).observe(
+    document.querySelector('.found'), {{ childList: true }});
+}}"""
+# How many values of a column are chosen.
+CHOSEN = """n => document.querySelectorAll('#facets [data-filter^="kind:"]:checked').length === n"""
+# Layout shifts that nobody caused.
+MOVED = """() => new Promise(done => {
+  new PerformanceObserver(list => done(list.getEntries()
+    .filter(one => !one.hadRecentInput).reduce((sum, one) => sum + one.value, 0)))
+    .observe({ type: 'layout-shift', buffered: true });
+  setTimeout(() => done(0), 500);
+})"""
+
+
+def loaded(page):
+    page.wait_for_selector("#hits[aria-busy=false]", state="attached")
+
+
+def titles(page):
+    return [text.strip() for text in page.locator("#hits .title").all_inner_texts()]
+
+
+def address(page):
+    return parse_qs(urlsplit(page.url).query)
+
+
+def shown(text):
+    """The number that a cell shows."""
+    return float(re.search(r"[+−]?[\d.]+$", text.strip())[0].replace("−", "-"))
+
+
+def numbers(locator):
+    return [shown(text) for text in locator.all_inner_texts() if text.strip()]
+
+
+def near(values, whole):
+    """Numbers of three decimals add up, but for what rounding takes."""
+    assert sum(values) == pytest.approx(whole, abs=0.0005 * (len(values) + 1) + 1e-6)
+
+
+def test_an_empty_box_shows_what_is_there(visit, site):
+    with visit(site) as page:
+        loaded(page)
+        assert "375" in page.inner_text("#status")
+        assert page.locator("#hits > li").count() == 20
+        first = json.loads(site.get("/api/v1/items?sort=users&k=1")[2])["rows"][0]
+        assert titles(page)[0] == first["title"]
+        page.get_by_role("button", name="By id").click()
+        page.wait_for_function("() => document.querySelector('#hits li').dataset.id == 'v001'")
+        assert address(page)["sort"] == ["id"]
+        assert page.locator("#facets fieldset").count()
+        page.get_by_role("button", name="More", exact=True).click()
+        page.wait_for_function("() => document.querySelectorAll('#hits > li').length == 40")
+
+
+def test_results_come_while_typing_and_enter_searches_for_the_whole_word(visit, site):
+    with visit(site) as page:
+        loaded(page)
+        page.keyboard.press("/")
+        page.keyboard.type("sourdo")
+        page.wait_for_function(
+            "() => document.querySelector('#hits .title')?.textContent.includes('Sourdough')"
+        )
+        assert address(page)["prefix"] == ["true"]
+        page.keyboard.type("ugh bread")
+        page.keyboard.press("Enter")
+        page.wait_for_function("() => !location.search.includes('prefix')")
+        loaded(page)
+        assert address(page)["q"] == ["sourdough bread"]
+        assert page.locator("#hits mark").first.inner_text().lower() in ("sourdough", "bread")
+        assert page.inner_text("#said").startswith("The first 20 results")
+
+
+def test_a_correction_is_said(visit, site):
+    with visit(site, "/?q=sourdogh") as page:
+        loaded(page)
+        assert page.inner_text("#notes") == "No item has “sourdogh”: searched for “sourdough”."
+        assert "searched for “sourdough”" in page.inner_text("#said")
+
+
+@pytest.mark.parametrize("by", ["mouse", "keyboard"])
+def test_reasons_add_up_to_the_score_in_every_table(visit, site, by):
+    with visit(site, "/?q=sourdogh+bread") as page:
+        loaded(page)
+        if by == "mouse":
+            page.locator("#hits .title").nth(1).click()
+        else:
+            page.keyboard.press("/")
+            for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp", "Enter"):
+                page.keyboard.press(key)
+        panel = page.locator("#hits > li:nth-child(2) .explanation")
+        page.wait_for_selector(".heat")
+        score = shown(page.inner_text("#hits > li:nth-child(2) .figures b"))
+        for table in panel.locator(".addends").all():
+            near(numbers(table.locator("tbody .number")), score)
+            assert shown(table.locator(".sum, tfoot .number").inner_text()) == score
+        tables = 0
+        for button in panel.locator(".heads button").all():
+            button.click()
+            whole = shown(panel.locator(".heat tfoot tr:last-child .number").inner_text())
+            cells = numbers(panel.locator(".heat tbody td.above, .heat tbody td.below"))
+            beside = numbers(panel.locator(".heat tfoot tr:not(.sums) .number"))
+            near([*cells, *beside], whole)
+            exact = page.evaluate(
+                """() => [...document.querySelectorAll(
+                  '.heat tbody td[data-value]:not(:last-child), .heat tfoot tr:not(.sums) td')]
+                  .reduce((sum, cell) => sum + Number(cell.dataset.value), 0)"""
+            )
+            assert exact == pytest.approx(whole, abs=0.0006)
+            tables += 1
+        assert tables > 3
+        assert whole != score
+        assert address(page)["open"] == [page.get_attribute("#hits > li:nth-child(2)", "data-id")]
+        page.locator("#hits .title").nth(1).focus()
+        page.keyboard.press("Escape")
+        assert panel.count() == 0
+        assert page.get_attribute("#hits > li:nth-child(2) .title", "aria-expanded") == "false"
+        page.keyboard.press("Escape")
+        assert page.evaluate("document.activeElement.id") == "q"
+
+
+def test_the_address_says_everything(visit, site):
+    path = "/?q=bread&filter=category:Cooking&heads=lexical&where=seconds+%3C+900&k=3&open=v135"
+    with visit(site, path) as page:
+        loaded(page)
+        found = json.loads(site.get("/search.json" + path[1:])[2])
+        assert titles(page) == [hit["title"] for hit in found["hits"]]
+        assert page.input_value("#q") == "bread"
+        assert page.input_value("#where") == "seconds < 900"
+        assert page.locator("#chosen .chip").count() == 3
+        assert page.locator("[data-filter='category:Cooking']").is_checked()
+        assert (
+            page.get_by_role("button", name="same words").first.get_attribute("aria-pressed")
+            == "true"
+        )
+        page.get_by_role("button", name="Clear all filters").click()
+        page.wait_for_function("() => !location.search.includes('filter')")
+        loaded(page)
+        page.go_back()
+        loaded(page)
+        assert address(page)["filter"] == ["category:Cooking"]
+
+
+def test_values_of_a_facet_are_alternatives(visit, site):
+    with visit(site) as page:
+        loaded(page)
+        for value in ("Cooking", "Crafts"):
+            page.get_by_label(value).click()
+            page.wait_for_function("value => location.search.includes(value)", arg=value)
+            loaded(page)
+            assert page.evaluate("document.activeElement.dataset.filter") == f"category:{value}"
+        assert "71 items fit" in page.inner_text("#status")
+        assert page.get_by_label("Nature").count() == 1
+        page.get_by_role("button", name="Without the filter category: Cooking").click()
+        page.wait_for_function("() => !location.search.includes('Cooking')")
+        loaded(page)
+        assert "41 items fit" in page.inner_text("#status")
+
+
+def test_one_head_alone_and_a_taste(visit, site):
+    with visit(site, "/?q=bread") as page:
+        loaded(page)
+        before = titles(page)
+        page.get_by_role("button", name="same words").first.click()
+        page.wait_for_function("() => location.search.includes('heads=lexical')")
+        loaded(page)
+        assert len(titles(page)) == 3
+        page.get_by_role("button", name="All together").click()
+        page.locator("#user").type("w001")
+        page.wait_for_function("() => location.search.includes('user=w001')")
+        loaded(page)
+        assert titles(page) != before
+        assert page.locator("#heads button").last.inner_text() == "taste"
+        assert page.locator("#users option").count() == 1
+
+
+def test_similar_items_and_the_way_back(visit, site):
+    with visit(site, "/?q=sourdough") as page:
+        loaded(page)
+        page.locator("#hits .like").first.click()
+        loaded(page)
+        assert address(page)["similar"] == ["v018"]
+        assert "Sourdough from nothing" in page.inner_text("#chosen")
+        page.locator("#hits .title").first.click()
+        page.wait_for_selector(".heat")
+        page.locator("#chosen .chip").click()
+        page.wait_for_function("() => !location.search.includes('similar')")
+        loaded(page)
+
+
+def test_a_slow_server_never_has_old_answers_after_new_ones(visit, site):
+    delays = iter([0.6, 0.05, 0.3, 0.05, 0.05, 0.05])
+    asked, running = [], []
+
+    def slowly(route):
+        asked.append(parse_qs(urlsplit(route.request.url).query)["q"][0])
+        running.append(1)
+        assert len(running) == 1
+        time.sleep(next(delays, 0.05))
+        route.continue_()
+
+    def done(response):
+        if "/api/v1/search" in response.url:
+            running.pop()
+
+    with visit(site) as page:
+        loaded(page)
+        page.route("**/api/v1/search?**", slowly)
+        page.on("response", done)
+        page.evaluate(WATCH)
+        for text in ("guitar", "bread", "knots", "sourdough"):
+            page.fill("#q", text)
+        page.wait_for_function(
+            "() => document.querySelector('#hits .title').textContent.includes('Sourdough')"
+        )
+        loaded(page)
+        assert asked[0] == "guitar"
+        assert asked[-1] == "sourdough"
+        assert len(asked) <= 3
+        assert "Sourdough" in page.evaluate("seen.at(-1)")
+        assert page.input_value("#q") == "sourdough"
+
+
+def test_titles_are_text_whatever_they_contain(visit, serving, hostile_path):
+    with (
+        serving(hostile_path) as server,
+        visit(server, "/?q=rain&k=60&open=x2&open=" + "%3Ci%3E%220%22") as page,
+    ):
+        loaded(page)
+        assert page.locator("#hits > li").count() == 60
+        page.wait_for_selector(".heat")
+        assert page.title().startswith("Search")
+        assert page.locator("main img, main script, main i:not([class])").count() == 0
+        found = titles(page)
+        assert any('<img src=x onerror="document.title=1"' in title for title in found)
+        assert all(len(title) < 400 for title in found)
+        assert not re.search("[\u202a-\u202e\u2066-\u2069]", page.inner_text("main"))
+        assert page.locator("#hits .title > bdi").count() == 60
+        for box in range(3):
+            page.locator("#facets fieldset", has_text="kind").locator("input").nth(box).click()
+            page.wait_for_function(CHOSEN, arg=box + 1)
+            loaded(page)
+        assert page.locator("#hits > li").count() == 20
+        page.locator("#hits .like").first.click()
+        loaded(page)
+        assert page.locator("#hits > li").count() > 1
+
+
+def test_nothing_jumps_while_it_loads(visit, site):
+    for path in ("/", "/?q=sourdogh+bread&open=v018"):
+        with visit(site, path, viewport={"width": 360, "height": 800}) as page:
+            loaded(page)
+            assert page.evaluate(MOVED) < 0.1
+            assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,0 +1,100 @@
+"""The API gives what the engine gives, in the command line's fields."""
+
+from __future__ import annotations
+
+import pytest
+
+
+def test_a_search_is_the_envelope_of_the_command_line(client, videos):
+    asked = {"q": "sourdough bread", "k": 3, "facets": "channel", "explain": True, "snippet": True}
+    found = client.get("/api/v1/search", params=asked).json()
+    options = {name: value for name, value in asked.items() if name != "q"}
+    ranking = videos.search(asked["q"], **options)
+    assert found == ranking.envelope(ranking.explained_records())
+
+
+def test_parts_add_up(client, assert_adds_up):
+    for hit in client.get("/api/v1/search?q=guitar+lesson&explain=true").json()["hits"]:
+        assert_adds_up([part["value"] for part in hit["parts"]], hit["score"])
+        assert_adds_up([reason["value"] for reason in hit["reasons"]], hit["score"])
+
+
+def test_several_searches_are_answered_in_their_order(client):
+    asked = [{"q": "bread", "k": 2}, {"q": "guitar", "k": 1, "explain": True}]
+    answers = client.post("/api/v1/search", json={"searches": asked}).json()["answers"]
+    for question, answer in zip(asked, answers, strict=True):
+        assert answer == client.get("/api/v1/search", params=question).json()
+    refused = client.post("/api/v1/search", json={"searches": [*asked, {"q": "a", "where": "("}]})
+    assert refused.status_code == 400
+
+
+def test_recommendations(client, videos):
+    found = client.get("/api/v1/recommend?user=w001&k=3&explain=true").json()
+    ranking = videos.recommend(user="w001", k=3, explain=True)
+    assert found == {"notes": list(ranking.notes), "hits": ranking.explained_records()}
+    liked = client.get("/api/v1/recommend", params={"likes": ["v018", "v001"], "k": 2}).json()
+    assert liked["hits"] == videos.recommend(likes=["v018", "v001"], k=2).to_records()
+
+
+def test_neighbours(client, videos):
+    found = client.get("/api/v1/similar?items=v018&exclude=v001&k=3").json()
+    assert found["hits"] == videos.similar("v018", exclude=["v001"], k=3).to_records()
+
+
+def test_items_and_users(client, videos):
+    found = client.get("/api/v1/items?k=2&offset=5&fields=channel").json()
+    assert found["total"] == videos.n_items
+    assert found["rows"] == videos.items.list(k=2, offset=5, fields="channel").to_records()
+    assert client.get("/api/v1/items/v018").json() == videos.show("v018")
+    assert client.get("/api/v1/items/none").status_code == 404
+    users = client.get("/api/v1/users", params={"where": "interactions > 40", "k": 3}).json()
+    assert users["rows"] == videos.users.list(where="interactions > 40", k=3).to_records()
+    history = client.get("/api/v1/users/w001/history?k=2").json()
+    assert history["rows"] == videos.history("w001", k=2).to_records()
+
+
+def test_ids_that_are_numbers_stay_numbers(asking, shop_path, shop):
+    with asking(shop_path) as client:
+        hits = client.get("/api/v1/search?q=hammer").json()["hits"]
+        assert [hit["id"] for hit in hits] == [hit.id for hit in shop.search("hammer")]
+        assert client.get("/api/v1/recommend?user=101").json()["hits"]
+        assert client.get("/api/v1/similar?items=4").json()["hits"]
+
+
+def test_it_answers_from_what_is_published_meanwhile(asking, tmp_path):
+    import pandas as pd
+
+    import qkvsearch
+
+    items = pd.DataFrame({"id": ["a", "b"], "title": ["red kite", "blue kite"]})
+    engine = qkvsearch.build(tmp_path / "ws", items=items, encoder="corpus")
+    with asking(tmp_path / "ws") as client:
+        assert client.get("/api/v1/health").json()["items"] == 2
+        engine.add(pd.DataFrame({"id": ["c"], "title": ["green kite"]}))
+        assert client.get("/api/v1/health").json()["items"] == 3
+        assert "c" in {hit["id"] for hit in client.get("/api/v1/search?q=kite").json()["hits"]}
+
+
+@pytest.mark.parametrize(
+    ("asked", "spoken"),
+    [
+        ("", "en"),
+        ("zh-CN,zh;q=0.9", "zh-Hans"),
+        ("fr,en;q=0.2,zh;q=0.8", "zh-Hans"),
+        ("en,zh", "en"),
+        ("zh;q=0,en;q=0.1", "en"),
+        ("zh;q=x, de", "en"),
+    ],
+)
+def test_the_language_is_the_one_that_is_accepted_most(client, asked, spoken):
+    answer = client.get("/", headers={"Accept-Language": asked})
+    assert answer.headers["content-language"] == spoken
+    assert f'<html lang="{spoken}">' in answer.text
+    assert 'lang="en"' in client.get("/?lang=en", headers={"Accept-Language": asked}).text
+
+
+def test_metrics_count(client):
+    client.get("/api/v1/search?q=bread")
+    text = client.get("/api/v1/metrics").text
+    assert "# TYPE qkvsearch_requests_total counter" in text
+    assert 'qkvsearch_request_seconds_count{route="/api/v1/search"}' in text

@@ -1,0 +1,168 @@
+"""`attend` and `encode` over HTTP give what the encoder gives, in answers of bounded size."""
+
+from __future__ import annotations
+
+import shutil
+
+import numpy as np
+import pytest
+
+from qkvsearch.texts.encoded_text import compare
+from qkvsearch.texts.encoders import pretrained
+from qkvsearch.web.api import attend
+
+SENTENCE = "deep season didn't redder sea"
+
+
+@pytest.fixture
+def installed(tiny_bert, tmp_path, monkeypatch):
+    """The random transformer as what is installed under the name of minilm."""
+    shutil.copytree(tiny_bert, tmp_path / "minilm")
+    monkeypatch.setenv("QKVSEARCH_MODELS", str(tmp_path))
+    attend._read.cache_clear()
+    yield pretrained("minilm")
+    attend._read.cache_clear()
+
+
+@pytest.fixture
+def asked(client):
+    def ask(path="/api/v1/attend", status=200, **parameters):
+        answer = client.get(path, params=parameters)
+        assert answer.status_code == status, answer.text
+        return answer.json()
+
+    return ask
+
+
+def test_the_weights_are_those_of_the_builds_encoder(asked, videos):
+    encoder = videos.models.encoder(videos.models.main_head)
+    reading = encoder.attend("guitar lesson for beginners")
+    found = asked(text="guitar lesson for beginners")
+    assert found["encoder"] == videos.models.main_head
+    assert (found["words"], found["layers"], found["heads"]) == (reading.words, 0, 0)
+    (only,) = found["maps"]
+    assert (only["layer"], only["head"]) == (None, None)
+    np.testing.assert_allclose(only["weights"], reading.map().weights, atol=6e-5)
+    assert found["notes"] == ["left out, for the encoder does not read it: for"]
+
+
+def test_every_layer_and_head_of_a_transformer_word_by_word(asked, installed):
+    reading = installed.attend(SENTENCE)
+    found = asked(text=SENTENCE, encoder="minilm")
+    assert (found["tokens"], found["owners"]) == (reading.tokens, reading.owners.tolist())
+    assert (found["layers"], found["heads"]) == reading.weights.shape[:2]
+    assert [(one["layer"], one["head"]) for one in found["maps"]] == reading.places()
+    weights = np.array([one["weights"] for one in found["maps"]])
+    words = reading.word_weights()
+    np.testing.assert_allclose(weights, words.reshape(weights.shape), atol=6e-5)
+    np.testing.assert_allclose(weights.sum(axis=-1), 1, atol=1e-3)
+
+
+def test_one_layer_or_head_of_it(asked, installed):
+    whole = {
+        (one["layer"], one["head"]): one for one in asked(text="sea", encoder="minilm")["maps"]
+    }
+    for chosen in ({"layer": 1}, {"head": 2}, {"layer": 0, "head": 1}):
+        maps = asked(text="sea", encoder="minilm", **chosen)["maps"]
+        assert maps == [
+            one
+            for place, one in whole.items()
+            if all(
+                chosen.get(name, n) == n for name, n in zip(("layer", "head"), place, strict=True)
+            )
+        ]
+
+
+@pytest.mark.parametrize("mask", ["padding", "causal"])
+def test_what_a_mask_hides_is_null_and_nothing_else(asked, installed, mask):
+    found = asked(text="deep sea <PAD>", encoder="minilm", mask=mask)
+    assert found["words"] == ["[CLS]", "deep", "sea", "<PAD>", "[SEP]"]
+    for one in found["maps"]:
+        for i, row in enumerate(one["weights"]):
+            hidden = [j for j, weight in enumerate(row) if weight is None]
+            assert hidden == ([3] if mask == "padding" else list(range(i + 1, 5)))
+            assert sum(weight or 0 for weight in row) == pytest.approx(1, abs=1e-3)
+
+
+def test_against_another_text(asked, installed):
+    found = asked(text="deep sea", encoder="minilm", against="red sea")
+    cosines = compare(installed.attend("deep sea"), installed.attend("red sea"))
+    assert found["against"]["words"] == cosines.words == ["sea"]
+    np.testing.assert_allclose(found["against"]["cosines"], cosines.cosines, atol=6e-5)
+    other = asked(text="deep sea", encoder="minilm", against="red")
+    assert (other["against"], other["notes"]) == (None, ["no word is in both texts"])
+
+
+def test_of_no_words_there_are_no_weights(asked, installed):
+    for encoder in ("minilm", None):
+        given = {} if encoder is None else {"encoder": encoder}
+        found = asked(text="", against="", **given)
+        assert found["words"] == []
+        assert all(one["weights"] == [] for one in found["maps"])
+        assert "nothing to attend to" in found["notes"][0]
+
+
+def test_an_answer_stays_under_a_megabyte_and_says_what_is_too_long(asked, client, monkeypatch):
+    fits = client.get("/api/v1/attend", params={"text": "guitar " * 280})
+    assert fits.status_code == 200
+    monkeypatch.setattr(attend, "MOST_WEIGHTS", 280 * 280 - 1)
+    refused = asked(text="guitar " * 280, status=400)["detail"]
+    assert refused == (
+        "`text`: 280 words have 78,400 weights, and an answer 78,399 at most: shorten it"
+    )
+    # The largest answer that there can be, of seven characters a weight.
+    assert 140_000 * len("0.1234,") < 1_000_000
+
+
+def test_many_heads_are_fewer_words(asked, installed, monkeypatch):
+    monkeypatch.setattr(attend, "MOST_WEIGHTS", 16 * 5)
+    refused = asked(text="deep sea", encoder="minilm", status=400)["detail"]
+    assert refused.endswith("shorten it, or ask for one `layer`")
+    assert "4 words in 6 heads have 96 weights" in refused
+    assert len(asked(text="deep sea", encoder="minilm", layer=0)["maps"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("asks", "status", "says"),
+    [
+        ({"text": "bread", "layer": 0}, 400, "has no layers and heads"),
+        ({"text": "bread", "encoder": "/etc"}, 400, "no encoder '/etc'"),
+        ({"text": "bread", "encoder": "minilm"}, 400, "minilm is not installed"),
+        ({"text": "bread", "mask": "all"}, 422, "`mask`"),
+        ({"text": "b" * 2001}, 422, "`text`"),
+        ({}, 422, "`text`"),
+    ],
+)
+def test_what_cannot_be_asked(asked, asks, status, says):
+    attend._read.cache_clear()
+    assert says in asked(status=status, **asks)["detail"]
+
+
+def test_a_layer_that_is_not_there(asked, installed):
+    refused = asked(text="sea", encoder="minilm", layer=2, status=400)
+    assert refused["detail"] == "no layer 2: there are layers 0 to 1"
+
+
+def test_vectors_of_texts(asked, client, videos):
+    texts = ["guitar lesson", "sourdough bread", "zzzz"]
+    found = client.post("/api/v1/encode", json={"texts": texts}).json()
+    vectors = videos.encode(texts)
+    assert (found["head"], found["components"]) == (videos.models.main_head, vectors.shape[1])
+    assert np.array_equal(np.array(found["vectors"], dtype=np.float32), vectors)
+    for text, vector in zip(texts, found["vectors"], strict=True):
+        assert asked("/api/v1/encode", text=text)["vectors"] == [vector]
+    named = asked("/api/v1/encode", text="guitar", head="contrastive")
+    assert named["head"] == "contrastive"
+    assert "no head 'x'" in asked("/api/v1/encode", text="a", head="x", status=400)["detail"]
+    many = client.post("/api/v1/encode", json={"texts": ["a"] * 101})
+    assert (many.status_code, "at most 100" in many.text) == (400, True)
+    assert client.post("/api/v1/encode", json={"texts": []}).json()["vectors"] == []
+
+
+def test_the_page_names_the_encoders_and_has_its_json_beside_it(client, installed):
+    page = client.get("/attend")
+    assert '"encoders": ["minilm", "lsa"]' in page.text
+    same = {"text": "deep sea", "encoder": "minilm"}
+    assert client.get("/attend.json", params=same).json() == (
+        client.get("/api/v1/attend", params=same).json()
+    )

@@ -1,0 +1,82 @@
+"""Every route answers as OpenAPI describes it, whatever it is asked (Schemathesis)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from qkvsearch.web.app import make_app
+
+schemathesis = pytest.importorskip("schemathesis", reason="needs qkvsearch[test]")
+checks = pytest.importorskip("schemathesis.specs.openapi.checks")
+
+ASKED = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
+# What does not fit may be refused for its length as well.
+CONFIG = {
+    "checks": {"negative_data_rejection": {"expected-statuses": [400, 404, 405, 413, 414, 422]}}
+}
+# A value of the right type may still be none that is there, or no condition that can be read.
+LEFT_OUT = [checks.positive_data_acceptance]
+
+
+@pytest.fixture(scope="module")
+def described(request, shop_path):
+    """The API of a workspace with items and users, all that may change it included."""
+    app = make_app(request.getfixturevalue("settings")(shop_path))
+    config = schemathesis.Config.from_dict(CONFIG)
+    return schemathesis.openapi.from_asgi("/openapi.json", asked_by_address(app), config=config)
+
+
+def asked_by_address(app):
+    """Schemathesis asks for a name of its own, and without a token a server answers to its own."""
+
+    async def ask(scope, receive, send):
+        if scope["type"] == "http":
+            others = [(name, value) for name, value in scope["headers"] if name != b"host"]
+            scope = {**scope, "headers": [(b"host", b"127.0.0.1"), *others]}
+        await app(scope, receive, send)
+
+    return ask
+
+
+schema = schemathesis.pytest.from_fixture("described")
+
+
+@schema.parametrize()
+@settings(max_examples=4, **ASKED)
+def test_every_answer_is_as_described(case):
+    case.call_and_validate(excluded_checks=LEFT_OUT)
+
+
+@pytest.mark.slow
+@schema.parametrize()
+@settings(max_examples=300, **ASKED)
+def test_thousands_of_answers_are_as_described(case):
+    case.call_and_validate(excluded_checks=LEFT_OUT)
+
+
+def test_every_route_says_what_it_does_and_has_a_name_of_its_own(described):
+    routes = [
+        route for methods in described.raw_schema["paths"].values() for route in methods.values()
+    ]
+    assert all(route["summary"] and route["description"] for route in routes)
+    assert set(Counter(route["operationId"] for route in routes).values()) == {1}
+
+
+def test_every_parameter_says_what_it_means(described):
+    told = [
+        (path, parameter["name"])
+        for path, methods in described.raw_schema["paths"].items()
+        for route in methods.values()
+        for parameter in route.get("parameters", [])
+        if not parameter.get("description")
+    ]
+    assert told == []
+
+
+def test_what_an_address_allows_is_all_that_it_has(client):
+    refused = client.options("/api/v1/search")
+    assert refused.status_code == 405
+    assert set(refused.headers["allow"].split(", ")) == {"GET", "POST"}

@@ -1,0 +1,127 @@
+"""Recommendations over HTTP: what is rated now, what is left out, in batches; the page's facts."""
+
+from __future__ import annotations
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def rated(asking, movies_path):
+    with asking(movies_path) as client:
+        yield client
+
+
+def ask(client, **asked):
+    answer = client.get("/api/v1/recommend", params=asked)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["hits"]
+
+
+def test_ratings_given_now_are_those_of_python(rated, movies):
+    found = ask(rated, user="u001", rate=["m001=5", "m262=1"], k=3)
+    assert found == movies.recommend(user="u001", ratings={"m001": 5, "m262": 1}, k=3).to_records()
+
+
+def test_without_is_a_solve_on_the_other_history(rated, movies):
+    gone = movies.history("u001")[0]["id"]
+    found = ask(rated, user="u001", without=gone, k=5)
+    assert found == movies.recommend(user="u001", without=[gone], k=5).to_records()
+    best = found[0]["id"]
+    hits = ask(rated, user="u001", without=gone, exclude=best, k=4)
+    assert [hit["id"] for hit in hits] == [hit["id"] for hit in found[1:]]
+
+
+@pytest.mark.parametrize("rate", ["m001", "=4", "m001=good", "m001=nan", "m001=inf"])
+def test_what_is_no_rating_is_refused(rated, rate):
+    answer = rated.get("/api/v1/recommend", params={"rate": rate})
+    assert answer.status_code == 400
+    assert "`rate`" in answer.json()["detail"]
+
+
+def test_a_rating_outside_the_scale_and_one_given_twice_are_refused(rated):
+    for rate in (["m001=9"], ["m001=4", "m001=2"]):
+        assert rated.get("/api/v1/recommend", params={"rate": rate}).status_code == 400
+
+
+def test_few_reasons_and_the_others_as_one_add_up(rated, assert_adds_up):
+    asked = {"user": "u001", "explain": True, "damping": 0.3, "diversity": 0.3, "k": 5}
+    whole, few = ask(rated, **asked), ask(rated, because=2, **asked)
+    for hit, short in zip(whole, few, strict=True):
+        parts = short["because"]
+        items = [part for part in hit["because"] if part["id"] is not None]
+        assert [part for part in parts if part["id"] is not None] == items[:2]
+        (others,) = (part for part in parts if part["title"] == "others")
+        assert others["items"] == len(items) - 2
+        assert {part["title"] for part in parts if part["id"] is None} == {
+            "others",
+            "popularity",
+            "diversity",
+        }
+        assert_adds_up([part["contribution"] for part in parts], hit["score"])
+        assert "reasons" not in short
+
+
+def test_others_are_not_made_of_nothing(rated):
+    (hit,) = ask(rated, likes="m001", explain=True, because=5, k=1)
+    assert [part["id"] for part in hit["because"]] == ["m001"]
+
+
+def test_several_are_answered_in_their_order(rated):
+    asked = [
+        {"user": "u001", "k": 2, "explain": True, "because": 3},
+        {"likes": ["m003"], "ratings": {"m001": 4}, "k": 2},
+    ]
+    answers = rated.post("/api/v1/recommend", json={"questions": asked}).json()["answers"]
+    assert answers[0]["hits"] == ask(rated, **asked[0])
+    assert answers[1]["hits"] == ask(rated, likes="m003", rate="m001=4", k=2)
+    refused = rated.post("/api/v1/recommend", json={"questions": [*asked, {"user": "nobody"}]})
+    assert refused.status_code == 404
+    many = rated.post("/api/v1/recommend", json={"questions": [asked[1]] * 101})
+    assert many.status_code == 400
+    assert "`questions`" in many.json()["detail"]
+    assert rated.post("/api/v1/recommend", json={"questions": [{"k": 101}]}).status_code == 400
+
+
+def test_a_body_may_have_ids_that_are_numbers(asking, shop_path, shop):
+    (item, *_), user = shop.items.ids, shop.users.ids[0]
+    asked = {"user": user, "without": [shop.history(user)[0]["id"]], "k": 1}
+    with asking(shop_path) as client:
+        answers = client.post("/api/v1/recommend", json={"questions": [asked]}).json()["answers"]
+        assert answers[0]["hits"] == shop.recommend(**asked).to_records()
+        other = {"likes": [item], "exclude": [item]}
+        assert client.post("/api/v1/recommend", json={"questions": [other]}).status_code == 200
+
+
+def test_beside_the_page_is_its_json(rated):
+    asked = {"user": "u001", "without": "m262", "diversity": 0.5, "k": 12}
+    found = rated.get("/recommend.json", params=asked)
+    assert found.json() == rated.get("/api/v1/recommend", params=asked).json()
+
+
+def test_the_page_says_everything_and_holds_nothing_of_the_workspace(rated):
+    page = rated.get("/recommend")
+    assert page.status_code == 200
+    assert "Toy Story" not in page.text
+    assert 'aria-controls="box-list"' in page.text
+
+
+def test_the_pages_files_are_small(rated):
+    from qkvsearch.web.pages import FILES
+
+    shared = ("base.css", "api.js", "dom.js", "shell.js", "token.js", "words.js", "picker.js")
+    own = [FILES / "recommend.js", FILES / "recommend.css", *(FILES / "recommend").iterdir()]
+    total = sum(path.stat().st_size for path in [*own, *(FILES / name for name in shared)])
+    assert total + len(rated.get("/recommend").content) <= 150_000
+
+
+def test_ids_with_slashes_are_found(asking, tmp_path):
+    import pandas as pd
+
+    from qkvsearch.engine import build
+
+    items = pd.DataFrame({"id": ["a/b", "c"], "title": ["One thing", "Another thing"]})
+    log = pd.DataFrame({"user": ["x/y", "x/y", "z"], "item": ["a/b", "c", "c"]})
+    build(tmp_path / "w", items=items, interactions=log, encoder="corpus").close()
+    with asking(tmp_path / "w") as client:
+        assert client.get("/api/v1/users/x%2Fy/history").json()["total"] == 2
+        assert client.get("/api/v1/items/a%2Fb").json()["title"] == "One thing"

@@ -1,0 +1,185 @@
+"""Recording over HTTP: at once, all or none, once by a key, and by several at the same time."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import urllib.error
+import urllib.request
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+
+from qkvsearch.engine import Engine
+from qkvsearch.web.once import Once
+from qkvsearch.web.problems import Problem
+
+
+@pytest.fixture
+def own_path(movies_path, tmp_path):
+    """A copy that may be changed."""
+    return shutil.copytree(movies_path, tmp_path / "movies")
+
+
+@pytest.fixture
+def own(asking, own_path):
+    with asking(own_path, batch=3) as client:
+        yield client
+
+
+def record(client, body, key=None):
+    headers = {} if key is None else {"Idempotency-Key": key}
+    return client.post("/api/v1/record", json=body, headers=headers)
+
+
+def met(client, user):
+    found = client.get(f"/api/v1/users/{user}/history")
+    return [] if found.status_code == 404 else [row["id"] for row in found.json()["rows"]]
+
+
+def test_what_is_recorded_is_known_to_the_next_question(own, own_path):
+    answer = record(own, {"user": "new", "item": "Toy Story", "rating": 4})
+    assert answer.status_code == 200
+    (row,) = answer.json()["rows"]
+    assert row == {"user": "new", "id": "m001", "title": "Toy Story", "rating": 4.0}
+    hits = own.get("/api/v1/recommend?user=new&k=2").json()["hits"]
+    with Engine(own_path) as engine:
+        assert hits == engine.recommend(user="new", k=2).to_records()
+
+
+def test_several_are_recorded_or_none(own):
+    both = [{"user": "new", "item": item} for item in ("m001", "m003")]
+    unknown = {"user": "new", "item": "no such thing at all"}
+    assert record(own, {"interactions": [*both, unknown]}).status_code == 404
+    assert record(own, {"interactions": [*both, {**both[0], "rating": 9}]}).status_code == 400
+    assert met(own, "new") == []
+    assert record(own, {"interactions": both}).json()["total"] == 2
+    assert sorted(met(own, "new")) == ["m001", "m003"]
+    many = record(own, {"interactions": both * 2})
+    assert many.status_code == 400
+    assert "at most 3" in many.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        [],
+        3,
+        {"user": "a"},
+        {"user": "", "item": "m001"},
+        {"user": "a", "item": None},
+        {"user": True, "item": "m001"},
+        {"interactions": []},
+        {"interactions": [{"user": "a", "item": "m001"}], "user": "a"},
+        {"user": "a", "item": "m001", "rating": "4 stars"},
+    ],
+)
+def test_what_is_no_interaction_is_refused(own, body):
+    assert record(own, body).status_code in (400, 422)
+
+
+def test_the_same_key_records_once(own):
+    body = {"user": "new", "item": "m001", "rating": 4}
+    first = record(own, body, "one")
+    assert record(own, dict(reversed(body.items())), "one").json() == first.json()
+    assert own.get("/api/v1/info").json()["recorded"] == 1
+    other = record(own, {**body, "rating": 5}, "one")
+    assert other.status_code == 422
+    assert "Idempotency-Key" in other.json()["detail"]
+    assert record(own, body, "two").status_code == 200
+    assert own.get("/api/v1/info").json()["recorded"] == 2
+
+
+def test_a_key_of_what_was_refused_is_free_again(own):
+    assert record(own, {"user": "new", "item": "no such thing at all"}, "k").status_code == 404
+    assert record(own, {"user": "new", "item": "m001"}, "k").status_code == 200
+
+
+def test_a_user_is_deleted_with_what_the_keys_say(own, own_path, settings):
+    body = {"user": "someone-new", "item": "m001"}
+    record(own, body, "k")
+    assert own.delete("/api/v1/users/someone-new").json()["records"] == 1
+    assert own.delete("/api/v1/users/someone-new").status_code == 404
+    # Sent again, it does not bring back who was deleted.
+    assert record(own, body, "k").status_code == 409
+    assert met(own, "someone-new") == []
+    shared = own.app.state.service.settings.shared
+    for path in [*own_path.rglob("*"), *shared.rglob("*")]:
+        assert path.is_dir() or b"someone-new" not in path.read_bytes()
+
+
+def test_a_user_of_the_log_is_deleted_and_what_stays_is_said(own):
+    done = own.delete("/api/v1/users/u001").json()
+    assert done["interactions"] > 0
+    assert any("learn" in note for note in done["notes"])
+    assert own.get("/api/v1/recommend?user=u001").status_code == 404
+
+
+def test_read_only_servers_change_nothing(asking, movies_path):
+    with asking(movies_path, read_only=True) as client:
+        assert record(client, {"user": "new", "item": "m001"}).status_code == 404
+        assert client.delete("/api/v1/users/u001").status_code in (404, 405)
+        assert "/api/v1/record" not in client.get("/openapi.json").json()["paths"]
+
+
+def test_two_tabs_that_record_at_once_are_both_kept(asking, own_path):
+    with asking(own_path) as one, asking(own_path) as other:
+        start = Barrier(2)
+
+        def tab(client, items):
+            start.wait()
+            return [record(client, {"user": "new", "item": i}).status_code for i in items]
+
+        with ThreadPoolExecutor(2) as pool:
+            halves = [[f"m{n:03}" for n in range(first, 30, 2)] for first in (1, 2)]
+            for statuses in pool.map(tab, (one, other), halves):
+                assert set(statuses) == {200}
+        assert len(met(one, "new")) == 20  # of a page
+        assert one.get("/api/v1/users/new/history").json()["total"] == 29
+        assert other.get("/api/v1/users/new/history").json()["total"] == 29
+
+
+def test_worker_processes_share_the_keys_and_keep_all(serving, own_path):
+    def post(number):
+        body = {"user": "new", "item": f"m{number // 3 + 1:03}"}
+        request = urllib.request.Request(
+            f"{server.url}/api/v1/record",
+            json.dumps(body).encode(),
+            {"Content-Type": "application/json", "Idempotency-Key": f"key {number // 3}"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    with serving(own_path, "--workers", "2") as server, ThreadPoolExecutor(6) as pool:
+        statuses = list(pool.map(post, range(36)))
+        assert set(statuses) <= {200, 409}  # the first with a key may not have ended
+        for place in range(0, 36, 3):
+            assert 200 in statuses[place : place + 3]
+        info = json.loads(server.get("/api/v1/info")[2])
+    assert info["recorded"] == 12
+
+
+def test_one_of_many_at_once_does_it(tmp_path):
+    once, done, start = Once(tmp_path), [], Barrier(8)
+
+    def ask(_):
+        start.wait()
+        try:
+            return once.answer("key", [1], lambda: done.append(1) or {"rows": []})
+        except Problem as refused:
+            return refused.status
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(ask, range(8)))
+    assert len(done) == 1
+    assert set(map(str, answers)) <= {"{'rows': []}", "409"}
+
+
+def test_without_a_key_nothing_is_kept(tmp_path):
+    assert Once(tmp_path).answer(None, [1], lambda: {"rows": []}) == {"rows": []}
+    assert list(tmp_path.iterdir()) == []

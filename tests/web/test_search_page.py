@@ -1,0 +1,143 @@
+"""Filters by values of facets, counts beside them, and why one hit has its score, over HTTP."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from qkvsearch.retrieval.fusion import Part
+from qkvsearch.web.api.word_map import MOST_KEYS, MOST_QUERY, word_map
+
+
+@pytest.fixture(scope="module")
+def hostile(asking, hostile_path):
+    """A client of a catalog with a column of every type."""
+    with asking(hostile_path) as client:
+        yield client
+
+
+def total(client, *filters, where=None):
+    asked = {"filter": filters, "k": 0} | ({} if where is None else {"where": where})
+    answer = client.get("/api/v1/items", params=asked)
+    assert answer.status_code == 200, answer.text
+    return answer.json()["total"]
+
+
+def test_every_value_of_a_facet_can_be_asked_for_and_finds_as_many_as_it_says(hostile):
+    found = hostile.get("/api/v1/facets").json()
+    assert {column["type"] for column in found["columns"]} == {
+        "text", "list", "number", "date", "yes/no",
+    }  # fmt: skip
+    assert found["newest"] == "added"
+    for column, counts in found["facets"].items():
+        for value, n in counts.items():
+            assert total(hostile, f"{column}:{value}") == n, (column, value)
+
+
+def test_values_of_a_column_are_alternatives_and_columns_conditions(hostile):
+    kinds = hostile.get("/api/v1/facets?columns=kind").json()["facets"]["kind"]
+    one, other, _ = (f"kind:{kind}" for kind in kinds)
+    assert total(hostile, one, other) == 40
+    assert total(hostile, one, other, "sold:yes") == 20
+    assert total(hostile, one, where="price < 6 OR price > 57") == 3
+    assert total(hostile, "price:..10", "added:2010..2011") == 4
+    assert total(hostile, "price:1.25") == 1
+    assert total(hostile, 'id:" OR 1=1 --') == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "status", "said"),
+    [
+        ({"filter": "channel"}, 400, "`filter`"),
+        ({"filter": "colour:red"}, 400, "`filter`: no column 'colour'"),
+        ({"filter": "price:dear"}, 400, "price is a number"),
+        ({"filter": "price:.."}, 400, "has no end"),
+        ({"filter": "sold:1"}, 400, "yes or no"),
+        ({"filter": "sold:yes", "where": "1=1) OR (1=1"}, 400, "`where`"),
+        ({"filter": "sold:yes", "where": "price > 1 -- all"}, 200, ""),
+    ],
+)
+def test_a_filter_that_cannot_be_used_is_named(hostile, asked, status, said):
+    answer = hostile.get("/api/v1/items", params=asked)
+    assert answer.status_code == status, answer.text
+    assert said in answer.text
+
+
+def test_a_filtered_column_counts_its_other_values_too(client):
+    asked = {"q": "bread", "facets": "category,channel", "filter": "category:Cooking"}
+    alone = client.get("/api/v1/search", params={**asked, "filter": []}).json()["facets"]
+    found = client.get("/api/v1/search", params=asked).json()
+    assert found["facets"]["category"] == alone["category"]
+    assert len(alone["category"]) > 1
+    assert sum(found["facets"]["channel"].values()) == alone["category"]["Cooking"]
+    listed = client.get("/api/v1/facets", params={"filter": "category:Cooking"}).json()["facets"]
+    assert len(listed["category"]) > 1
+
+
+@pytest.mark.parametrize("rank", [1, 2, 15, 40])
+def test_an_explanation_is_of_the_hit_that_the_search_gives(client, assert_adds_up, rank):
+    asked = {"q": "sourdogh bread", "filter": "category:Cooking", "prefix": True}
+    hits = client.get("/api/v1/search", params={**asked, "k": 50}).json()["hits"]
+    answer = client.get("/api/v1/explain/search", params={**asked, "rank": rank})
+    if rank > len(hits):
+        assert answer.status_code == 404
+        return
+    hit = answer.json()["hit"]
+    assert {name: hit[name] for name in ("id", "rank", "score", "weight")} == {
+        name: hits[rank - 1][name] for name in ("id", "rank", "score", "weight")
+    }
+    made = hit["map"]
+    for place, head in enumerate(made["heads"]):
+        values = [*np.ravel(made["values"][place]), made["constant"][place], made["other"][place]]
+        assert_adds_up(values, hit["heads"][head])
+    assert_adds_up([reason["value"] for reason in hit["reasons"]], hit["score"])
+
+
+def test_an_explanation_with_a_taste_and_one_of_a_neighbour(client, assert_adds_up):
+    for path, asked in (
+        ("search", {"q": "bread", "user": "w001"}),
+        ("similar", {"items": "v018", "rank": 3}),
+    ):
+        hit = client.get(f"/api/v1/explain/{path}", params=asked).json()["hit"]
+        made = hit["map"]
+        values = [*np.ravel(made["values"]), *made["constant"], *made["other"]]
+        assert_adds_up(values, hit["score"])
+        assert made["other"][made["heads"].index("collaborative")] != 0
+
+
+def test_a_map_of_many_words_adds_up_those_that_it_does_not_name():
+    rng = np.random.default_rng(0)
+    parts = [
+        Part("static", f"q{i}", f"k{j}", float(rng.normal())) for i in range(30) for j in range(50)
+    ]
+    found = word_map(parts)
+    assert found["cut"] == {"query": 30 - MOST_QUERY, "keys": 50 - MOST_KEYS}
+    values = np.array(found["values"])
+    assert values.shape == (1, MOST_QUERY + 1, MOST_KEYS + 1)
+    assert values.sum() == pytest.approx(sum(part.value for part in parts))
+    table = np.array([part.value for part in parts]).reshape(30, 50)
+    i, j = int(found["query"][0][1:]), int(found["keys"][0][1:])
+    assert values[0, 0, 0] == table[i, j]
+
+
+def test_matches_come_without_the_parts(client):
+    hit = client.get("/api/v1/search?q=bread&k=1&matches=true").json()["hits"][0]
+    assert hit["matches"]
+    assert "parts" not in hit
+
+
+def test_users_are_found_by_how_their_ids_begin(client):
+    found = client.get("/api/v1/users?begins=W00&k=3").json()
+    assert found["total"] == 9
+    assert [row["id"] for row in found["rows"]] == ["w001", "w002", "w003"]
+    assert client.get("/api/v1/users?begins=w&where=interactions>1").status_code == 400
+
+
+def test_the_json_beside_the_page_is_what_the_page_shows(client):
+    beside = lambda **asked: client.get("/search.json", params=asked).json()  # noqa: E731
+    searched = client.get("/api/v1/search?q=bread&k=3").json()
+    assert beside(q="bread", k=3, lang="zh", open="v018") == searched
+    assert beside(similar="v018", k=3) == client.get("/api/v1/similar?items=v018&k=3").json()
+    most_met = client.get("/api/v1/items?sort=users&k=3").json()
+    assert beside(sort="users", k=3) == most_met
+    assert client.get("/search.json?colour=red").status_code == 422
