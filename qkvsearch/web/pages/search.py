@@ -68,7 +68,7 @@ def _of_lists() -> dict[str, str]:
         "neighbours": say("{n} neighbours are shown"),
         "none": say("Nothing was found."),
         "noneHere": say("No item fits these filters."),
-        "like": say("Like “{title}”"),
+        "likeTitle": say("Similar to “{title}”"),
         "more": say("More"),
         "searchedFor": say("No item has “{typed}”: searched for “{read}”."),
         "unfinished": say(
@@ -86,7 +86,7 @@ def _of_lists() -> dict[str, str]:
 def _of_filters() -> dict[str, str]:
     return {
         "clear": say("Clear all filters"),
-        "drop": say("Without the filter {column}: {value}"),
+        "drop": say("{filter}, a filter: take it away"),
         "fewer": say("Fewer"),
         "allOf": say("All {n}"),
         "mostFrequent": say("The {n} most frequent values are listed."),
