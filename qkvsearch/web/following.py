@@ -35,7 +35,14 @@ class FollowingEngine(Engine):
         super().__init__(path, wait=wait)
         self._ends, self._checked = Event(), self._state
         self._follower = Thread(target=self._follow, name="follow", daemon=True)
-        self._follower.start()
+
+    def follow(self) -> None:
+        """From now on, in a thread, until it is closed; the build that is open answers a few
+        questions first, too.
+        """
+        with self._lock:
+            if not self._ends.is_set():
+                self._follower.start()
 
     @property
     def build(self) -> OpenedBuild:
@@ -50,8 +57,10 @@ class FollowingEngine(Engine):
 
     def close(self) -> None:
         """Follow no more, and let go of the workspace's files, which nothing may read any more."""
-        self._ends.set()
-        self._follower.join()
+        with self._lock:
+            self._ends.set()
+        if self._follower.is_alive():
+            self._follower.join()
         super().close()
 
     def _is_there(self, build: OpenedBuild) -> bool:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from typing import Any, TypeVar
 
-from fastapi import Request
+from starlette.requests import Request
 
 from qkvsearch.engine import Engine
 from qkvsearch.web.following import FollowingEngine

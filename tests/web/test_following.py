@@ -32,6 +32,7 @@ def path(tmp_path):
 def engine(path, monkeypatch):
     monkeypatch.setattr(following, "EVERY", 0.01)
     with FollowingEngine(path) as engine:
+        engine.follow()
         yield engine
 
 
@@ -70,18 +71,16 @@ def test_nobody_waits_until_it_is_open_and_has_answered(engine, path, monkeypatc
     assert engine.build in asked
 
 
-def test_a_question_waits_where_its_build_was_deleted(path, monkeypatch):
-    monkeypatch.setattr(following, "EVERY", 3600)
+def test_a_question_waits_where_its_build_was_deleted(path):
     with FollowingEngine(path) as engine, Engine(path) as writer:
         writer.add(MORE)
-        assert engine.n_items == 3  # the thread has not looked
+        assert engine.n_items == 3  # nobody has looked
         writer.forget(7)
         assert 7 not in engine.users
         assert engine.n_items == 4
 
 
-def test_what_is_recorded_is_seen_at_once(path, monkeypatch):
-    monkeypatch.setattr(following, "EVERY", 3600)
+def test_what_is_recorded_is_seen_at_once(path):
     with FollowingEngine(path) as engine, Engine(path) as other:
         other.record(7, 3)
         assert next(row["id"] for row in engine.history(7)) == 3
@@ -131,7 +130,8 @@ def test_it_closes_once_nothing_reads_its_files(path, monkeypatch):
         ended.append(build.search("kite"))
 
     monkeypatch.setattr(following, "warm", slowly)
-    FollowingEngine(path).close()
+    with FollowingEngine(path) as engine:
+        engine.follow()
     assert ended
 
 
