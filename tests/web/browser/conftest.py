@@ -17,8 +17,8 @@ def site(chromium, serving, videos_path):
 
 @pytest.fixture(scope="session")
 def visit(chromium):
-    """Opens an address; afterwards nothing may have been asked of another origin, nor complained
-    of, but for `expected` texts of the console.
+    """Opens an address, or no page yet for None; afterwards nothing may have been asked of another
+    origin, nor complained of, but for `expected` texts of the console.
     """
 
     @contextmanager
@@ -30,7 +30,8 @@ def visit(chromium):
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         try:
-            page.goto(server.url + path)
+            if path is not None:
+                page.goto(server.url + path)
             yield page
             assert [text for text in complaints if not any(e in text for e in expected)] == []
             assert [url for url in requests if not url.startswith((server.url, "data:"))] == []
