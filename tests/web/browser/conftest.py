@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+# Seconds: a machine may have other work.
+WITHIN = 120
+
 
 @pytest.fixture(scope="session")
 def site(chromium, serving, videos_path):
@@ -24,6 +27,7 @@ def visit(chromium):
     @contextmanager
     def visiting(server, path="/", expected=(), **options):
         context = chromium.new_context(reduced_motion="reduce", **options)
+        context.set_default_timeout(1000 * WITHIN)
         page = context.new_page()
         requests, complaints = [], []
         page.on("request", lambda request: requests.append(request.url))
