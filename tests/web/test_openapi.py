@@ -11,9 +11,6 @@ from qkvsearch.web.app import make_app
 
 schemathesis = pytest.importorskip("schemathesis", reason="needs qkvsearch[test]")
 checks = pytest.importorskip("schemathesis.specs.openapi.checks")
-# Imported before apps have threads: Python 3.11 fails where two threads parse Python at once, and
-# pytest parses what it imports.
-pytest.importorskip("schemathesis.specs.openapi.schemas")
 
 ASKED = {"deadline": None, "suppress_health_check": list(HealthCheck), "derandomize": True}
 # What does not fit may be refused for its length as well.
