@@ -1,0 +1,106 @@
+"""Arrays that may be larger than memory: in a file without a name while they are worked on."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+# Arrays from so many bytes on are in files.
+LARGE = 1 << 26
+# Rows of a long array that are worked on at a time.
+ROWS_AT_ONCE = 1 << 18
+# Where large files belong that nobody keeps; what is usual elsewhere may be in memory.
+LARGE_TEMPORARY = Path("/var/tmp")
+
+
+def scratch_folder() -> str | None:
+    """What TMPDIR names; without it /var/tmp, which is on a disk, or else what Python chooses."""
+    named = any(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
+    usable = LARGE_TEMPORARY.is_dir() and os.access(LARGE_TEMPORARY, os.W_OK)
+    return str(LARGE_TEMPORARY) if usable and not named else None
+
+
+def scratch_file() -> IO[bytes]:
+    """A file without a name, which goes with what is mapped of it, or with the process."""
+    return tempfile.TemporaryFile(dir=scratch_folder())
+
+
+def scratch_array(shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
+    """An array of zeros to write to, in a file where it is large.
+
+    >>> scratch_array(3, np.int32)
+    array([0, 0, 0], dtype=int32)
+    """
+    shape = (shape,) if isinstance(shape, int) else shape
+    size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+    if size < LARGE:
+        return np.zeros(shape, dtype)
+    with scratch_file() as file:
+        file.truncate(size)
+        with suppress(AttributeError, OSError):  # a full disk is told now, not in the middle
+            os.posix_fallocate(file.fileno(), 0, size)
+        return np.memmap(file, dtype, mode="r+", shape=shape).view(np.ndarray)
+
+
+class GrowingArray:
+    """An array (n,) that is written piece after piece, in a file once it is large.
+
+    >>> grown = GrowingArray(np.int32)
+    >>> grown.append(np.array([7, 8])), grown.append(np.array([9])), len(grown)
+    (None, None, 3)
+    >>> grown.whole().tolist()
+    [7, 8, 9]
+    """
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = np.dtype(dtype)
+        self._pieces: list[np.ndarray] = []
+        self._file: IO[bytes] | None = None
+        self._length = 0
+
+    def __len__(self) -> int:
+        return self._length
+
+    def append(self, piece: np.ndarray) -> None:
+        piece = np.ascontiguousarray(piece, self.dtype)
+        self._length += len(piece)
+        if self._file is None and self._length * self.dtype.itemsize < LARGE:
+            self._pieces.append(piece.copy())
+            return
+        if self._file is None:
+            self._file = scratch_file()
+            for kept in self._pieces:
+                self._file.write(kept.data)
+            self._pieces = []
+        self._file.write(piece.data)
+
+    def fill(self, value: Any, count: int) -> None:
+        """Append `count` times a value."""
+        for start in range(0, count, ROWS_AT_ONCE):
+            self.append(np.full(min(ROWS_AT_ONCE, count - start), value, self.dtype))
+
+    def whole(self) -> np.ndarray:
+        """All of it; nothing is appended any more. What was written is not in memory until it is
+        read.
+        """
+        if self._file is None:
+            return np.concatenate([np.empty(0, self.dtype), *self._pieces])
+        with self._file as file:
+            file.flush()
+            return np.memmap(file, self.dtype, mode="r+", shape=(self._length,)).view(np.ndarray)
+
+
+def pieces_of(length: int, size: int | None = None) -> Iterator[slice]:
+    """Spans of a long array, one after the other.
+
+    >>> [(span.start, span.stop) for span in pieces_of(5, 2)]
+    [(0, 2), (2, 4), (4, 5)]
+    """
+    size = size or ROWS_AT_ONCE
+    return (slice(start, min(start + size, length)) for start in range(0, length, size))
