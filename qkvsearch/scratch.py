@@ -104,3 +104,82 @@ def pieces_of(length: int, size: int | None = None) -> Iterator[slice]:
     """
     size = size or ROWS_AT_ONCE
     return (slice(start, min(start + size, length)) for start in range(0, length, size))
+
+
+def counts_of(codes: np.ndarray, count: int, which: np.ndarray | None = None) -> np.ndarray:
+    """How often each of the numbers below `count` is in `codes` (n,), int64 (count,). which: bool
+    (n,), the places that are looked at.
+
+    >>> counts_of(np.array([1, -1, 1, 0]), 3).tolist()
+    [1, 2, 0]
+    """
+    found = np.zeros(count + 1, np.int64)
+    for rows in pieces_of(len(codes)):
+        piece = codes[rows] if which is None else codes[rows][which[rows]]
+        found += np.bincount(piece + 1, minlength=count + 1)
+    return found[1:]
+
+
+def first_places(codes: np.ndarray, count: int, which: np.ndarray | None = None) -> np.ndarray:
+    """Where each of the numbers below `count` is first in `codes` (n,), int64 (count,); n where it
+    is not.
+
+    >>> first_places(np.array([1, -1, 1, 0]), 3).tolist()
+    [3, 0, 4]
+    """
+    found = np.full(count + 1, len(codes), np.int64)
+    for rows in reversed(list(pieces_of(len(codes)))):
+        places = np.arange(rows.stop - 1, rows.start - 1, -1)
+        if which is not None:
+            places = places[which[places]]
+        found[codes[places]] = places
+    return found[:count]
+
+
+def taken(array: np.ndarray, which: np.ndarray) -> np.ndarray:
+    """The entries of `array` (n,) where `which` (bool, n) is True; the array itself where all are.
+    """
+    if which.all():
+        return array
+    found = GrowingArray(array.dtype)
+    for rows in pieces_of(len(array)):
+        found.append(array[rows][which[rows]])
+    return found.whole()
+
+
+def spread(values: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """values[codes] (n,), where codes (n,) of −1 are for the last of the values.
+
+    >>> spread(np.array([7.0, np.nan]), np.array([0, -1, 0])).tolist()
+    [7.0, nan, 7.0]
+    """
+    found = scratch_array(len(codes), values.dtype)
+    for rows in pieces_of(len(codes)):
+        found[rows] = values[codes[rows]]
+    return found
+
+
+def grouped(codes: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """The places of `codes` (n,) by number, and of one number in their order: where those of each
+    number below `count` begin, int64 (count + 1,), and the places, (n,) without those of −1.
+
+    A counting sort (Knuth, The Art of Computer Programming 3, section 5.2, algorithm D).
+
+    >>> starts, places = grouped(np.array([1, 0, -1, 1]), 2)
+    >>> starts.tolist(), places.tolist()
+    ([0, 1, 3], [1, 0, 3])
+    """
+    starts = np.concatenate([[0], np.cumsum(counts_of(codes, count))])
+    places = scratch_array(int(starts[-1]), np.int32 if len(codes) < 2**31 else np.int64)
+    free = starts[:-1].copy()
+    for rows in pieces_of(len(codes)):
+        piece = codes[rows]
+        order = np.argsort(piece, kind="stable")
+        order = order[np.searchsorted(piece, 0, sorter=order) :]
+        numbers = piece[order]
+        begins = np.flatnonzero(np.diff(numbers, prepend=-1))
+        lengths = np.diff(begins, append=len(numbers))
+        rank = np.arange(len(numbers)) - np.repeat(begins, lengths)
+        places[free[numbers] + rank] = order + rows.start
+        free[numbers[begins]] += lengths
+    return starts, places

@@ -204,8 +204,14 @@ class EncodedTable:
         cells = {name: self.columns[name].texts(span) for name in wanted}
         return pd.DataFrame(cells, index=numbers, columns=wanted, dtype=object)
 
+    def filled(self, name: str) -> tuple[int, int, str]:
+        """How many cells of a column are not empty, of how many, and the first that is not."""
+        column = self.columns[name]
+        first = column.filled_places(max(column.n_filled, 1))
+        return column.n_filled, len(column), str(column.texts(first)[0]) if len(first) else ""
+
     def some_cells(self, name: str, about: int) -> pd.Series:
-        """Cells of a column that are not empty, spread over it: so many, or up to twice as many."""
+        """Cells of a column that are not empty, every so manyeth, so that there are `about` as many."""
         column = self.columns[name]
         places = column.filled_places(max(1, column.n_filled // about))
         index = [self.rows[place] for place in places.tolist()]
@@ -218,32 +224,17 @@ class EncodedTable:
         return len(texts) + n_empty == len(codes) and n_empty < 2
 
 
-def first_places(codes: np.ndarray, count: int, which: np.ndarray | None = None) -> np.ndarray:
-    """Where each of `count` numbers occurs first in `codes` (n,), int64; n for one that does not.
-    which: bool (n,), places that count.
-    """
-    found = np.full(count + 1, len(codes), np.int64)
-    for rows in reversed(list(pieces_of(len(codes)))):
-        places = np.arange(rows.stop - 1, rows.start - 1, -1)
-        if which is not None:
-            places = places[which[places]]
-        found[codes[places]] = places
-    return found[:count]
-
-
-def counts_of(codes: np.ndarray, count: int, which: np.ndarray | None = None) -> np.ndarray:
-    """How often each of `count` numbers occurs, int64."""
-    found = np.zeros(count + 1, np.int64)
-    for rows in pieces_of(len(codes)):
-        piece = codes[rows] if which is None else codes[rows][which[rows]]
-        found += np.bincount(piece + 1, minlength=count + 1)
-    return found[1:]
-
-
-def encoded(frame: pd.DataFrame) -> EncodedTable:
-    """A frame of text, as `as_text` makes it, encoded."""
-    from qkvsearch.data.files.encoding import TableEncoder
-
-    encoder = TableEncoder()
-    encoder.add(frame)
-    return encoder.table()
+def different_rows(table: EncodedTable, names: Sequence[str]) -> pd.DataFrame:
+    """Some columns as a frame of text, of rows that are alike in them the last one."""
+    coded = {name: table.columns[name].coded() for name in names}
+    kept = pd.DataFrame({name: np.empty(0, np.int32) for name in names})
+    for rows in pieces_of(len(table)):
+        piece = {name: column.codes[rows] for name, column in coded.items()}
+        some = pd.DataFrame(piece, index=np.arange(rows.start, rows.stop))
+        kept = pd.concat([kept, some.drop_duplicates(keep="last")]).drop_duplicates(keep="last")
+    cells = {
+        name: np.append(column.texts.to_numpy(object), np.nan)[kept[name].to_numpy()]
+        for name, column in coded.items()
+    }
+    numbers = [table.rows[place] for place in kept.index.tolist()]
+    return pd.DataFrame(cells, index=numbers, columns=list(names), dtype=object)

@@ -146,6 +146,13 @@ class TableEncoder:
         return EncodedTable(columns, rows, self.n_rows)
 
 
+def encoded(frame: pd.DataFrame) -> EncodedTable:
+    """A frame of text, as `as_text` makes it."""
+    encoder = TableEncoder()
+    encoder.add(frame)
+    return encoder.table()
+
+
 def _width(values: np.ndarray) -> int:
     """Of whole numbers, in bytes."""
     info = np.iinfo(np.int32)
