@@ -208,7 +208,8 @@ class _Merged:
         """
         pair = users.astype(np.int64) * self.n_items + items
         if len(self.columns) == 2:
-            return self._add_pairs(np.unique(pair))
+            pair.sort()
+            return self._add_pairs(pair[np.diff(pair, prepend=-1) != 0])
         order = np.arange(len(rows))
         stamps = None if self.times is None else self.times[rows]
         if stamps is not None:
