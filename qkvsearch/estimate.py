@@ -264,7 +264,9 @@ def _distinct(source: str, role: str) -> int:
         for i in range(about.num_row_groups)
         for place in places
     ]
-    if not spans or any(s is None or not s.has_min_max or not isinstance(s.min, int) for s in spans):
+    if not spans or any(
+        s is None or not s.has_min_max or not isinstance(s.min, int) for s in spans
+    ):
         return 0
     return int(max(s.max for s in spans) - min(s.min for s in spans) + 1)
 

@@ -137,8 +137,7 @@ def first_places(codes: np.ndarray, count: int, which: np.ndarray | None = None)
 
 
 def taken(array: np.ndarray, which: np.ndarray) -> np.ndarray:
-    """The entries of `array` (n,) where `which` (bool, n) is True; the array itself where all are.
-    """
+    """The entries of `array` (n,) where `which` (bool, n) is True; itself where all are."""
     if which.all():
         return array
     found = GrowingArray(array.dtype)

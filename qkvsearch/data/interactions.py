@@ -112,8 +112,8 @@ class Interactions:
         if weights is not None:
             merged.take_usual(places)
         for first, last in _of_some_users(starts):
-            rows = places[starts[first] : starts[last]]
-            merged.add(users[rows], items[rows], rows)
+            some = places[starts[first] : starts[last]]
+            merged.add(users[some], items[some], some)
         if report is not None:
             merged.say(len(places), report)
         return cls(
@@ -204,8 +204,7 @@ class _Merged:
         self._usual = float(np.median(positive)) if len(positive) else 1.0
 
     def add(self, users: np.ndarray, items: np.ndarray, rows: np.ndarray) -> None:
-        """All rows of some users, of each in the order of the file; rows (n,): their places in it.
-        """
+        """All rows of some users, of each in the order of the file; rows (n,): where they are."""
         pair = users.astype(np.int64) * self.n_items + items
         if len(self.columns) == 2:
             pair.sort()

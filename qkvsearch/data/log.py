@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -20,6 +22,7 @@ from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 from qkvsearch.scratch import counts_of, pieces_of, taken
 
+Check: TypeAlias = Callable[[np.ndarray], Any]
 # Numbers beyond are errors, and their squares could not be added up.
 LARGEST = 1e12
 
@@ -170,39 +173,37 @@ def _usable_rows(
     report: ReadReport,
     item_ids: Ids | None,
 ) -> np.ndarray:
-    """True (n,) where a row has a user, a known item, and numbers or nothing for rating and weight.
-    """
+    """True (n,) where a row has a user, a known item, and numbers or nothing for the rest."""
     usable = np.ones(len(table), dtype=bool)
 
-    def drop(reason: str, bad: Callable[[slice], np.ndarray]) -> None:
+    def drop(reason: str, is_bad: Check, cells: np.ndarray) -> None:
         count, first = 0, -1
         for rows in pieces_of(len(table)):
-            leaving = np.flatnonzero(usable[rows] & bad(rows))
+            leaving = np.flatnonzero(usable[rows] & is_bad(cells[rows]))
             usable[rows][leaving] = False
             first = int(leaving[0]) + rows.start if first < 0 < len(leaving) else first
             count += len(leaving)
         report.skip(reason, count, None if first < 0 else table.rows[first])
 
-    for cells, what in ((users, "a user"), (items, "an item")):
-        blank = np.append(cells.texts.str.strip(BLANK).eq("").to_numpy(bool), True)
-        drop(f"without {what}", lambda rows, c=cells, b=blank: b[c.codes[rows]])  # type: ignore[misc]
+    for of_rows, what in ((users, "a user"), (items, "an item")):
+        blank = np.append(of_rows.texts.str.strip(BLANK).eq("").to_numpy(bool), True)
+        drop(f"without {what}", blank.__getitem__, of_rows.codes)
     if item_ids is not None:
         counts = counts_of(items.codes, len(items.texts))
         unknown = np.append(identified(items.texts, counts, item_ids)[0] < 0, True)
-        drop("with an item that is not in the catalog", lambda rows: unknown[items.codes[rows]])
+        drop("with an item that is not in the catalog", unknown.__getitem__, items.codes)
     for what, found in numbers.items():
-        drop(f"with a {what} that is not a number", lambda rows, f=found: np.isinf(f[rows]))  # type: ignore[misc]
-        drop(
-            f"with a {what} beyond ±{LARGEST:g}",
-            lambda rows, f=found: np.abs(f[rows]) > LARGEST,  # type: ignore[misc]
-        )
+        drop(f"with a {what} that is not a number", np.isinf, found)
+        drop(f"with a {what} beyond ±{LARGEST:g}", partial(_is_outside, -LARGEST, LARGEST), found)
         if what == "rating" and columns.rating_scale is not None:
             low, high = columns.rating_scale
-            drop(
-                f"with a rating outside {low:g} to {high:g}",
-                lambda rows, f=found: (f[rows] < low) | (f[rows] > high),  # type: ignore[misc]
-            )
+            reason = f"with a rating outside {low:g} to {high:g}"
+            drop(reason, partial(_is_outside, low, high), found)
     return usable
+
+
+def _is_outside(low: float, high: float, numbers: np.ndarray) -> np.ndarray:
+    return np.asarray((numbers < low) | (numbers > high))
 
 
 def _note_cases(

@@ -9,11 +9,19 @@ import pandas as pd
 
 from qkvsearch.data.columns.times import MISSING, seconds_of, seconds_of_numbers, with_missing
 from qkvsearch.data.columns.types import typed_distinct
-from qkvsearch.data.files.encoded import Coded, EncodedColumn, EncodedTable, NumberColumn
+from qkvsearch.data.files.encoded import (
+    Coded,
+    EncodedColumn,
+    EncodedTable,
+    NumberColumn,
+    unit_of,
+)
 from qkvsearch.data.ids import Ids, case_note, id_texts, identified
 from qkvsearch.data.report import ReadReport
 from qkvsearch.scratch import counts_of, first_places, pieces_of, scratch_array, spread, taken
 
+# How many of each unit of moments make a second.
+A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
 # Before this year the text of a moment is read as none.
 FIRST_YEAR = "1000-01-01"
 
@@ -100,8 +108,7 @@ def _of_numbers(column: NumberColumn, name: str, report: ReadReport) -> np.ndarr
 
 def _of_moments(column: NumberColumn, name: str, report: ReadReport) -> np.ndarray | None:
     """None where the texts of some would be read as no moments."""
-    unit = column.moment.removeprefix("datetime64[").removesuffix("]").partition(",")[0]
-    in_a_second = int(np.timedelta64(1, "s") / np.timedelta64(1, unit))
+    in_a_second = A_SECOND[unit_of(column.moment)]
     earliest = int(np.datetime64(FIRST_YEAR, "s").astype(np.int64)) * in_a_second
     found = scratch_array(len(column), np.int64)
     for rows in pieces_of(len(column)):
@@ -112,9 +119,7 @@ def _of_moments(column: NumberColumn, name: str, report: ReadReport) -> np.ndarr
     return found
 
 
-def _by_text(
-    table: EncodedTable, name: str, usable: np.ndarray, report: ReadReport
-) -> np.ndarray:
+def _by_text(table: EncodedTable, name: str, usable: np.ndarray, report: ReadReport) -> np.ndarray:
     codes, texts = table.columns[name].coded()
     n = len(texts)
     counts, first = counts_of(codes, n, usable), first_places(codes, n, usable)

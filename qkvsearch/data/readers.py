@@ -114,7 +114,7 @@ def load(source: Source, name: str) -> Table:
 
 def load_encoded(source: Source, name: str) -> tuple[EncodedTable, ReadReport]:
     """The same, as a table that may be longer than memory."""
-    if isinstance(source, tuple) or isinstance(source, pd.DataFrame):
+    if isinstance(source, tuple | pd.DataFrame):
         table, report = load(source, name)
         return table if isinstance(table, EncodedTable) else encoded(table), report
     return read_encoded(source)

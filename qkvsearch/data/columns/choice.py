@@ -177,7 +177,7 @@ def choose_catalog_columns(
     """
     choice = _Choice(frame, columns, report)
     choice.told("id", "title")
-    if log is not None and "id" not in choice.found and (shared := _id_in_log(choice, log)):
+    if log is not None and "id" not in choice.found and (shared := _id_in_log(choice, frame, log)):
         choice.take("id", shared, BY_LOG)
     choice.by_name("id")
     choice.by_name("title")
@@ -197,7 +197,7 @@ def choose_catalog_columns(
     return CatalogChoice(id_, title, text)
 
 
-def _id_in_log(choice: _Choice, log: EncodedTable) -> str | None:
+def _id_in_log(choice: _Choice, frame: pd.DataFrame, log: EncodedTable) -> str | None:
     """The first column, those named as ids before others, by whose values a column of the log names
     items: a catalog may have several ids, such as a SKU and an EAN.
     """
@@ -206,7 +206,7 @@ def _id_in_log(choice: _Choice, log: EncodedTable) -> str | None:
     cells = [_some_cells(log, str(name)) for name in items]
     ids = named("id", choice.free())
     for name in [*ids, *(name for name in choice.free() if name not in ids)]:
-        known = set(id_texts(choice.table[name].dropna()).str.casefold())
+        known = set(id_texts(frame[name].dropna()).str.casefold())
         if any(len(some) and _are_known(known, some).mean() > ENOUGH for some in cells):
             return name
     return None

@@ -131,10 +131,10 @@ class NumberColumn(EncodedColumn):
         for rows in pieces_of(len(self)):
             values, filled = self.values[rows], self.filled(rows)
             if place is None:
-                found = np.searchsorted(distinct, values)
+                codes[rows] = np.searchsorted(distinct, values)
             else:
-                found = place[np.where(filled, values.astype(np.int64) - lowest, 0)]
-            codes[rows] = np.where(filled, found, -1)
+                codes[rows] = place[np.where(filled, values.astype(np.int64) - lowest, 0)]
+            codes[rows][~filled] = -1
         return Coded(codes, pd.Series(self.spelled(distinct), dtype=object))
 
     def _distinct(self) -> np.ndarray:
@@ -153,21 +153,30 @@ class NumberColumn(EncodedColumn):
         return int(distinct[-1]) - int(distinct[0]) < DENSE * len(self)
 
 
+def unit_of(dtype: str) -> str:
+    """Of a dtype of moments.
+
+    >>> unit_of("datetime64[us, UTC]")
+    'us'
+    """
+    return dtype.removeprefix("datetime64[").removesuffix("]").partition(",")[0]
+
+
 def moments(values: np.ndarray, dtype: str) -> pd.Series:
     """Moments (n,) that are kept as whole numbers.
 
     >>> moments(np.array([90]), "datetime64[s, Europe/Berlin]").astype(str).tolist()
     ['1970-01-01 01:01:30+01:00']
     """
-    unit, _, zone = dtype.removeprefix("datetime64[").removesuffix("]").partition(", ")
-    found = pd.Series(values.astype(np.int64).view(f"M8[{unit}]"))
+    zone = dtype.removesuffix("]").partition(", ")[2]
+    found = pd.Series(values.astype(np.int64).view(f"M8[{unit_of(dtype)}]"))
     return found.dt.tz_localize("UTC").dt.tz_convert(zone) if zone else found
 
 
 @dataclass(frozen=True)
 class RowNumbers:
-    """Which row of its file each row of a table is: numbers count on from `firsts`, int64 (n_runs,),
-    at the places `starts`, int64 (n_runs,).
+    """Which row of its file each row of a table is: numbers count on from `firsts`, int64 (runs,),
+    at the places `starts`, int64 (runs,).
     """
 
     starts: np.ndarray
@@ -211,7 +220,7 @@ class EncodedTable:
         return column.n_filled, len(column), str(column.texts(first)[0]) if len(first) else ""
 
     def some_cells(self, name: str, about: int) -> pd.Series:
-        """Cells of a column that are not empty, every so manyeth, so that there are `about` as many."""
+        """Every so manyeth of a column's cells that are not empty: `about` so many, or twice."""
         column = self.columns[name]
         places = column.filled_places(max(1, column.n_filled // about))
         index = [self.rows[place] for place in places.tolist()]

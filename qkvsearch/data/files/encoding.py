@@ -112,7 +112,7 @@ class TableEncoder:
         self.n_rows = 0
         self._columns: dict[Any, ColumnEncoder] = {}
         self._starts, self._firsts = GrowingArray(np.int64), GrowingArray(np.int64)
-        self._next = None
+        self._next: int | None = None
 
     def add(self, frame: pd.DataFrame) -> None:
         """A piece of text, as `read_table` gives it, with the numbers of its rows as index."""

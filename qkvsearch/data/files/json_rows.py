@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-import pandas as pd
-
 from qkvsearch import scratch
 from qkvsearch.data.files.frames import Piece, table_of
 from qkvsearch.data.report import ReadReport

@@ -56,8 +56,9 @@ def read_table(
     where it is missing, empty or not a table.
     """
     frames: list[pd.DataFrame] = []
-    for piece, report in _pieces(source, ROWS, delimiter, names, encoding):
+    for piece, read in _pieces(source, ROWS, delimiter, names, encoding):
         frames.append(piece if isinstance(piece, pd.DataFrame) else piece.frame())
+        report = read
     return frames[0] if len(frames) == 1 else pd.concat(frames), report
 
 
@@ -70,7 +71,8 @@ def read_encoded(
 ) -> tuple[EncodedTable, ReadReport]:
     """The same cells, of a table that may be longer than memory, some rows of it at a time."""
     encoder = TableEncoder()
-    for piece, report in _pieces(source, LOG_ROWS, delimiter, names, encoding):
+    for piece, read in _pieces(source, LOG_ROWS, delimiter, names, encoding):
+        report = read
         if isinstance(piece, pd.DataFrame):
             encoder.add(piece)
         else:
