@@ -219,10 +219,9 @@ def by_user_and_by_item(observed: csr_matrix) -> tuple[Pairs, Pairs]:
     first = np.array(observed.data[:1])
     are_equal = bool(observed.data.min() == observed.data.max())
     given = first if are_equal else observed.data
-    n_users, n_items = observed.shape
     # One integer type each, so that the kernel is compiled once.
     starts, items = observed.indptr.astype(np.int64), observed.indices.astype(np.int32, copy=False)
-    lengths = counts_of(items, n_items)
+    lengths = counts_of(items, observed.shape[1])
     ends = np.concatenate([[0], np.cumsum(lengths)])
     users = scratch_array(len(items), np.int32)
     values = first if are_equal else scratch_array(len(items), np.float32)

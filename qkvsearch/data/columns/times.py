@@ -31,7 +31,7 @@ def times_of(column: pd.Series, report: ReadReport) -> np.ndarray | None:
 
 
 def with_missing(seconds: np.ndarray, report: ReadReport) -> np.ndarray | None:
-    """Times (int64, n), those that are `MISSING` before all others, in place; None where all are."""
+    """Times (int64, n), those that are `MISSING` before all others; None where all are."""
     missing = seconds == MISSING
     n_missing = int(np.count_nonzero(missing))
     if n_missing == len(seconds):
