@@ -1,4 +1,4 @@
-"""How far one machine goes: builds of long logs and of large catalogs, each in a process of its own.
+"""How far one machine goes: long logs and large catalogs, each built in a process of its own.
 
 Logs are of Parquet, power laws of users and items, 64 components, the corpus encoder on titles of
 two words; catalogs have titles of eight words and no log. Memory is the most that the process had,

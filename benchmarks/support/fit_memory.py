@@ -13,7 +13,6 @@ from scipy.sparse import csr_matrix, load_npz
 from benchmarks.support.memory import peak
 from qkvsearch.embeddings import ImplicitALS
 
-
 if __name__ == "__main__":
     path, d = sys.argv[1:]
     ImplicitALS(int(d), max_iter=1).fit(csr_matrix(np.eye(64, dtype=np.float32)))

@@ -1,4 +1,4 @@
-"""Long logs and large catalogs as Parquet, written some rows at a time, the same for the same seed."""
+"""Long logs and large catalogs as Parquet, some rows at a time, the same for the same seed."""
 
 from __future__ import annotations
 

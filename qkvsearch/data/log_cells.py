@@ -41,8 +41,9 @@ class Names(NamedTuple):
     def of(cls, column: Coded, usable: np.ndarray) -> Names:
         """Of the usable rows (bool, n) alone."""
         n = len(column.texts)
-        counts = counts_of(column.codes, n, usable)
-        first = first_places(column.codes, n, usable)
+        which = None if usable.all() else usable
+        counts = counts_of(column.codes, n, which)
+        first = first_places(column.codes, n, which)
         order = np.argsort(first, kind="stable")[: np.count_nonzero(counts)]
         place = np.full(n + 1, -1, np.int32)
         place[order] = np.arange(len(order), dtype=np.int32)

@@ -121,16 +121,17 @@ class NumberColumn(EncodedColumn):
 
     def coded(self) -> Coded:
         """Numbered in their order."""
-        distinct = self._distinct()
+        span = self._span()
         codes = scratch_array(len(self), np.int32)
-        lowest = int(distinct[0]) if len(distinct) and self.values.dtype.kind == "i" else 0
-        place = None
-        if self._is_dense(distinct):
-            place = np.full(int(distinct[-1]) - lowest + 1, -1, np.int32)
-            place[distinct.astype(np.int64) - lowest] = np.arange(len(distinct), dtype=np.int32)
+        if span is not None:
+            lowest, there = span
+            distinct = np.flatnonzero(there) + lowest
+            place = np.cumsum(there, dtype=np.int32) - 1
+        else:
+            distinct = self._distinct()
         for rows in pieces_of(len(self)):
             values, filled = self.values[rows], self.filled(rows)
-            if place is None:
+            if span is None:
                 codes[rows] = np.searchsorted(distinct, values)
             else:
                 codes[rows] = place[np.where(filled, values.astype(np.int64) - lowest, 0)]
@@ -147,10 +148,24 @@ class NumberColumn(EncodedColumn):
                 found, waiting = np.unique(np.concatenate([found, *waiting])), []
         return np.unique(np.concatenate([found, *waiting]))
 
-    def _is_dense(self, distinct: np.ndarray) -> bool:
-        if not len(distinct) or self.values.dtype.kind != "i":
-            return False
-        return int(distinct[-1]) - int(distinct[0]) < DENSE * len(self)
+    def _span(self) -> tuple[int, np.ndarray] | None:
+        """The lowest of whole numbers that lie close together, and which of those from there on
+        occur, bool; None for others.
+        """
+        if self.values.dtype.kind != "i" or not self.n_filled:
+            return None
+        ends = []
+        for rows in pieces_of(len(self)):
+            values = self.values[rows][self.filled(rows)]
+            ends += [int(values.min()), int(values.max())] if len(values) else []
+        lowest, width = min(ends), max(ends) - min(ends) + 1
+        if width > DENSE * len(self):
+            return None
+        there = np.zeros(width, dtype=bool)
+        for rows in pieces_of(len(self)):
+            values = self.values[rows][self.filled(rows)]
+            there[values.astype(np.int64) - lowest] = True
+        return lowest, there
 
 
 def unit_of(dtype: str) -> str:
