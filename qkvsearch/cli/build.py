@@ -136,7 +136,7 @@ def command(
     from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.sources import read_source
     from qkvsearch.data.synonyms import as_synonyms
-    from qkvsearch.estimate import Size, estimate, size_of_dataset, size_of_files
+    from qkvsearch.engine.estimate import Size, estimate, size_of_dataset, size_of_files
 
     counts = {"n_items": n_items, "n_users": n_users, "n_interactions": n_interactions}
     is_counted = any(count is not None for count in counts.values())

@@ -12,6 +12,7 @@ from scipy.sparse import csr_matrix, issparse
 from qkvsearch.collaborative.base import CollaborativeModel, one_entry_per_pair
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.solver import LANES, blocks, solve_rows, transpose
+from qkvsearch.data.files.scratch import counts_of, pieces_of, scratch_array
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError
 from qkvsearch.parameters import (
@@ -23,7 +24,6 @@ from qkvsearch.parameters import (
     require,
 )
 from qkvsearch.progress import Callback
-from qkvsearch.scratch import counts_of, pieces_of, scratch_array
 from qkvsearch.threads import available_cores, thread_pool
 
 # The constants of "auto", as the docstring of `ImplicitALS` explains.

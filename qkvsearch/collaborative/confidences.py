@@ -7,9 +7,9 @@ from typing import Self
 
 import numpy as np
 
+from qkvsearch.data.files.scratch import pieces_of, scratch_array
 from qkvsearch.data.interactions import Interactions, ones
 from qkvsearch.data.ratings import Scale, infer_scale
-from qkvsearch.scratch import pieces_of, scratch_array
 
 # Of so many weights the usual one of an item is as much the log's as its own.
 SHRINKAGE = 5.0

@@ -8,7 +8,7 @@ import numpy as np
 
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.history import History
-from qkvsearch.scratch import taken
+from qkvsearch.data.files.scratch import taken
 from qkvsearch.threads import one_blas_thread
 
 # The level is what nine of ten single likes come above, of so many that are drawn from the log.

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qkvsearch import scratch
+from qkvsearch.data.files import scratch
+from qkvsearch.data.files.scratch import GrowingArray, grouped, pieces_of
 from qkvsearch.data.ids import Ids, factorize
 from qkvsearch.data.ratings import Scale
 from qkvsearch.data.refunds import what_is_left
-from qkvsearch.scratch import GrowingArray, grouped, pieces_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -14,13 +14,13 @@ from qkvsearch.data.columns import Columns
 from qkvsearch.data.columns.choice import LogChoice, choose_log_columns
 from qkvsearch.data.files.encoded import Coded, EncodedTable
 from qkvsearch.data.files.encoding import encoded
+from qkvsearch.data.files.scratch import counts_of, pieces_of, taken
 from qkvsearch.data.ids import BLANK, Ids, id_texts, identified
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.log_cells import Names, numbers_of, times_in
 from qkvsearch.data.ratings import Scale, infer_scale
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
-from qkvsearch.scratch import counts_of, pieces_of, taken
 
 Check: TypeAlias = Callable[[np.ndarray], Any]
 # Numbers beyond are errors, and their squares could not be added up.

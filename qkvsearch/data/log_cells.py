@@ -16,9 +16,16 @@ from qkvsearch.data.files.encoded import (
     NumberColumn,
     unit_of,
 )
+from qkvsearch.data.files.scratch import (
+    counts_of,
+    first_places,
+    pieces_of,
+    scratch_array,
+    spread,
+    taken,
+)
 from qkvsearch.data.ids import Ids, case_note, id_texts, identified
 from qkvsearch.data.report import ReadReport
-from qkvsearch.scratch import counts_of, first_places, pieces_of, scratch_array, spread, taken
 
 # How many of each unit of moments make a second.
 A_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}

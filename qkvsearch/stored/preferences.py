@@ -12,12 +12,12 @@ import numpy as np
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.strength import Strength, usual_level
+from qkvsearch.data.files.scratch import counts_of, scratch_array
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DamagedError
 from qkvsearch.labelled import unit_rows
 from qkvsearch.progress import Progress, silent
 from qkvsearch.retrieval import DenseKeys
-from qkvsearch.scratch import counts_of, scratch_array
 from qkvsearch.stored.dense import DensePart
 from qkvsearch.stored.forms import Form
 from qkvsearch.stored.log import LogPart

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch import scratch
 from qkvsearch.data.columns import Columns
+from qkvsearch.data.files import scratch
 from qkvsearch.data.files.encoded import NumberColumn, TextColumn, different_rows
 from qkvsearch.data.files.encoding import TableEncoder, encoded
 from qkvsearch.data.files.frames import as_text
@@ -263,7 +263,7 @@ def test_parquet_of_all_kinds_is_read_as_its_frame_is(tmp_path, in_pieces):
             "day": pa.array([0, 1, None, 19000], pa.date32()),
             "moment": pa.array([0, 1, None, 10**15], pa.timestamp("us", "Asia/Tokyo")),
             "list": [["a", "b"], [], None, ["a"]],
-            "struct": [{"a": 1}, None, {"a": 2}, {"a": 1}],
+            "struct": [{"a": 1}, {"a": 3}, {"a": 2}, {"a": 1}],
             "words": pa.array(["x", "y", None, "x"]).dictionary_encode(),
             "nothing": pa.nulls(4),
         }

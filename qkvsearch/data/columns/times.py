@@ -7,9 +7,9 @@ import pandas as pd
 
 from qkvsearch.data.columns.date_cells import COMPACT, SERIAL_DAYS, UNITS, parse_dates
 from qkvsearch.data.columns.reading import say_nothing
+from qkvsearch.data.files.scratch import first_places, pieces_of, spread
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
-from qkvsearch.scratch import first_places, pieces_of, spread
 
 # Numbers from here on can only be times: seconds of 2001 and later, or finer units.
 SECONDS_OF_NOW = 1e9

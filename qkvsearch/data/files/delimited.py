@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from qkvsearch import scratch
+from qkvsearch.data.files import scratch
 from qkvsearch.data.files.frames import Piece, check_width, distinct, note_above, rows_above
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from qkvsearch.data.files.frames import as_text
-from qkvsearch.scratch import pieces_of, scratch_array
+from qkvsearch.data.files.scratch import pieces_of, scratch_array
 
 # What stands for an empty cell among whole numbers, by how many bytes each has.
 EMPTY = {4: int(np.iinfo(np.int32).min), 8: int(np.iinfo(np.int64).min)}

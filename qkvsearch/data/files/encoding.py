@@ -16,8 +16,8 @@ from qkvsearch.data.files.encoded import (
     RowNumbers,
     TextColumn,
 )
+from qkvsearch.data.files.scratch import GrowingArray, pieces_of
 from qkvsearch.data.ids import are_integers
-from qkvsearch.scratch import GrowingArray, pieces_of
 
 
 class ColumnEncoder:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from qkvsearch import scratch
+from qkvsearch.data.files import scratch
 from qkvsearch.data.files.frames import Piece, table_of
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from qkvsearch import scratch
+from qkvsearch.data.files import scratch
 from qkvsearch.data.files.encoding import ColumnEncoder, TableEncoder
 from qkvsearch.data.files.frames import as_text, check_width, distinct, without_long_cells
 from qkvsearch.data.files.unpacking import Place

@@ -9,8 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch import scratch
-from qkvsearch.scratch import GrowingArray, counts_of, first_places, grouped, scratch_array, taken
+from qkvsearch.data.files import scratch
+from qkvsearch.data.files.scratch import (
+    GrowingArray,
+    counts_of,
+    first_places,
+    grouped,
+    scratch_array,
+    taken,
+)
 
 codes = st.lists(st.integers(-1, 5), max_size=30).map(lambda x: np.array(x, dtype=np.int32))
 
