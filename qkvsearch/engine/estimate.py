@@ -133,8 +133,8 @@ class Estimate:
                 f"this machine, slower: it has {_bytes(memory)} of memory; or --engine spark, see "
                 "docs/scale.md"
             )
-        keys = self.steps["texts are read"] > SHARE * memory
-        where = "--keys milvus:URI" if keys else "--engine spark"
+        of_texts = self.memory == self.steps["texts are read"]
+        where = "--keys milvus:URI" if of_texts else "--engine spark"
         return f"{where}: this machine has {_bytes(memory)} of memory; see docs/scale.md"
 
 
