@@ -11,6 +11,7 @@ from qkvsearch.data.movielens import read_movielens
 from qkvsearch.data.readers import Dataset, Source, load_encoded, read_dataset
 from qkvsearch.data.samples import sample
 from qkvsearch.errors import DataError
+from qkvsearch.limits import ROWS
 
 SAMPLE = "sample:"
 
@@ -37,6 +38,7 @@ def read_source(
         if interactions is None and _is_log(table, columns or Columns()):
             interactions = table, report
         elif items is None:
+            ROWS.check(len(table), report.file)
             items = table.frame(), report
         else:
             raise DataError("give a SOURCE, or `items` and `interactions`, not all three")

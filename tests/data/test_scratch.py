@@ -18,6 +18,7 @@ from qkvsearch.data.files.scratch import (
     scratch_array,
     taken,
 )
+from qkvsearch.errors import DataError
 
 codes = st.lists(st.integers(-1, 5), max_size=30).map(lambda x: np.array(x, dtype=np.int32))
 
@@ -62,6 +63,18 @@ def test_large_arrays_leave_no_file(rows_at_once, tmp_path, monkeypatch):
     array[:] = 3
     assert (array == 3).all()
     assert not os.listdir(tmp_path)
+
+
+def test_a_full_disk_is_one_clear_line(rows_at_once, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
+    with pytest.raises(DataError, match=r"GB are needed there.*No space left.*TMPDIR"):
+        scratch_array(1000, np.int64)
+    monkeypatch.setattr(scratch, "scratch_file", full)
+    with pytest.raises(DataError, match="No space left"):
+        GrowingArray(np.int64).append(np.zeros(1000, np.int64))
 
 
 def test_what_is_taken_is_copied_only_where_something_is_left_out(rows_at_once):

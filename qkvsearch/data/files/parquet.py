@@ -49,9 +49,8 @@ class ArrowPiece:
 
     def encode(self, encoder: TableEncoder) -> None:
         """Add the rows to an encoded table."""
-        if any(array.nbytes > CELL.most for array in self.arrays):
-            frame = self.frame()
-            return encoder.add(without_long_cells(frame, self.report))
+        if any(map(_may_have_long_cells, self.arrays)):
+            return encoder.add(without_long_cells(self.frame(), self.report))
         for name, array in zip(self.names, self.arrays, strict=True):
             _encode(encoder.encoder(name), array)
         encoder.add_rows(self.numbers)
@@ -89,6 +88,16 @@ def _indexes(schema: Any) -> set[str]:
     """The columns that are the index of the frame that was written, which no frame read has."""
     told = (schema.pandas_metadata or {}).get("index_columns", [])
     return {name for name in told if isinstance(name, str)}
+
+
+def _may_have_long_cells(array: Any) -> bool:
+    from pyarrow import compute, types
+
+    if array.nbytes <= CELL.most or types.is_primitive(array.type):
+        return False
+    if types.is_nested(array.type) or types.is_dictionary(array.type):
+        return True
+    return bool((compute.max(compute.binary_length(array)).as_py() or 0) > CELL.most)
 
 
 def _encode(column: ColumnEncoder, array: Any) -> None:

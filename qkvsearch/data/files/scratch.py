@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+
+from qkvsearch.errors import DataError
 
 # Arrays from so many bytes on are in files.
 LARGE = 1 << 26
@@ -31,6 +33,19 @@ def scratch_file() -> IO[bytes]:
     return tempfile.TemporaryFile(dir=scratch_folder())
 
 
+@contextmanager
+def _room(size: int) -> Iterator[None]:
+    """Raises `DataError` where so many bytes cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        folder = scratch_folder() or tempfile.gettempdir()
+        raise DataError(
+            f"{folder}: {size / 1e9:.1f} GB are needed there: {error.strerror or error}; "
+            "make room, or name a folder on another disk with TMPDIR"
+        ) from None
+
+
 def scratch_array(shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
     """An array of zeros to write to, in a file where it is large.
 
@@ -41,10 +56,11 @@ def scratch_array(shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
     if size < LARGE:
         return np.zeros(shape, dtype)
-    with scratch_file() as file:
-        file.truncate(size)
-        with suppress(AttributeError, OSError):  # a full disk is told now, not in the middle
+    with _room(size), scratch_file() as file:
+        # A full disk is told now: in the middle, the system would end the process.
+        if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, size)
+        file.truncate(size)
         return np.memmap(file, dtype, mode="r+", shape=shape).view(np.ndarray)
 
 
@@ -73,12 +89,13 @@ class GrowingArray:
         if self._file is None and self._length * self.dtype.itemsize < LARGE:
             self._pieces.append(piece.copy())
             return
-        if self._file is None:
-            self._file = scratch_file()
-            for kept in self._pieces:
-                self._file.write(kept.data)
-            self._pieces = []
-        self._file.write(piece.data)
+        with _room(self._length * self.dtype.itemsize):
+            if self._file is None:
+                self._file = scratch_file()
+                for kept in self._pieces:
+                    self._file.write(kept.data)
+                self._pieces = []
+            self._file.write(piece.data)
 
     def fill(self, value: Any, count: int) -> None:
         """Append `count` times a value."""
@@ -91,7 +108,7 @@ class GrowingArray:
         """
         if self._file is None:
             return np.concatenate([np.empty(0, self.dtype), *self._pieces])
-        with self._file as file:
+        with _room(self._length * self.dtype.itemsize), self._file as file:
             file.flush()
             return np.memmap(file, self.dtype, mode="r+", shape=(self._length,)).view(np.ndarray)
 
