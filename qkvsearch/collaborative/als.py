@@ -33,6 +33,9 @@ HIGHEST_ALPHA0 = 1.0
 SHORTEST_MEAN = 10.0
 
 CHUNKS_PER_THREAD = 8
+# Embeddings of so many bytes are in a file. Smaller ones are quicker in memory, for all of them are
+# read in any order and written in every iteration.
+LARGE_EMBEDDINGS = 1 << 30
 # Rows rotated at a time: few, since each batch is copied.
 ROTATED_AT_ONCE = 1024
 
@@ -259,7 +262,8 @@ class Side:
         """Random embeddings for the rows with a history, zero for the others."""
         lengths = np.diff(indptr)
         n_blocks, width = blocks(n_components)
-        embeddings = scratch_array((len(lengths), n_blocks * LANES * len(width)), np.float32)
+        wide = n_blocks * LANES * len(width)
+        embeddings = scratch_array((len(lengths), wide), np.float32, LARGE_EMBEDDINGS)
         for rows in pieces_of(len(lengths)):
             shape = (rows.stop - rows.start, n_components)
             start = rng.standard_normal(shape, dtype=np.float32)

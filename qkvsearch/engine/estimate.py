@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from qkvsearch.collaborative.als import LARGE_EMBEDDINGS
 from qkvsearch.data.columns.names import named
 from qkvsearch.errors import quantity
 
@@ -164,7 +165,8 @@ def estimate(size: Size, encoder: str = "auto", cores: int | None = None) -> Est
     mapped = {
         "texts are read": keys,
         "the log is read": (ROW_READ + extra) * rows,
-        "preferences are learned": (PAIR_LEARNED + confidence) * rows + numbers,
+        "preferences are learned": (PAIR_LEARNED + confidence) * rows
+        + numbers * (1 if users * 4 * N_COMPONENTS >= LARGE_EMBEDDINGS else 0.5),
     }[most]
     stored = (PAIR_STORED + COLUMN_STORED * size.n_columns) * rows + keys
     stored += (USER_STORED + 4 * N_COMPONENTS) * users

@@ -46,15 +46,15 @@ def _room(size: int) -> Iterator[None]:
         ) from None
 
 
-def scratch_array(shape: int | tuple[int, ...], dtype: Any) -> np.ndarray:
-    """An array of zeros to write to, in a file where it is large.
+def scratch_array(shape: int | tuple[int, ...], dtype: Any, large: int | None = None) -> np.ndarray:
+    """An array of zeros to write to, in a file where it has `large` bytes or more.
 
     >>> scratch_array(3, np.int32)
     array([0, 0, 0], dtype=int32)
     """
     shape = (shape,) if isinstance(shape, int) else shape
     size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-    if size < LARGE:
+    if size < (LARGE if large is None else large):
         return np.zeros(shape, dtype)
     with _room(size), scratch_file() as file:
         # A full disk is told now: in the middle, the system would end the process.
