@@ -70,6 +70,7 @@ CLAIMS = (
     Section("serve", "The server"),
     Section("what_if", "Recommending without an item"),
     Section("build_speed", "Building"),
+    Section("one_machine", "How far one machine goes"),
     Section("store", "The store"),
     Section("site", "An exported site"),
 )

@@ -45,6 +45,8 @@ class Limit:
 # --- what a build reads ---
 
 ROWS = Limit("rows of a table", 50_000_000, raised_by="QKVSEARCH_MAX_ROWS")
+# A log is read in pieces, and never is all of it in memory.
+LOG_ROWS = Limit("rows of interactions", 1_000_000_000, raised_by="QKVSEARCH_MAX_LOG_ROWS")
 # A workspace keeps a table in SQLite, which has 2,000 columns at most; it adds some of its own.
 COLUMNS = Limit("columns of a table", 1_990)
 # More characters than a book has. A longer cell is the rest of a file after a stray quote.

@@ -6,23 +6,12 @@ python -m benchmarks.support.fit_memory MATRIX.npz COMPONENTS    (Linux)
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
 import numpy as np
 from scipy.sparse import csr_matrix, load_npz
 
+from benchmarks.support.memory import peak
 from qkvsearch.embeddings import ImplicitALS
-
-
-def peak() -> int:
-    """The most that this process has had in memory, by Linux's count.
-
-    `getrusage` would count the parent's too.
-    """
-    lines = Path("/proc/self/status").read_text().splitlines()
-    (kilobytes,) = (line.split()[1] for line in lines if line.startswith("VmHWM"))
-    return int(kilobytes) * 1024
-
 
 if __name__ == "__main__":
     path, d = sys.argv[1:]

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 
 from qkvsearch.answers.columns import Listing
 from qkvsearch.answers.recording import Recording
 from qkvsearch.data.columns import Columns, find_column
-from qkvsearch.data.ids import factorize, id_texts
-from qkvsearch.data.log import LogRows, rows_from_frame
-from qkvsearch.data.readers import Source, load
+from qkvsearch.data.ids import id_texts
+from qkvsearch.data.log import LogRows, rows_from_table
+from qkvsearch.data.readers import Source, load_encoded
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 from qkvsearch.workspace.records import Recorded
@@ -22,14 +23,14 @@ def record_file(recording: Recording, source: Source, columns: Columns | None = 
     row. Raises `DataError` where no row can be used.
     """
     models, tables = recording.histories.models, recording.histories.tables
-    frame, report = load(source, "interactions")
+    table, report = load_encoded(source, "interactions")
     facts = models.snapshot.facts
-    names = list(frame)
+    names = list(table.columns)
     given = _with_known(columns or Columns(), facts.get("interaction_columns", ()), names)
     given = replace(given, fold_ids=bool(facts.get("fold_ids")))
     if find_column("rating", given.rating, names, report.file) is not None:
         given = replace(given, rating_scale=models.rating_scale)
-    found = rows_from_frame(frame, given, report, tables.ids("items"))
+    found = rows_from_table(table, given, report, tables.ids("items"))
     rows = _rows(recording, found, report)
     report.note(
         _in_log(recording, rows),
@@ -52,7 +53,7 @@ def _rows(recording: Recording, found: LogRows, report: ReadReport) -> list[Reco
     where none can be used.
     """
     ids = recording.histories.tables.ids("items")
-    codes, _ = factorize(found.items, ids)
+    codes, _ = found.items.numbered(ids, ids.fold)
     ratings = _column("ratings", found, recording.rated, report)
     weights = _column("weights", found, recording.has_weights, report)
     usable = np.ones(len(codes), dtype=bool)
@@ -69,7 +70,7 @@ def _rows(recording: Recording, found: LogRows, report: ReadReport) -> list[Reco
     return [
         Recorded(user, ids.texts[code], *values)
         for user, code, *values, is_usable in zip(
-            id_texts(found.users),
+            id_texts(pd.Series(found.users.rows(), dtype=object)),
             codes,
             _cells(ratings, len(codes)),
             _cells(weights, len(codes)),

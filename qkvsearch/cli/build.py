@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 # How far from the others' a column's share is said, as a share of it.
 VISIBLE = 0.1
 FILE = click.Path(path_type=str)  # a Path would damage the address of a database
+COUNT = click.IntRange(min=1)
+# A log of fewer rows is read before anyone has read what that will take.
+LONG = 1_000_000
 
 
 @click.command(short_help="Build a workspace from your files or a known data set.")
@@ -51,8 +54,13 @@ FILE = click.Path(path_type=str)  # a Path would damage the address of a databas
 @click.option("--fold-ids", is_flag=True, help="Ids that differ in case alone are one.")
 @click.option("--strict", is_flag=True, help="What would be a warning about the files is an error.")
 @click.option(
-    "--plan", is_flag=True, help="Read and check everything, say what would be built, and stop."
+    "--plan",
+    is_flag=True,
+    help="Say what a build takes; read and check everything, say what would be built, and stop.",
 )
+@click.option("--n-items", type=COUNT, help="With --plan: so many items, in place of a file's.")
+@click.option("--n-users", type=COUNT, help="With --plan: so many users.")
+@click.option("--n-interactions", type=COUNT, help="With --plan: so many interactions.")
 @click.option(
     "--encoder",
     default="auto",
@@ -94,6 +102,9 @@ def command(
     items: str | None,
     interactions: str | None,
     plan: bool,
+    n_items: int | None,
+    n_users: int | None,
+    n_interactions: int | None,
     encoder: str,
     language: str,
     queries: str | None,
@@ -108,13 +119,16 @@ def command(
     A file is CSV, TSV, JSON Lines, Parquet or .xlsx, packed or not, or a database:
     shop.db#products, postgresql://user:password@host/shop#orders, or a SELECT behind the #.
     Columns are guessed by their names, or by what is in them, where no option tells; --plan shows
-    them and builds nothing. The former build stays in use until the new one is complete.
+    them and builds nothing. Without files it estimates what --n-items and the like would take, with
+    a Parquet file or a long one before it is read (docs/scale.md). The former build stays in use
+    until the new one is complete.
 
     \b
     Examples:
       qkvsearch -w films build ml-latest-small
       qkvsearch -w shop build --items products.csv --interactions orders.csv
       qkvsearch -w shop build --items products.xlsx --interactions shop.db#orders --plan
+      qkvsearch build --plan --n-items 60000 --n-users 1000000 --n-interactions 100000000
       qkvsearch -w talks build --items talks.csv --id-column id --text-columns title,tags
       qkvsearch -w talks build talks.csv --queries queries.tsv --qrels qrels.tsv
     """
@@ -122,19 +136,33 @@ def command(
     from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.sources import read_source
     from qkvsearch.data.synonyms import as_synonyms
+    from qkvsearch.engine.estimate import Size, estimate, size_of_dataset, size_of_files
 
+    counts = {"n_items": n_items, "n_users": n_users, "n_interactions": n_interactions}
+    is_counted = any(count is not None for count in counts.values())
+    if is_counted and not plan:
+        raise click.UsageError("--n-items, --n-users and --n-interactions are for --plan")
     if source is None and items is None and interactions is None:
-        raise click.UsageError("give a SOURCE, or --items and --interactions")
+        if not is_counted:
+            raise click.UsageError("give a SOURCE, or --items and --interactions")
+        return settings().say("\n".join(estimate(Size().told(**counts), encoder).lines()))
     if (queries is None) != (qrels is None):
         raise click.UsageError("--queries asks and --qrels answers: give both")
     run = settings()
     path = run.own_workspace()
     judged, meant = judged_by(queries, qrels), as_synonyms(synonyms)
+    if plan:
+        size = size_of_files(source, items, interactions).told(**counts)
+        if is_counted or size.n_interactions >= LONG:
+            run.say("\n".join(estimate(size, encoder).lines()))
+        if is_counted:
+            return
     dataset = read_source(source, items, interactions, _columns(**names))
     for report in dataset.reports:
         run.say_notes(report.lines())
     run.say(_columns_shown(dataset, run.verbose))
     if plan:
+        run.say("\n".join(estimate(size_of_dataset(dataset), encoder).lines()))
         run.say(f"Nothing was built; {path} would have {_counted(dataset)}.")
         return
     workspace = run.to_write(path)

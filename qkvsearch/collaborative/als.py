@@ -11,7 +11,8 @@ from scipy.sparse import csr_matrix, issparse
 
 from qkvsearch.collaborative.base import CollaborativeModel, one_entry_per_pair
 from qkvsearch.collaborative.factors import ImplicitFactors
-from qkvsearch.collaborative.solver import LANES, blocks, solve_rows
+from qkvsearch.collaborative.solver import LANES, blocks, solve_rows, transpose
+from qkvsearch.data.files.scratch import counts_of, pieces_of, scratch_array
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DataError
 from qkvsearch.parameters import (
@@ -32,6 +33,9 @@ HIGHEST_ALPHA0 = 1.0
 SHORTEST_MEAN = 10.0
 
 CHUNKS_PER_THREAD = 8
+# Embeddings of so many bytes are in a file. Smaller ones are quicker in memory, for all of them are
+# read in any order and written in every iteration.
+LARGE_EMBEDDINGS = 1 << 30
 # Rows rotated at a time: few, since each batch is copied.
 ROTATED_AT_ONCE = 1024
 
@@ -215,14 +219,17 @@ def by_user_and_by_item(observed: csr_matrix) -> tuple[Pairs, Pairs]:
 
     The confidences are a single number where all are equal, which saves a third of the memory.
     """
-    first = observed.data[:1]
-    by_user = observed.indptr, observed.indices
-    if observed.data.min() < observed.data.max():
-        by_item = observed.T.tocsr()
-        return (*by_user, observed.data), (by_item.indptr, by_item.indices, by_item.data)
-    marks = np.ones(observed.nnz, np.bool_)
-    by_item = csr_matrix((marks, *by_user[::-1]), shape=observed.shape).T.tocsr()
-    return (*by_user, first), (by_item.indptr, by_item.indices, first)
+    first = np.array(observed.data[:1])
+    are_equal = bool(observed.data.min() == observed.data.max())
+    given = first if are_equal else observed.data
+    # One integer type each, so that the kernel is compiled once.
+    starts, items = observed.indptr.astype(np.int64), observed.indices.astype(np.int32, copy=False)
+    lengths = counts_of(items, observed.shape[1])
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    users = scratch_array(len(items), np.int32)
+    values = first if are_equal else scratch_array(len(items), np.float32)
+    transpose(starts, items, given, ends[:-1].copy(), users, values)
+    return (starts, items, given), (ends, users, values)
 
 
 @dataclass(frozen=True)
@@ -254,19 +261,21 @@ class Side:
     ) -> Side:
         """Random embeddings for the rows with a history, zero for the others."""
         lengths = np.diff(indptr)
-        embeddings = rng.standard_normal((len(lengths), n_components), dtype=np.float32)
-        embeddings *= np.float32(scale / np.sqrt(n_components))
         n_blocks, width = blocks(n_components)
-        if padding := n_blocks * LANES * len(width) - n_components:
-            embeddings = np.pad(embeddings, ((0, 0), (0, padding)))
-        embeddings[lengths == 0] = 0
+        wide = n_blocks * LANES * len(width)
+        embeddings = scratch_array((len(lengths), wide), np.float32, LARGE_EMBEDDINGS)
+        for rows in pieces_of(len(lengths)):
+            shape = (rows.stop - rows.start, n_components)
+            start = rng.standard_normal(shape, dtype=np.float32)
+            start *= np.float32(scale / np.sqrt(n_components))
+            start[lengths[rows] == 0] = 0
+            embeddings[rows, :n_components] = start
         # From the longest history to the shortest, one to each chunk in turn: all take as long.
         order = np.argsort(-lengths, kind="stable")[: np.count_nonzero(lengths)]
         n_chunks = CHUNKS_PER_THREAD * n_threads
         return cls(
-            # One integer type each, so that the kernel is compiled once.
-            indptr=indptr.astype(np.int64),
-            columns=columns.astype(np.int32, copy=False),
+            indptr=indptr,
+            columns=columns,
             confidences=confidences,
             lengths=lengths,
             chunks=[np.ascontiguousarray(order[first::n_chunks]) for first in range(n_chunks)],

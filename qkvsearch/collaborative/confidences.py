@@ -7,7 +7,8 @@ from typing import Self
 
 import numpy as np
 
-from qkvsearch.data.interactions import Interactions
+from qkvsearch.data.files.scratch import pieces_of, scratch_array
+from qkvsearch.data.interactions import Interactions, ones
 from qkvsearch.data.ratings import Scale, infer_scale
 
 # Of so many weights the usual one of an item is as much the log's as its own.
@@ -41,6 +42,20 @@ class Feedback:
         That of the rating (`rating_confidences`) times that of the weight (`weight_confidences`):
         the rating decides whether it is liked, the weight how much that counts.
         """
+        if ratings is None and weights is None:
+            return ones(len(items))
+        found = scratch_array(len(items), np.float32)
+        for some in pieces_of(len(items)):
+            found[some] = self._confidences(
+                items[some],
+                None if ratings is None else ratings[some],
+                None if weights is None else weights[some],
+            )
+        return found
+
+    def _confidences(
+        self, items: np.ndarray, ratings: np.ndarray | None, weights: np.ndarray | None
+    ) -> np.ndarray:
         found = rating_confidences(ratings, len(items), self.scale, self.dislikes_count)
         if weights is None or self.usual_weight is None or self.usual_weights is None:
             return found
@@ -70,7 +85,7 @@ def rating_confidences(
     [0.0, 0.0, 0.25, 1.0]
     """
     if ratings is None or scale is None or scale[0] == scale[1]:
-        return np.ones(n_pairs, dtype=np.float32)
+        return np.asarray(ones(n_pairs))
     lowest, highest = scale
     height = np.clip((np.asarray(ratings) - lowest) / (highest - lowest), 0, 1)
     found = np.where(np.isnan(height), 1, height**2).astype(np.float32)

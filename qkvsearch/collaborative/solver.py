@@ -281,3 +281,27 @@ def solve_rows(
                 others, items, own, spectrum[start : start + b], ridges[row], start,
                 solved[row, start : start + b], errors, place, work, steps, width,
             )  # fmt: skip
+
+
+@compiled
+def transpose(
+    indptr: Array,
+    columns: Array,
+    values: Array,
+    free: Array,
+    rows: Array,
+    values_of_rows: Array,
+) -> None:
+    """Compressed rows to compressed columns, by counting: `rows` gets the row of each pair, column
+    after column, in ascending order, and `values_of_rows` its value, where there is one for each.
+
+    free: where each column begins; it is changed.
+    """
+    one_each = values_of_rows.shape[0] == columns.shape[0] and columns.shape[0] > 1
+    for row in range(indptr.shape[0] - 1):
+        for k in range(indptr[row], indptr[row + 1]):
+            place = free[columns[k]]
+            free[columns[k]] = place + 1
+            rows[place] = row
+            if one_each:
+                values_of_rows[place] = values[k]

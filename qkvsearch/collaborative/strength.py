@@ -8,6 +8,7 @@ import numpy as np
 
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.history import History
+from qkvsearch.data.files.scratch import taken
 from qkvsearch.threads import one_blas_thread
 
 # The level is what nine of ten single likes come above, of so many that are drawn from the log.
@@ -73,7 +74,7 @@ def usual_level(
     """
     from scipy.sparse import csr_matrix
 
-    liked = items[confidences > 0]
+    liked = taken(items, confidences > 0)
     if len(liked) > MOST_DRAWN:
         liked = np.random.default_rng(seed).choice(liked, MOST_DRAWN, replace=False)
     drawn, times = np.unique(liked, return_counts=True)

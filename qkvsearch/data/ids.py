@@ -58,19 +58,24 @@ def id_texts(column: Any) -> Any:
     return whole if are_integers(whole[whole != ""]) else texts
 
 
-def one_case(column: Any) -> Any:
+def one_case(column: Any, counts: Any = None) -> Any:
     """A column of ids (a pandas Series) in which those that differ in case alone are one, in the
-    spelling that is the most common, of equally common ones the first.
+    spelling that is the most common, of equally common ones the first. counts (n,): how often each
+    counts, once by default.
 
     >>> import pandas as pd
     >>> one_case(pd.Series(["Ann", "ANN", "bob", "ANN"])).tolist()
     ['ANN', 'ANN', 'bob', 'ANN']
     """
+    import pandas as pd
+
     folded = column.str.casefold()
     if folded.nunique() == column.nunique():
         return column
-    found = column.groupby([folded, column], sort=False).size().rename_axis(["key", "id"])
-    most = found.reset_index(name="n").sort_values("n", ascending=False, kind="stable")
+    ones = np.ones(len(column), np.int64) if counts is None else counts
+    found = pd.Series(ones, column.index).groupby([folded, column], sort=False).sum()
+    most = found.rename_axis(["key", "id"]).reset_index(name="n")
+    most = most.sort_values("n", ascending=False, kind="stable")
     return folded.map(most.drop_duplicates("key").set_index("key")["id"])
 
 
@@ -152,6 +157,13 @@ class Ids(Sequence[Id]):
         """The row number of an id, −1 for one that is not there."""
         return self._position.get(self.key(value), -1)
 
+    def find_text(self, text: str, as_given: Any) -> int:
+        """The row number of an id by its text, or else as it was given, −1 for one that is not
+        there.
+        """
+        found = -1 if self.fold else self._position.get(text, -1)
+        return found if found >= 0 else self.find(text if text in self else as_given)
+
     def positions(self, values: Iterable[Any], kind: str = "id") -> np.ndarray:
         """Row numbers (int64) of ids. Raises `UnknownIdError` with near matches."""
         values = list(values)
@@ -175,23 +187,34 @@ def factorize(values: Any, known: Ids | None = None, fold: bool = False) -> tupl
     # A list with a gap would turn into floats, which merge long numbers.
     dtype = None if hasattr(values, "dtype") else object
     codes, distinct = pd.factorize(pd.Series(values, dtype=dtype))
+    counts = np.bincount(codes[codes >= 0], minlength=len(distinct))
+    found, ids = identified(distinct, counts, known, fold)
+    return np.append(found, np.int32(-1))[codes], ids
+
+
+def identified(
+    distinct: Any, counts: np.ndarray, known: Ids | None = None, fold: bool = False
+) -> tuple[np.ndarray, Ids]:
+    """The same of distinct values (m,), in the order in which they occur first, and how often each
+    does (m,): the number of each, int32 (m,), and the ids.
+    """
+    import pandas as pd
+
     texts = id_texts(pd.Series(distinct, dtype=object))
     if known is None:
-        known = Ids.sorted(_spellings(texts, codes, fold), fold)
+        known = Ids.sorted(_spellings(texts, counts, fold), fold)
     found = [
-        known.find(text if text in known else as_given)
-        for as_given, text in zip(distinct, texts, strict=True)
+        known.find_text(text, as_given) for as_given, text in zip(distinct, texts, strict=True)
     ]
-    return np.array([*found, -1], dtype=np.int32)[codes], known
+    return np.array(found, dtype=np.int32), known
 
 
-def _spellings(texts: Any, codes: np.ndarray, fold: bool) -> set[str]:
+def _spellings(texts: Any, counts: np.ndarray, fold: bool) -> set[str]:
     """The distinct ids of a column that are there, each as it is shown."""
-    there = texts[texts != ""]
+    there = texts != ""
     if not fold:
-        return set(there)
-    rows = texts.iloc[codes[codes >= 0]]
-    return set(one_case(rows[rows != ""]))
+        return set(texts[there])
+    return set(one_case(texts[there], counts[there.to_numpy(bool)]))
 
 
 def row_numbers(names: Any, ids: Ids | None, count: int, kind: str) -> np.ndarray:

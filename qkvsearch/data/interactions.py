@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from qkvsearch.data.files import scratch
+from qkvsearch.data.files.scratch import GrowingArray, grouped, pieces_of
 from qkvsearch.data.ids import Ids, factorize
 from qkvsearch.data.ratings import Scale
 from qkvsearch.data.refunds import what_is_left
@@ -70,34 +73,55 @@ class Interactions:
         """
         user_codes, user_ids = factorize(users, fold=fold_ids)
         item_codes, item_ids = factorize(items, item_ids, fold=fold_ids)
-        keep = np.flatnonzero((user_codes >= 0) & (item_codes >= 0))
-        stamps = None if times is None else np.asarray(times, dtype=np.int64)
-        order = keep if stamps is None else keep[np.argsort(stamps[keep], kind="stable")]
-        pair = user_codes[order].astype(np.int64) * max(len(item_ids), 1) + item_codes[order]
-        _, last, of_pair = np.unique(pair[::-1], return_index=True, return_inverse=True)
-        last, of_pair = len(order) - 1 - last, of_pair[::-1]
-        chosen = order[last]
-        net, counts = None, np.ones(len(order), dtype=bool)
+        return cls.from_numbers(
+            user_codes,
+            item_codes,
+            user_ids,
+            item_ids,
+            ratings=None if ratings is None else np.asarray(ratings, dtype=np.float64),
+            times=None if times is None else np.asarray(times, dtype=np.int64),
+            weights=None if weights is None else np.asarray(weights, dtype=np.float64),
+            times_comparable=times_comparable,
+            scale=scale,
+            report=report,
+        )
+
+    @classmethod
+    def from_numbers(
+        cls,
+        users: np.ndarray,
+        items: np.ndarray,
+        user_ids: Ids,
+        item_ids: Ids,
+        *,
+        ratings: np.ndarray | None = None,
+        times: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
+        times_comparable: bool = True,
+        scale: Scale = None,
+        report: ReadReport | None = None,
+    ) -> Interactions:
+        """The same from row numbers, int32 (n,), −1 where an id is missing, which is changed in
+        `users` to leave the row out. However many rows there are, those of some users at a time are
+        merged; long arrays are in files without names.
+        """
+        for rows in pieces_of(len(users)):
+            users[rows][items[rows] < 0] = -1
+        starts, places = grouped(users, len(user_ids))
+        merged = _Merged(len(item_ids), ratings, times, weights)
         if weights is not None:
-            left = _left(of_pair, np.asarray(weights, dtype=np.float64)[order], report)
-            net = np.bincount(of_pair, left, len(chosen))
-            counts = (left > 0) | (net <= 0)[of_pair]
-        latest = None
-        if stamps is not None:  # of what is left
-            latest = np.full(len(chosen), np.iinfo(np.int64).min)
-            np.maximum.at(latest, of_pair[counts], stamps[order[counts]])
+            merged.take_usual(places)
+        for first, last in _of_some_users(starts):
+            some = places[starts[first] : starts[last]]
+            merged.add(users[some], items[some], some)
         if report is not None:
-            report.merged += len(order) - len(chosen)
+            merged.say(len(places), report)
         return cls(
-            users=user_codes[chosen],
-            items=item_codes[chosen],
             user_ids=user_ids,
             item_ids=item_ids,
-            ratings=_last_known(ratings, order, of_pair, chosen),
-            times=latest,
             times_comparable=times_comparable,
-            weights=None if net is None else net.astype(np.float32),
             scale=scale,
+            **{name: column.whole() for name, column in merged.columns.items()},
         )
 
     def __len__(self) -> int:
@@ -121,40 +145,124 @@ class Interactions:
         return self.take(np.isfinite(self.ratings))
 
     def matrix(self, values: np.ndarray | None = None) -> csr_matrix:
-        """Users × items in compressed rows, float32; `values` per pair, 1 by default."""
+        """Users × items in compressed rows, float32; `values` per pair, 1 by default. Nothing is
+        copied, and nobody may write to it.
+        """
         from scipy.sparse import csr_matrix
 
-        data = np.ones(len(self), np.float32) if values is None else values.astype(np.float32)
+        data = ones(len(self)) if values is None else values.astype(np.float32, copy=False)
+        of_rows = np.int32 if len(self) < 2**31 else np.int64
+        starts = np.searchsorted(self.users, np.arange(len(self.user_ids) + 1)).astype(of_rows)
         shape = (len(self.user_ids), len(self.item_ids))
-        return csr_matrix((data, (self.users, self.items)), shape=shape)
+        return csr_matrix((data, self.items, starts), shape=shape)
 
 
-def _last_known(
-    ratings: Any, order: np.ndarray, of_pair: np.ndarray, chosen: np.ndarray
-) -> np.ndarray | None:
+def ones(count: int) -> np.ndarray:
+    """As many ones, float32, that take no memory and cannot be written to."""
+    return np.broadcast_to(np.float32(1), count)
+
+
+def _of_some_users(starts: np.ndarray) -> Iterator[tuple[int, int]]:
+    """The first of some users, and the one after the last, that have about as many rows as are
+    worked on at a time; starts: where the rows of each begin, int64 (n_users + 1,).
+    """
+    first, n_users = 0, len(starts) - 1
+    while first < n_users:
+        most = starts[first] + 4 * scratch.ROWS_AT_ONCE
+        last = int(np.searchsorted(starts, most, side="right")) - 1
+        last = min(max(last, first + 1), n_users)
+        yield first, last
+        first = last
+
+
+class _Merged:
+    """The pairs of a log, sorted, users after users. What is left of each: see
+    `Interactions.from_columns`.
+    """
+
+    def __init__(
+        self,
+        n_items: int,
+        ratings: np.ndarray | None,
+        times: np.ndarray | None,
+        weights: np.ndarray | None,
+    ) -> None:
+        self.n_items = max(n_items, 1)
+        self.ratings, self.times, self.weights = ratings, times, weights
+        self.columns = {"users": GrowingArray(np.int32), "items": GrowingArray(np.int32)}
+        for name, dtype in (("ratings", "f4"), ("times", "i8"), ("weights", "f4")):
+            if getattr(self, name) is not None:
+                self.columns[name] = GrowingArray(dtype)
+        self._usual = 1.0
+        self._counts = dict.fromkeys(("missing", "refunds", "unmatched", "gone"), 0)
+
+    def take_usual(self, rows: np.ndarray) -> None:
+        """What a missing weight counts as: the median of those in these rows that are positive."""
+        assert self.weights is not None
+        known = self.weights[rows] if np.isnan(self.weights).any() else np.empty(0)
+        positive = known[known > 0]
+        self._usual = float(np.median(positive)) if len(positive) else 1.0
+
+    def add(self, users: np.ndarray, items: np.ndarray, rows: np.ndarray) -> None:
+        """All rows of some users, of each in the order of the file; rows (n,): where they are."""
+        pair = users.astype(np.int64) * self.n_items + items
+        if len(self.columns) == 2:
+            pair.sort()
+            return self._add_pairs(pair[np.diff(pair, prepend=-1) != 0])
+        order = np.arange(len(rows))
+        stamps = None if self.times is None else self.times[rows]
+        if stamps is not None:
+            order = np.argsort(stamps, kind="stable")
+        pairs, last, of_pair = np.unique(pair[order][::-1], return_index=True, return_inverse=True)
+        last, of_pair = len(order) - 1 - last, of_pair[::-1]
+        net, counts = None, np.ones(len(order), dtype=bool)
+        if self.weights is not None:
+            left = self._left(of_pair, self.weights[rows[order]])
+            net = np.bincount(of_pair, left, len(pairs))
+            counts = (left > 0) | (net <= 0)[of_pair]
+            self.columns["weights"].append(net)
+        if stamps is not None:  # of what is left
+            latest = np.full(len(pairs), np.iinfo(np.int64).min)
+            np.maximum.at(latest, of_pair[counts], stamps[order[counts]])
+            self.columns["times"].append(latest)
+        if self.ratings is not None:
+            values = self.ratings[rows[order]].astype(np.float32)
+            self.columns["ratings"].append(_last_known(values, of_pair, last))
+        self._add_pairs(pairs)
+
+    def _add_pairs(self, pairs: np.ndarray) -> None:
+        self.columns["users"].append(pairs // self.n_items)
+        self.columns["items"].append(pairs % self.n_items)
+
+    def _left(self, pairs: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """What is left of each row's weight (n,); rows are oldest first."""
+        missing = np.isnan(weights)
+        weights = np.where(missing, self._usual, weights)
+        left, unmatched = what_is_left(pairs, weights)
+        found = {
+            "missing": int(missing.sum()),
+            "refunds": int((weights < 0).sum()),
+            "unmatched": unmatched,
+            "gone": int((np.bincount(pairs, left) <= 0).sum()),
+        }
+        self._counts = {name: count + found[name] for name, count in self._counts.items()}
+        return left
+
+    def say(self, n_rows: int, report: ReadReport) -> None:
+        """In the report, what became of so many rows."""
+        report.merged += n_rows - len(self.columns["users"])
+        counts = self._counts
+        matched = counts["refunds"] - counts["unmatched"]
+        report.note(counts["missing"], "{n} without a weight count as the median of the others")
+        report.note(matched, "{n} refunds took back what was there before them")
+        report.note(counts["unmatched"], "{n} refunds are of more than was there before them")
+        report.note(counts["gone"], "{n} pairs have no weight left: known, but no reason")
+
+
+def _last_known(values: np.ndarray, of_pair: np.ndarray, last: np.ndarray) -> np.ndarray:
     """The last rating of each pair: a later interaction without one does not remove it."""
-    if ratings is None:
-        return None
-    values = np.asarray(ratings, dtype=np.float32)
-    found = values[chosen]
-    rated = np.isfinite(values[order])
-    pairs, last = np.unique(of_pair[rated][::-1], return_index=True)
-    found[pairs] = values[order[rated][::-1][last]]
+    found = values[last]
+    rated = np.isfinite(values)
+    pairs, place = np.unique(of_pair[rated][::-1], return_index=True)
+    found[pairs] = values[rated][::-1][place]
     return found
-
-
-def _left(pairs: np.ndarray, weights: np.ndarray, report: ReadReport | None) -> np.ndarray:
-    """What is left of each row's weight (n,); rows are oldest first."""
-    missing = np.isnan(weights)
-    if missing.any():
-        positive = weights[weights > 0]
-        weights = np.where(missing, np.median(positive) if len(positive) else 1.0, weights)
-    left, unmatched = what_is_left(pairs, weights)
-    if report is not None:
-        refunds = int((weights < 0).sum())
-        gone = np.bincount(pairs, left) <= 0
-        report.note(int(missing.sum()), "{n} without a weight count as the median of the others")
-        report.note(refunds - unmatched, "{n} refunds took back what was there before them")
-        report.note(unmatched, "{n} refunds are of more than was there before them")
-        report.note(int(gone.sum()), "{n} pairs have no weight left: known, but no reason")
-    return left

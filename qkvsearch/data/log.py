@@ -2,33 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.columns.choice import LogChoice, choose_log_columns
-from qkvsearch.data.columns.times import times_of
-from qkvsearch.data.columns.types import typed
-from qkvsearch.data.ids import BLANK, Ids, case_note, factorize, id_texts
+from qkvsearch.data.files.encoded import Coded, EncodedTable
+from qkvsearch.data.files.encoding import encoded
+from qkvsearch.data.files.scratch import counts_of, pieces_of, taken
+from qkvsearch.data.ids import BLANK, Ids, id_texts, identified
 from qkvsearch.data.interactions import Interactions
+from qkvsearch.data.log_cells import Names, numbers_of, times_in
 from qkvsearch.data.ratings import Scale, infer_scale
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
+Check: TypeAlias = Callable[[np.ndarray], Any]
 # Numbers beyond are errors, and their squares could not be added up.
 LARGEST = 1e12
 
 
 @dataclass(frozen=True)
 class LogRows:
-    """The usable rows of a log, in the order of the file: ids as text, ratings and weights with NaN
-    where there is none, times, and the scale of the ratings.
+    """The usable rows of a log, in the order of the file: who and what, ratings and weights with
+    NaN where there is none, times, and the scale of the ratings.
     """
 
-    users: pd.Series
-    items: pd.Series
+    users: Names
+    items: Names
     ratings: np.ndarray | None
     weights: np.ndarray | None
     times: np.ndarray | None
@@ -36,55 +42,64 @@ class LogRows:
     scale: Scale
 
 
-def interactions_from_frame(
-    frame: pd.DataFrame, columns: Columns, report: ReadReport, item_ids: Ids | None
+def interactions_from_table(
+    table: EncodedTable, columns: Columns, report: ReadReport, item_ids: Ids | None
 ) -> Interactions:
     """Rows of text to interactions; what cannot be used is skipped and counted in `report`."""
-    rows = rows_from_frame(frame, columns, report, item_ids)
-    return Interactions.from_columns(
-        rows.users,
-        rows.items,
+    rows = rows_from_table(table, columns, report, item_ids)
+    users, user_ids = rows.users.numbered(None, columns.fold_ids)
+    items, item_ids = rows.items.numbered(item_ids, columns.fold_ids)
+    return Interactions.from_numbers(
+        users,
+        items,
+        user_ids,
+        item_ids,
         ratings=rows.ratings,
         times=rows.times,
         weights=rows.weights,
-        item_ids=item_ids,
         times_comparable=rows.times_comparable,
         scale=rows.scale,
-        fold_ids=columns.fold_ids,
         report=report,
     )
 
 
-def rows_from_frame(
+def interactions_from_frame(
     frame: pd.DataFrame, columns: Columns, report: ReadReport, item_ids: Ids | None
+) -> Interactions:
+    """The same of a frame, as `read_table` gives it."""
+    return interactions_from_table(encoded(frame), columns, report, item_ids)
+
+
+def rows_from_table(
+    table: EncodedTable, columns: Columns, report: ReadReport, item_ids: Ids | None
 ) -> LogRows:
     """The same, one by one: repeated pairs are apart, and nothing is taken back yet."""
     report.require_rows()
-    roles = choose_log_columns(frame, columns, report, item_ids)
+    roles = choose_log_columns(table, columns, report, item_ids)
     if columns.rating_scale is not None:
         _check_scale(columns.rating_scale, roles, report.file)
-    frame = _with_numbers(frame, roles, report)
-    usable = _usable_rows(frame, roles, columns, report, item_ids)
+    users, items = (table.columns[name].coded() for name in (roles.user, roles.item))
+    numbers = {
+        role: numbers_of(table.columns[name], name, report)
+        for role, name in (("rating", roles.rating), ("weight", roles.weight))
+        if name is not None
+    }
+    usable = _usable_rows(table, users, items, numbers, columns, report, item_ids)
     if not usable.any():
-        raise DataError(
-            f"{report.file}: no usable rows; {report}{_mismatch(frame[roles.item], item_ids)}"
-        )
-    frame = frame[usable]
-    ratings, weights, scale = _feedback(frame, roles, columns, report)
-    times = None
-    if roles.time is not None:
-        times = times_of(frame[roles.time], report)
-    _note_cases(frame, roles, columns, item_ids, report)
-    users, items = frame[roles.user], frame[roles.item]
-    return LogRows(users, items, ratings, weights, times, roles.times_comparable, scale)
+        raise DataError(f"{report.file}: no usable rows; {report}{_mismatch(items, item_ids)}")
+    numbers = {role: taken(found, usable) for role, found in numbers.items()}
+    ratings, weights, scale = _feedback(numbers, roles, columns, report)
+    times = None if roles.time is None else times_in(table, roles.time, usable, report)
+    named = Names.of(users, usable), Names.of(items, usable)
+    _note_cases(*named, columns, item_ids, report)
+    return LogRows(*named, ratings, weights, times, roles.times_comparable, scale)
 
 
 def _feedback(
-    frame: pd.DataFrame, roles: LogChoice, columns: Columns, report: ReadReport
+    numbers: Mapping[str, np.ndarray], roles: LogChoice, columns: Columns, report: ReadReport
 ) -> tuple[np.ndarray | None, np.ndarray | None, Scale]:
     """Ratings, weights and the scale of the ratings, as far as there are any."""
-    weights = _numbers(frame, roles.weight)
-    ratings = _numbers(frame, roles.rating)
+    weights, ratings = _any(numbers.get("weight")), _any(numbers.get("rating"))
     if ratings is None:
         return None, weights, None
     if columns.rating_scale is not None:
@@ -123,20 +138,6 @@ def _check_scale(scale: tuple[float, float], roles: LogChoice, file: str) -> Non
         )
 
 
-def _with_numbers(frame: pd.DataFrame, roles: LogChoice, report: ReadReport) -> pd.DataFrame:
-    """Ratings and weights as numbers, NaN where there is nothing, ∞ for what is no number."""
-    for name in (roles.rating, roles.weight):
-        if name is None:
-            continue
-        numbers = pd.to_numeric(frame[name], errors="coerce")
-        if (frame[name].notna() & numbers.isna()).any():
-            found = typed(frame[name], "number")
-            numbers = found.cells.astype(float).mask(found.unfit, np.inf)
-            report.changed(name, found.changed)
-        frame = frame.assign(**{name: numbers})
-    return frame
-
-
 def _taken_as_weight(report: ReadReport, roles: LogChoice) -> None:
     report.columns = [
         replace(column, role="weight") if column.name == roles.rating else column
@@ -144,65 +145,72 @@ def _taken_as_weight(report: ReadReport, roles: LogChoice) -> None:
     ]
 
 
-def _numbers(frame: pd.DataFrame, name: str | None) -> np.ndarray | None:
-    """A column of numbers, NaN where empty; None without a column, and for an empty one."""
-    if name is None or not frame[name].notna().any():
-        return None
-    return np.asarray(frame[name], dtype=np.float64)
+def _any(numbers: np.ndarray | None) -> np.ndarray | None:
+    """None for a column of which every cell is empty."""
+    return None if numbers is None or np.isnan(numbers).all() else numbers
 
 
-def _mismatch(items: pd.Series, item_ids: Ids | None) -> str:
+def _mismatch(items: Coded, item_ids: Ids | None) -> str:
     """For a message, example ids of log and catalog where no id of the log is in the catalog."""
-    unknown = items.dropna()
-    if item_ids is None or unknown.empty or (factorize(unknown, item_ids)[0] >= 0).any():
+    named = Names.of(items, items.codes >= 0)
+    if item_ids is None or not len(named.texts):
         return ""
+    if (identified(named.texts, named.counts, item_ids)[0] >= 0).any():
+        return ""
+    first = id_texts(pd.Series(named.texts, dtype=object)).iloc[0]
     return (
-        f"; its items look like {id_texts(unknown).iloc[0]!r}, those of the catalog like "
+        f"; its items look like {first!r}, those of the catalog like "
         f"{item_ids.texts[0]!r}: write them alike, or name another `item_column` or `id_column`"
     )
 
 
 def _usable_rows(
-    frame: pd.DataFrame,
-    roles: LogChoice,
+    table: EncodedTable,
+    users: Coded,
+    items: Coded,
+    numbers: Mapping[str, np.ndarray],
     columns: Columns,
     report: ReadReport,
     item_ids: Ids | None,
-) -> pd.Series:
-    """True where a row has a user, a known item, and numbers or nothing for rating and weight."""
-    usable = pd.Series(True, index=frame.index)
+) -> np.ndarray:
+    """True (n,) where a row has a user, a known item, and numbers or nothing for the rest."""
+    usable = np.ones(len(table), dtype=bool)
 
-    def drop(bad: pd.Series | np.ndarray, reason: str) -> None:
-        report.skip(reason, frame.index[usable & bad])
-        usable.loc[bad] = False
+    def drop(reason: str, is_bad: Check, cells: np.ndarray) -> None:
+        count, first = 0, -1
+        for rows in pieces_of(len(table)):
+            leaving = np.flatnonzero(usable[rows] & is_bad(cells[rows]))
+            usable[rows][leaving] = False
+            first = int(leaving[0]) + rows.start if first < 0 < len(leaving) else first
+            count += len(leaving)
+        report.skip(reason, count, None if first < 0 else table.rows[first])
 
-    for id_, what in ((roles.user, "a user"), (roles.item, "an item")):
-        drop(frame[id_].fillna("").str.strip(BLANK) == "", f"without {what}")
+    for of_rows, what in ((users, "a user"), (items, "an item")):
+        blank = np.append(of_rows.texts.str.strip(BLANK).eq("").to_numpy(bool), True)
+        drop(f"without {what}", blank.__getitem__, of_rows.codes)
     if item_ids is not None:
-        codes, _ = factorize(frame[roles.item], item_ids)
-        drop(codes < 0, "with an item that is not in the catalog")
-    for name, what in ((roles.rating, "rating"), (roles.weight, "weight")):
-        if name is not None:
-            drop(np.isinf(frame[name]), f"with a {what} that is not a number")
-            drop(frame[name].abs() > LARGEST, f"with a {what} beyond ±{LARGEST:g}")
-            if what == "rating" and columns.rating_scale is not None:
-                low, high = columns.rating_scale
-                outside = (frame[name] < low) | (frame[name] > high)
-                drop(outside, f"with a rating outside {low:g} to {high:g}")
+        counts = counts_of(items.codes, len(items.texts))
+        unknown = np.append(identified(items.texts, counts, item_ids)[0] < 0, True)
+        drop("with an item that is not in the catalog", unknown.__getitem__, items.codes)
+    for what, found in numbers.items():
+        drop(f"with a {what} that is not a number", np.isinf, found)
+        drop(f"with a {what} beyond ±{LARGEST:g}", partial(_is_outside, -LARGEST, LARGEST), found)
+        if what == "rating" and columns.rating_scale is not None:
+            low, high = columns.rating_scale
+            reason = f"with a rating outside {low:g} to {high:g}"
+            drop(reason, partial(_is_outside, low, high), found)
     return usable
 
 
+def _is_outside(low: float, high: float, numbers: np.ndarray) -> np.ndarray:
+    return np.asarray((numbers < low) | (numbers > high))
+
+
 def _note_cases(
-    frame: pd.DataFrame,
-    roles: LogChoice,
-    columns: Columns,
-    item_ids: Ids | None,
-    report: ReadReport,
+    users: Names, items: Names, columns: Columns, item_ids: Ids | None, report: ReadReport
 ) -> None:
     """How many ids would join if upper and lower case were equal."""
     if columns.fold_ids:
         return
-    of_role = {"users": roles.user} | ({"items": roles.item} if item_ids is None else {})
-    for kind, name in of_role.items():
-        note = case_note(id_texts(pd.Series(frame[name].unique())).tolist(), kind)
-        report.notes += [note] if note else []
+    notes = [users.case_note("users"), items.case_note("items") if item_ids is None else ""]
+    report.notes += filter(None, notes)

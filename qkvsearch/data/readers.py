@@ -12,15 +12,17 @@ from qkvsearch.data.catalog import Catalog, catalog_from_frame, catalog_of_ids
 from qkvsearch.data.columns import ColumnFacts, Columns, check_column, find_column
 from qkvsearch.data.columns.choice import LOG_TYPES
 from qkvsearch.data.columns.names import named
+from qkvsearch.data.files.encoded import EncodedTable, different_rows
+from qkvsearch.data.files.encoding import encoded
 from qkvsearch.data.files.frames import as_text, check_width
-from qkvsearch.data.files.tables import read_table
+from qkvsearch.data.files.tables import read_encoded, read_table
 from qkvsearch.data.interactions import Interactions
-from qkvsearch.data.log import interactions_from_frame
+from qkvsearch.data.log import interactions_from_table
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
 Table: TypeAlias = tuple[pd.DataFrame, ReadReport]
-Source: TypeAlias = "str | Path | pd.DataFrame | Table"
+Source: TypeAlias = "str | Path | pd.DataFrame | Table | tuple[EncodedTable, ReadReport]"
 # So many rows of a log tell whether a column names its items.
 ENOUGH_ROWS = 100_000
 
@@ -54,17 +56,17 @@ def read_dataset(
         columns.refuse([*LOG_TYPES], "interactions")
     if items is None and interactions is None:
         raise DataError("nothing to build from: give a source, `items` or `interactions`")
-    rows = None if interactions is None else load(interactions, "interactions")
+    rows = None if interactions is None else load_encoded(interactions, "interactions")
     if items is not None:
         frame, report = load(items, "items")
         catalog = catalog_from_frame(frame, columns, report, None if rows is None else rows[0])
         reports.append(report)
     if rows is not None:
-        frame, report = rows
+        table, report = rows
         if catalog is None:
             columns.refuse(("id",), "items")
-            catalog = _titles_in_log(frame, columns, report.file)
-        log = interactions_from_frame(frame, columns, report, catalog.ids if catalog else None)
+            catalog = _titles_in_log(table, columns, report.file)
+        log = interactions_from_table(table, columns, report, catalog.ids if catalog else None)
         reports.append(report)
         catalog = catalog or catalog_of_ids(log.item_ids)
     assert catalog is not None
@@ -73,13 +75,13 @@ def read_dataset(
     return Dataset(catalog, log, reports)
 
 
-def _titles_in_log(frame: pd.DataFrame, columns: Columns, file: str) -> Catalog | None:
+def _titles_in_log(table: EncodedTable, columns: Columns, file: str) -> Catalog | None:
     """The items that a log names beside their ids, or None where it names none."""
-    names = list(frame.columns)
+    names = list(table.columns)
     title = find_column("title", columns.title, names, file)
     item = find_column("item", columns.item, [name for name in names if name != title], file)
     if columns.title is None and item is not None:
-        title = next((name for name in named("title", names) if _names(frame, item, name)), None)
+        title = next((name for name in named("title", names) if _names(table, item, name)), None)
     if title is None or item is None:
         columns.refuse(("text",), "items")
         if columns.types:
@@ -87,15 +89,15 @@ def _titles_in_log(frame: pd.DataFrame, columns: Columns, file: str) -> Catalog 
         return None
     about = Columns(id=item, title=title, text=columns.text or [title], types=columns.types)
     text = [check_column(name, names, file, "`text_columns`") for name in about.text or ()]
-    kept = frame[list(dict.fromkeys([item, title, *text]))]
-    return catalog_from_frame(kept[kept[item].notna()], about, ReadReport(file, read=len(frame)))
+    kept = different_rows(table, list(dict.fromkeys([item, title, *text])))
+    return catalog_from_frame(kept[kept[item].notna()], about, ReadReport(file, read=len(table)))
 
 
-def _names(frame: pd.DataFrame, item: str, title: str) -> bool:
+def _names(table: EncodedTable, item: str, title: str) -> bool:
     """Whether items have one title each, as a buyer's name or an order's number would not be."""
     if item == title:
         return False
-    rows = frame[[item, title]].head(ENOUGH_ROWS).dropna()
+    rows = table.frame([item, title], slice(0, ENOUGH_ROWS)).dropna()
     titles = rows.drop_duplicates().groupby(item).size()
     return len(titles) > 0 and bool((titles == 1).mean() > 0.5)
 
@@ -108,3 +110,11 @@ def load(source: Source, name: str) -> Table:
         check_width(source.shape[1], name)
         return as_text(source), ReadReport(name, read=len(source))
     return read_table(source)
+
+
+def load_encoded(source: Source, name: str) -> tuple[EncodedTable, ReadReport]:
+    """The same, as a table that may be longer than memory."""
+    if isinstance(source, tuple | pd.DataFrame):
+        table, report = load(source, name)
+        return table if isinstance(table, EncodedTable) else encoded(table), report
+    return read_encoded(source)

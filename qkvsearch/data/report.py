@@ -44,13 +44,17 @@ class ReadReport:
     def kept(self) -> int:
         return self.read - self.merged - self.skipped.total()
 
-    def skip(self, reason: str, rows: int | Sized) -> None:
-        """rows: how many, or their numbers in the file, so that the first can be looked at."""
+    def skip(self, reason: str, rows: int | Sized, first: Any = None) -> None:
+        """rows: how many, or their numbers in the file, so that the first can be looked at, which
+        else may be told.
+        """
         count = rows if isinstance(rows, int) else len(rows)
         if count:
             self.skipped[reason] += count
             if not isinstance(rows, int):
-                self.first_rows.setdefault(reason, next(iter(rows)))  # type: ignore[call-overload]
+                first = next(iter(rows))  # type: ignore[call-overload]
+            if first is not None:
+                self.first_rows.setdefault(reason, first)
 
     def changed(self, column: object, changes: Mapping[str, int]) -> None:
         """What was done to how many cells of a column."""

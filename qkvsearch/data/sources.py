@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
-
 from qkvsearch.data.columns import Columns, find_column
 from qkvsearch.data.columns.choice import has_users
+from qkvsearch.data.files.encoded import EncodedTable
 from qkvsearch.data.movielens import read_movielens
-from qkvsearch.data.readers import Dataset, Source, load, read_dataset
+from qkvsearch.data.readers import Dataset, Source, load_encoded, read_dataset
 from qkvsearch.data.samples import sample
 from qkvsearch.errors import DataError
+from qkvsearch.limits import ROWS
 
 SAMPLE = "sample:"
 
@@ -34,11 +34,12 @@ def read_source(
         bundled = sample(str(source).removeprefix(SAMPLE))
         return read_dataset(bundled.path(bundled.items), bundled.path(bundled.interactions))
     if source is not None:
-        table = load(source, "source")
-        if interactions is None and _is_log(table[0], columns or Columns()):
-            interactions = table
+        table, report = load_encoded(source, "source")
+        if interactions is None and _is_log(table, columns or Columns()):
+            interactions = table, report
         elif items is None:
-            items = table
+            ROWS.check(len(table), report.file)
+            items = table.frame(), report
         else:
             raise DataError("give a SOURCE, or `items` and `interactions`, not all three")
     return read_dataset(items, interactions, columns)
@@ -51,18 +52,18 @@ def _is_folder(source: str | Path) -> bool:
         return False
 
 
-def _is_log(frame: pd.DataFrame, columns: Columns) -> bool:
+def _is_log(table: EncodedTable, columns: Columns) -> bool:
     """A file with users is a log. With titles and distinct ids it is not: the users are authors;
     but for one whose items have a column beside the id, such as an order's.
     """
-    names = list(frame.columns)
+    names = list(table.columns)
     if columns.user is not None or columns.item is not None:
         return True
-    if columns.id is not None or not has_users(frame):
+    if columns.id is not None or not has_users(table):
         return False
     title = find_column("title", columns.title, names, "")
     id_ = find_column("id", None, [name for name in names if name != title], "")
-    if title is None or id_ is None or not frame[id_].is_unique:
+    if title is None or id_ is None or not table.is_unique(id_):
         return True
     others = [name for name in names if name not in (title, id_)]
     return all(find_column(role, None, others, "") for role in ("item", "time"))

@@ -12,6 +12,7 @@ import numpy as np
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.strength import Strength, usual_level
+from qkvsearch.data.files.scratch import counts_of, scratch_array
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DamagedError
 from qkvsearch.labelled import unit_rows
@@ -181,12 +182,15 @@ def solved_directions(
     factors: ImplicitFactors, histories: csr_matrix, progress: Progress
 ) -> np.ndarray:
     """`directions` (n, d) of histories (n, n_items) of confidences."""
-    n = histories.shape[0]
-    found = np.empty((n, len(factors.gram)), np.float32)
+    n, n_items = histories.shape
+    found = scratch_array((n, len(factors.gram)), np.float32)
     for start in range(0, n, BLOCK):
         progress("placing users", start, n)
-        block = slice(start, start + BLOCK)
-        found[block] = directions(factors.fold_in_many(histories[block]))
+        ends = histories.indptr[start : start + BLOCK + 1]
+        pairs = slice(ends[0], ends[-1])
+        arrays = histories.data[pairs], histories.indices[pairs], ends - ends[0]
+        some = type(histories)(arrays, shape=(len(ends) - 1, n_items))
+        found[start : start + BLOCK] = directions(factors.fold_in_many(some))
     progress("placing users", n, n)
     return found
 
@@ -194,5 +198,4 @@ def solved_directions(
 def _counts(log: Interactions, which: np.ndarray | None = None) -> np.ndarray:
     """How many interactions the log has with each item, int32 (n_items,); which: bool (n,), these
     alone."""
-    items = log.items if which is None else log.items[which]
-    return np.bincount(items, minlength=len(log.item_ids)).astype(np.int32)
+    return counts_of(log.items, len(log.item_ids), which).astype(np.int32)

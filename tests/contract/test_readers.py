@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.data.files.tables import as_text, read_table
+from qkvsearch.data.files.frames import as_text
+from qkvsearch.data.files.tables import read_table
 from qkvsearch.data.movielens import GENRES
 from qkvsearch.data.readers import Dataset, read_dataset
 from qkvsearch.data.report import ReadReport

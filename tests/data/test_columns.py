@@ -7,6 +7,7 @@ import pytest
 
 from qkvsearch.data.columns import Columns, find_column, find_text_columns, require_column
 from qkvsearch.data.columns.choice import choose_catalog_columns, choose_log_columns
+from qkvsearch.data.files.encoding import encoded
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.readers import read_dataset
 from qkvsearch.data.report import ReadReport
@@ -116,7 +117,7 @@ def test_words_beside_the_telling_one_make_it_another_thing(role, name):
 def log_of(columns=None, item_ids=None, **cells):
     report = ReadReport("log.csv")
     frame = pd.DataFrame(cells, dtype=object)
-    return choose_log_columns(frame, columns or Columns(), report, item_ids), report
+    return choose_log_columns(encoded(frame), columns or Columns(), report, item_ids), report
 
 
 def test_a_title_without_a_usual_name_is_found_by_its_words():

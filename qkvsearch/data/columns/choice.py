@@ -21,6 +21,7 @@ from qkvsearch.data.columns.roles import (
 )
 from qkvsearch.data.columns.times import are_times
 from qkvsearch.data.columns.types import typed
+from qkvsearch.data.files.encoded import EncodedTable
 from qkvsearch.data.ids import Ids, id_texts
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import listed_names
@@ -29,6 +30,7 @@ from qkvsearch.errors import listed_names
 LOOKED_AT = 1_000
 # More than this share of the cells looked at has to be what the role needs.
 ENOUGH = 0.5
+Table: TypeAlias = pd.DataFrame | EncodedTable
 Check: TypeAlias = Callable[[pd.Series], pd.Series]
 EMAIL = r"[^@\s]+@[^@\s]+\.[^@\s.]+"
 # Neither prose nor a price.
@@ -66,9 +68,9 @@ class CatalogChoice:
 class _Choice:
     """Roles given one after the other, each to a column that is still free."""
 
-    def __init__(self, frame: pd.DataFrame, columns: Columns, report: ReadReport) -> None:
-        self.frame, self.columns, self.report = frame, columns, report
-        self.names = list(frame.columns)
+    def __init__(self, table: Table, columns: Columns, report: ReadReport) -> None:
+        self.table, self.columns, self.report = table, columns, report
+        self.names = list(table.columns)
         self.found: dict[str, str] = {}
         self.how: dict[str, str] = {}
 
@@ -90,7 +92,7 @@ class _Choice:
         if role in self.found:
             return
         for name in named(role, self.free()):
-            cells = _some_cells(self.frame, name)
+            cells = _some_cells(self.table, name)
             fitting = None if fits is None or cells.empty else fits(cells)
             if fitting is None or fitting.mean() > least:
                 return self.take(role, name, BY_NAME)
@@ -104,7 +106,7 @@ class _Choice:
         if role in self.found:
             return
         for name in self.free():
-            cells = _some_cells(self.frame, name)
+            cells = _some_cells(self.table, name)
             if len(cells) and fits(cells).mean() > ENOUGH:
                 return self.take(role, name, BY_CELLS)
 
@@ -129,14 +131,14 @@ class _Choice:
 
 
 def choose_log_columns(
-    frame: pd.DataFrame, columns: Columns, report: ReadReport, item_ids: Ids | None
+    table: EncodedTable, columns: Columns, report: ReadReport, item_ids: Ids | None
 ) -> LogChoice:
     """Adds to `report` which columns were chosen and how, and those that nothing uses.
 
     item_ids: those of the catalog, among which an item has to be. Raises `DataError` where no
     column can be the user or the item.
     """
-    choice = _Choice(frame, columns, report)
+    choice = _Choice(table, columns, report)
     known = (
         None if item_ids is None else partial(_are_known, {t.casefold() for t in item_ids.texts})
     )
@@ -161,21 +163,21 @@ def choose_log_columns(
     choice.by_cells("time", are_times)
     choice.say(unused=listed_names(choice.free()))
     report.columns.extend(
-        ColumnFacts(name, role, LOG_TYPES[role]).of_cells(frame[name])
+        ColumnFacts(name, role, LOG_TYPES[role]).of(*table.filled(name))
         for role, name in choice.found.items()
     )
     return LogChoice(**choice.found, times_comparable=comparable)
 
 
 def choose_catalog_columns(
-    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: pd.DataFrame | None = None
+    frame: pd.DataFrame, columns: Columns, report: ReadReport, log: EncodedTable | None = None
 ) -> CatalogChoice:
     """Adds to `report` which columns were chosen and how. log: the interactions that name these
     items, if any. Raises `DataError` where no column can be the id.
     """
     choice = _Choice(frame, columns, report)
     choice.told("id", "title")
-    if log is not None and "id" not in choice.found and (shared := _id_in_log(choice, log)):
+    if log is not None and "id" not in choice.found and (shared := _id_in_log(choice, frame, log)):
         choice.take("id", shared, BY_LOG)
     choice.by_name("id")
     choice.by_name("title")
@@ -195,30 +197,32 @@ def choose_catalog_columns(
     return CatalogChoice(id_, title, text)
 
 
-def _id_in_log(choice: _Choice, log: pd.DataFrame) -> str | None:
+def _id_in_log(choice: _Choice, frame: pd.DataFrame, log: EncodedTable) -> str | None:
     """The first column, those named as ids before others, by whose values a column of the log names
     items: a catalog may have several ids, such as a SKU and an EAN.
     """
     told = choice.columns.item
-    items = [told] if told in log else named("item", list(log))
+    items = [told] if told in log else named("item", list(log.columns))
     cells = [_some_cells(log, str(name)) for name in items]
     ids = named("id", choice.free())
     for name in [*ids, *(name for name in choice.free() if name not in ids)]:
-        known = set(id_texts(choice.frame[name].dropna()).str.casefold())
+        known = set(id_texts(frame[name].dropna()).str.casefold())
         if any(len(some) and _are_known(known, some).mean() > ENOUGH for some in cells):
             return name
     return None
 
 
-def _some_cells(frame: pd.DataFrame, column: str) -> pd.Series:
+def _some_cells(table: Table, column: str) -> pd.Series:
     """Some of a column's cells that are not empty."""
-    cells = frame[column].dropna()
+    if not isinstance(table, pd.DataFrame):
+        return table.some_cells(column, LOOKED_AT)
+    cells = table[column].dropna()
     return cells.iloc[:: max(1, len(cells) // LOOKED_AT)]
 
 
-def has_users(frame: pd.DataFrame) -> bool:
+def has_users(table: Table) -> bool:
     """Whether a column is named as users are, or has e-mail addresses in it."""
-    choice = _Choice(frame, Columns(), ReadReport(""))
+    choice = _Choice(table, Columns(), ReadReport(""))
     choice.by_name("user")
     choice.by_cells("user", _are_emails)
     return "user" in choice.found

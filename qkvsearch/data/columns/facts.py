@@ -51,11 +51,12 @@ class ColumnFacts:
     def of_cells(self, cells: Any) -> ColumnFacts:
         """With the share of gaps among `cells`, a pandas Series, and an example of them."""
         there = cells.dropna()
-        return replace(
-            self,
-            empty=round(1 - len(there) / max(len(cells), 1), 4),
-            example="" if there.empty else str(there.iloc[0])[:LONGEST_EXAMPLE],
-        )
+        return self.of(len(there), len(cells), "" if there.empty else str(there.iloc[0]))
+
+    def of(self, n_filled: int, n_cells: int, example: str) -> ColumnFacts:
+        """The same where these numbers are known."""
+        empty = round(1 - n_filled / max(n_cells, 1), 4)
+        return replace(self, empty=empty, example=example[:LONGEST_EXAMPLE])
 
     def to_record(self) -> dict[str, Any]:
         """As `info` shows it, and as a build keeps it."""

@@ -7,11 +7,14 @@ import pandas as pd
 
 from qkvsearch.data.columns.date_cells import COMPACT, SERIAL_DAYS, UNITS, parse_dates
 from qkvsearch.data.columns.reading import say_nothing
+from qkvsearch.data.files.scratch import first_places, pieces_of, spread
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
 # Numbers from here on can only be times: seconds of 2001 and later, or finer units.
 SECONDS_OF_NOW = 1e9
+# Where a cell has no time.
+MISSING = int(np.iinfo(np.int64).min)
 
 
 def times_of(column: pd.Series, report: ReadReport) -> np.ndarray | None:
@@ -20,13 +23,58 @@ def times_of(column: pd.Series, report: ReadReport) -> np.ndarray | None:
     A row without a time comes before all others. None where no row has one. Raises `DataError`
     where at least half of the cells are no times.
     """
-    seconds = _seconds(column, report)
-    missing = seconds.isna()
-    if missing.all():
+    codes, distinct = pd.factorize(column)
+    first = first_places(codes, len(distinct))
+    cells = pd.Series(distinct, column.index[first], dtype=object, name=column.name)
+    seconds = seconds_of(cells, np.bincount(codes[codes >= 0], minlength=len(distinct)), report)
+    return with_missing(spread(np.append(seconds, MISSING), codes), report)
+
+
+def with_missing(seconds: np.ndarray, report: ReadReport) -> np.ndarray | None:
+    """Times (int64, n), those that are `MISSING` before all others; None where all are."""
+    missing = seconds == MISSING
+    n_missing = int(np.count_nonzero(missing))
+    if n_missing == len(seconds):
         return None
-    if n := int(missing.sum()):
-        report.notes.append(f"{n:,} rows without a time count as earlier than all others")
-    return seconds.fillna(seconds.min() - 1).to_numpy(dtype=np.int64)
+    if n_missing:
+        report.notes.append(f"{n_missing:,} rows without a time count as earlier than all others")
+        seconds[missing] = seconds[~missing].min() - 1
+    return seconds
+
+
+def seconds_of(cells: pd.Series, counts: np.ndarray, report: ReadReport) -> np.ndarray:
+    """The times (int64, m) of distinct cells of text, `MISSING` for what is none, which is counted.
+    The index of `cells` is the first row of each, ascending; counts (m,): how many rows have it.
+    """
+    found = _seconds(cells, counts, report)
+    return found.astype("Int64").fillna(MISSING).to_numpy(dtype=np.int64)
+
+
+def seconds_of_numbers(values: np.ndarray, name: object, report: ReadReport) -> bool:
+    """The same of whole numbers (int64, n), in place, `MISSING` where a cell is empty. False, and
+    nothing is changed, where all may be dates: then their texts tell.
+    """
+    low, high = SERIAL_DAYS
+    in_unit, n_known = dict.fromkeys(UNITS, 0), 0
+    are_days = are_compact = True
+    for rows in pieces_of(len(values)):
+        known = values[rows][values[rows] != MISSING]
+        n_known += len(known)
+        are_days = are_days and bool(((known >= low) & (known <= high)).all())
+        digits = COMPACT["%Y%m%d"]
+        eight = (known >= 10 ** (digits - 1)) & (known < 10**digits)
+        are_compact = are_compact and bool(eight.all())
+        for unit, (lowest, beyond, _) in UNITS.items():
+            in_unit[unit] += int(((known >= lowest) & (known < beyond)).sum())
+    if are_days or are_compact:
+        return False
+    for unit, (lowest, beyond, in_a_second) in UNITS.items():
+        if in_unit[unit]:
+            _say_unit(name, unit, in_unit[unit] == n_known, report)
+            for rows in pieces_of(len(values)):
+                of_unit = (values[rows] >= lowest) & (values[rows] < beyond)
+                values[rows][of_unit] //= in_a_second
+    return True
 
 
 def are_times(cells: pd.Series) -> pd.Series:
@@ -46,22 +94,24 @@ def _numbers(column: pd.Series) -> pd.Series:
     return numbers.where(numbers.abs() < 2**63)
 
 
-def _seconds(column: pd.Series, report: ReadReport) -> pd.Series:
-    """Whole numbers (Int64), missing where a cell is empty or no time, which is counted."""
-    numbers, filled = _numbers(column), column.notna()
-    if (numbers.notna() == filled).all() and not _are_dates(column, numbers):
-        return _in_seconds(numbers, column.name, report)
-    dates, notes = parse_dates(column)
-    if not (dates.notna() & numbers.isna()).any() and not _are_dates(column, numbers):
-        found = _in_seconds(numbers, column.name, report)
+def _seconds(cells: pd.Series, counts: np.ndarray, report: ReadReport) -> pd.Series:
+    """Whole numbers (Int64), missing where a cell is no time, which is counted."""
+    numbers = _numbers(cells)
+    if numbers.notna().all() and not _are_dates(cells, numbers):
+        return _in_seconds(numbers, cells.name, report)
+    dates, notes = parse_dates(cells)
+    if not (dates.notna() & numbers.isna()).any() and not _are_dates(cells, numbers):
+        found = _in_seconds(numbers, cells.name, report)
     else:
         since = (dates - pd.Timestamp(0, tz="UTC")) // pd.Timedelta(seconds=1)
         found = since.astype("Int64")
         report.notes.extend(notes)
-    bad = column[filled & found.isna()]
-    bad, n_filled = bad[~say_nothing(bad)], int(found.notna().sum())
-    if len(bad):
-        _count_unreadable(bad, n_filled + len(bad), report)
+    unread = found.isna().to_numpy(bool)
+    bad = unread.copy()
+    bad[unread] = ~say_nothing(cells[unread])
+    n_bad, n_found = int(counts[bad].sum()), int(counts[~unread].sum())
+    if n_bad:
+        _count_unreadable(cells[bad], n_bad, n_bad + n_found, report)
     return found
 
 
@@ -84,15 +134,19 @@ def _in_seconds(numbers: pd.Series, name: object, report: ReadReport) -> pd.Seri
         of_unit = numbers.between(lowest, beyond, inclusive="left")
         if of_unit.any():
             numbers = numbers.where(~of_unit, numbers // in_a_second)
-            which = "is" if of_unit.sum() == numbers.notna().sum() else "is in part"
-            report.notes.append(f"column {name} {which} in {unit}, and was brought to seconds")
+            _say_unit(name, unit, bool(of_unit.sum() == numbers.notna().sum()), report)
     return np.floor(numbers.astype("Float64")).astype("Int64")
 
 
-def _count_unreadable(bad: pd.Series, filled: int, report: ReadReport) -> None:
+def _say_unit(name: object, unit: str, all_are: bool, report: ReadReport) -> None:
+    which = "is" if all_are else "is in part"
+    report.notes.append(f"column {name} {which} in {unit}, and was brought to seconds")
+
+
+def _count_unreadable(bad: pd.Series, n_bad: int, filled: int, report: ReadReport) -> None:
     """Raises `DataError` where at least half of the cells are no times."""
     where = f"column {bad.name!r}: row {bad.index[0]}: {bad.iloc[0]!r} is not a time"
-    if 2 * len(bad) >= filled:
-        raise DataError(f"{report.file}: {where}; {len(bad):,} of {filled:,} cells are none")
-    report.notes.append(f"{len(bad):,} of {filled:,} times could not be read; {where}")
-    report.changed(bad.name, {"no time": len(bad)})
+    if 2 * n_bad >= filled:
+        raise DataError(f"{report.file}: {where}; {n_bad:,} of {filled:,} cells are none")
+    report.notes.append(f"{n_bad:,} of {filled:,} times could not be read; {where}")
+    report.changed(bad.name, {"no time": n_bad})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import numpy as np
@@ -103,6 +103,25 @@ def typed(
     codes, distinct = pd.factorize(column)
     texts = pd.Series(distinct, dtype=object)
     counts = np.bincount(codes[codes >= 0], minlength=len(texts))
+    found = typed_distinct(texts, counts, told, searched=searched, convention=convention)
+    return replace(
+        found,
+        cells=found.cells.reindex(codes).set_axis(column.index).rename(column.name),
+        unfit=np.append(found.unfit, False)[codes],
+    )
+
+
+def typed_distinct(
+    texts: pd.Series,
+    counts: np.ndarray,
+    told: ColumnType | None = None,
+    *,
+    searched: bool = False,
+    convention: str = "",
+) -> TypedColumn:
+    """The same of the distinct texts of a column, objects (m,), and how many cells have each (m,);
+    cells and `unfit` are of them.
+    """
     clean = without_html(texts)
     reading, nothing, changed = _decided(clean, counts, told, searched, convention)
     values = reading.values.reindex(texts.index)
@@ -113,13 +132,7 @@ def typed(
         changed[f"{text} emptied"] += int(count)
     changed[f"emptied: no {reading.type}"] += int(counts[unfit].sum())
     changed["HTML removed"] += int(counts[(clean != texts).to_numpy(bool)].sum())
-    return TypedColumn(
-        type=reading.type,
-        cells=values.reindex(codes).set_axis(column.index).rename(column.name),
-        unfit=np.append(unfit, False)[codes],
-        changed=+changed,
-        convention=reading.convention,
-    )
+    return TypedColumn(reading.type, values, unfit, +changed, reading.convention)
 
 
 def _decided(

@@ -1,4 +1,4 @@
-"""Text with a delimiter between the cells to a frame: CSV, TSV and the like."""
+"""Text with a delimiter between the cells to frames, piece by piece: CSV, TSV and the like."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import csv
 import io
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from qkvsearch.data.files.frames import check_width, distinct, note_above, rows_above
+from qkvsearch.data.files import scratch
+from qkvsearch.data.files.frames import Piece, check_width, distinct, note_above, rows_above
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
@@ -27,7 +29,7 @@ def read_delimited(
     text: io.TextIOBase,
     delimiter: str | None,
     names: Sequence[str] | None,
-) -> tuple[pd.DataFrame, ReadReport]:
+) -> Iterator[Piece]:
     """`label` and `name` are what errors and the report call the file. Raises `DataError`."""
     above = [] if names else _lines_above(text, [delimiter] if delimiter else DELIMITERS)
     if above:
@@ -39,39 +41,74 @@ def read_delimited(
     # than the header has shows which rows are too long.
     width = len(names) if names else _header_width(label, text, delimiter)
     check_width(width, label)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", pd.errors.ParserWarning)
-        try:
-            frame = pd.read_csv(
-                text,
-                sep=re.escape(delimiter) if len(delimiter) > 1 else delimiter,
-                engine="python" if len(delimiter) > 1 else "c",
-                quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
-                header=None,
-                names=range(width + 1),
-                index_col=False,
-                dtype=str,
-                keep_default_na=False,
-                na_values=[""],
-                skipinitialspace=True,
-                skip_blank_lines=False,
-                on_bad_lines="warn",
-            )
-        except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
-            raise DataError(f"{label}: not a table: {_in_words(error)}".rstrip()) from None
-    said = " ".join(str(warning.message) for warning in caught)
-    too_long = np.array(re.findall(r"Skipping line (\d+)", said), dtype=np.int64)
-    every_row = np.arange(1, len(frame) + len(too_long) + 1) + len(above)
-    frame = frame.set_axis(np.delete(every_row, too_long - 1)).dropna(how="all")
-    if names is None and frame.empty:
-        raise DataError(f"{label}: {NOTHING}")
-    if names is None:
-        names, frame = distinct(frame.iloc[0, :width]), frame.iloc[1:]
-    report = ReadReport(name, read=len(frame) + len(too_long))
+    report = ReadReport(name)
     note_above(report, len(above), "".join(above))
-    fits = frame[width].isna()
-    report.skip("with too many columns", np.sort([*too_long + len(above), *frame.index[~fits]]))
-    return frame[fits].drop(columns=width).set_axis(list(names), axis=1), report
+    too_long = np.empty(0, np.int64)
+    for frame, left_out in _numbered(_parsed(label, text, delimiter, quoted, width)):
+        frame = frame.set_axis(frame.index + len(above)).dropna(how="all")
+        too_long = np.append(too_long, left_out + len(above))
+        if names is None:
+            if frame.empty:
+                continue
+            names, frame = distinct(frame.iloc[0, :width]), frame.iloc[1:]
+        report.read += len(frame) + len(too_long)
+        fits = frame[width].isna()
+        report.skip("with too many columns", np.sort([*too_long, *frame.index[~fits]]))
+        too_long = too_long[:0]
+        yield frame[fits].drop(columns=width).set_axis(list(names), axis=1), report
+    if names is None:
+        raise DataError(f"{label}: {NOTHING}")
+
+
+def _parsed(
+    label: str, text: io.TextIOBase, delimiter: str, quoted: bool, width: int
+) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
+    """Some lines as rows, those without anything too, and the numbers of lines that are too long,
+    which are left out; then the next ones.
+    """
+    pieces: Any = None
+    while True:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", pd.errors.ParserWarning)
+            try:
+                if pieces is None:
+                    pieces = pd.read_csv(
+                        text,
+                        sep=re.escape(delimiter) if len(delimiter) > 1 else delimiter,
+                        engine="python" if len(delimiter) > 1 else "c",
+                        quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE,
+                        header=None,
+                        names=range(width + 1),
+                        index_col=False,
+                        dtype=str,
+                        keep_default_na=False,
+                        na_values=[""],
+                        skipinitialspace=True,
+                        skip_blank_lines=False,
+                        on_bad_lines="warn",
+                        chunksize=scratch.ROWS_AT_ONCE,
+                    )
+                frame = next(pieces, None)
+            except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+                raise DataError(f"{label}: not a table: {_in_words(error)}".rstrip()) from None
+        said = " ".join(str(warning.message) for warning in caught)
+        too_long = np.array(re.findall(r"Skipping line (\d+)", said), dtype=np.int64)
+        if frame is None:
+            return
+        yield frame, too_long
+
+
+def _numbered(
+    pieces: Iterator[tuple[pd.DataFrame, np.ndarray]],
+) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
+    """The same, the numbers of the lines as index, which count those that were left out."""
+    done, left_out = 0, np.empty(0, np.int64)
+    for frame, too_long in pieces:
+        left_out = np.append(left_out[left_out > done], too_long)
+        lines = np.arange(done + 1, done + 1 + len(frame) + len(left_out))
+        lines = np.setdiff1d(lines, left_out)[: len(frame)]
+        done = int(lines[-1]) if len(lines) else done
+        yield frame.set_axis(lines), too_long
 
 
 def _in_words(error: Exception) -> str:
@@ -88,12 +125,24 @@ def _quotes_are_text(text: io.TextIOBase) -> bool:
     """True where tabs alone make every line a row, and a cell opens a quote that is not closed in
     its line: read as quotes, they would join lines.
     """
-    rows = [line.rstrip("\r\n").split("\t") for line in text if line.strip()]
-    text.seek(0)
-    if len({len(row) for row in rows}) > 1:
-        return False
-    opened = (cell for row in rows for cell in row if cell.startswith('"'))
-    return any(len(cell) == 1 or not cell.endswith('"') for cell in opened)
+    try:
+        if not any('"' in piece for piece in iter(lambda: text.read(SAMPLE), "")):
+            return False
+        text.seek(0)
+        width, opened = None, False
+        for line in text:
+            if not line.strip():
+                continue
+            row = line.rstrip("\r\n").split("\t")
+            if width not in (None, len(row)):
+                return False
+            width = len(row)
+            opened |= any(
+                cell.startswith('"') and (len(cell) == 1 or not cell.endswith('"')) for cell in row
+            )
+        return opened
+    finally:
+        text.seek(0)
 
 
 def _header_width(label: str, text: io.TextIOBase, delimiter: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import pandas as pd
 
@@ -13,6 +13,8 @@ from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, listed_names, suggest
 from qkvsearch.limits import CELL, COLUMNS, ROWS
 
+# Some rows of a file as text, and the report on all rows that were read up to them.
+Piece: TypeAlias = tuple[pd.DataFrame, ReadReport]
 # What stands above a table, such as its name and date, takes so many rows at most; a table below
 # has so many columns at least, and as many in so many of the rows.
 MOST_ABOVE, LEAST_COLUMNS, ALIKE = 20, 3, 0.9

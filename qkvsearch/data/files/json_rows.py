@@ -1,4 +1,4 @@
-"""JSON to a frame: an object a line, or an array of objects."""
+"""JSON to frames, piece by piece: an object a line, or an array of objects."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import io
 import json
 import sys
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
-import pandas as pd
-
-from qkvsearch.data.files.frames import table_of
+from qkvsearch.data.files import scratch
+from qkvsearch.data.files.frames import Piece, table_of
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 from qkvsearch.limits import JSON_DEPTH
@@ -25,14 +25,18 @@ def looks_like_json(text: io.TextIOBase) -> bool:
     return start.startswith("{") and start.endswith("}")
 
 
-def read_json_rows(label: str, name: str, text: io.TextIOBase) -> tuple[pd.DataFrame, ReadReport]:
-    """Raises `DataError` that names the line."""
-    numbers, rows = [], []
-    for number, row in _json_rows(label, text):
-        numbers.append(number)
-        rows.append(row)
-    frame, report = table_of(rows, None, label, name)
-    return frame.set_axis(numbers), report
+def read_json_rows(label: str, name: str, text: io.TextIOBase) -> Iterator[Piece]:
+    """At least one piece. Raises `DataError` that names the line."""
+    rows, report = _json_rows(label, text), ReadReport(name)
+    while True:
+        piece = list(islice(rows, scratch.ROWS_AT_ONCE))
+        if report.read and not piece:
+            return
+        frame, _ = table_of([row for _, row in piece], None, label, name)
+        report.read += len(piece)
+        yield frame.set_axis([number for number, _ in piece]), report
+        if not piece:
+            return
 
 
 def _json_rows(label: str, text: io.TextIOBase) -> Iterator[tuple[int, dict[str, Any]]]:

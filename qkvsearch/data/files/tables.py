@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from qkvsearch.data.files.databases import SQLITE, is_url, read_sqlite, read_url
 from qkvsearch.data.files.delimited import read_delimited
-from qkvsearch.data.files.frames import as_text, check_width, without_long_cells
+from qkvsearch.data.files.encoded import EncodedTable
+from qkvsearch.data.files.encoding import TableEncoder
+from qkvsearch.data.files.frames import Piece, without_long_cells
 from qkvsearch.data.files.json_rows import looks_like_json, read_json_rows
+from qkvsearch.data.files.parquet import MARK, ArrowPiece, read_parquet
 from qkvsearch.data.files.unpacking import ZIP, Place, unpacked
 from qkvsearch.data.files.workbooks import read_workbook
 from qkvsearch.data.report import ReadReport
-from qkvsearch.errors import DataError, need
-from qkvsearch.limits import CELL, ROWS
+from qkvsearch.errors import DataError
+from qkvsearch.limits import CELL, LOG_ROWS, ROWS, Limit
 
 JSON_SUFFIXES = (".jsonl", ".ndjson", ".json")
 TAB_SUFFIXES = (".tsv", ".tab")
@@ -52,21 +55,58 @@ def read_table(
     file without a header. Lists inside cells become `a|b|c`. Raises `DataError` naming the file
     where it is missing, empty or not a table.
     """
+    frames: list[pd.DataFrame] = []
+    for piece, read in _pieces(source, ROWS, delimiter, names, encoding):
+        frames.append(piece if isinstance(piece, pd.DataFrame) else piece.frame())
+        report = read
+    return frames[0] if len(frames) == 1 else pd.concat(frames), report
+
+
+def read_encoded(
+    source: str | Path,
+    *,
+    delimiter: str | None = None,
+    names: Sequence[str] | None = None,
+    encoding: str | None = None,
+) -> tuple[EncodedTable, ReadReport]:
+    """The same cells, of a table that may be longer than memory, some rows of it at a time."""
+    encoder = TableEncoder()
+    for piece, read in _pieces(source, LOG_ROWS, delimiter, names, encoding):
+        report = read
+        if isinstance(piece, pd.DataFrame):
+            encoder.add(piece)
+        else:
+            piece.encode(encoder)
+    return encoder.table(), report
+
+
+def _pieces(
+    source: str | Path,
+    most: Limit,
+    delimiter: str | None,
+    names: Sequence[str] | None,
+    encoding: str | None,
+) -> Iterator[tuple[pd.DataFrame | ArrowPiece, ReadReport]]:
+    """At least one. Raises `DataError`."""
     if is_url(str(source)):
         frame, report = read_url(str(source))
-        return without_long_cells(frame, report), report
+        yield without_long_cells(frame, report), report
+        return
     with unpacked(source) as place:
-        start = place.start()
-        frame, report = _read_by_kind(place, start) or _read_text(
-            place, start, delimiter, names, encoding
-        )
-        if place.path.stat().st_size > CELL.most:
-            frame = without_long_cells(frame, report)
-        ROWS.check(len(frame), place.label)
-    return frame, report
+        start, n_rows = place.start(), 0
+        if start.startswith(MARK) or (start and place.suffix == ".parquet"):
+            yield from read_parquet(place, most)
+            return
+        pieces = _by_kind(place, start) or _read_text(place, start, delimiter, names, encoding)
+        for frame, report in pieces:
+            if place.path.stat().st_size > CELL.most:
+                frame = without_long_cells(frame, report)
+            n_rows += len(frame)
+            most.check(n_rows, place.label)
+            yield frame, report
 
 
-def _read_by_kind(place: Place, start: bytes) -> tuple[pd.DataFrame, ReadReport] | None:
+def _by_kind(place: Place, start: bytes) -> list[Piece] | None:
     """What says by its first bytes what it is; None for text."""
     if not start:
         raise DataError(f"{place.label}: the file is empty")
@@ -74,32 +114,15 @@ def _read_by_kind(place: Place, start: bytes) -> tuple[pd.DataFrame, ReadReport]
         if start.startswith(mark):
             raise DataError(f"{place.label}: {what}")
     if start.startswith(SQLITE):
-        return read_sqlite(place.label, place.path, place.part)
+        return [read_sqlite(place.label, place.path, place.part)]
     if start.startswith(ZIP):
-        return read_workbook(place.label, place.path, place.part)
+        return [read_workbook(place.label, place.path, place.part)]
     if place.part:
         raise DataError(
             f"{place.label}: no archive, spreadsheet or database, so there is no part "
             f"#{place.part} in it"
         )
-    if start.startswith(b"PAR1") or place.suffix == ".parquet":
-        return _read_parquet(place)
     return None
-
-
-def _read_parquet(place: Place) -> tuple[pd.DataFrame, ReadReport]:
-    parquet = need("pyarrow.parquet", "parquet", f"{place.label}: reading Parquet", error=DataError)
-    try:
-        # A file of a few bytes may say that it has any number of rows.
-        ROWS.check(parquet.read_metadata(place.path).num_rows, place.label)
-        frame = pd.read_parquet(place.path)
-    except DataError:
-        raise
-    except (OSError, ValueError, NotImplementedError) as error:
-        raise DataError(f"{place.label}: not a Parquet file: {error}") from None
-    check_width(len(frame.columns), place.label)
-    texts = as_text(frame)
-    return texts.set_axis(range(1, len(texts) + 1)), ReadReport(place.name, read=len(texts))
 
 
 def _read_text(
@@ -108,17 +131,18 @@ def _read_text(
     delimiter: str | None,
     names: Sequence[str] | None,
     encoding: str | None,
-) -> tuple[pd.DataFrame, ReadReport]:
+) -> Iterator[Piece]:
     text, repaired = _open_text(place.path, start, encoding)
     with text:
         told = delimiter is not None or names is not None
         if place.suffix in JSON_SUFFIXES or (not told and looks_like_json(text)):
-            frame, report = read_json_rows(place.label, place.name, text)
+            pieces = read_json_rows(place.label, place.name, text)
         else:
             delimiter = delimiter or ("\t" if place.suffix in TAB_SUFFIXES else None)
-            frame, report = read_delimited(place.label, place.name, text, delimiter, names)
-    report.repaired = repaired
-    return frame, report
+            pieces = read_delimited(place.label, place.name, text, delimiter, names)
+        for frame, report in pieces:
+            report.repaired = repaired
+            yield frame, report
 
 
 def _open_text(path: Path, start: bytes, encoding: str | None) -> tuple[io.TextIOBase, int]:

@@ -1,0 +1,264 @@
+"""Tables too long for a frame of text: each column by its distinct cells, or as numbers."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from qkvsearch.data.files.frames import as_text
+from qkvsearch.data.files.scratch import pieces_of, scratch_array
+
+# What stands for an empty cell among whole numbers, by how many bytes each has.
+EMPTY = {4: int(np.iinfo(np.int32).min), 8: int(np.iinfo(np.int64).min)}
+# Distinct numbers that lie this close together, as a multiple of their rows, are told by a table.
+DENSE = 4
+
+
+class Coded(NamedTuple):
+    """Cells by number: codes int32 (n,), −1 where a cell is empty, and the distinct texts (m,), a
+    Series of objects.
+    """
+
+    codes: np.ndarray
+    texts: pd.Series
+
+
+class EncodedColumn(ABC):
+    """A column of cells of text, kept in fewer bytes than text."""
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def coded(self) -> Coded:
+        """Its cells by number. Distinct texts have distinct numbers."""
+
+    @abstractmethod
+    def filled(self, rows: slice) -> np.ndarray:
+        """Which cells of a span are not empty, bool."""
+
+    @abstractmethod
+    def texts(self, rows: slice | np.ndarray) -> np.ndarray:
+        """The texts of some cells, objects, NaN where empty."""
+
+    @cached_property
+    def n_filled(self) -> int:
+        return sum(int(np.count_nonzero(self.filled(rows))) for rows in pieces_of(len(self)))
+
+    def filled_places(self, step: int) -> np.ndarray:
+        """Of the cells that are not empty, where every so manyeth is."""
+        found, before = [np.empty(0, np.int64)], 0
+        for rows in pieces_of(len(self)):
+            places = np.flatnonzero(self.filled(rows)) + rows.start
+            found.append(places[-before % step :: step])
+            before += len(places)
+        return np.concatenate(found)
+
+
+@dataclass(frozen=True)
+class TextColumn(EncodedColumn):
+    """distinct: texts (m,), objects, in the order in which they occur first."""
+
+    codes: np.ndarray
+    distinct: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def coded(self) -> Coded:
+        return Coded(self.codes, pd.Series(self.distinct, dtype=object))
+
+    def filled(self, rows: slice) -> np.ndarray:
+        return np.asarray(self.codes[rows] >= 0)
+
+    def texts(self, rows: slice | np.ndarray) -> np.ndarray:
+        return np.append(self.distinct, np.nan)[self.codes[rows]]
+
+
+@dataclass(frozen=True)
+class NumberColumn(EncodedColumn):
+    """values: whole numbers, int32 or int64, `EMPTY` where a cell is; or float64, with NaN. moment:
+    the dtype of moments that are kept as whole numbers, such as "datetime64[us, UTC]".
+    """
+
+    values: np.ndarray
+    moment: str = ""
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the cells are whole numbers and nothing else."""
+        return self.values.dtype.kind == "i" and not self.moment
+
+    def filled(self, rows: slice) -> np.ndarray:
+        values = self.values[rows]
+        if values.dtype.kind == "f":
+            return np.asarray(~np.isnan(values))
+        return np.asarray(values != EMPTY[values.itemsize])
+
+    def texts(self, rows: slice | np.ndarray) -> np.ndarray:
+        values = self.values[rows]
+        filled = NumberColumn(values).filled(slice(None))
+        found = np.full(len(values), np.nan, dtype=object)
+        distinct, codes = np.unique(values[filled], return_inverse=True)
+        found[filled] = self.spelled(distinct)[codes]
+        return found
+
+    def spelled(self, values: np.ndarray) -> np.ndarray:
+        """The texts (n,), objects, of values (n,) that are not empty."""
+        if self.is_whole:
+            return np.array([*map(str, values.tolist()), None], dtype=object)[:-1]
+        cells = moments(values, self.moment) if self.moment else pd.Series(values)
+        return as_text(cells.to_frame("cells"))["cells"].to_numpy(object)
+
+    def coded(self) -> Coded:
+        """Numbered in their order."""
+        span = self._span()
+        codes = scratch_array(len(self), np.int32)
+        if span is not None:
+            lowest, there = span
+            distinct = np.flatnonzero(there) + lowest
+            place = np.cumsum(there, dtype=np.int32) - 1
+        else:
+            distinct = self._distinct()
+        for rows in pieces_of(len(self)):
+            values, filled = self.values[rows], self.filled(rows)
+            if span is None:
+                codes[rows] = np.searchsorted(distinct, values)
+            else:
+                codes[rows] = place[np.where(filled, values.astype(np.int64) - lowest, 0)]
+            codes[rows][~filled] = -1
+        return Coded(codes, pd.Series(self.spelled(distinct), dtype=object))
+
+    def _distinct(self) -> np.ndarray:
+        """The different values, ascending."""
+        found = np.empty(0, self.values.dtype)
+        waiting: list[np.ndarray] = []
+        for rows in pieces_of(len(self)):
+            waiting.append(np.unique(self.values[rows][self.filled(rows)]))
+            if sum(map(len, waiting)) > max(len(found), 1 << 22):
+                found, waiting = np.unique(np.concatenate([found, *waiting])), []
+        return np.unique(np.concatenate([found, *waiting]))
+
+    def _span(self) -> tuple[int, np.ndarray] | None:
+        """The lowest of whole numbers that lie close together, and which of those from there on
+        occur, bool; None for others.
+        """
+        if self.values.dtype.kind != "i" or not self.n_filled:
+            return None
+        ends = []
+        for rows in pieces_of(len(self)):
+            values = self.values[rows][self.filled(rows)]
+            ends += [int(values.min()), int(values.max())] if len(values) else []
+        lowest, width = min(ends), max(ends) - min(ends) + 1
+        if width > DENSE * len(self):
+            return None
+        there = np.zeros(width, dtype=bool)
+        for rows in pieces_of(len(self)):
+            values = self.values[rows][self.filled(rows)]
+            there[values.astype(np.int64) - lowest] = True
+        return lowest, there
+
+
+def unit_of(dtype: str) -> str:
+    """Of a dtype of moments.
+
+    >>> unit_of("datetime64[us, UTC]")
+    'us'
+    """
+    return dtype.removeprefix("datetime64[").removesuffix("]").partition(",")[0]
+
+
+def moments(values: np.ndarray, dtype: str) -> pd.Series:
+    """Moments (n,) that are kept as whole numbers.
+
+    >>> moments(np.array([90]), "datetime64[s, Europe/Berlin]").astype(str).tolist()
+    ['1970-01-01 01:01:30+01:00']
+    """
+    zone = dtype.removesuffix("]").partition(", ")[2]
+    found = pd.Series(values.astype(np.int64).view(f"M8[{unit_of(dtype)}]"))
+    return found.dt.tz_localize("UTC").dt.tz_convert(zone) if zone else found
+
+
+@dataclass(frozen=True)
+class RowNumbers:
+    """Which row of its file each row of a table is: numbers count on from `firsts`, int64 (runs,),
+    at the places `starts`, int64 (runs,).
+    """
+
+    starts: np.ndarray
+    firsts: np.ndarray
+
+    def __getitem__(self, place: int) -> int:
+        run = int(np.searchsorted(self.starts, place, side="right")) - 1
+        return int(self.firsts[run]) + place - int(self.starts[run])
+
+
+@dataclass(frozen=True)
+class EncodedTable:
+    """columns: by their names, in their order. rows: their numbers in the file."""
+
+    columns: dict[str, EncodedColumn]
+    rows: RowNumbers
+    n_rows: int
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.columns
+
+    def frame(self, names: Sequence[str] | None = None, rows: slice | None = None) -> pd.DataFrame:
+        """Some of it, all by default, as cells of text."""
+        span = rows or slice(0, self.n_rows)
+        start, stop, _ = span.indices(self.n_rows)
+        numbers = np.arange(start, max(start, stop))
+        if len(numbers):
+            run = np.searchsorted(self.rows.starts, numbers, side="right") - 1
+            numbers = self.rows.firsts[run] + numbers - self.rows.starts[run]
+        wanted = list(self.columns) if names is None else names
+        cells = {name: self.columns[name].texts(span) for name in wanted}
+        return pd.DataFrame(cells, index=numbers, columns=wanted, dtype=object)
+
+    def filled(self, name: str) -> tuple[int, int, str]:
+        """How many cells of a column are not empty, of how many, and the first that is not."""
+        column = self.columns[name]
+        first = column.filled_places(max(column.n_filled, 1))
+        return column.n_filled, len(column), str(column.texts(first)[0]) if len(first) else ""
+
+    def some_cells(self, name: str, about: int) -> pd.Series:
+        """Every so manyeth of a column's cells that are not empty: `about` so many, or twice."""
+        column = self.columns[name]
+        places = column.filled_places(max(1, column.n_filled // about))
+        index = [self.rows[place] for place in places.tolist()]
+        return pd.Series(column.texts(places), index=index, name=name, dtype=object)
+
+    def is_unique(self, name: str) -> bool:
+        """Whether no two cells of a column are alike, empty ones included."""
+        codes, texts = self.columns[name].coded()
+        n_empty = len(codes) - self.columns[name].n_filled
+        return len(texts) + n_empty == len(codes) and n_empty < 2
+
+
+def different_rows(table: EncodedTable, names: Sequence[str]) -> pd.DataFrame:
+    """Some columns as a frame of text, of rows that are alike in them the last one."""
+    coded = {name: table.columns[name].coded() for name in names}
+    kept = pd.DataFrame({name: np.empty(0, np.int32) for name in names})
+    for rows in pieces_of(len(table)):
+        piece = {name: column.codes[rows] for name, column in coded.items()}
+        some = pd.DataFrame(piece, index=np.arange(rows.start, rows.stop))
+        kept = pd.concat([kept, some.drop_duplicates(keep="last")]).drop_duplicates(keep="last")
+    cells = {
+        name: np.append(column.texts.to_numpy(object), np.nan)[kept[name].to_numpy()]
+        for name, column in coded.items()
+    }
+    numbers = [table.rows[place] for place in kept.index.tolist()]
+    return pd.DataFrame(cells, index=numbers, columns=list(names), dtype=object)

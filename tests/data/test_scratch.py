@@ -1,0 +1,83 @@
+"""Arrays in files: as those in memory are, and gone with the process."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from qkvsearch.data.files import scratch
+from qkvsearch.data.files.scratch import (
+    GrowingArray,
+    counts_of,
+    first_places,
+    grouped,
+    scratch_array,
+    taken,
+)
+from qkvsearch.errors import DataError
+
+codes = st.lists(st.integers(-1, 5), max_size=30).map(lambda x: np.array(x, dtype=np.int32))
+
+
+@pytest.fixture(params=[1, 4, 1000])
+def rows_at_once(request, monkeypatch):
+    monkeypatch.setattr(scratch, "ROWS_AT_ONCE", request.param)
+    monkeypatch.setattr(scratch, "LARGE", 40)
+
+
+@pytest.mark.parametrize("size", [1, 3, 1000])
+@given(found=codes)
+def test_places_by_number_are_those_of_a_stable_sort(size, found):
+    before = scratch.ROWS_AT_ONCE
+    scratch.ROWS_AT_ONCE = size
+    try:
+        starts, places = grouped(found, 6)
+        counts, first = counts_of(found, 6), first_places(found, 6)
+    finally:
+        scratch.ROWS_AT_ONCE = before
+    order = np.argsort(found, kind="stable")
+    assert places.tolist() == order[found[order] >= 0].tolist()
+    assert np.diff(starts).tolist() == counts.tolist() == [(found == k).sum() for k in range(6)]
+    listed = found.tolist()
+    assert first.tolist() == [listed.index(k) if k in listed else len(listed) for k in range(6)]
+
+
+def test_a_growing_array_is_its_pieces_in_memory_or_in_a_file(rows_at_once):
+    grown, pieces = GrowingArray(np.int32), [np.arange(k) for k in range(9)]
+    for piece in pieces:
+        grown.append(piece)
+    grown.fill(7, 5)
+    expected = [*np.concatenate(pieces).tolist(), *[7] * 5]
+    assert (len(grown), grown.whole().tolist()) == (len(expected), expected)
+
+
+def test_large_arrays_leave_no_file(rows_at_once, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    array = scratch_array((5, 4), np.float32)
+    assert not array.any()
+    array[:] = 3
+    assert (array == 3).all()
+    assert not os.listdir(tmp_path)
+
+
+def test_a_full_disk_is_one_clear_line(rows_at_once, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full, raising=False)
+    with pytest.raises(DataError, match=r"GB are needed there.*No space left.*TMPDIR"):
+        scratch_array(1000, np.int64)
+    monkeypatch.setattr(scratch, "scratch_file", full)
+    with pytest.raises(DataError, match="No space left"):
+        GrowingArray(np.int64).append(np.zeros(1000, np.int64))
+
+
+def test_what_is_taken_is_copied_only_where_something_is_left_out(rows_at_once):
+    array = np.arange(9)
+    assert taken(array, np.ones(9, bool)) is array
+    assert taken(array, array % 2 == 0).tolist() == [0, 2, 4, 6, 8]
