@@ -25,6 +25,7 @@ from qkvsearch.answers.contents import OpenedContents
 from qkvsearch.cached import cached_property
 from qkvsearch.errors import QkvError
 from qkvsearch.retrieval import Head, Ranking
+from qkvsearch.retrieval.elsewhere import Allowed
 from qkvsearch.retrieval.reasons import WordReasons
 from qkvsearch.threads import one_blas_thread
 from qkvsearch.turns import in_turn
@@ -96,10 +97,10 @@ class OpenedBuild(OpenedContents):
         left = candidates(self.tables, self.n_items, where)
         mask, emptied = asked.leave(left, anyway), None if left.any() else where
         personal = None if user is None else preferences
-        fused = self.texts.fused(asked, names, fusion, personal, mask, anyway)
+        fused = self.texts.fused(asked, names, fusion, personal, mask, anyway, where)
         is_old = self.models.answerability is None
         if fused is not None and asked.text.strip() and not (anyway or is_old):
-            mask = mask & fused.promising()
+            fused = fused.promising()
         ranking = ranked(
             fused, self.tables.names, k, temperature, mask, emptied, offset, min_weight
         )
@@ -183,7 +184,7 @@ class OpenedBuild(OpenedContents):
         excluded, more = positions_of(self.tables, as_list(exclude))
         known = () if seen else history.positions
         mask = candidates(self.tables, self.n_items, where, [*known, *excluded], only)
-        head = recommender.head(history, model, damping)
+        head = recommender.head(history, model, damping, Allowed(mask, where))
         last = last_place(k, offset)
         pool = ranked(head, self.tables.names, pool_size(last, diversity), temperature, mask, where)
         ranking = diverse(pool, self.models, diversity, last).page(offset, min_weight)
@@ -273,7 +274,7 @@ class OpenedBuild(OpenedContents):
         positions, notes = named_once(self.tables, as_list(items))
         excluded, more = positions_of(self.tables, as_list(exclude))
         mask = candidates(self.tables, self.n_items, where, [*positions, *excluded])
-        head = Neighbours(self.texts, positions).fused()
+        head = Neighbours(self.texts, positions).fused(Allowed(mask, where))
         ranking = ranked(head, self.tables.names, k, temperature, mask, where, offset, min_weight)
         reasoning = NeighbourReasons(self.texts, self.histories, positions)
         ranking = replace(ranking, reasoning=reasoning).noted([*notes, *more])

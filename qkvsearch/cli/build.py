@@ -84,6 +84,12 @@ FILE = click.Path(path_type=str)  # a Path would damage the address of a databas
     help="Words that mean the same, a rule a line: `sweater, jumper`; one way: `tv => television`.",
 )
 @click.option(
+    "--keys",
+    metavar="milvus:URI",
+    help="Where the items' keys go: to Milvus, a server or a file that ends in .db (needs "
+    "qkvsearch[milvus]).  [default: the workspace]",
+)
+@click.option(
     "--next-item",
     is_flag=True,
     help="Also train a model of what comes next (minutes; needs qkvsearch[train]).",
@@ -99,6 +105,7 @@ def command(
     queries: str | None,
     qrels: str | None,
     synonyms: str | None,
+    keys: str | None,
     next_item: bool,
     **names: Any,
 ) -> None:
@@ -148,6 +155,7 @@ def command(
             judged=judged,
             next_item=next_item,
             synonyms=meant,
+            keys=keys,
             progress=progress,
         )
     run.say(f"Built {path}: {_counted(dataset)}.")

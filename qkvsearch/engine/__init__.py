@@ -252,6 +252,7 @@ def build(
     qrels: str | Path | Judgements | None = None,
     next_item: bool = False,
     synonyms: str | Path | Synonyms | None = None,
+    keys: str | None = None,
     wait: float | None = None,
     progress: Progress | None = None,
 ) -> Engine:
@@ -264,7 +265,8 @@ def build(
     Snowball's name, "none", or "auto", guessed. `queries` with `qrels`: judged queries to learn the
     heads' weights from. `next_item`: also train the model of what comes next. `synonyms`: a file
     with a rule a line (`sweater, jumper` both ways, `tv => television` one way), or texts to what
-    each is called as well. `wait`: as in `Engine`. `progress` is called as (what is done, how much
+    each is called as well. `keys`: where the items' keys go, as milvus:URI, a server or a file of
+    Milvus Lite that ends in .db; by default to the workspace. `wait`: as in `Engine`. `progress` is called as (what is done, how much
     is done, how much there is). Raises `QkvError`.
 
     >>> import tempfile
@@ -289,6 +291,7 @@ def build(
         judged=judged,
         next_item=next_item,
         synonyms=meant,
+        keys=keys,
         progress=progress,
     )
     return Engine(path, wait=wait)

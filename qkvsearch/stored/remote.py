@@ -1,0 +1,63 @@
+"""The keys of a build that has them elsewhere, by the collections of its segments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from qkvsearch.engines.milvus.store import MilvusKeys, Part
+from qkvsearch.retrieval.elsewhere import DRAWN, RemoteKeys, RemoteRows
+from qkvsearch.workspace.elsewhere import KeyPlace
+from qkvsearch.workspace.rows import Rows
+
+if TYPE_CHECKING:
+    from qkvsearch.workspace import Snapshot
+
+# The arrays by which mean and covariance of a head's keys are known: Σ k and Σ kkᵀ, float64.
+SUM, PRODUCTS = "key_sum", "key_products"
+
+
+def sums(keys: np.ndarray) -> dict[str, np.ndarray]:
+    """Of keys (n, d), by the names of their arrays.
+
+    >>> [values.tolist() for values in sums(np.array([[1.0, 2.0], [3.0, 0.0]])).values()]
+    [[4.0, 2.0], [[10.0, 2.0], [2.0, 4.0]]]
+    """
+    wide = keys.astype(np.float64)
+    return {SUM: wide.sum(axis=0), PRODUCTS: wide.T @ wide}
+
+
+def key_store(build: Snapshot, widths: dict[str, int]) -> MilvusKeys | None:
+    """Where the keys of a build are; None where they are here. widths: of each dense head. Raises
+    `WorkspaceError` where they are not what was written.
+    """
+    place = KeyPlace.of(build.facts)
+    if place is None:
+        return None
+    parts, start = [], 0
+    for segment in build.with_items:
+        own = KeyPlace.of(segment.facts)
+        assert own is not None
+        parts.append(Part(own.collection, segment.n_rows, start))
+        start += segment.n_rows
+    store = MilvusKeys(place.uri, parts, build.rows.place, build.rows.stored, widths)
+    store.check()
+    return store
+
+
+def plain_rows(place: KeyPlace, head: str, n_items: int, width: int) -> RemoteRows:
+    """The keys of a build of one segment."""
+    rows = Rows.plain(n_items)
+    parts = [Part(place.collection, n_items, 0)]
+    store = MilvusKeys(place.uri, parts, rows.place, rows.stored, {head: width})
+    return RemoteRows(store, head, width)
+
+
+def remote_keys(rows: RemoteRows, total: np.ndarray, products: np.ndarray) -> RemoteKeys:
+    """A head's keys. total, products: as `sums` gives them."""
+    n_items = len(rows)
+    mean = total / n_items
+    covariance = products / n_items - np.outer(mean, mean)
+    drawn = np.random.default_rng(0).choice(n_items, min(DRAWN, n_items), replace=False)
+    return RemoteKeys(rows, mean, covariance, np.sort(drawn))
