@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from qkvsearch.answers.arguments import check, check_cutoff
 from qkvsearch.evaluation import recommend, tuning
 from qkvsearch.evaluation.report import Evaluation
@@ -31,7 +33,7 @@ def evaluate_recommend(
         k=k,
         users=recommend.N_USERS if users is None else users,
         settings=tuned.get("settings"),
-        keys=models.dense_keys(models.main_head).vectors,
+        keys=np.asarray(models.dense_keys(models.main_head).vectors),
         random_state=random_state,
         **options,
     )
@@ -64,7 +66,7 @@ def search_settings(
         k=k,
         trials=trials or TRIALS,
         minutes=MINUTES if minutes is None and trials is None else minutes,
-        keys=models.dense_keys(models.main_head).vectors,
+        keys=np.asarray(models.dense_keys(models.main_head).vectors),
         in_use=models.snapshot.facts.get(TUNED, {}).get("settings"),
         random_state=random_state,
         **options,

@@ -83,11 +83,12 @@ class TextSearch:
         names = self._fusible(heads, fusion, personal=preferences is not None)
         asked = self.asked(query) if isinstance(query, str) else query
         by_text = [name for name in names if name not in (PERSONAL, TOKENS)]
-        heads: dict[str, Head | Unscored | None] = {n: self._head(n, asked) for n in by_text}
-        if preferences is not None and PERSONAL in names and (any(heads.values()) or not heads):
-            heads[PERSONAL] = preferences()
+        unscored = {name: self._head(name, asked) for name in by_text}
+        is_known = any(head is not None for head in unscored.values())
+        if preferences is not None and PERSONAL in names and (is_known or not by_text):
+            unscored[PERSONAL] = preferences()
         begun = self._begun(asked)
-        every = scored(heads, Allowed(mask, where), begun)
+        every = scored(unscored, Allowed(mask, where), begun)
         known = {name: head for name, head in every.items() if head is not None}
         found = {name: every[name] for name in by_text}
         if not known:
@@ -148,7 +149,7 @@ class TextSearch:
             known = [head for head in (words, codes) if head is not None]
             if not known or self.models.key_store is None:
                 return summed(known) if known else None
-            also = np.flatnonzero(codes.answers) if codes is not None else np.zeros(0, np.int64)
+            also = np.flatnonzero(codes.scores) if codes is not None else np.zeros(0, np.int64)
             query = self.models.lexical_keys.query_weights(asked.words)
             return RemoteWords(summed(known), self.models.key_store, query, also)
         return self.models.dense_keys(name).head(

@@ -266,8 +266,8 @@ def build(
     heads' weights from. `next_item`: also train the model of what comes next. `synonyms`: a file
     with a rule a line (`sweater, jumper` both ways, `tv => television` one way), or texts to what
     each is called as well. `keys`: where the items' keys go, as milvus:URI, a server or a file of
-    Milvus Lite that ends in .db; by default to the workspace. `wait`: as in `Engine`. `progress` is called as (what is done, how much
-    is done, how much there is). Raises `QkvError`.
+    Milvus Lite that ends in .db; by default to the workspace. `wait`: as in `Engine`. `progress` is
+    called as (what is done, how much is done, how much there is). Raises `QkvError`.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()

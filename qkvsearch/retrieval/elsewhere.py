@@ -9,10 +9,11 @@ the sum of a softmax. Mean and deviation of a head over all items need no item: 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -52,7 +53,8 @@ EVERY = Allowed()
 class KeyStore(Protocol):
     """Where the keys of a build's items are. Items go by their rows in the build."""
 
-    n_items: int
+    @property
+    def n_items(self) -> int: ...
 
     def nearest(self, head: str, query: Any, k: int, allowed: Allowed) -> np.ndarray:
         """The k best items by query · key, int64, best first; fewer where fewer are allowed. query:
@@ -95,17 +97,28 @@ class RemoteRows:
         return self[:].astype(dtype or self.dtype)
 
 
-class Unscored(Protocol):
-    """One query of one head, before it is known which items are scored."""
+# Keys (n, d), be they here or elsewhere.
+Rows: TypeAlias = np.ndarray | RemoteRows
 
-    name: str
 
+class Unscored(ABC):
+    """One query of one head, before it is known which items are scored. drawn: the rows of the
+    items that stand for all others, None for a head that can do without.
+    """
+
+    @property
+    def drawn(self) -> np.ndarray | None:
+        return None
+
+    @abstractmethod
     def best(self, k: int, allowed: Allowed) -> np.ndarray:
         """Rows of the k best items, best first."""
 
+    @abstractmethod
     def within(self, scope: Scope) -> Head:
         """The exact scores of the items of a scope."""
 
+    @abstractmethod
     def above(self, level: float) -> np.ndarray:
         """bool (n_items,): the items with a score above a level."""
 
@@ -145,7 +158,7 @@ class RemoteKeys:
 
 
 @dataclass(frozen=True)
-class RemoteQuery:
+class RemoteQuery(Unscored):
     """An `Unscored` dense head."""
 
     name: str
@@ -188,7 +201,7 @@ class RemoteQuery:
 
 
 @dataclass(frozen=True)
-class RemoteWords:
+class RemoteWords(Unscored):
     """An `Unscored` sparse head, whose `whole` head is at hand, as the words of all items are: it
     scores the candidates, which are those of the store. also: rows of items that are candidates
     besides.
@@ -199,12 +212,10 @@ class RemoteWords:
     query: Mapping[str, float]
     also: np.ndarray
 
-    @property
-    def name(self) -> str:
-        return self.whole.name
-
     def best(self, k: int, allowed: Allowed) -> np.ndarray:
-        found = self.store.nearest(self.name, self.query, k, allowed) if self.query else self.also
+        found = (
+            self.store.nearest(self.whole.name, self.query, k, allowed) if self.query else self.also
+        )
         return np.union1d(found, self.also)
 
     def above(self, level: float) -> np.ndarray:
@@ -223,19 +234,28 @@ def scored(
     of all, the best items and the best of those that are allowed, and the sample. preferred: bool
     (n_items,), items of which the best are candidates besides.
     """
-    remote = next((head for head in heads.values() if hasattr(head, "drawn")), None)
-    if remote is None:
-        return {
-            name: head.whole if isinstance(head, RemoteWords) else head
-            for name, head in heads.items()
-        }
+    known = [head for head in heads.values() if head is not None]
+    samples = [head.drawn for head in known if isinstance(head, Unscored)]
+    drawn = next((sample for sample in samples if sample is not None), None)
+    if drawn is None:
+        return {name: _whole(head) for name, head in heads.items()}
     asked = [(CANDIDATES, allowed), *([] if allowed.is_all else [(1, EVERY)])]
     if preferred is not None:
         asked.append((CANDIDATES, allowed.only(preferred)))
-    known = [head for head in heads.values() if head is not None]
     candidates = [_best(head, k, of) for head in known for k, of in asked]
-    scope = Scope.of(np.concatenate(candidates), remote.drawn, remote.store.n_items)
+    scope = Scope.of(np.concatenate(candidates), drawn, _n_items(known))
     return {name: None if head is None else head.within(scope) for name, head in heads.items()}
+
+
+def _whole(head: Head | Unscored | None) -> Head | None:
+    if isinstance(head, RemoteWords):
+        return head.whole
+    assert not isinstance(head, Unscored)
+    return head
+
+
+def _n_items(heads: Sequence[Head | Unscored]) -> int:
+    return next(head.store.n_items for head in heads if isinstance(head, RemoteQuery))
 
 
 def _best(head: Head | Unscored, k: int, allowed: Allowed) -> np.ndarray:

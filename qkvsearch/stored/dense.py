@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from qkvsearch.engines.milvus.store import rows_of
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.learning.noise_threshold import (
     nearest_cosines,
@@ -17,15 +18,15 @@ from qkvsearch.learning.noise_threshold import (
 )
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys
-from qkvsearch.retrieval.elsewhere import RemoteKeys, RemoteRows
+from qkvsearch.retrieval.elsewhere import RemoteKeys, RemoteRows, Rows
 from qkvsearch.stored.forms import Form
 from qkvsearch.stored.part import Addition, BuildReader, StoredPart, main_head
-from qkvsearch.stored.remote import PRODUCTS, SUM, key_store, plain_rows, remote_keys, sums
+from qkvsearch.stored.remote import PRODUCTS, key_store, remote_keys, sums
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.encoders import restored_encoder
 from qkvsearch.texts.text_encoder import TextEncoder, encode_items
 from qkvsearch.workspace import BuildContents, Snapshot
-from qkvsearch.workspace.elsewhere import KeyPlace
+from qkvsearch.workspace.elsewhere import SUM, KeyPlace
 
 # A pretrained encoder is the one that made the keys where no component of what it makes of a random
 # string differs by more.
@@ -144,7 +145,7 @@ class DensePart(StoredPart[StoredHead]):
     def load(self, build: BuildReader) -> StoredHead:
         return StoredHead(self, build.snapshot, build.analyzer)
 
-    def keys_of(self, build: Snapshot) -> np.ndarray | RemoteRows:
+    def keys_of(self, build: Snapshot) -> Rows:
         """The keys of the items of a build, float32 (n_items, d), wherever they are."""
         if self.is_here(build):
             return self.read(build, "keys")["keys"]
@@ -161,7 +162,8 @@ class DensePart(StoredPart[StoredHead]):
         place = KeyPlace.of(contents.facts)
         if array == "keys" and place is not None and not self.is_pending(contents, array):
             width = len(self.pending(contents, SUM))
-            return np.asarray(plain_rows(place, self.group, contents.facts["n_items"], width))
+            n_items = contents.facts["n_items"]
+            return np.asarray(rows_of(place.uri, place.collection, self.group, n_items, width))
         return super().pending(contents, array)
 
     def _keys_at(self, build: Snapshot, positions: np.ndarray) -> np.ndarray:

@@ -8,14 +8,16 @@ import numpy as np
 
 from qkvsearch.engines.milvus.store import MilvusKeys, Part
 from qkvsearch.retrieval.elsewhere import DRAWN, RemoteKeys, RemoteRows
-from qkvsearch.workspace.elsewhere import KeyPlace
-from qkvsearch.workspace.rows import Rows
+from qkvsearch.workspace.elsewhere import SUM, KeyPlace, filter_of
 
 if TYPE_CHECKING:
-    from qkvsearch.workspace import Snapshot
+    from collections.abc import Mapping
 
-# The arrays by which mean and covariance of a head's keys are known: Σ k and Σ kkᵀ, float64.
-SUM, PRODUCTS = "key_sum", "key_products"
+    from qkvsearch.workspace import Snapshot
+    from qkvsearch.workspace.where import Where
+
+# The arrays by which mean and covariance of a head's keys are known: Σ k, and this, Σ kkᵀ; float64.
+PRODUCTS = "key_products"
 
 
 def sums(keys: np.ndarray) -> dict[str, np.ndarray]:
@@ -41,17 +43,15 @@ def key_store(build: Snapshot, widths: dict[str, int]) -> MilvusKeys | None:
         assert own is not None
         parts.append(Part(own.collection, segment.n_rows, start))
         start += segment.n_rows
-    store = MilvusKeys(place.uri, parts, build.rows.place, build.rows.stored, widths)
+    tables = build.tables
+
+    def condition_of(where: Where, fields: Mapping[str, str]) -> str | None:
+        return filter_of(where, tables.catalog_columns, fields)
+
+    rows = build.rows
+    store = MilvusKeys(place.uri, parts, rows.place, rows.stored, widths, condition_of)
     store.check()
     return store
-
-
-def plain_rows(place: KeyPlace, head: str, n_items: int, width: int) -> RemoteRows:
-    """The keys of a build of one segment."""
-    rows = Rows.plain(n_items)
-    parts = [Part(place.collection, n_items, 0)]
-    store = MilvusKeys(place.uri, parts, rows.place, rows.stored, {head: width})
-    return RemoteRows(store, head, width)
 
 
 def remote_keys(rows: RemoteRows, total: np.ndarray, products: np.ndarray) -> RemoteKeys:

@@ -18,11 +18,6 @@ from qkvsearch.engines.milvus.connection import connect, told
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.retrieval.keys import K1, length_norms
 
-def quoted(name: str) -> str:
-    """A column's name in SQL."""
-    return '"' + name.replace('"', '""') + '"'
-
-
 # The fields beside those of dense heads and columns.
 ROW, LEXICAL = "row", "lexical"
 # Columns go by their places, since an owner's name need not be one that Milvus takes.
@@ -70,25 +65,25 @@ class SegmentKeys:
         return len(next(iter(self.heads.values())))
 
 
-def write(uri: str, name: str, keys: SegmentKeys, owner: str, index: str = EXACT) -> None:
+def write(uri: str, name: str, keys: SegmentKeys, index: str) -> None:
     """A new collection with all of it, loaded and ready to answer. index: the type of those of
-    dense heads. Raises `WorkspaceError`, and then leaves none.
+    dense heads, "" for the exact one. Raises `WorkspaceError`, and then leaves none.
     """
     client = connect(uri, make=True)
     try:
         with told(uri, f"cannot write the collection {name}"):
-            _write(client, name, keys, owner, index)
+            _write(client, name, keys, index)
     except BaseException:
         with suppress(Exception):
             client.drop_collection(name)
         raise
 
 
-def _write(client: Any, name: str, keys: SegmentKeys, owner: str, index: str) -> None:
+def _write(client: Any, name: str, keys: SegmentKeys, index: str) -> None:
     with closing(_opened(keys.catalog)) as db:
         columns = list(_columns(db))
         widths = {head: int(rows.shape[1]) for head, rows in keys.heads.items()}
-        _create(client, name, owner, index, widths, columns)
+        _create(client, name, index, widths, columns)
         sparse = _sparse(keys.words, keys.n_rows)
         cells = _cells(db, columns)
         for start in range(0, keys.n_rows, ROWS_AT_A_TIME):
@@ -104,16 +99,13 @@ def _write(client: Any, name: str, keys: SegmentKeys, owner: str, index: str) ->
     client.load_collection(name)
 
 
-def drop_others(uri: str, prefix: str, kept: set[str], owner: str) -> None:
-    """Drop the collections whose names begin so, but for those that are kept and those of another
-    owner, such as the workspace that this one is a copy of.
-    """
+def drop_others(uri: str, prefix: str, kept: set[str]) -> None:
+    """Drop the collections whose names begin so, but for those that are kept."""
     client = connect(uri)
     with told(uri, "cannot drop the keys of former builds"):
         for name in client.list_collections():
             if name.startswith(prefix) and name not in kept:
-                if client.describe_collection(name)["description"] == owner:
-                    client.drop_collection(name)
+                client.drop_collection(name)
 
 
 def check(uri: str, name: str, n_rows: int, widths: Mapping[str, int]) -> None:
@@ -142,36 +134,39 @@ def check(uri: str, name: str, n_rows: int, widths: Mapping[str, int]) -> None:
         client.load_collection(name)
 
 
+def fields_of(uri: str, name: str) -> dict[str, str]:
+    """The types of a collection's fields, by their names."""
+    with told(uri, f"cannot read the collection {name}"):
+        fields = connect(uri).describe_collection(name)["fields"]
+    return {field["name"]: field["type"].name for field in fields}
+
+
 def _create(
-    client: Any,
-    name: str,
-    owner: str,
-    index_type: str,
-    widths: Mapping[str, int],
-    columns: Sequence[Column],
+    client: Any, name: str, index_type: str, widths: Mapping[str, int], columns: Sequence[Column]
 ) -> None:
     from pymilvus import DataType
 
-    schema = client.create_schema(
-        auto_id=False, enable_dynamic_field=False, description=owner
-    )
+    schema = client.create_schema(auto_id=False, enable_dynamic_field=False)
     schema.add_field(ROW, DataType.INT64, is_primary=True)
     index = client.prepare_index_params()
     for head, width in widths.items():
         schema.add_field(head, DataType.FLOAT_VECTOR, dim=width)
-        index.add_index(head, index_type=index_type, metric_type="IP")
+        index.add_index(head, index_type=index_type or EXACT, metric_type="IP")
     schema.add_field(LEXICAL, DataType.SPARSE_FLOAT_VECTOR)
     index.add_index(LEXICAL, index_type="SPARSE_INVERTED_INDEX", metric_type="IP")
     for column in columns:
         kind = getattr(DataType, column.kind)
         longest = {"max_length": LONGEST_CELL} if column.kind == "VARCHAR" else {}
         schema.add_field(column.field, kind, nullable=True, **longest)
-    client.create_collection(
-        name, schema=schema, index_params=index, consistency_level="Strong"
-    )
+    client.create_collection(name, schema=schema, index_params=index, consistency_level="Strong")
 
 
 # --- what rows are made of ---
+
+
+def quoted(name: str) -> str:
+    """A column's name in SQL."""
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _opened(catalog: Path) -> sqlite3.Connection:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch.engines.milvus.collections import LEXICAL, ROW, check, dimension
+from qkvsearch.engines.milvus.collections import LEXICAL, ROW, check, dimension, fields_of
 from qkvsearch.engines.milvus.connection import connect, told
 from qkvsearch.errors import WorkspaceError
-from qkvsearch.retrieval.elsewhere import Allowed
+from qkvsearch.retrieval.elsewhere import Allowed, RemoteRows
 
 # The most that Milvus finds in one search.
 MOST_FOUND = 16_384
@@ -33,10 +34,11 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class MilvusKeys:
-    """uri: of the server, or of the file. parts: the segments, base first. place: int64 (n_stored,),
-    the item row of each stored row, −1 for one that departed. stored: int64 (n_items,), the other
-    way. widths: components of each dense head's keys. conditions: a condition (`where`) as Milvus
-    has it, None where it has not.
+    """uri: of the server, or of the file. parts: the segments, base first. place: int64
+    (n_stored,), the item row of each stored row, −1 for one that departed. stored: int64
+    (n_items,), the other way. widths: components of each dense head's keys. condition_of: of
+    a condition (`where`) and the fields of a collection, by type, the filter that says the same;
+    None where there is none.
     """
 
     uri: str
@@ -44,11 +46,16 @@ class MilvusKeys:
     place: np.ndarray
     stored: np.ndarray
     widths: Mapping[str, int]
-    conditions: Callable[[Any], str | None] = lambda where: None
+    condition_of: Callable[[Any, Mapping[str, str]], str | None] = lambda where, fields: None
 
     @property
     def n_items(self) -> int:
         return len(self.stored)
+
+    @cached_property
+    def _fields(self) -> dict[str, dict[str, str]]:
+        """The types of the fields of columns, by collection."""
+        return {part.collection: fields_of(self.uri, part.collection) for part in self.parts}
 
     def check(self) -> None:
         """Raise `WorkspaceError` where a collection is gone or another one."""
@@ -129,11 +136,12 @@ class MilvusKeys:
                     limit=min(limit, part.n_rows),
                     filter="" if filters is None else filters[i],
                     search_params={"metric_type": "IP"},
+                    output_fields=[ROW],
                 )
-            is_all &= len(hits) < limit
-            rows = np.array([hit[ROW] for hit in hits], np.int64)
+                rows, values = _columns(hits)
+            is_all &= len(rows) < limit
             positions.append(self.place[rows + part.start])
-            scores.append(np.array([hit["distance"] for hit in hits], np.float32))
+            scores.append(values)
         found, values = np.concatenate(positions), np.concatenate(scores)
         return found[found >= 0], values[found >= 0], is_all
 
@@ -141,8 +149,11 @@ class MilvusKeys:
         """Of each segment, what is to be looked for alone; None where that is everything."""
         if allowed.is_all:
             return None
-        if allowed.where is not None and (condition := self.conditions(allowed.where)) is not None:
-            return [condition] * len(self.parts)
+        if allowed.where is not None:
+            fields = [self._fields[part.collection] for part in self.parts]
+            found = [self.condition_of(allowed.where, of_part) for of_part in fields]
+            if None not in found:
+                return list(filter(None, found))
         assert allowed.mask is not None
         if np.count_nonzero(allowed.mask) > MOST_NAMED:
             return None
@@ -152,3 +163,15 @@ class MilvusKeys:
             for part in self.parts
             for ours in [stored[(stored >= part.start) & (stored < part.start + part.n_rows)]]
         ]
+
+
+def rows_of(uri: str, collection: str, head: str, n_rows: int, width: int) -> RemoteRows:
+    """The keys of a head in one collection, in the order of its rows."""
+    every = np.arange(n_rows)
+    store = MilvusKeys(uri, [Part(collection, n_rows, 0)], every, every, {head: width})
+    return RemoteRows(store, head, width)
+
+
+def _columns(hits: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and scores, (n,) each, without an object for each hit."""
+    return np.array(hits.ids, np.int64), np.array(hits.distances, np.float32)
