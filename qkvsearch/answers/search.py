@@ -69,15 +69,16 @@ class TextSearch:
         mask: np.ndarray | None = None,
         anyway: bool = False,
         where: Where | None = None,
+        k: int = 0,
     ) -> Head | None:
         """The wanted heads as one, None where none knows anything of the query.
 
         `preferences` makes the head of a user, which counts only where another head knows a word.
         Of what `mask` leaves (bool, n_items) the best are compared word by word in a second pass,
-        where the build has the words and scores are summed; where: the condition that is in the
-        mask, which keys that are elsewhere are asked with. The head's `notes` are of the main
-        head. A query that the catalog does not answer has a head that answers no item and says so,
-        unless `anyway`. Raises `QkvError` for a head or a fusion that is not there, or not to be
+        where the build has the words and scores are summed; where, k: the condition that is in the
+        mask and how many are wanted, which keys that are elsewhere are asked with. The head's
+        `notes` are of the main head. A query that the catalog does not answer has a head that
+        answers no item and says so, unless `anyway`. Raises `QkvError` for a head or a fusion that is not there, or not to be
         had together.
         """
         names = self._fusible(heads, fusion, personal=preferences is not None)
@@ -88,7 +89,7 @@ class TextSearch:
         if preferences is not None and PERSONAL in names and (is_known or not by_text):
             unscored[PERSONAL] = preferences()
         begun = self._begun(asked)
-        every = scored(unscored, Allowed(mask, where), begun)
+        every = scored(unscored, Allowed(mask, where, k), begun)
         known = {name: head for name, head in every.items() if head is not None}
         found = {name: every[name] for name in by_text}
         if not known:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from qkvsearch.answers.arguments import as_list
 from qkvsearch.checked import checked, checked_methods
 from qkvsearch.engine.asked import AskedEngine
+from qkvsearch.errors import QkvError
 from qkvsearch.workspace import Workspace
 from qkvsearch.workspace.segments import BUILDS_FOLDER
 
@@ -157,23 +158,33 @@ class Engine(AskedEngine):
     def evaluate_search(
         self,
         queries: str | Path | Queries,
-        qrels: str | Path | Judgements,
+        qrels: str | Path | Judgements | None = None,
         *,
         heads: str | Iterable[str] | None = None,
+        against: str | None = None,
         progress: Progress | None = None,
     ) -> Evaluation:
         """nDCG@10, MRR@10 and Recall@100 of search, beside the lexical head alone.
 
         queries, qrels: files, or query ids to their texts, and to the grade of each judged item.
         The report's `notes` say what the figures leave out, and whether they are training scores:
-        "learned_from" is how many of the judged queries the build learned its weights from. Raises
-        `QkvError`.
+        "learned_from" is how many of the judged queries the build learned its weights from.
+
+        against: "local" compares in place of judging, where keys are elsewhere (`keys` of `build`):
+        how many of the ten best hits are found that this machine would find with all keys in its
+        memory, and how far scores differ. `qrels` are not needed then. Raises `QkvError`.
         """
         from qkvsearch.answers.facts import learned_from
         from qkvsearch.evaluation.search import evaluate_heads
 
         names = None if heads is None else as_list(heads)
         build = self.build
+        if against is not None:
+            from qkvsearch.answers.measure import evaluate_against
+
+            return evaluate_against(build, against, queries, names, progress)
+        if qrels is None:
+            raise QkvError("`qrels`: give the right answers, or compare with `against`")
         known = learned_from(build.snapshot.facts)
         return evaluate_heads(build.search, queries, qrels, names, build.items.ids, progress, known)
 

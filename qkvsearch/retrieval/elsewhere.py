@@ -25,6 +25,8 @@ from qkvsearch.retrieval.topk import top_k
 
 # The items that each head is asked for, and those that are drawn to stand for all others.
 CANDIDATES, DRAWN = 400, 8192
+# Where many hits are wanted, each head is asked for so many times as many.
+SPARE = 2
 # Rows that are read at a time where all are.
 BLOCK = 4096
 
@@ -32,11 +34,12 @@ BLOCK = 4096
 @dataclass(frozen=True)
 class Allowed:
     """Which items a query may find. mask: bool (n_items,), None for all. where: the condition that
-    is in the mask, for whoever can look for no others in the first place.
+    is in the mask, for whoever can look for no others in the first place. k: how many are wanted.
     """
 
     mask: np.ndarray | None = None
     where: Any = None
+    k: int = 0
 
     def only(self, others: np.ndarray) -> Allowed:
         """Of these items, bool (n_items,), alone."""
@@ -239,9 +242,10 @@ def scored(
     drawn = next((sample for sample in samples if sample is not None), None)
     if drawn is None:
         return {name: _whole(head) for name, head in heads.items()}
-    asked = [(CANDIDATES, allowed), *([] if allowed.is_all else [(1, EVERY)])]
+    n = max(CANDIDATES, SPARE * allowed.k)
+    asked = [(n, allowed), *([] if allowed.is_all else [(1, EVERY)])]
     if preferred is not None:
-        asked.append((CANDIDATES, allowed.only(preferred)))
+        asked.append((n, allowed.only(preferred)))
     candidates = [_best(head, k, of) for head in known for k, of in asked]
     scope = Scope.of(np.concatenate(candidates), drawn, _n_items(known))
     return {name: None if head is None else head.within(scope) for name, head in heads.items()}

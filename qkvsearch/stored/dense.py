@@ -83,9 +83,10 @@ class StoredHead:
     @property
     def _width(self) -> int:
         """Of the keys, by the manifest: an encoder is found where its keys are damaged."""
-        files, name = self._snapshot.base.files, f"{self._part.group}.keys.npy"
-        shape = files.get(name, {}).get("shape", ())
-        return int(shape[1]) if len(shape) == 2 else self.keys.vectors.shape[1]
+        here = self._part.is_here(self._snapshot)
+        files, array = self._snapshot.base.files, "keys" if here else SUM
+        shape = files.get(f"{self._part.group}.{array}.npy", {}).get("shape", ())
+        return int(shape[-1]) if shape else self.keys.vectors.shape[1]
 
     def _check_same(self, encoder: TextEncoder, made: np.ndarray) -> None:
         """Raises `WorkspaceError` where the encoder is not the one that made the keys."""

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from qkvsearch.engines.milvus.store import MilvusKeys, Part
-from qkvsearch.retrieval.elsewhere import DRAWN, RemoteKeys, RemoteRows
+from qkvsearch.errors import DamagedError, WorkspaceError
+from qkvsearch.retrieval.elsewhere import BLOCK, DRAWN, RemoteKeys, RemoteRows
 from qkvsearch.workspace.elsewhere import SUM, KeyPlace, filter_of
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 # The arrays by which mean and covariance of a head's keys are known: Σ k, and this, Σ kkᵀ; float64.
 PRODUCTS = "key_products"
+# Sums of keys that were changed since differ by more, and those of the same ones by less.
+SAME = 1e-4
 
 
 def sums(keys: np.ndarray) -> dict[str, np.ndarray]:
@@ -28,6 +31,30 @@ def sums(keys: np.ndarray) -> dict[str, np.ndarray]:
     """
     wide = keys.astype(np.float64)
     return {SUM: wide.sum(axis=0), PRODUCTS: wide.T @ wide}
+
+
+def damaged_keys(build: Snapshot) -> list[DamagedError]:
+    """What is not as it was written of keys that are elsewhere: all of them are read, and compared
+    with their sums. None where they are here.
+    """
+    if KeyPlace.of(build.facts) is None:
+        return []
+    found = []
+    for head in list(build.facts["head_weights"])[1:]:
+        try:
+            total = build.array(f"{head}.{SUM}")
+            store = key_store(build, {head: len(total)})
+            rows = RemoteRows(store, head, len(total))  # type: ignore[arg-type]
+            blocks = (rows[i : i + BLOCK] for i in range(0, len(rows), BLOCK))
+            there = sum(block.sum(axis=0, dtype=np.float64) for block in blocks)
+            what = "" if np.allclose(there, total, atol=SAME) else "they are other keys"
+        except DamagedError:
+            continue  # found among the files
+        except WorkspaceError as error:
+            what = str(error)
+        if what:
+            found.append(DamagedError(build.segments[-1].folder / f"{head}.keys", what))
+    return found
 
 
 def key_store(build: Snapshot, widths: dict[str, int]) -> MilvusKeys | None:

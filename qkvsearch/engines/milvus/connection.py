@@ -19,8 +19,10 @@ EXAMPLES = "milvus:keys.db for a file, or milvus:http://HOST:19530 for a server"
 INDEXES = ("FLAT", "HNSW", "IVF_FLAT", "DISKANN", "AUTOINDEX")
 # A server with users wants a token, `user:password` or an API key, which is stored nowhere.
 TOKEN = "QKVSEARCH_MILVUS_TOKEN"
-# Seconds after which a server counts as unreachable, and those that one answer may take.
-TO_CONNECT, TO_ANSWER = 10.0, 300.0
+# Seconds after which a server counts as unreachable.
+TO_CONNECT = 10.0
+# A server hangs up on a client that asks too often whether it is there, as while a build works.
+QUIET = {"grpc.keepalive_time_ms": 300_000, "grpc.keepalive_permit_without_calls": False}
 
 _clients: dict[tuple[int, str], Any] = {}
 _lock = threading.Lock()
@@ -66,15 +68,18 @@ def connect(uri: str, *, make: bool = False) -> Any:
                 "back, or build again"
             )
         need("milvus_lite", "milvus", "a file of keys", name="milvus-lite", error=WorkspaceError)
-    pymilvus = need("pymilvus", "milvus", "keys in Milvus", error=WorkspaceError)
     # What goes wrong is told once, by the error.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    pymilvus = need("pymilvus", "milvus", "keys in Milvus", error=WorkspaceError)
     logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
     logging.getLogger("milvus_lite").setLevel(logging.CRITICAL)
     with _lock, told(uri):
         key = os.getpid(), uri
         if key not in _clients:
             token = os.environ.get(TOKEN, "")
-            _clients[key] = pymilvus.MilvusClient(uri, token=token, timeout=TO_CONNECT)
+            _clients[key] = pymilvus.MilvusClient(
+                uri, token=token, timeout=TO_CONNECT, grpc_options=QUIET
+            )
         return _clients[key]
 
 
