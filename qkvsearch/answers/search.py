@@ -78,8 +78,8 @@ class TextSearch:
         where the build has the words and scores are summed; where, k: the condition that is in the
         mask and how many are wanted, which keys that are elsewhere are asked with. The head's
         `notes` are of the main head. A query that the catalog does not answer has a head that
-        answers no item and says so, unless `anyway`. Raises `QkvError` for a head or a fusion that is not there, or not to be
-        had together.
+        answers no item and says so, unless `anyway`. Raises `QkvError` for a head or a fusion that
+        is not there, or not to be had together.
         """
         names = self._fusible(heads, fusion, personal=preferences is not None)
         asked = self.asked(query) if isinstance(query, str) else query

@@ -233,6 +233,7 @@ def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[s
     from qkvsearch.stored.part import LANGUAGE
     from qkvsearch.stored.preferences import TUNED
     from qkvsearch.texts.language.languages import Language
+    from qkvsearch.workspace.elsewhere import FACT as KEYS
 
     for reason in former.get(NOT_TAKEN_OVER, ()):
         run.say(f"Not taken over: {reason}.")
@@ -240,6 +241,10 @@ def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[s
     run.say(f"Language: {Language(facts[LANGUAGE], facts['language_chosen'])}.")
     if "synonyms" in facts:
         run.say(f"Synonyms: of {quantity(len(facts['synonyms']), 'word')}.")
+    if KEYS in facts:
+        run.say(f"Keys: {facts[KEYS]['uri']}, collection {facts[KEYS]['collection']}.")
+    elif KEYS in former:
+        run.say("The former build's keys were in Milvus, and these are here; see build --keys.")
     if "texts_cut" in facts:
         run.say(f"Cut: {facts['texts_cut']}.")
     if "tokens_left_out" in facts:

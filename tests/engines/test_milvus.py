@@ -14,6 +14,8 @@ from qkvsearch.retrieval import elsewhere
 from qkvsearch.stored import remote
 from qkvsearch.workspace.elsewhere import KeyPlace, filter_of
 
+# One worker builds what they ask.
+pytestmark = pytest.mark.xdist_group("milvus")
 pytest.importorskip("pymilvus", reason="pymilvus is not installed")
 pytest.importorskip("milvus_lite", reason="milvus-lite is not installed")
 
@@ -258,13 +260,15 @@ def test_a_build_that_fails_leaves_the_old_one_and_no_collection(own, monkeypatc
     def full(*_):
         raise OSError("the disk fell out")
 
-    with monkeypatch.context() as patch, pytest.raises(WorkspaceError, match="the disk fell out"):
+    more = catalog(3, seed=2).assign(id=["n1", "n2", "n3"])
+    with monkeypatch.context() as patch:
         patch.setattr(publish, "write_root", full)
-        there.add(catalog(3, seed=2).assign(id=["n1", "n2", "n3"]))
+        with pytest.raises(WorkspaceError, match="the disk fell out"):
+            there.add(more)
     same(before, there.search("sourdough bread"), weights=1e-6)
     with qkv.open(there.workspace.path) as again:
         same(before, again.search("sourdough bread"), weights=1e-6)
-    there.add(catalog(3, seed=2).assign(id=["n1", "n2", "n3"]))
+    there.add(more)
     assert len(collections(there)) == len(names) + 1
 
 
