@@ -161,7 +161,7 @@ class Recommender:
         mean = self.mean_text(history, main)
         if not mean.vectors.any():
             return None
-        head = scored({TEXT: self.models.dense_keys(main).head(TEXT, mean)}, allowed)[TEXT]
+        head = next(scored({TEXT: self.models.dense_keys(main).head(TEXT, mean)}, allowed))[TEXT]
         return head and replace(head, notes=[BY_TEXT])
 
     def mean_text(self, history: History, head: str) -> LabelledVectors:

@@ -18,13 +18,14 @@ from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval import Head, Ranking, fuse, fuse_ranks
 from qkvsearch.retrieval.elsewhere import Allowed, RemoteWords, Unscored, scored
 from qkvsearch.retrieval.fusion import plus, summed
-from qkvsearch.retrieval.late_interaction import NAME as TOKENS
 from qkvsearch.retrieval.late_interaction import (
+    DEPTH,
     LateInteraction,
     late_interaction,
     rerank,
     token_labels,
 )
+from qkvsearch.retrieval.late_interaction import NAME as TOKENS
 from qkvsearch.stored import StoredModels
 from qkvsearch.stored.tokens import are_joined
 from qkvsearch.texts.analysis import matching_words
@@ -89,16 +90,18 @@ class TextSearch:
         if preferences is not None and PERSONAL in names and (is_known or not by_text):
             unscored[PERSONAL] = preferences()
         begun = self._begun(asked)
-        every = scored(unscored, Allowed(mask, where, k), begun)
-        known = {name: head for name, head in every.items() if head is not None}
+        for every in scored(unscored, Allowed(mask, where, k), begun):
+            known = {name: head for name, head in every.items() if head is not None}
+            if not known:
+                return None if asked.text.strip() else self._by_conditions(asked)
+            weights = {
+                name: weight if name == LEXICAL else weight * asked.certainty
+                for name, weight in self.models.head_weights.items()
+            } | {PERSONAL: PREFERENCES_WEIGHT}
+            fused = FUSIONS[fusion](list(known.values()), [weights[name] for name in known])
+            if fused.has_best(max(k, DEPTH), mask):
+                break
         found = {name: every[name] for name in by_text}
-        if not known:
-            return None if asked.text.strip() else self._by_conditions(asked)
-        weights = {
-            name: weight if name == LEXICAL else weight * asked.certainty
-            for name, weight in self.models.head_weights.items()
-        } | {PERSONAL: PREFERENCES_WEIGHT}
-        fused = FUSIONS[fusion](list(known.values()), [weights[name] for name in known])
         is_answered = self._is_answered(asked, found)
         if not (is_answered or anyway):
             nothing = np.zeros(len(fused.scores), dtype=bool)
@@ -139,7 +142,7 @@ class TextSearch:
         names = list(self.models.head_weights)
         if name not in names:
             raise QkvError(f"no head {name!r}{suggest(name, names)} (there are {', '.join(names)})")
-        return scored({name: self._head(name, self.asked(query))})[name]
+        return next(scored({name: self._head(name, self.asked(query))}))[name]
 
     def _head(self, name: str, asked: Query) -> Head | Unscored | None:
         """One head of the text, whose scores may be still to be asked for; None where it knows no

@@ -50,9 +50,12 @@ class Neighbours:
 
     def fused(self, allowed: Allowed = EVERY) -> Head | None:
         """Scores of the items, None where nothing is known of those of the query."""
-        found = scored(self._heads(), allowed)
-        named = {name: head and self._named(head) for name, head in found.items()}
-        return fuse_known(named, WEIGHTS)
+        for found in scored(self._heads(), allowed):
+            named = {name: head and self._named(head) for name, head in found.items()}
+            fused = fuse_known(named, WEIGHTS)
+            if fused is None or fused.has_best(allowed.k, allowed.mask):
+                break
+        return fused
 
     def _heads(self) -> dict[str, Head | Unscored | None]:
         """The heads, with parts whose query is (which of the items, word of it or its title)."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
@@ -25,6 +25,8 @@ from qkvsearch.retrieval.topk import top_k
 
 # The items that each head is asked for, and those that are drawn to stand for all others.
 CANDIDATES, DRAWN = 400, 8192
+# Where the best items might be others, each is asked for twice as many, up to so many.
+MOST_CANDIDATES = 6400
 # Where many hits are wanted, each head is asked for so many times as many.
 SPARE = 2
 # Rows that are read at a time where all are.
@@ -232,23 +234,49 @@ def scored(
     heads: Mapping[str, Head | Unscored | None],
     allowed: Allowed = EVERY,
     preferred: np.ndarray | None = None,
-) -> dict[str, Head | None]:
-    """Heads as they are where all of them score all items. Otherwise each one scores the candidates
-    of all, the best items and the best of those that are allowed, and the sample. preferred: bool
-    (n_items,), items of which the best are candidates besides.
+) -> Iterator[dict[str, Head | None]]:
+    """Heads as they are, once, where all of them score all items. Otherwise each one scores the
+    candidates of all, the best items and the best of those that are allowed, and the sample; and of
+    twice as many candidates each time that more are asked for. preferred: bool (n_items,), items of
+    which the best are candidates besides.
     """
     known = [head for head in heads.values() if head is not None]
     samples = [head.drawn for head in known if isinstance(head, Unscored)]
     drawn = next((sample for sample in samples if sample is not None), None)
     if drawn is None:
-        return {name: _whole(head) for name, head in heads.items()}
+        yield {name: _whole(head) for name, head in heads.items()}
+        return
     n = max(CANDIDATES, SPARE * allowed.k)
-    asked = [(n, allowed), *([] if allowed.is_all else [(1, EVERY)])]
-    if preferred is not None:
-        asked.append((n, allowed.only(preferred)))
-    candidates = [_best(head, k, of) for head in known for k, of in asked]
-    scope = Scope.of(np.concatenate(candidates), drawn, _n_items(known))
-    return {name: None if head is None else head.within(scope) for name, head in heads.items()}
+    while True:
+        found = [_best(head, n, allowed) for head in known]
+        more = [] if allowed.is_all else [_best(head, 1, EVERY) for head in known]
+        if preferred is not None:
+            more += [_best(head, n, allowed.only(preferred)) for head in known]
+        scope = Scope.of(np.concatenate([*found, *more]), drawn, _n_items(known))
+        last = {id(head): of[-1] for head, of in zip(known, found, strict=True) if len(of) >= n}
+        yield {
+            name: None if head is None else _bounded(head, scope, allowed, last.get(id(head)))
+            for name, head in heads.items()
+        }
+        if n >= MOST_CANDIDATES:
+            return
+        n *= 2
+
+
+def _bounded(head: Head | Unscored, scope: Scope, allowed: Allowed, last: int | None) -> Head:
+    """A head's scores of a scope, and what it gives no other item that is allowed more than. last:
+    its worst candidate, None where it has no others.
+    """
+    found = head.within(scope)
+    if isinstance(head, RemoteQuery):
+        place = scope.places(np.array([] if last is None else [last], np.int64))
+        beyond = float(found.scores[place].min(initial=math.inf)) if len(place) else -math.inf
+        return replace(found, beyond=beyond)
+    others = np.ones(scope.n_items, bool) if allowed.mask is None else allowed.mask.copy()
+    others[scope.items] = False
+    whole = _whole(head)
+    assert whole is not None
+    return replace(found, beyond=float(whole.scores[others].max(initial=-math.inf)))
 
 
 def _whole(head: Head | Unscored | None) -> Head | None:

@@ -51,7 +51,7 @@ class Head:
 
     scope: the items that are scored, where keys are elsewhere and not all are; `scores` and
     `answers` are of these alone, (m,). level: mean and deviation of the scores of all items, where
-    these are known otherwise.
+    these are known otherwise. beyond: what no other item that may be ranked scores more than.
     """
 
     name: str
@@ -65,6 +65,7 @@ class Head:
     exact_from: float = -math.inf
     scope: Scope | None = None
     level: tuple[float, float] | None = None
+    beyond: float = -math.inf
 
     def taken(self, values: np.ndarray) -> np.ndarray:
         """Of values (n_items,) those of the scored items."""
@@ -113,6 +114,13 @@ class Head:
             scope=scope,
             level=moments(self.scores),
         )
+
+    def has_best(self, k: int, mask: np.ndarray | None = None) -> bool:
+        """Whether the k best of all items that `mask` leaves are sure to be among the scored ones
+        (the threshold algorithm of Fagin, Lotem and Naor 2003, section 4, ends by the same rule).
+        """
+        best = top_k(self.scores, k, self.allowed(mask))
+        return self.beyond <= (self.scores[best[-1]] if 0 < k <= len(best) else -math.inf)
 
     def exact_at(self, positions: np.ndarray) -> np.ndarray:
         """The exact scores at these positions, (n,)."""
@@ -293,6 +301,7 @@ def _fused(
         answers=_any_answer(heads),
         addends=scaled,
         scope=scaled[0].scope,
+        beyond=sum(head.beyond for head in scaled),
         **_approximate(scaled),
     )
 
@@ -341,6 +350,7 @@ def _standardize(head: Head, share: float) -> Head:
     mean, deviation = head.moments()
     factor = share / deviation if deviation else 0.0
     level = None if head.scope is None else (0.0, share if deviation else 0.0)
+    beyond = (head.beyond - mean) * factor if factor else min(head.beyond, 0.0)
 
     def parts(position: int) -> list[Part]:
         scaled = [part._replace(value=part.value * factor) for part in head.parts(position)]
@@ -353,7 +363,8 @@ def _standardize(head: Head, share: float) -> Head:
 
     if head.exact is None:
         scores = scaled(head.scores)
-        return Head(head.name, scores, parts, head.answers, scope=head.scope, level=level)
+        found = Head(head.name, scores, parts, head.answers)
+        return replace(found, scope=head.scope, level=level, beyond=beyond)
     return Head(
         head.name,
         scaled(head.scores),

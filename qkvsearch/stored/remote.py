@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qkvsearch.engines.milvus.store import MilvusKeys, Part
+from qkvsearch.engines.milvus.store import MilvusKeys, StoredPiece
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.retrieval.elsewhere import BLOCK, DRAWN, RemoteKeys, RemoteRows
 from qkvsearch.workspace.elsewhere import SUM, KeyPlace, filter_of
@@ -68,7 +68,7 @@ def key_store(build: Snapshot, widths: dict[str, int]) -> MilvusKeys | None:
     for segment in build.with_items:
         own = KeyPlace.of(segment.facts)
         assert own is not None
-        parts.append(Part(own.collection, segment.n_rows, start))
+        parts.append(StoredPiece(own.collection, segment.n_rows, start))
         start += segment.n_rows
     tables = build.tables
 

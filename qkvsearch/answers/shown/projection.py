@@ -15,7 +15,7 @@ from qkvsearch.answers.search import TextSearch
 from qkvsearch.errors import QkvError
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval import DenseKeys, Ranking
-from qkvsearch.retrieval.elsewhere import RemoteKeys, RemoteRows, scored
+from qkvsearch.retrieval.elsewhere import Allowed, RemoteKeys, RemoteRows, scored
 
 # Of more items so many are drawn, always the same ones.
 MOST_DRAWN, SEED = 20_000, 0
@@ -159,7 +159,7 @@ def _with_point(
 ) -> ItemMap:
     if not parts.vectors.any():
         return replace(found, notes=[*found.notes, f"Nothing of it is known by {found.head}."])
-    head = scored({found.head: keys.head(found.head, parts)})[found.head]
+    head = next(scored({found.head: keys.head(found.head, parts)}, Allowed(k=k)))[found.head]
     hits = ranked(head, texts.tables.names, k, None, np.ones(texts.models.n_items, dtype=bool))
     (position,) = found.place(parts.total)
     places = found.place(keys.vectors[hits.positions])

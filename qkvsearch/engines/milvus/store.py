@@ -24,7 +24,7 @@ KEYS_AT_A_TIME = 2_048
 FURTHER = 4
 
 
-class Part(NamedTuple):
+class StoredPiece(NamedTuple):
     """A segment: its collection, how many rows it has, and the first one's number among all."""
 
     collection: str
@@ -42,7 +42,7 @@ class MilvusKeys:
     """
 
     uri: str
-    parts: Sequence[Part]
+    parts: Sequence[StoredPiece]
     place: np.ndarray
     stored: np.ndarray
     widths: Mapping[str, int]
@@ -103,7 +103,7 @@ class MilvusKeys:
                 found[some] = self._keys(head, part, stored[some] - part.start)
         return found
 
-    def _keys(self, head: str, part: Part, rows: np.ndarray) -> np.ndarray:
+    def _keys(self, head: str, part: StoredPiece, rows: np.ndarray) -> np.ndarray:
         """Of a collection's rows (n,), in their order."""
         wanted, numbers = np.unique(rows, return_inverse=True)
         with told(self.uri, f"cannot read {part.collection}"):
@@ -168,7 +168,7 @@ class MilvusKeys:
 def rows_of(uri: str, collection: str, head: str, n_rows: int, width: int) -> RemoteRows:
     """The keys of a head in one collection, in the order of its rows."""
     every = np.arange(n_rows)
-    store = MilvusKeys(uri, [Part(collection, n_rows, 0)], every, every, {head: width})
+    store = MilvusKeys(uri, [StoredPiece(collection, n_rows, 0)], every, every, {head: width})
     return RemoteRows(store, head, width)
 
 
