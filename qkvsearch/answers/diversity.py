@@ -62,7 +62,7 @@ def diversified(ranking: Ranking, similarity: Similarity, diversity: float, k: i
     head = plus(ranking.head, DIVERSITY, added)
     by_head, scores = head.by_names(positions), head.scores[places].tolist()
     hits = [
-        replace(ranking[i], rank=rank, score=score, heads=heads)
+        ranking[i]._replace(rank=rank, score=score, heads=heads)
         for rank, (i, score, heads) in enumerate(zip(chosen, scores, by_head, strict=True), start=1)
     ]
     return replace(ranking, hits=hits, positions=positions, head=head)
