@@ -99,7 +99,8 @@ def told(uri: str, what: str = "") -> Iterator[None]:
 
 def _advice(uri: str, error: Exception, reason: str) -> str:
     if is_file(uri):
-        return f"Milvus Lite cannot serve this file: {reason}"
+        hint = " (one process at a time may have it open; a server takes many)"
+        return f"Milvus Lite cannot serve this file: {reason}{hint * ('Open' in reason)}"
     unreachable = isinstance(error, (OSError, TimeoutError)) or any(
         word in reason.lower() for word in ("connect", "unavailable", "deadline", "timed out")
     )

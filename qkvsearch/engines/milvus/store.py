@@ -13,6 +13,7 @@ from qkvsearch.engines.milvus.collections import LEXICAL, ROW, check, dimension,
 from qkvsearch.engines.milvus.connection import connect, told
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.retrieval.elsewhere import Allowed, RemoteRows
+from qkvsearch.turns import out_of_turn
 
 # The most that Milvus finds in one search.
 MOST_FOUND = 16_384
@@ -106,7 +107,7 @@ class MilvusKeys:
     def _keys(self, head: str, part: StoredPiece, rows: np.ndarray) -> np.ndarray:
         """Of a collection's rows (n,), in their order."""
         wanted, numbers = np.unique(rows, return_inverse=True)
-        with told(self.uri, f"cannot read {part.collection}"):
+        with told(self.uri, f"cannot read {part.collection}"), out_of_turn():
             client = connect(self.uri)
             answer = client.get(part.collection, wanted.tolist(), output_fields=[ROW, head])
         if len(answer) != len(wanted):
@@ -128,7 +129,7 @@ class MilvusKeys:
             query = {dimension(term.encode()): weight for term, weight in query.items()}
         positions, scores, is_all = [], [], True
         for i, part in enumerate(self.parts):
-            with told(self.uri, f"cannot search {part.collection}"):
+            with told(self.uri, f"cannot search {part.collection}"), out_of_turn():
                 [hits] = connect(self.uri).search(
                     part.collection,
                     data=[query],
