@@ -11,6 +11,7 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.retrieval import elsewhere
+from qkvsearch.retrieval.elsewhere import Allowed
 from qkvsearch.stored import remote
 from qkvsearch.workspace.elsewhere import KeyPlace, filter_of
 
@@ -149,6 +150,23 @@ def test_neighbours_facets_the_map_and_an_export_are_the_same(both, tmp_path):
     np.testing.assert_array_equal(*exported)
 
 
+@pytest.mark.parametrize("most_named", [0, 8192], ids=["asked for more", "named"])
+def test_the_best_of_some_items_are_those_of_a_full_scan(both, monkeypatch, most_named):
+    from qkvsearch.engines.milvus import store as module
+
+    monkeypatch.setattr(module, "MOST_NAMED", most_named)
+    local, there = both
+    store, keys = there.models.key_store, local.models.dense_keys("lsa").vectors
+    mask = np.arange(160) % 9 == 0
+    query = keys[5] + keys[20]
+    best = np.argsort(-(keys @ query), kind="stable")
+    found = store.nearest("lsa", query, 7, Allowed(mask))
+    assert found.tolist() == [row for row in best.tolist() if mask[row]][:7]
+    assert store.nearest("lsa", query, 30, Allowed(mask)).tolist() == np.flatnonzero(mask).tolist()
+    level = float(np.sort(keys @ query)[-12])
+    assert sorted(store.above("lsa", query, level)) == sorted(np.flatnonzero(keys @ query > level))
+
+
 def test_dense_keys_are_not_on_this_machine(both):
     local, there = (sum(1 for file in e.workspace.path.rglob("*.keys.npy")) for e in both)
     assert (local > 0, there) == (True, 0)
@@ -242,6 +260,10 @@ def test_whatever_changes_answers_stay_the_same(own):
             for engine in own:
                 change(engine)
             answers_are_same(local, there)
+            store, keys = there.models.key_store, there.models.dense_keys("lsa").vectors
+            found = store.nearest("lsa", keys[3], 40, Allowed())
+            full = np.asarray(keys) @ keys[3]
+            np.testing.assert_allclose(full[found], np.sort(full)[::-1][:40], atol=1e-5)
         assert first in collections(there)
         same(before, reader.search("sourdough bread"), weights=1e-6)
     for engine in own:
