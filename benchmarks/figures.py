@@ -72,6 +72,7 @@ CLAIMS = (
     Section("build_speed", "Building"),
     Section("one_machine", "How far one machine goes"),
     Section("store", "The store"),
+    Section("milvus_scale", "Keys in Milvus"),
     Section("site", "An exported site"),
 )
 DEFAULTS = (

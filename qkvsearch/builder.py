@@ -52,6 +52,8 @@ from qkvsearch.texts.encoders import (
 from qkvsearch.texts.language.languages import Language
 from qkvsearch.texts.language.languages import chosen as chosen_language
 from qkvsearch.workspace import BuildContents, CatalogRows, Workspace
+from qkvsearch.workspace.elsewhere import FACT as KEYS
+from qkvsearch.workspace.elsewhere import KeyPlace
 
 # Among the facts of a former build: what one in its place has to do without, and why.
 NOT_TAKEN_OVER = "not taken over"
@@ -66,6 +68,7 @@ def build_workspace(
     judged: tuple[Queries, Judgements] | None = None,
     next_item: bool = False,
     synonyms: Synonyms | None = None,
+    keys: str | None = None,
     progress: Progress | None = None,
 ) -> None:
     """Learn everything from `dataset` and publish it, as `engine.build` says.
@@ -92,7 +95,10 @@ def build_workspace(
         encoder = str(Path(encoder).resolve())
     progress = progress or silent
     with workspace.writing("build"):
+        former = current_facts(workspace)
         contents = _contents(dataset, encoder, chosen.why, spoken)
+        if keys is not None:
+            contents.facts[KEYS] = KeyPlace.new(keys, former).to_fact()
         if synonyms:
             contents.facts[SYNONYMS] = synonyms
         fields = AnalyzedTexts.of_columns(fields, Analyzer(spoken.name))
@@ -106,7 +112,6 @@ def build_workspace(
             workspace.path,
             progress,
         )
-        former = current_facts(workspace)
         lost = former.get(NOT_TAKEN_OVER, ())
         contents.facts["rows"] += [f"{NOT_TAKEN_OVER}: {reason}" for reason in lost]
         if dataset.interactions is not None:

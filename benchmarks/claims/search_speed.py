@@ -146,12 +146,14 @@ def million() -> list[Row]:
     from dataclasses import replace
 
     import qkvsearch as qkv
+    from qkvsearch.data.columns import Columns
     from qkvsearch.stored.dense import DensePart
 
     folder = Path(mkdtemp(prefix="million-"))
     queries = made_items(folder)
     path = folder / "items.csv"
-    qkv.build(folder / "ws", path, text_columns=["title", "tags"], encoder="static").close()
+    columns = Columns(text=["title", "tags"])
+    qkv.build(folder / "ws", path, columns=columns, encoder="static").close()
     times: dict[str, list[float]] = {}
     answers = {}
     with qkv.open(folder / "ws") as engine:
@@ -253,7 +255,7 @@ def timed_answers(engine, queries: list[str]) -> tuple[list, list[float]]:
     return found[5:], times[5:]
 
 
-def made_items(folder: Path) -> list[str]:
+def made_items(folder: Path, many: int = MANY) -> list[str]:
     """Writes items.csv: words drawn as often as TED's talks have them. Queries of such words come
     back.
     """
@@ -273,7 +275,7 @@ def made_items(folder: Path) -> list[str]:
     with (folder / "items.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(["id", "title", "tags"])
-        for number in range(MANY):
+        for number in range(many):
             title, tags = (pool[i] for i in rng.integers(0, len(pool), 2))
             rows.writerow([f"x{number:07d}", f"{title} {tags.split()[0]}", tags])
     return [drawn(int(n)) for n in rng.integers(1, 6, 60)]

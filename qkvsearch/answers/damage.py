@@ -9,6 +9,7 @@ from typing import Any
 
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.stored.part import main_head
+from qkvsearch.stored.remote import damaged_keys
 from qkvsearch.workspace import Snapshot, Workspace
 from qkvsearch.workspace.verify import damaged_files
 
@@ -35,6 +36,8 @@ def explained(error: DamagedError, build: Snapshot) -> WorkspaceError:
 def verified(workspace: Workspace) -> str:
     """That every file is as it was written. Raises `DamagedError`, one for all that are not."""
     path, damaged = workspace.path, damaged_files(workspace.path)
+    with suppress(WorkspaceError), closing(workspace.open()) as build:
+        damaged += damaged_keys(build)
     if not damaged:
         return "all files as written"
     names = [f"{Path(error.file).relative_to(path)} ({error.what})" for error in damaged]

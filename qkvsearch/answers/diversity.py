@@ -30,12 +30,12 @@ def diverse(ranking: Ranking, models: StoredModels, diversity: float, k: int) ->
     """k of a ranking's hits, relevant and unlike one another by embeddings and texts."""
     if not diversity:
         return ranking
-    texts = models.dense_keys(models.main_head).vectors
+    texts = models.dense_keys(models.main_head).vectors[ranking.positions].astype(np.float64)
     # Where no preferences were learned, no item has an embedding.
-    known = models.implicit
-    vectors = np.zeros((len(texts), 1)) if known is None else known.item_embeddings, texts
-    pool = (np.asarray(each[ranking.positions], np.float64) for each in vectors)
-    return diversified(ranking, item_similarity(*pool), diversity, k)
+    known, embeddings = models.implicit, np.zeros((len(texts), 1))
+    if known is not None:
+        embeddings = np.asarray(known.item_embeddings[ranking.positions], np.float64)
+    return diversified(ranking, item_similarity(embeddings, texts), diversity, k)
 
 
 def diversified(ranking: Ranking, similarity: Similarity, diversity: float, k: int) -> Ranking:
@@ -56,14 +56,14 @@ def diversified(ranking: Ranking, similarity: Similarity, diversity: float, k: i
     penalty = diversity * float(np.ptp(relevance[:REACH]))
     chosen, values = _one_by_one((1 - diversity) * relevance, similarity, penalty, k)
     positions = ranking.positions[chosen]
+    places = ranking.head.places(positions)
     added = np.zeros(len(ranking.head.scores))
-    added[positions] = values - relevance[chosen]
+    added[places] = values - relevance[chosen]
     head = plus(ranking.head, DIVERSITY, added)
+    by_head, scores = head.by_names(positions), head.scores[places].tolist()
     hits = [
-        ranking[i]._replace(
-            rank=rank, score=float(head.scores[position]), heads=head.by_name(position)
-        )
-        for rank, (i, position) in enumerate(zip(chosen, positions, strict=True), start=1)
+        ranking[i]._replace(rank=rank, score=score, heads=heads)
+        for rank, (i, score, heads) in enumerate(zip(chosen, scores, by_head, strict=True), start=1)
     ]
     return replace(ranking, hits=hits, positions=positions, head=head)
 

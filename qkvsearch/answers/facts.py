@@ -15,6 +15,7 @@ from qkvsearch.stored.part import LANGUAGE
 from qkvsearch.stored.tokens import LEFT_OUT
 from qkvsearch.texts.language.languages import ENGLISH
 from qkvsearch.workspace import Snapshot, Tables, Workspace
+from qkvsearch.workspace.elsewhere import KeyPlace
 
 BUILD_NAMES = ("id", "created", "command", "items", "segments", "megabytes", "current")
 
@@ -36,6 +37,7 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "language": facts.get(LANGUAGE, ENGLISH),
         "language_chosen": facts.get("language_chosen"),
         "head_weights": facts["head_weights"],
+        **({"keys": place.uri} if (place := KeyPlace.of(facts)) is not None else {}),
         **({"column_weights": facts["column_weights"]} if "column_weights" in facts else {}),
         "weights_from": facts.get("weights_from"),
         "texts_cut": facts.get("texts_cut"),

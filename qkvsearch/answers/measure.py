@@ -2,18 +2,62 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from qkvsearch.answers.arguments import check, check_cutoff
+from qkvsearch.data.judgements import Queries, read_queries
+from qkvsearch.errors import QkvError
 from qkvsearch.evaluation import recommend, tuning
+from qkvsearch.evaluation.against import Answer, against
 from qkvsearch.evaluation.report import Evaluation
 from qkvsearch.evaluation.tuning import Tuning
+from qkvsearch.progress import Progress
+from qkvsearch.retrieval import DenseKeys
 from qkvsearch.stored import StoredModels
+from qkvsearch.stored.dense import DensePart
 from qkvsearch.stored.preferences import TUNED
+
+if TYPE_CHECKING:
+    from qkvsearch.answers.opened import OpenedBuild
 
 # A search for settings where neither its length nor its time is given.
 TRIALS, MINUTES = 27, 5.0
+
+
+def evaluate_against(
+    build: OpenedBuild,
+    exact: str,
+    queries: str | Path | Queries,
+    heads: list[str] | None,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """`evaluation.against` of a build with keys elsewhere: the same build with all of them read
+    into memory, where they are scored as those of any other build are. Raises `QkvError`.
+    """
+    if exact != "local":
+        raise QkvError(f"`against` is local, not {exact!r}")
+    if build.models.key_store is None:
+        raise QkvError(
+            f"{build.workspace.path}: the keys of this build are here, so that its answers are the "
+            "local ones; `against` is for a build with `keys` elsewhere"
+        )
+    texts = queries if isinstance(queries, dict) else read_queries(queries)
+    with closing(type(build)(build.workspace)) as local:
+        for done, head in enumerate(names := list(local.models.head_weights)[1:], 1):
+            stored = local.models.load(DensePart(head))
+            vars(stored)["keys"] = DenseKeys(np.asarray(stored.keys.vectors))
+            if progress is not None:
+                progress("reading keys", done, len(names))
+
+        def answering(of: OpenedBuild) -> Answer:
+            return lambda text, k: of.search(text, k=k, heads=heads)
+
+        return against(answering(build), answering(local), list(texts.values()), progress)
 
 
 def evaluate_recommend(
@@ -31,7 +75,7 @@ def evaluate_recommend(
         k=k,
         users=recommend.N_USERS if users is None else users,
         settings=tuned.get("settings"),
-        keys=models.dense_keys(models.main_head).vectors,
+        keys=np.asarray(models.dense_keys(models.main_head).vectors),
         random_state=random_state,
         **options,
     )
@@ -64,7 +108,7 @@ def search_settings(
         k=k,
         trials=trials or TRIALS,
         minutes=MINUTES if minutes is None and trials is None else minutes,
-        keys=models.dense_keys(models.main_head).vectors,
+        keys=np.asarray(models.dense_keys(models.main_head).vectors),
         in_use=models.snapshot.facts.get(TUNED, {}).get("settings"),
         random_state=random_state,
         **options,

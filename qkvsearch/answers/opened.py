@@ -25,6 +25,7 @@ from qkvsearch.answers.contents import OpenedContents
 from qkvsearch.cached import cached_property
 from qkvsearch.errors import QkvError
 from qkvsearch.retrieval import Head, Ranking
+from qkvsearch.retrieval.elsewhere import Allowed
 from qkvsearch.retrieval.reasons import WordReasons
 from qkvsearch.threads import one_blas_thread
 from qkvsearch.turns import in_turn
@@ -83,7 +84,7 @@ class OpenedBuild(OpenedContents):
         are those after `offset`, without what has less than `min_weight`. Raises `QkvError` for a
         head, a user or `where` that cannot be used.
         """
-        check(offset=offset, min_weight=min_weight)
+        check(k=k, offset=offset, min_weight=min_weight)
         columns = own_columns(self.tables, fields)
         counted = own_columns(self.tables, facets, "facets")
 
@@ -91,15 +92,15 @@ class OpenedBuild(OpenedContents):
             recommender = self.recommender
             return recommender.head(recommender.histories.of(user))
 
-        names = None if heads is None else as_list(heads)
+        names, last = None if heads is None else as_list(heads), last_place(k, offset)
         asked = self.texts.asked(query, prefix)
         left = candidates(self.tables, self.n_items, where)
         mask, emptied = asked.leave(left, anyway), None if left.any() else where
         personal = None if user is None else preferences
-        fused = self.texts.fused(asked, names, fusion, personal, mask, anyway)
+        fused = self.texts.fused(asked, names, fusion, personal, mask, anyway, where, last)
         is_old = self.models.answerability is None
         if fused is not None and asked.text.strip() and not (anyway or is_old):
-            mask = mask & fused.promising()
+            fused = fused.promising()
         ranking = ranked(
             fused, self.tables.names, k, temperature, mask, emptied, offset, min_weight
         )
@@ -183,9 +184,10 @@ class OpenedBuild(OpenedContents):
         excluded, more = positions_of(self.tables, as_list(exclude))
         known = () if seen else history.positions
         mask = candidates(self.tables, self.n_items, where, [*known, *excluded], only)
-        head = recommender.head(history, model, damping)
         last = last_place(k, offset)
-        pool = ranked(head, self.tables.names, pool_size(last, diversity), temperature, mask, where)
+        wanted = pool_size(last, diversity)
+        head = recommender.head(history, model, damping, Allowed(mask, where, wanted))
+        pool = ranked(head, self.tables.names, wanted, temperature, mask, where)
         ranking = diverse(pool, self.models, diversity, last).page(offset, min_weight)
         ranking = with_fields(ranking, self.tables, columns)
         ranking = replace(ranking, reasoning=HistoryReasons(history, self.tables))
@@ -268,12 +270,12 @@ class OpenedBuild(OpenedContents):
         """
         from qkvsearch.answers.similar import NeighbourReasons, Neighbours
 
-        check(offset=offset, min_weight=min_weight)
+        check(k=k, offset=offset, min_weight=min_weight)
         columns = own_columns(self.tables, fields)
         positions, notes = named_once(self.tables, as_list(items))
         excluded, more = positions_of(self.tables, as_list(exclude))
         mask = candidates(self.tables, self.n_items, where, [*positions, *excluded])
-        head = Neighbours(self.texts, positions).fused()
+        head = Neighbours(self.texts, positions).fused(Allowed(mask, where, last_place(k, offset)))
         ranking = ranked(head, self.tables.names, k, temperature, mask, where, offset, min_weight)
         reasoning = NeighbourReasons(self.texts, self.histories, positions)
         ranking = replace(ranking, reasoning=reasoning).noted([*notes, *more])

@@ -19,6 +19,7 @@ from qkvsearch.data.ids import id_text
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval import DenseKeys, Head, Part, Ranking, Reason
+from qkvsearch.retrieval.elsewhere import EVERY, Allowed, scored
 from qkvsearch.retrieval.fusion import plus
 from qkvsearch.retrieval.reasons import KINDS, Addend, group, in_groups
 from qkvsearch.stored import StoredModels
@@ -121,12 +122,18 @@ class Recommender:
         shape = (len(histories), self.models.n_items)
         return self.factors.fold_in_many(csr_matrix((confidences, positions, indptr), shape))
 
-    def head(self, history: History, model: str = TASTES, damping: float = 0.0) -> Head | None:
-        """Scores of all items, damped; None where the model knows nothing of the history."""
+    def head(
+        self,
+        history: History,
+        model: str = TASTES,
+        damping: float = 0.0,
+        allowed: Allowed = EVERY,
+    ) -> Head | None:
+        """Scores of the items, damped; None where the model knows nothing of the history."""
         if model == NEXT_ITEM:
             head = self._by_sequence(history)
         elif self.models.implicit is None:
-            head = self._by_text(history)
+            head = self._by_text(history, allowed)
         else:
             head = self._by_embedding(history)
         if head is None or not damping:
@@ -148,11 +155,13 @@ class Recommender:
         vectors = self.factors.history_vectors(liked.positions, liked.confidences)
         return LabelledVectors(ids, vectors)
 
-    def _by_text(self, history: History) -> Head | None:
+    def _by_text(self, history: History, allowed: Allowed) -> Head | None:
         """By the mean similarity of texts to those of the history, weighed by confidence."""
         main = self.models.main_head
         mean = self.mean_text(history, main)
-        head = self.models.dense_keys(main).head(TEXT, mean) if mean.vectors.any() else None
+        if not mean.vectors.any():
+            return None
+        head = next(scored({TEXT: self.models.dense_keys(main).head(TEXT, mean)}, allowed))[TEXT]
         return head and replace(head, notes=[BY_TEXT])
 
     def mean_text(self, history: History, head: str) -> LabelledVectors:
@@ -205,8 +214,7 @@ def damped(head: Head, popularity: np.ndarray, damping: float) -> Head:
     """Less for popular items: score − damping · σ · popularity, σ the scores' standard deviation
     over all items. The damping is a part of the score, "popularity".
     """
-    spread = float(head.scores.std(dtype=np.float64))
-    return plus(head, POPULARITY, -damping * spread * popularity)
+    return plus(head, POPULARITY, -damping * head.moments()[1] * head.taken(popularity))
 
 
 def with_reasons(

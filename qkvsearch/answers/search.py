@@ -16,20 +16,23 @@ from qkvsearch.data.columns.facts import text_read
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval import Head, Ranking, fuse, fuse_ranks
+from qkvsearch.retrieval.elsewhere import Allowed, RemoteWords, Unscored, scored
 from qkvsearch.retrieval.fusion import plus, summed
-from qkvsearch.retrieval.late_interaction import NAME as TOKENS
 from qkvsearch.retrieval.late_interaction import (
+    DEPTH,
     LateInteraction,
     late_interaction,
     rerank,
     token_labels,
 )
+from qkvsearch.retrieval.late_interaction import NAME as TOKENS
 from qkvsearch.stored import StoredModels
 from qkvsearch.stored.tokens import are_joined
 from qkvsearch.texts.analysis import matching_words
 from qkvsearch.texts.encoders import SECOND_PASS
 from qkvsearch.texts.text_encoder import item_pieces
 from qkvsearch.workspace import Tables
+from qkvsearch.workspace.where import Where
 
 # How heads that measure in units of their own become one.
 FUSIONS: Mapping[str, Callable[..., Head]] = {"scores": fuse, "ranks": fuse_ranks}
@@ -66,36 +69,45 @@ class TextSearch:
         preferences: Callable[[], Head | None] | None = None,
         mask: np.ndarray | None = None,
         anyway: bool = False,
+        where: Where | None = None,
+        k: int = 0,
     ) -> Head | None:
         """The wanted heads as one, None where none knows anything of the query.
 
         `preferences` makes the head of a user, which counts only where another head knows a word.
         Of what `mask` leaves (bool, n_items) the best are compared word by word in a second pass,
-        where the build has the words and scores are summed. The head's `notes` are of the main
-        head. A query that the catalog does not answer has a head that answers no item and says so,
-        unless `anyway`. Raises `QkvError` for a head or a fusion that is not there, or not to be
-        had together.
+        where the build has the words and scores are summed; where, k: the condition that is in the
+        mask and how many are wanted, which keys that are elsewhere are asked with. The head's
+        `notes` are of the main head. A query that the catalog does not answer has a head that
+        answers no item and says so, unless `anyway`. Raises `QkvError` for a head or a fusion that
+        is not there, or not to be had together.
         """
         names = self._fusible(heads, fusion, personal=preferences is not None)
         asked = self.asked(query) if isinstance(query, str) else query
-        found = {name: self._head(name, asked) for name in names if name not in (PERSONAL, TOKENS)}
-        known = {name: head for name, head in found.items() if head is not None}
-        if preferences is not None and PERSONAL in names and (known or not found):
-            liked = preferences()
-            known |= {} if liked is None else {PERSONAL: liked}
-        if not known:
-            return None if asked.text.strip() else self._by_conditions(asked)
-        weights = {
-            name: weight if name == LEXICAL else weight * asked.certainty
-            for name, weight in self.models.head_weights.items()
-        } | {PERSONAL: PREFERENCES_WEIGHT}
-        fused = FUSIONS[fusion](list(known.values()), [weights[name] for name in known])
+        by_text = [name for name in names if name not in (PERSONAL, TOKENS)]
+        unscored = {name: self._head(name, asked) for name in by_text}
+        is_known = any(head is not None for head in unscored.values())
+        if preferences is not None and PERSONAL in names and (is_known or not by_text):
+            unscored[PERSONAL] = preferences()
+        begun = self._begun(asked)
+        for every in scored(unscored, Allowed(mask, where, k), begun):
+            known = {name: head for name, head in every.items() if head is not None}
+            if not known:
+                return None if asked.text.strip() else self._by_conditions(asked)
+            weights = {
+                name: weight if name == LEXICAL else weight * asked.certainty
+                for name, weight in self.models.head_weights.items()
+            } | {PERSONAL: PREFERENCES_WEIGHT}
+            fused = FUSIONS[fusion](list(known.values()), [weights[name] for name in known])
+            if fused.has_best(max(k, DEPTH), mask):
+                break
+        found = {name: every[name] for name in by_text}
         is_answered = self._is_answered(asked, found)
         if not (is_answered or anyway):
             nothing = np.zeros(len(fused.scores), dtype=bool)
             return replace(fused, answers=nothing, notes=[NOTHING])
-        if asked.is_typing:
-            fused = self._with_beginnings(fused, asked)
+        if begun is not None:
+            fused = plus(fused, BEGINNING, fused.taken(BEGUN * begun.astype(np.float32)))
         if TOKENS in names:
             fused = rerank(fused, self._late(asked), SECOND_PASS[self.models.main_head], mask)
         notes = self._notes(asked, found.get(self.models.main_head), mask)
@@ -130,14 +142,20 @@ class TextSearch:
         names = list(self.models.head_weights)
         if name not in names:
             raise QkvError(f"no head {name!r}{suggest(name, names)} (there are {', '.join(names)})")
-        return self._head(name, self.asked(query))
+        return next(scored({name: self._head(name, self.asked(query))}))[name]
 
-    def _head(self, name: str, asked: Query) -> Head | None:
-        """One head's scores of the items; None where it knows no word of the text."""
+    def _head(self, name: str, asked: Query) -> Head | Unscored | None:
+        """One head of the text, whose scores may be still to be asked for; None where it knows no
+        word of it.
+        """
         if name == LEXICAL:
-            words = self.models.lexical_keys.head(asked.words)
-            known = [head for head in (words, asked.codes.head(self.tables)) if head is not None]
-            return summed(known) if known else None
+            words, codes = self.models.lexical_keys.head(asked.words), asked.codes.head(self.tables)
+            known = [head for head in (words, codes) if head is not None]
+            if not known or self.models.key_store is None:
+                return summed(known) if known else None
+            also = np.flatnonzero(codes.scores) if codes is not None else np.zeros(0, np.int64)
+            query = self.models.lexical_keys.query_weights(asked.words)
+            return RemoteWords(summed(known), self.models.key_store, query, also)
         return self.models.dense_keys(name).head(
             name, asked.parts(name), partial(self.pieces, name)
         )
@@ -160,13 +178,13 @@ class TextSearch:
         labels = [label for label, _ in named]
         return found and replace(found, query=replace(found.query, labels=labels))
 
-    def _with_beginnings(self, fused: Head, asked: Query) -> Head:
-        """With so many standard deviations more for items whose first column begins as typed."""
+    def _begun(self, asked: Query) -> np.ndarray | None:
+        """bool (n_items,): the items whose first column begins as typed; None where that does not
+        count.
+        """
         index = self.models.words
         typed = [token.text for token in self.models.analyzer.tokens(asked.typed)]
-        if index is None or not typed:
-            return fused
-        return plus(fused, BEGINNING, BEGUN * index.starting(typed).astype(np.float32))
+        return index.starting(typed) if asked.is_typing and index is not None and typed else None
 
     def _by_conditions(self, asked: Query) -> Head | None:
         """All items alike, where a query says only what must hold."""
@@ -186,7 +204,7 @@ class TextSearch:
         if self.models.answerability is None and level is not None:
             keys, nearest = (
                 self.models.lexical_keys,
-                main.scores if mask is None else main.scores[mask],
+                main.scores[main.allowed(mask)],
             )
             is_known = asked.codes.tokens or any(keys.has(t.term) for t in asked.tokens)
             if not is_known and len(nearest) and nearest.max() <= level:

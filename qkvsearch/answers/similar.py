@@ -17,6 +17,7 @@ from qkvsearch.data.ids import Id
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys, Head, Part, Ranking, Reason, fuse_known
+from qkvsearch.retrieval.elsewhere import EVERY, Allowed, Unscored, scored
 from qkvsearch.retrieval.reasons import (
     constant,
     few,
@@ -47,14 +48,18 @@ class Neighbours:
     texts: TextSearch
     positions: Sequence[int]
 
-    def fused(self) -> Head | None:
-        """Scores of all items, None where nothing is known of those of the query."""
-        scored = {name: head and self._named(head) for name, head in self._heads().items()}
-        return fuse_known(scored, WEIGHTS)
+    def fused(self, allowed: Allowed = EVERY) -> Head | None:
+        """Scores of the items, None where nothing is known of those of the query."""
+        for found in scored(self._heads(), allowed):
+            named = {name: head and self._named(head) for name, head in found.items()}
+            fused = fuse_known(named, WEIGHTS)
+            if fused is None or fused.has_best(allowed.k, allowed.mask):
+                break
+        return fused
 
-    def _heads(self) -> dict[str, Head | None]:
+    def _heads(self) -> dict[str, Head | Unscored | None]:
         """The heads, with parts whose query is (which of the items, word of it or its title)."""
-        found = {"semantic": self._by_text()}
+        found: dict[str, Head | Unscored | None] = {"semantic": self._by_text()}
         if self.texts.models.implicit is not None:
             directions = self._directions(self.positions)
             mean = directions.vectors / len(self.positions)
@@ -65,7 +70,7 @@ class Neighbours:
                 found["collaborative"] = keys.head("collaborative", query, of_one)
         return found
 
-    def _by_text(self) -> Head | None:
+    def _by_text(self) -> Head | Unscored | None:
         """By the stored keys alone: the encoder is asked for words only where someone asks why."""
         head = self.texts.models.main_head
         keys = self.texts.models.dense_keys(head)

@@ -92,6 +92,12 @@ LONG = 1_000_000
     help="Words that mean the same, a rule a line: `sweater, jumper`; one way: `tv => television`.",
 )
 @click.option(
+    "--keys",
+    metavar="milvus:URI",
+    help="Where the items' keys go: to Milvus, a server or a file that ends in .db (needs "
+    "qkvsearch[milvus]).  [default: the workspace]",
+)
+@click.option(
     "--next-item",
     is_flag=True,
     help="Also train a model of what comes next (minutes; needs qkvsearch[train]).",
@@ -110,6 +116,7 @@ def command(
     queries: str | None,
     qrels: str | None,
     synonyms: str | None,
+    keys: str | None,
     next_item: bool,
     **names: Any,
 ) -> None:
@@ -176,6 +183,7 @@ def command(
             judged=judged,
             next_item=next_item,
             synonyms=meant,
+            keys=keys,
             progress=progress,
         )
     run.say(f"Built {path}: {_counted(dataset)}.")
@@ -253,6 +261,7 @@ def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[s
     from qkvsearch.stored.part import LANGUAGE
     from qkvsearch.stored.preferences import TUNED
     from qkvsearch.texts.language.languages import Language
+    from qkvsearch.workspace.elsewhere import FACT as KEYS
 
     for reason in former.get(NOT_TAKEN_OVER, ()):
         run.say(f"Not taken over: {reason}.")
@@ -260,6 +269,10 @@ def _say_models(run: CommandContext, facts: Mapping[str, Any], former: Mapping[s
     run.say(f"Language: {Language(facts[LANGUAGE], facts['language_chosen'])}.")
     if "synonyms" in facts:
         run.say(f"Synonyms: of {quantity(len(facts['synonyms']), 'word')}.")
+    if KEYS in facts:
+        run.say(f"Keys: {facts[KEYS]['uri']}, collection {facts[KEYS]['collection']}.")
+    elif KEYS in former:
+        run.say("The former build's keys were in Milvus, and these are here; see build --keys.")
     if "texts_cut" in facts:
         run.say(f"Cut: {facts['texts_cut']}.")
     if "tokens_left_out" in facts:

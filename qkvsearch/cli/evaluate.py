@@ -38,7 +38,6 @@ def command() -> None:
 @click.option(
     "--qrels",
     type=FILE,
-    required=True,
     help="The right answers: TREC judgements, or lines of query<TAB>item[<TAB>grade].",
 )
 @click.option(
@@ -46,8 +45,16 @@ def command() -> None:
     metavar="NAMES",
     help="Which heads score: lexical, semantic, or one by its name.  [default: all]",
 )
+@click.option(
+    "--against",
+    type=click.Choice(["local"]),
+    help="In place of --qrels, where keys are elsewhere (build --keys): how many of the ten best "
+    "hits are found that this machine would find with all keys in its memory.",
+)
 @output_options
-def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> None:
+def search(
+    queries: Path, qrels: Path | None, heads: str | None, against: str | None, output: Output
+) -> None:
     """Measure search by queries whose right answers are known.
 
     nDCG@10 (linear gains), MRR@10 and Recall@100, averaged over the judged queries as trec_eval
@@ -58,18 +65,22 @@ def search(queries: Path, qrels: Path, heads: str | None, output: Output) -> Non
     Examples:
       qkvsearch -w talks evaluate search --queries queries.tsv --qrels qrels.tsv
       qkvsearch evaluate search --queries q.tsv --qrels qrels.txt --heads lexical --format json
+      qkvsearch -w talks evaluate search --queries queries.tsv --against local
     """
-    from qkvsearch.data.judgements import judged_by
+    from qkvsearch.data.judgements import judged_by, read_queries
 
+    if (qrels is None) == (against is None):
+        raise click.UsageError("give --qrels to judge by, or --against to compare with")
     run = settings()
-    asked = judged_by(queries, qrels)  # what is wrong with a file is said before any work
+    # What is wrong with a file is said before any work.
+    asked = judged_by(queries, qrels) if qrels is not None else (read_queries(queries), None)
     assert asked is not None
     engine = run.open()
     names = [name.strip() for name in heads.split(",")] if heads is not None else None
     with run.progress() as progress:
-        found = engine.evaluate_search(*asked, heads=names, progress=progress)
+        found = engine.evaluate_search(*asked, heads=names, against=against, progress=progress)
     run.say_notes(found.notes)
-    caption = f"{found.facts['queries']:,} judged queries"
+    caption = f"{found.facts['queries']:,} {'queries' if against else 'judged queries'}"
     output.write_one(found.to_dict(), found.to_records(), lambda: _table(found, caption))
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 from qkvsearch.answers.arguments import as_list
 from qkvsearch.checked import checked, checked_methods
 from qkvsearch.engine.asked import AskedEngine
+from qkvsearch.errors import QkvError
 from qkvsearch.workspace import Workspace
 from qkvsearch.workspace.segments import BUILDS_FOLDER
 
@@ -157,23 +158,33 @@ class Engine(AskedEngine):
     def evaluate_search(
         self,
         queries: str | Path | Queries,
-        qrels: str | Path | Judgements,
+        qrels: str | Path | Judgements | None = None,
         *,
         heads: str | Iterable[str] | None = None,
+        against: str | None = None,
         progress: Progress | None = None,
     ) -> Evaluation:
         """nDCG@10, MRR@10 and Recall@100 of search, beside the lexical head alone.
 
         queries, qrels: files, or query ids to their texts, and to the grade of each judged item.
         The report's `notes` say what the figures leave out, and whether they are training scores:
-        "learned_from" is how many of the judged queries the build learned its weights from. Raises
-        `QkvError`.
+        "learned_from" is how many of the judged queries the build learned its weights from.
+
+        against: "local" compares in place of judging, where keys are elsewhere (`keys` of `build`):
+        how many of the ten best hits are found that this machine would find with all keys in its
+        memory, and how far scores differ. `qrels` are not needed then. Raises `QkvError`.
         """
         from qkvsearch.answers.facts import learned_from
         from qkvsearch.evaluation.search import evaluate_heads
 
         names = None if heads is None else as_list(heads)
         build = self.build
+        if against is not None:
+            from qkvsearch.answers.measure import evaluate_against
+
+            return evaluate_against(build, against, queries, names, progress)
+        if qrels is None:
+            raise QkvError("`qrels`: give the right answers, or compare with `against`")
         known = learned_from(build.snapshot.facts)
         return evaluate_heads(build.search, queries, qrels, names, build.items.ids, progress, known)
 
@@ -252,6 +263,7 @@ def build(
     qrels: str | Path | Judgements | None = None,
     next_item: bool = False,
     synonyms: str | Path | Synonyms | None = None,
+    keys: str | None = None,
     wait: float | None = None,
     progress: Progress | None = None,
 ) -> Engine:
@@ -264,8 +276,9 @@ def build(
     Snowball's name, "none", or "auto", guessed. `queries` with `qrels`: judged queries to learn the
     heads' weights from. `next_item`: also train the model of what comes next. `synonyms`: a file
     with a rule a line (`sweater, jumper` both ways, `tv => television` one way), or texts to what
-    each is called as well. `wait`: as in `Engine`. `progress` is called as (what is done, how much
-    is done, how much there is). Raises `QkvError`.
+    each is called as well. `keys`: where the items' keys go, as milvus:URI, a server or a file of
+    Milvus Lite that ends in .db; by default to the workspace. `wait`: as in `Engine`. `progress` is
+    called as (what is done, how much is done, how much there is). Raises `QkvError`.
 
     >>> import tempfile
     >>> folder = tempfile.mkdtemp()
@@ -289,6 +302,7 @@ def build(
         judged=judged,
         next_item=next_item,
         synonyms=meant,
+        keys=keys,
         progress=progress,
     )
     return Engine(path, wait=wait)

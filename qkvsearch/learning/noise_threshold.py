@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from qkvsearch.retrieval.elsewhere import Rows
+
 N_STRINGS, QUANTILE = 100, 0.95
 # Items whose scores are held at a time: 26 MB for 100 strings.
 BLOCK = 1 << 16
@@ -29,7 +31,7 @@ def random_strings(n: int = N_STRINGS, seed: int = 0) -> list[str]:
     ]
 
 
-def nearest_cosines(fingerprint: np.ndarray, keys: np.ndarray) -> np.ndarray:
+def nearest_cosines(fingerprint: np.ndarray, keys: Rows) -> np.ndarray:
     """How near each of the random strings comes to some item: float64 (100,), at least 0.
 
     fingerprint: float32 (100, d), what the encoder makes of `random_strings`, by which it is known

@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from qkvsearch.errors import QkvError
+from qkvsearch.retrieval.scope import Scope
 from qkvsearch.retrieval.topk import top_k
 
 # Cormack, Clarke and Büttcher 2009, section 3: chosen on pilot runs, and the results hardly move.
@@ -46,6 +48,10 @@ class Head:
 
     Of many items scores may be approximate: then `exact(positions)` gives the exact ones, from
     which they differ by at most `error`, and those of at least `exact_from` are exact already.
+
+    scope: the items that are scored, where keys are elsewhere and not all are; `scores` and
+    `answers` are of these alone, (m,). level: mean and deviation of the scores of all items, where
+    these are known otherwise. beyond: what no other item that may be ranked scores more than.
     """
 
     name: str
@@ -57,6 +63,64 @@ class Head:
     exact: Callable[[np.ndarray], np.ndarray] | None = None
     error: float = 0.0
     exact_from: float = -math.inf
+    scope: Scope | None = None
+    level: tuple[float, float] | None = None
+    beyond: float = -math.inf
+
+    def taken(self, values: np.ndarray) -> np.ndarray:
+        """Of values (n_items,) those of the scored items."""
+        return values if self.scope is None else values[self.scope.items]
+
+    def places(self, positions: np.ndarray) -> np.ndarray:
+        """Where the items in these rows stand in `scores`."""
+        return positions if self.scope is None else self.scope.places(positions)
+
+    def positions(self, places: np.ndarray) -> np.ndarray:
+        """The rows of the items at these places of `scores`."""
+        return places if self.scope is None else self.scope.items[places]
+
+    def moments(self) -> tuple[float, float]:
+        """Mean and deviation of the scores of all items, the latter 0 where no score differs from
+        another by more than rounding.
+        """
+        if self.level is not None:
+            return self.level
+        return moments(self.scores) if self.scope is None else self._estimated()
+
+    def _estimated(self) -> tuple[float, float]:
+        """By the sample among the scored items; of a sum of heads, the moments of each are known,
+        and only how they go together is estimated.
+        """
+        assert self.scope is not None
+        if not self.addends:
+            return self.scope.moments(self.scores)
+        levels = np.array([head.moments() for head in self.addends])
+        together = self.scope.correlations(np.array([head.scores for head in self.addends]))
+        variance = float(levels[:, 1] @ together @ levels[:, 1])
+        return float(levels[:, 0].sum()), math.sqrt(max(variance, 0.0))
+
+    def within(self, scope: Scope) -> Head:
+        """Of the items of a scope alone, with mean and deviation of all."""
+        if self.scope is not None:
+            raise ValueError("a head that does not score all items")
+        positions = scope.items
+        return replace(
+            self,
+            scores=self.exact_at(positions),
+            answers=None if self.answers is None else self.answers[positions],
+            exact=None,
+            error=0.0,
+            exact_from=-math.inf,
+            scope=scope,
+            level=moments(self.scores),
+        )
+
+    def has_best(self, k: int, mask: np.ndarray | None = None) -> bool:
+        """Whether the k best of all items that `mask` leaves are sure to be among the scored ones
+        (the threshold algorithm of Fagin, Lotem and Naor 2003, section 4, ends by the same rule).
+        """
+        best = top_k(self.scores, k, self.allowed(mask))
+        return self.beyond <= (self.scores[best[-1]] if 0 < k <= len(best) else -math.inf)
 
     def exact_at(self, positions: np.ndarray) -> np.ndarray:
         """The exact scores at these positions, (n,)."""
@@ -85,8 +149,7 @@ class Head:
         """
         if self.exact is None or not k:
             return self
-        allowed = np.ones(len(self.scores), dtype=bool) if mask is None else mask
-        allowed = allowed if self.answers is None else allowed & self.answers
+        allowed = self.allowed(mask)
         best = top_k(self.scores, k, allowed)
         if not len(best) or self.scores[best[-1]] >= self.exact_from:
             return self
@@ -103,8 +166,13 @@ class Head:
         scores[positions] = self.exact(positions) if exact is None else exact
         return replace(self, scores=scores, addends=addends)
 
-    def promising(self) -> np.ndarray:
-        """bool (n_items,): of a fused head, the items that one of its heads finds a word in, or
+    def allowed(self, mask: np.ndarray | None = None) -> np.ndarray:
+        """Of the scored items those that `mask`, bool (n_items,), leaves and that it answers."""
+        left = np.ones(len(self.scores), dtype=bool) if mask is None else self.taken(mask)
+        return left if self.answers is None else left & self.answers
+
+    def promising(self) -> Head:
+        """Of a fused head, which answers only the items that one of its heads finds a word in, or
         scores higher than the mean item; all where none tells items apart.
         """
         found = np.zeros(len(self.scores), dtype=bool)
@@ -112,17 +180,19 @@ class Head:
             found |= head.scores > 0
             if head.answers is not None:
                 found |= head.answers
-        return found if found.any() else ~found
+        if not found.any():
+            return self
+        return replace(self, answers=found if self.answers is None else self.answers & found)
 
     def by_name(self, position: int) -> dict[str, float]:
         """What each fused head adds to one score."""
         return self.by_names(np.array([position]))[0]
 
     def by_names(self, positions: np.ndarray) -> list[dict[str, float]]:
-        """The same of each of these positions."""
-        heads = self.addends or [self]
+        """The same of each of the items in these rows."""
+        heads, places = self.addends or [self], self.places(positions)
         names = [head.name for head in heads]
-        columns = [head.scores[positions].tolist() for head in heads]
+        columns = [head.scores[places].tolist() for head in heads]
         return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
@@ -162,16 +232,21 @@ def summed(heads: Sequence[Head]) -> Head:
         scores=np.asarray(sum(head.scores for head in heads), dtype=np.float32),
         parts=lambda position: [part for head in heads for part in head.parts(position)],
         answers=_any_answer(heads),
+        scope=heads[0].scope,
     )
 
 
 def plus(
     head: Head, name: str, values: np.ndarray, parts: Callable[[int], Sequence[Part]] | None = None
 ) -> Head:
-    """A head with `values` (n_items,) added to its scores: as the sum of these parts, or as a part
-    with neither query nor key."""
-    parts = parts or (lambda position: [Part(name, None, None, float(values[position]))])
-    added = Head(name, np.asarray(values, dtype=np.float32), parts)
+    """A head with `values`, one for each of its scores, added to these: as the sum of these parts,
+    or as a part with neither query nor key."""
+
+    def constant(position: int) -> list[Part]:
+        return [Part(name, None, None, float(values[head.places(np.array([position]))[0]]))]
+
+    parts = parts or constant
+    added = Head(name, np.asarray(values, dtype=np.float32), parts, scope=head.scope)
     return Head(
         name=f"{head.name}+{name}",
         scores=np.asarray(head.scores + values, dtype=np.float32),
@@ -181,6 +256,7 @@ def plus(
         exact=head.exact and (lambda positions: head.exact_at(positions) + values[positions]),
         error=head.error,
         exact_from=math.inf if head.exact else -math.inf,
+        scope=head.scope,
     )
 
 
@@ -224,6 +300,8 @@ def _fused(
         parts=lambda position: [part for head in scaled for part in head.parts(position)],
         answers=_any_answer(heads),
         addends=scaled,
+        scope=scaled[0].scope,
+        beyond=sum(head.beyond for head in scaled),
         **_approximate(scaled),
     )
 
@@ -247,6 +325,11 @@ def _any_answer(heads: Sequence[Head]) -> np.ndarray | None:
 
 def _by_rank(head: Head, share: float) -> Head:
     """`share` / (60 + rank) for each item that the head answers, 0 for the others."""
+    if head.scope is not None:
+        raise QkvError(
+            "ranks count every item, and keys that are elsewhere are asked for the best alone: "
+            "fuse by scores"
+        )
     exact = head.exact_at(np.arange(len(head.scores)))
     order = np.argsort(-exact, kind="stable")  # ties by row, which is by id
     if head.answers is not None:
@@ -264,8 +347,10 @@ def _by_rank(head: Head, share: float) -> Head:
 
 def _standardize(head: Head, share: float) -> Head:
     """`share` · (scores − mean) / standard deviation, and its parts."""
-    mean, deviation = moments(head.scores)
+    mean, deviation = head.moments()
     factor = share / deviation if deviation else 0.0
+    level = None if head.scope is None else (0.0, share if deviation else 0.0)
+    beyond = (head.beyond - mean) * factor if factor else min(head.beyond, 0.0)
 
     def parts(position: int) -> list[Part]:
         scaled = [part._replace(value=part.value * factor) for part in head.parts(position)]
@@ -277,7 +362,9 @@ def _standardize(head: Head, share: float) -> Head:
         return centred
 
     if head.exact is None:
-        return Head(head.name, scaled(head.scores), parts, head.answers)
+        scores = scaled(head.scores)
+        found = Head(head.name, scores, parts, head.answers)
+        return replace(found, scope=head.scope, level=level, beyond=beyond)
     return Head(
         head.name,
         scaled(head.scores),

@@ -189,6 +189,19 @@ class TermKeys(ABC):
 
         return Head(name, scores, parts, answers=scores > 0)
 
+    def query_weights(self, words: Sequence[AskedWord]) -> dict[str, float]:
+        """A query as a sparse vector, by terms, for keys without idf: about what `head` scores by,
+        for each way of a word adds to what the others do there.
+        """
+        found: dict[str, float] = {}
+        for word in words:
+            n_with = min(sum(self.n_with(way.term) for way in word.ways), self.n_items)
+            rarity = word.boost * _rarity(n_with, self.n_items)
+            for way in word.ways:
+                if self.has(way.term):
+                    found[way.term] = found.get(way.term, 0.0) + way.weight * rarity
+        return found
+
     def found(self, word: AskedWord) -> FoundWord:
         """What a word finds. All its ways are as rare as the items that have any of them: a rare
         one says no more.
@@ -338,17 +351,7 @@ class DenseKeys:
         if not len(query):
             return None
         vector = query.total.astype(self.vectors.dtype)
-
-        def parts(position: int) -> list[Part]:
-            key = pieces_of(position).merged() if pieces_of else self._whole(position)
-            asked = query.merged()
-            products = asked.vectors @ key.vectors.T
-            return [
-                Part(name, query_label, key_label, float(products[i, j]))
-                for i, query_label in enumerate(asked.labels)
-                for j, key_label in enumerate(key.labels)
-            ]
-
+        parts = product_parts(name, query, pieces_of or self._whole)
         if self.codes is None:
             return Head(name, self.vectors @ vector, parts)
 
@@ -369,3 +372,22 @@ class DenseKeys:
 
     def _whole(self, position: int) -> LabelledVectors:
         return LabelledVectors([None], self.vectors[position : position + 1])
+
+
+def product_parts(
+    name: str, query: LabelledVectors, pieces_of: Callable[[int], LabelledVectors]
+) -> Callable[[int], list[Part]]:
+    """What makes the parts of query · key: a product for each pair of their labels, a repeated one
+    as one. pieces_of(position): a key as a sum of labelled vectors.
+    """
+
+    def parts(position: int) -> list[Part]:
+        key, asked = pieces_of(position).merged(), query.merged()
+        products = asked.vectors @ key.vectors.T
+        return [
+            Part(name, query_label, key_label, float(products[i, j]))
+            for i, query_label in enumerate(asked.labels)
+            for j, key_label in enumerate(key.labels)
+        ]
+
+    return parts

@@ -262,12 +262,12 @@ def rerank(
     """
     if second is None or weight == 0:
         return first
-    allowed = mask if first.answers is None else first.answers & (True if mask is None else mask)
     first = first.settled(depth, mask)
-    candidates = top_k(first.scores, depth, allowed)
-    candidates = candidates[second.keys.lengths(candidates) > 0]
-    if len(candidates) < 2:
+    places = top_k(first.scores, depth, first.allowed(mask))
+    places = places[second.keys.lengths(first.positions(places)) > 0]
+    if len(places) < 2:
         return first
+    candidates = first.positions(places)
     found = second.scores(candidates)
     mean, deviation = float(found.mean()), float(found.std())
     if deviation < NEGLIGIBLE:
@@ -275,13 +275,12 @@ def rerank(
     factor = weight / max(deviation, LEAST_DEVIATION)
     common, lowest = -mean * factor, float((found.min() - mean) * factor)
     added = np.full(len(first.scores), lowest, dtype=np.float32)
-    added[candidates] = (found - mean) * factor
-    is_candidate = np.zeros(len(added), dtype=bool)
-    is_candidate[candidates] = True
+    added[places] = (found - mean) * factor
+    compared = set(candidates.tolist())
 
     def parts(position: int) -> list[Part]:
         scaled = [Part(NAME, None, NOT_COMPARED, lowest - common)]
-        if is_candidate[position]:
+        if position in compared:
             scaled = [part._replace(value=part.value * factor) for part in second.parts(position)]
         return [*scaled, Part(NAME, None, None, common)]
 

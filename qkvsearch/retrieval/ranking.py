@@ -13,8 +13,9 @@ from qkvsearch.attention.masks import hide
 from qkvsearch.attention.weights import softmax
 from qkvsearch.data.ids import Id
 from qkvsearch.errors import QkvError
-from qkvsearch.retrieval.fusion import Head, Part, moments
+from qkvsearch.retrieval.fusion import Head, Part
 from qkvsearch.retrieval.reasons import Reason, Reasoning, WordReasons
+from qkvsearch.retrieval.scope import counted_softmax
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.terminal import in_one_line
 
@@ -194,22 +195,27 @@ def rank(
     """
     if head is None:
         return Ranking([], np.zeros(0, dtype=np.int64), temperature or 1.0, 0)
-    spread = moments(head.scores)[1] if temperature is None else 0.0
+    spread = head.moments()[1] if temperature is None else 0.0
     head = head.settled(k, mask)
-    allowed = np.ones(len(head.scores), dtype=bool) if mask is None else mask
-    if head.answers is not None:
-        allowed = allowed & head.answers
+    allowed = head.allowed(mask)
     if temperature is None:
         temperature = spread or 1.0
         if not isfinite(temperature):
             raise QkvError("a score is no finite number: what it is made of is damaged; see repair")
-    positions = top_k(head.scores, k, allowed)
-    weights = softmax(hide(head.scores, allowed), temperature)[positions].tolist()
+    places = top_k(head.scores, k, allowed)
+    positions = head.positions(places)
+    if head.scope is None:
+        n_candidates = int(np.count_nonzero(allowed))
+        weights = softmax(hide(head.scores, allowed), temperature)[places].tolist()
+    else:
+        counts = head.scope.counts_in(mask)
+        n_candidates = round(float(counts[allowed].sum()))
+        weights = counted_softmax(head.scores, counts, allowed, temperature)[places].tolist()
     ids, titles = names(positions)
-    scores, by_head = head.scores[positions].tolist(), head.by_names(positions)
+    scores, by_head = head.scores[places].tolist(), head.by_names(positions)
     found = zip(range(1, len(positions) + 1), ids, titles, scores, weights, by_head, strict=True)
     hits = [Hit(*values) for values in found]
-    return Ranking(hits, positions, temperature, int(np.count_nonzero(allowed)), head, head.notes)
+    return Ranking(hits, positions, temperature, n_candidates, head, head.notes)
 
 
 # --- a ranking as it shows itself: as text in Python, as an HTML table in a notebook ---

@@ -22,6 +22,7 @@ from qkvsearch.stored.log import LogPart
 from qkvsearch.stored.next_item import NextItemPart
 from qkvsearch.stored.part import StoredPart
 from qkvsearch.stored.preferences import PreferencesPart
+from qkvsearch.stored.remote import damaged_keys
 from qkvsearch.stored.texts import store_head, store_tokens, store_words
 from qkvsearch.texts.analyzed import AnalyzedTexts
 from qkvsearch.texts.encoders import (
@@ -75,7 +76,8 @@ def repair(workspace: Workspace, progress: Progress | None = None) -> Repaired:
             root = Root(root.builds, entry.name)
             workspace.write_root(root)
         with closing(Snapshot.of(workspace.path, entry)) as build:
-            damaged = {Path(error.file).name.removesuffix(".npy") for error in build.damaged()}
+            errors = [*build.damaged(), *damaged_keys(build)]
+            damaged = {Path(error.file).name.removesuffix(".npy") for error in errors}
             if damaged:
                 workspace.publish(_derived(build, damaged, done, progress), "repair")
         sound = [name for name in _sound(workspace) if name != entry.name or not damaged]

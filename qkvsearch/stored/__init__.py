@@ -13,6 +13,7 @@ import numpy as np
 from qkvsearch.errors import WorkspaceError
 from qkvsearch.progress import Progress, silent
 from qkvsearch.retrieval import DenseKeys, TermKeys
+from qkvsearch.retrieval.elsewhere import KeyStore, RemoteKeys
 from qkvsearch.retrieval.late_interaction import TokenKeys
 from qkvsearch.retrieval.word_index import WordIndex
 from qkvsearch.stored.codes import CodesPart
@@ -59,7 +60,7 @@ class StoredModels(BuildReader):
         """What a dense head turns texts into vectors by. Raises as `StoredHead.encoder` does."""
         return self._dense(head).encoder
 
-    def dense_keys(self, head: str) -> DenseKeys:
+    def dense_keys(self, head: str) -> DenseKeys | RemoteKeys:
         """The items' keys of a dense head."""
         return self._dense(head).keys
 
@@ -71,6 +72,12 @@ class StoredModels(BuildReader):
     @cached_property
     def _heads(self) -> dict[str, StoredHead]:
         return {}
+
+    @cached_property
+    def key_store(self) -> KeyStore | None:
+        """Where keys are that are not here; None where all are."""
+        keys = self.dense_keys(self.main_head)
+        return keys.vectors.store if isinstance(keys, RemoteKeys) else None
 
     @cached_property
     def has_tokens(self) -> bool:

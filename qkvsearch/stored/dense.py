@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from qkvsearch.engines.milvus.store import rows_of
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.learning.noise_threshold import (
     nearest_cosines,
@@ -17,12 +18,15 @@ from qkvsearch.learning.noise_threshold import (
 )
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys
+from qkvsearch.retrieval.elsewhere import RemoteKeys, RemoteRows, Rows
 from qkvsearch.stored.forms import Form
 from qkvsearch.stored.part import Addition, BuildReader, StoredPart, main_head
+from qkvsearch.stored.remote import PRODUCTS, key_store, remote_keys, sums
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.encoders import restored_encoder
 from qkvsearch.texts.text_encoder import TextEncoder, encode_items
 from qkvsearch.workspace import BuildContents, Snapshot
+from qkvsearch.workspace.elsewhere import SUM, KeyPlace
 
 # A pretrained encoder is the one that made the keys where no component of what it makes of a random
 # string differs by more.
@@ -45,7 +49,11 @@ class StoredHead:
         self._part, self._snapshot, self._analyzer = part, snapshot, analyzer
 
     @cached_property
-    def keys(self) -> DenseKeys:
+    def keys(self) -> DenseKeys | RemoteKeys:
+        rows = self._part.keys_of(self._snapshot)
+        if isinstance(rows, RemoteRows):
+            sums = self._part.read(self._snapshot, SUM, PRODUCTS)
+            return remote_keys(rows, *sums.values())
         has_codes = CODES[0] in self._part.names_in(self._snapshot)
         found = self._part.read(self._snapshot, "keys", *CODES[: 2 * has_codes])
         keys = found.pop("keys")
@@ -75,9 +83,10 @@ class StoredHead:
     @property
     def _width(self) -> int:
         """Of the keys, by the manifest: an encoder is found where its keys are damaged."""
-        files, name = self._snapshot.base.files, f"{self._part.group}.keys.npy"
-        shape = files.get(name, {}).get("shape", ())
-        return int(shape[1]) if len(shape) == 2 else self.keys.vectors.shape[1]
+        here = self._part.is_here(self._snapshot)
+        files, array = self._snapshot.base.files, "keys" if here else SUM
+        shape = files.get(f"{self._part.group}.{array}.npy", {}).get("shape", ())
+        return int(shape[-1]) if shape else self.keys.vectors.shape[1]
 
     def _check_same(self, encoder: TextEncoder, made: np.ndarray) -> None:
         """Raises `WorkspaceError` where the encoder is not the one that made the keys."""
@@ -103,6 +112,8 @@ class DensePart(StoredPart[StoredHead]):
         "keys": Form("f", ("items", "components"), rows="texts"),
         "codes": Form("i", ("items", "components"), rows="texts"),
         "scales": Form("f", ("items",), rows="texts"),
+        SUM: Form("f", ("components",)),
+        PRODUCTS: Form("f", ("components", "components")),
         "cut": Form("u", ("items",), rows="texts"),
         "probes": Form("f", ("strings", "components")),
         "nearest": Form("f", ("strings",)),
@@ -122,7 +133,9 @@ class DensePart(StoredPart[StoredHead]):
         longer than the encoder reads, or None for an encoder without a limit.
         """
         self.put(contents, keys=keys, cut=cut)
-        if len(keys) >= MANY:
+        if KeyPlace.of(contents.facts) is not None:
+            self.put(contents, **sums(keys))
+        elif len(keys) >= MANY:
             self.put(contents, **_quantized(keys))
         if cut is not None:
             contents.facts["token_limit"] = encoder.limit
@@ -133,12 +146,61 @@ class DensePart(StoredPart[StoredHead]):
     def load(self, build: BuildReader) -> StoredHead:
         return StoredHead(self, build.snapshot, build.analyzer)
 
+    def keys_of(self, build: Snapshot) -> Rows:
+        """The keys of the items of a build, float32 (n_items, d), wherever they are."""
+        if self.is_here(build):
+            return self.read(build, "keys")["keys"]
+        width = len(self.read(build, SUM)[SUM])
+        store = key_store(build, {self.group: width})
+        assert store is not None
+        return RemoteRows(store, self.group, width)
+
+    def is_here(self, build: Snapshot) -> bool:
+        """Whether the keys are on this machine."""
+        return KeyPlace.of(build.facts) is None
+
+    def pending(self, contents: BuildContents, array: str) -> np.ndarray:
+        place = KeyPlace.of(contents.facts)
+        if array == "keys" and place is not None and not self.is_pending(contents, array):
+            width = len(self.pending(contents, SUM))
+            n_items = contents.facts["n_items"]
+            return np.asarray(rows_of(place.uri, place.collection, self.group, n_items, width))
+        return super().pending(contents, array)
+
+    def _keys_at(self, build: Snapshot, positions: np.ndarray) -> np.ndarray:
+        """Keys of items by their rows, (n, d), zeros where that is −1."""
+        if self.is_here(build):
+            return self.rows_at(build, "keys", positions)
+        keys = self.keys_of(build)
+        found = np.zeros((len(positions), keys.shape[1]), np.float32)
+        found[positions >= 0] = keys[positions[positions >= 0]]
+        return found
+
+    def _resum(
+        self,
+        contents: BuildContents,
+        build: Snapshot,
+        leaving: np.ndarray,
+        joining: np.ndarray | None = None,
+    ) -> None:
+        """The sums over all keys, where items leave and others join."""
+        if self.is_here(build):
+            return
+        former = self.read(build, SUM, PRODUCTS)
+        gone = sums(self._keys_at(build, leaving))
+        come = {} if joining is None else sums(joining)
+        self.put(
+            contents,
+            **{name: former[name] - gone[name] + come.get(name, 0) for name in (SUM, PRODUCTS)},
+        )
+
     def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
         """Keys of texts that were read go along; the encoder makes those of the others."""
         former, unread = addition.former.snapshot, addition.unread
         before = np.where(unread, -1, addition.positions)
-        names = [name for name in ("keys", *CODES, "cut") if name in self.names_in(former)]
-        found = {name: self.rows_at(former, name, before) for name in names}
+        names = [name for name in (*CODES, "cut") if name in self.names_in(former)]
+        found = {"keys": self._keys_at(former, before)}
+        found |= {name: self.rows_at(former, name, before) for name in names}
         if unread.any():
             encoder = addition.former.load(self).encoder
             made = encode_items(self.group, encoder, addition.new_fields, progress)
@@ -150,14 +212,18 @@ class DensePart(StoredPart[StoredHead]):
             if "cut" in found:
                 found["cut"][unread] = made.cut
         self.put(contents, **found)
+        self._resum(contents, former, addition.replaced, found["keys"])
         changed = {name: found[name] for name in ("keys", "cut") if name in found}
         self._note_change(contents, former, addition.replaced, **changed)
 
     def withdraw(self, contents: BuildContents, build: BuildReader, leaving: np.ndarray) -> None:
+        self._resum(contents, build.snapshot, leaving)
         self._note_change(contents, build.snapshot, leaving)
 
     def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:
         super().merge(contents, build, progress)
+        if not self.is_here(build.snapshot) and not build.snapshot.rows.is_plain:
+            self.put(contents, keys=self.keys_of(build.snapshot))
         if self._is_noted(contents, build.snapshot) and not self.is_pending(contents, "nearest"):
             self.put(contents, nearest=self._nearest(build.snapshot))
 
@@ -184,10 +250,10 @@ class DensePart(StoredPart[StoredHead]):
             return
 
         def others() -> np.ndarray:
-            return np.delete(self.read(build, "keys")["keys"], leaving, axis=0)
+            return np.delete(np.asarray(self.keys_of(build)), leaving, axis=0)
 
         fingerprint = self.read(build, "probes")["probes"]
-        gone = self.rows_at(build, "keys", leaving)
+        gone = self._keys_at(build, leaving)
         nearest = without(self._nearest(build), fingerprint, gone, others)
         if keys is not None:
             nearest = np.maximum(nearest, nearest_cosines(fingerprint, keys))
@@ -214,7 +280,7 @@ class DensePart(StoredPart[StoredHead]):
         """Kept, since all keys would have to be read for it; builds of older versions lack it."""
         if "nearest" in self.names_in(build):
             return self.read(build, "nearest")["nearest"]
-        return nearest_cosines(*self.read(build, "probes", "keys").values())
+        return nearest_cosines(self.read(build, "probes")["probes"], self.keys_of(build))
 
 
 def _quantized(keys: np.ndarray) -> dict[str, np.ndarray]:

@@ -244,7 +244,7 @@ class StoredPart(ABC, Generic[T]):
         name = self._name(array)
         return name in contents.arrays or f"{name}.npy" in contents.shared
 
-    def put(self, contents: BuildContents, **arrays: np.ndarray | None) -> None:
+    def put(self, contents: BuildContents, **arrays: Any) -> None:
         """Add arrays of the build's own; None leaves one out. A name is never shared as well: what
         is written under it would change the other build.
         """

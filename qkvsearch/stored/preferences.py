@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -111,7 +111,8 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
         contents.facts.pop(WEAK_BELOW, None)
 
     def load(self, build: BuildReader) -> StoredPreferences:
-        sizes, keys = {}, None
+        sizes: dict[str, int] = {}
+        keys: Any = None  # an array, or as one
         if "text_map" in self.names_in(build.snapshot):
             keys = build.load(DensePart(build.main_head)).keys.vectors
             sizes["text_components"] = keys.shape[1]

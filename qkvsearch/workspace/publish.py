@@ -21,6 +21,7 @@ from qkvsearch.files import sync_directory
 from qkvsearch.workspace import records
 from qkvsearch.workspace.arrays import StoredFile, file_entry, share_file, write_array
 from qkvsearch.workspace.catalog.file import CATALOG, CatalogRows, write_catalog
+from qkvsearch.workspace.elsewhere import drop_keys, places_in, write_keys
 from qkvsearch.workspace.former import is_former
 from qkvsearch.workspace.locks import is_held, writer_lock
 from qkvsearch.workspace.records import Record, Recorded, RecordsDatabase
@@ -220,18 +221,20 @@ class Workspace:
         files: dict[str, Any] = {}
         for name, source in contents.shared.items():
             files[name] = share_file(source, folder / name)
+        if contents.catalog is not None:
+            write_catalog(folder / CATALOG, contents.catalog, contents.users)
+            files[CATALOG] = file_entry(folder / CATALOG)
+        n_rows = contents.n_rows
+        write_keys(entry.name, folder, contents)
         arrays = dict(contents.arrays)
         if contents.departed is not None and len(contents.departed):
             arrays[DEPARTED] = contents.departed.astype(np.int32)
         for name, array in arrays.items():
             files[f"{name}.npy"] = write_array(folder / f"{name}.npy", array)
-        if contents.catalog is not None:
-            write_catalog(folder / CATALOG, contents.catalog, contents.users)
-            files[CATALOG] = file_entry(folder / CATALOG)
         manifest = {
             "format": FORMAT_VERSION,
             "build": asdict(entry),
-            "n_rows": contents.n_rows,
+            "n_rows": n_rows,
             "below": _below(contents.base),
             "facts": contents.facts,
             "files": files,
@@ -354,6 +357,7 @@ class Workspace:
         root = read_root(self.path)
         assert root is not None
         folders = self.path / BUILDS_FOLDER
+        elsewhere = places_in(self.path)
         ours = {path.name for path in folders.iterdir() if OWN_NAME.fullmatch(path.name)}
         listed = {build.name for build in root.builds}
         held = (name for name in ours - listed if is_held(folders / name / MANIFEST))
@@ -370,6 +374,7 @@ class Workspace:
             shutil.rmtree(folders / name, ignore_errors=True)
         for path in [*self.path.glob(".root.json-*"), *folders.glob("*/.manifest.json-*")]:
             path.unlink(missing_ok=True)
+        drop_keys(elsewhere, self.path)
 
 
 def _kept(root: Root) -> Root:

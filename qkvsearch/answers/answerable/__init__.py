@@ -10,6 +10,7 @@ import numpy as np
 from qkvsearch.answers.answerable.titles import title_terms, titled_so
 from qkvsearch.learning.answerability import WORDS, Evidence, letters_of
 from qkvsearch.retrieval import Head, Ranking
+from qkvsearch.retrieval.elsewhere import Unscored
 from qkvsearch.retrieval.keys import inverse_frequency
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import Token
@@ -100,7 +101,7 @@ def _decided(
 
 
 def matches(
-    models: StoredModels, tokens: Sequence[Token], heads: Mapping[str, Head | None]
+    models: StoredModels, tokens: Sequence[Token], heads: Mapping[str, Head | Unscored | None]
 ) -> np.ndarray:
     """bool (n_items,): the items that the lexical head answers, and those that are nearer by a
     pretrained main head than items are to texts that the catalog cannot answer. An encoder that is
@@ -110,7 +111,7 @@ def matches(
     known, lexical = models.answerability, heads.get("lexical")
     is_match = np.zeros(models.n_items, dtype=bool)
     if lexical is not None:
-        is_match |= lexical.scores > 0
+        is_match |= lexical.above(0)
     main = list(models.head_weights)[-1]
     head = heads.get(main)
     if known is None:

@@ -22,6 +22,7 @@ from qkvsearch.data.writers import require_pyarrow
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.files import is_on_disk, replacing
 from qkvsearch.progress import Progress
+from qkvsearch.retrieval.elsewhere import Rows
 from qkvsearch.stored import StoredModels
 
 ITEMS, USERS = OF = ("items", "users")
@@ -96,7 +97,7 @@ def embedding_table(recommender: Recommender, of: str, head: str | None) -> Embe
 
         return EmbeddingTable(USERS, COLLABORATIVE, users.ids, size, solved)
     if head == COLLABORATIVE:
-        vectors = recommender.factors.item_embeddings
+        vectors: Rows = recommender.factors.item_embeddings
     else:
         head = dense_head(models, head)
         vectors = models.dense_keys(head).vectors

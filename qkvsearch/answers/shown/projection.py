@@ -15,6 +15,7 @@ from qkvsearch.answers.search import TextSearch
 from qkvsearch.errors import QkvError
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.retrieval import DenseKeys, Ranking
+from qkvsearch.retrieval.elsewhere import Allowed, RemoteKeys, RemoteRows, scored
 
 # Of more items so many are drawn, always the same ones.
 MOST_DRAWN, SEED = 20_000, 0
@@ -74,7 +75,7 @@ class ItemMap:
 def item_map(recommender: Recommender, head: str | None) -> ItemMap:
     """Of all items of which the head knows anything; drawn by a fixed seed where they are many."""
     name = COLLABORATIVE if head == COLLABORATIVE else dense_head(recommender.models, head)
-    keys = _vectors(recommender, name)
+    keys = _keys(recommender, name).vectors
     rows, notes = _drawn(keys)
     points = np.asarray(keys[rows], dtype=np.float32)
     center, axes, explained = _plane(points)
@@ -85,16 +86,20 @@ def item_map(recommender: Recommender, head: str | None) -> ItemMap:
     return ItemMap(name, rows, positions, explained, notes, center, axes)
 
 
-def _vectors(recommender: Recommender, head: str) -> np.ndarray:
+def _keys(recommender: Recommender, head: str) -> DenseKeys | RemoteKeys:
     if head == COLLABORATIVE:
-        return recommender.factors.item_embeddings
-    return recommender.models.dense_keys(head).vectors
+        return DenseKeys(recommender.factors.item_embeddings)
+    return recommender.models.dense_keys(head)
 
 
-def _drawn(keys: np.ndarray) -> tuple[np.ndarray, list[str]]:
+def _drawn(keys: np.ndarray | RemoteRows) -> tuple[np.ndarray, list[str]]:
     """Row numbers, ascending, and notes on those left out."""
-    known = np.flatnonzero(keys.any(axis=1))
     notes = []
+    if isinstance(keys, RemoteRows) and len(keys) > MOST_DRAWN:  # all would have to be read
+        drawn = np.random.default_rng(SEED).choice(len(keys), MOST_DRAWN, replace=False)
+        notes.append(f"{MOST_DRAWN:,} of {len(keys):,} items, drawn at random, always the same.")
+        return np.sort(drawn), notes
+    known = np.flatnonzero(keys[:].any(axis=1))
     if len(known) < len(keys):
         n_unknown = len(keys) - len(known)
         notes.append(f"Not drawn: {n_unknown:,} of {len(keys):,} items, of which nothing is known.")
@@ -141,20 +146,21 @@ def with_user(
         parts = recommender.embedding(history)
     else:
         parts = recommender.mean_text(history, found.head)
-    keys = DenseKeys(_vectors(recommender, found.head))
+    keys = _keys(recommender, found.head)
     return _with_point(found, texts, parts, keys, k)
 
 
 def _with_point(
-    found: ItemMap, texts: TextSearch, parts: LabelledVectors, keys: DenseKeys, k: int
+    found: ItemMap,
+    texts: TextSearch,
+    parts: LabelledVectors,
+    keys: DenseKeys | RemoteKeys,
+    k: int,
 ) -> ItemMap:
     if not parts.vectors.any():
         return replace(found, notes=[*found.notes, f"Nothing of it is known by {found.head}."])
-    hits = ranked(keys.head(found.head, parts), texts.tables.names, k, None, _all(keys))
+    head = next(scored({found.head: keys.head(found.head, parts)}, Allowed(k=k)))[found.head]
+    hits = ranked(head, texts.tables.names, k, None, np.ones(texts.models.n_items, dtype=bool))
     (position,) = found.place(parts.total)
     places = found.place(keys.vectors[hits.positions])
     return replace(found, point=MapPoint(position, hits, places))
-
-
-def _all(keys: DenseKeys) -> np.ndarray:
-    return np.ones(len(keys.vectors), dtype=bool)

@@ -110,6 +110,15 @@ def matching_in_all(
         raise QkvError(f"`where` {asked!r}: {error} (columns: {names})") from None
 
 
+def condition_tree(where: Where) -> tuple[Any, Mapping[str, Any]]:
+    """A condition that was checked before: the tree of its parts, and the values of its places."""
+    from qkvsearch.workspace.where.tree import numbered, read_tree
+
+    condition = _as_condition(where)
+    values = bound(condition.parameters)
+    return read_tree(numbered(condition.expression), values), values
+
+
 def question(where: Where) -> Hashable:
     """The same for conditions that have the same answer, whatever time they are given; None for
     what has none.

@@ -1,0 +1,109 @@
+"""A connection with Milvus: its address, and what goes wrong there as one line."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from qkvsearch.errors import QkvError, WorkspaceError, need
+
+SCHEME, FILE = "milvus:", ".db"
+REMOTE = ("http://", "https://", "tcp://", "unix:")
+EXAMPLES = "milvus:keys.db for a file, or milvus:http://HOST:19530 for a server"
+# Of dense heads. FLAT looks at every key; the others are quicker, and miss some.
+INDEXES = ("FLAT", "HNSW", "IVF_FLAT", "DISKANN", "AUTOINDEX")
+# A server with users wants a token, `user:password` or an API key, which is stored nowhere.
+TOKEN = "QKVSEARCH_MILVUS_TOKEN"
+# Seconds after which a server counts as unreachable.
+TO_CONNECT = 10.0
+# A server hangs up on a client that asks too often whether it is there, as while a build works.
+QUIET = {"grpc.keepalive_time_ms": 300_000, "grpc.keepalive_permit_without_calls": False}
+
+_clients: dict[tuple[int, str], Any] = {}
+_lock = threading.Lock()
+
+
+def address(given: str) -> tuple[str, str]:
+    """What `milvus:URI` names: the URI of a server or the absolute path of a file, and the index
+    behind `?index=`, "" for none. Raises `QkvError` for anything else.
+
+    >>> address("milvus:http://localhost:19530?index=HNSW")
+    ('http://localhost:19530', 'HNSW')
+    """
+    named = given.removeprefix(SCHEME)
+    if named == given or not named:
+        raise QkvError(f"`keys`: {given!r} is no place for keys; write {EXAMPLES}")
+    uri, _, option = named.partition("?")
+    index = option.removeprefix("index=").upper()
+    if (option and not option.startswith("index=")) or (index and index not in INDEXES):
+        raise QkvError(f"`keys`: {option!r} is no index; write ?index= and {', '.join(INDEXES)}")
+    if uri.startswith(REMOTE):
+        return uri, index
+    if not uri.endswith(FILE):
+        raise QkvError(f"`keys`: a file of Milvus Lite ends in {FILE}, and {uri} does not")
+    return str(Path(uri).absolute()), index
+
+
+def is_file(uri: str) -> bool:
+    """Whether it is a file of Milvus Lite, and no server."""
+    return not uri.startswith(REMOTE)
+
+
+def connect(uri: str, *, make: bool = False) -> Any:
+    """A client, one a process and address. make: whether a file may be new. Raises
+    `WorkspaceError`.
+    """
+    if is_file(uri):
+        folder = Path(uri).parent
+        if make and not folder.is_dir():
+            raise WorkspaceError(f"{uri}: there is no folder {folder} for a file of Milvus Lite")
+        if not make and not Path(uri).exists():
+            raise WorkspaceError(
+                f"{uri}: this file of Milvus Lite, with the keys of a build, is not there: put it "
+                "back, or build again"
+            )
+        need("milvus_lite", "milvus", "a file of keys", name="milvus-lite", error=WorkspaceError)
+    # What goes wrong is told once, by the error.
+    os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+    pymilvus = need("pymilvus", "milvus", "keys in Milvus", error=WorkspaceError)
+    logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
+    logging.getLogger("milvus_lite").setLevel(logging.CRITICAL)
+    with _lock, told(uri):
+        key = os.getpid(), uri
+        if key not in _clients:
+            token = os.environ.get(TOKEN, "")
+            _clients[key] = pymilvus.MilvusClient(
+                uri, token=token, timeout=TO_CONNECT, grpc_options=QUIET
+            )
+        return _clients[key]
+
+
+@contextmanager
+def told(uri: str, what: str = "") -> Iterator[None]:
+    """Whatever the client raises becomes a `WorkspaceError` of one line. what: was to be done."""
+    try:
+        yield
+    except QkvError:
+        raise
+    except Exception as error:
+        reason = str(getattr(error, "message", "") or error).strip()
+        reason = reason.splitlines()[0] if reason else type(error).__name__
+        doing = f" {what}:" if what else ""
+        raise WorkspaceError(f"{uri}:{doing} {_advice(uri, error, reason)}") from None
+
+
+def _advice(uri: str, error: Exception, reason: str) -> str:
+    if is_file(uri):
+        hint = " (one process at a time may have it open; a server takes many)"
+        return f"Milvus Lite cannot serve this file: {reason}{hint * ('Open' in reason)}"
+    unreachable = isinstance(error, (OSError, TimeoutError)) or any(
+        word in reason.lower() for word in ("connect", "unavailable", "deadline", "timed out")
+    )
+    if unreachable:
+        return f"no Milvus answers there: is it running, and reachable from here? ({reason})"
+    return reason

@@ -1,0 +1,327 @@
+"""A build with its keys in Milvus answers as one with its keys here, and changes as it does."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import qkvsearch as qkv
+from qkvsearch.errors import QkvError, WorkspaceError
+from qkvsearch.retrieval import elsewhere
+from qkvsearch.retrieval.elsewhere import Allowed
+from qkvsearch.stored import remote
+from qkvsearch.workspace.elsewhere import KeyPlace, filter_of
+
+# One worker builds what they ask.
+pytestmark = pytest.mark.xdist_group("milvus")
+pytest.importorskip("pymilvus", reason="pymilvus is not installed")
+pytest.importorskip("milvus_lite", reason="milvus-lite is not installed")
+
+QUERIES = [
+    "sourdough bread",
+    "learn guitar",
+    "gardn tools",
+    "the beginner",
+    '"red planet"',
+    "v0007",
+]
+CONDITIONS = [
+    "minutes > 12",
+    "NOT (minutes > 12 OR level = 'easy')",
+    "minutes BETWEEN 5 AND 15 AND level IS NOT NULL",
+    "level IN ('easy', 'hard')",
+    "level NOT IN ('easy') OR minutes IS NULL",
+    "minutes <> 7",
+    "12 <= minutes",
+    "price < 3.5",
+    "NOT price BETWEEN 2 AND 6.25",
+]
+WORDS = """sourdough bread starter guitar chords lesson garden tools red planet rover soup cake
+learn beginner easy history of the sea whales film music""".split()
+
+
+def catalog(n: int = 160, seed: int = 0) -> pd.DataFrame:
+    """Made titles and tags, with blanks in the other columns."""
+    rng = np.random.default_rng(seed)
+    titles = [" ".join(rng.choice(WORDS, 4)) for _ in range(n)]
+    minutes = [int(m) if m else None for m in rng.integers(0, 30, n)]
+    level = [str(x) or None for x in rng.choice(["easy", "hard", ""], n)]
+    price = [round(float(x), 2) if x > 1 else None for x in rng.random(n) * 9]
+    ids = [f"v{i:04d}" for i in range(n)]
+    tags = [" ".join(rng.choice(WORDS, 6)) for _ in range(n)]
+    columns = {"id": ids, "title": titles, "tags": tags, "minutes": minutes}
+    return pd.DataFrame({**columns, "level": level, "price": price}).astype({"minutes": "Int64"})
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few():
+    """So few candidates and drawn items that most items are neither."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(elsewhere, "CANDIDATES", 60)
+        patch.setattr(remote, "DRAWN", 16)
+        yield
+
+
+def built(folder, keys: bool) -> qkv.Engine:
+    place = f"milvus:{folder}/keys.db" if keys else None
+    name = folder / ("milvus" if keys else "local")
+    columns = qkv.Columns(text=["title", "tags"])
+    return qkv.build(name, catalog(), columns=columns, encoder="corpus", keys=place)
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("keys")
+    with built(folder, False) as local, built(folder, True) as there:
+        yield local, there
+
+
+def same(local, there, weights: float = 0.5) -> None:
+    """The same hits with the same scores; weights are estimated, and near."""
+    assert [hit.id for hit in local] == [hit.id for hit in there]
+    for one, other in zip(local, there, strict=True):
+        assert other.score == pytest.approx(one.score, abs=1e-4)
+        assert other.heads == pytest.approx(one.heads, abs=1e-4)
+        assert other.weight == pytest.approx(one.weight, rel=weights)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+@pytest.mark.parametrize(
+    "asked",
+    [{}, {"anyway": True}, {"prefix": True}, {"heads": "semantic"}, {"heads": "lexical"}],
+    ids=["plain", "anyway", "prefix", "semantic", "lexical"],
+)
+def test_a_search_finds_the_same_with_the_same_scores(both, query, asked):
+    local, there = (engine.search(query, **asked) for engine in both)
+    same(local, there)
+    assert list(local.notes) == list(there.notes)
+    for place in range(min(2, len(local))):
+        parts = [sum(part.value for part in of.explain(place)) for of in (local, there)]
+        assert parts[1] == pytest.approx(parts[0], abs=1e-4)
+        assert parts[1] == pytest.approx(there[place].score, abs=1e-4)
+        assert there.reasons(place) == pytest.approx(local.reasons(place)) or (
+            [reason.text for reason in there.reasons(place)]
+            == [reason.text for reason in local.reasons(place)]
+        )
+
+
+@pytest.mark.parametrize("where", [*CONDITIONS, "title LIKE '%bread%'", "id = 'v0003'"])
+def test_a_condition_leaves_the_same(both, where):
+    local, there = (engine.search("sourdough guitar", where=where) for engine in both)
+    same(local, there)
+
+
+@pytest.mark.parametrize("where", CONDITIONS)
+def test_a_condition_of_milvus_says_the_same_as_sqlite(both, where):
+    _, there = both
+    store, tables = there.models.key_store, there.snapshot.tables
+    (part,) = store.parts
+    said = filter_of(where, tables.catalog_columns, store._fields[part.collection])
+    assert said is not None
+    from qkvsearch.engines.milvus.connection import connect
+
+    rows = connect(store.uri).query(part.collection, filter=said, output_fields=["row"], limit=999)
+    assert sorted(row["row"] for row in rows) == np.flatnonzero(tables.mask(where, 160)).tolist()
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["title LIKE '%a%'", "minutes + 1 > 5", "level > 'easy'", "minutes > 2.5", "price > minutes"],
+)
+def test_what_milvus_would_read_otherwise_is_not_asked_of_it(both, where):
+    _, there = both
+    fields = {f"c{i}": "INT64" if i == 3 else "VARCHAR" for i in range(6)}
+    assert filter_of(where, there.snapshot.tables.catalog_columns, fields) is None
+
+
+def test_neighbours_facets_the_map_and_an_export_are_the_same(both, tmp_path):
+    same(*(engine.similar("v0005") for engine in both))
+    same(*(engine.recommend(likes=["v0005", "v0009"], damping=0, diversity=0.5) for engine in both))
+    counted = [engine.search("sourdough", facets="level").facets for engine in both]
+    assert counted[0] == counted[1]
+    maps = [engine.map() for engine in both]
+    np.testing.assert_allclose(maps[0].positions, maps[1].positions, atol=1e-4)
+    for name, engine in zip(("a", "b"), both, strict=True):
+        engine.export_embeddings(tmp_path / f"{name}.npz")
+    exported = [np.load(tmp_path / f"{name}.npz")["embeddings"] for name in ("a", "b")]
+    np.testing.assert_array_equal(*exported)
+
+
+@pytest.mark.parametrize("most_named", [0, 8192], ids=["asked for more", "named"])
+def test_the_best_of_some_items_are_those_of_a_full_scan(both, monkeypatch, most_named):
+    from qkvsearch.engines.milvus import store as module
+
+    monkeypatch.setattr(module, "MOST_NAMED", most_named)
+    local, there = both
+    store, keys = there.models.key_store, local.models.dense_keys("lsa").vectors
+    mask = np.arange(160) % 9 == 0
+    query = keys[5] + keys[20]
+    best = np.argsort(-(keys @ query), kind="stable")
+    found = store.nearest("lsa", query, 7, Allowed(mask))
+    assert found.tolist() == [row for row in best.tolist() if mask[row]][:7]
+    assert store.nearest("lsa", query, 30, Allowed(mask)).tolist() == np.flatnonzero(mask).tolist()
+    level = float(np.sort(keys @ query)[-12])
+    assert sorted(store.above("lsa", query, level)) == sorted(np.flatnonzero(keys @ query > level))
+
+
+def test_dense_keys_are_not_on_this_machine(both):
+    local, there = (sum(1 for file in e.workspace.path.rglob("*.keys.npy")) for e in both)
+    assert (local > 0, there) == (True, 0)
+
+
+def test_what_is_found_is_measured_against_all_keys_in_memory(both):
+    local, there = both
+    queries = {str(i): query for i, query in enumerate(QUERIES)}
+    figures = there.evaluate_search(queries, against="local").metrics
+    assert figures["found@10"] == 1
+    assert figures["score_difference"] < 1e-4
+    with pytest.raises(QkvError, match="keys of this build are here"):
+        local.evaluate_search(queries, against="local")
+
+
+def test_ranks_of_candidates_alone_are_refused(both):
+    with pytest.raises(QkvError, match="fuse by scores"):
+        both[1].search("sourdough bread", fusion="ranks")
+
+
+def test_all_keys_are_verified(both):
+    assert both[1].info(verify=True)
+
+
+# --- what cannot be used ---
+
+
+@pytest.mark.parametrize(
+    ("keys", "message"),
+    [
+        ("keys.db", "milvus:keys.db for a file"),
+        ("milvus:", "milvus:keys.db for a file"),
+        ("milvus:keys.sqlite", "ends in .db"),
+        ("milvus:keys.db?index=FAST", "FLAT, HNSW"),
+        ("milvus:/no/such/folder/keys.db", "there is no folder"),
+        ("milvus:http://127.0.0.1:1", "no Milvus answers there"),
+    ],
+)
+def test_a_place_that_cannot_be_used_is_one_line(tmp_path, monkeypatch, keys, message):
+    from qkvsearch.engines.milvus import connection
+
+    monkeypatch.setattr(connection, "TO_CONNECT", 0.5)
+    with pytest.raises(QkvError, match=message) as raised:
+        qkv.build(tmp_path / "ws", catalog(20), encoder="corpus", keys=keys)
+    assert "\n" not in str(raised.value)
+    assert not (tmp_path / "ws" / "root.json").exists()
+
+
+def test_without_the_package_its_installation_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pymilvus", None)
+    with pytest.raises(WorkspaceError, match=r"pip install 'qkvsearch\[milvus\]'"):
+        qkv.build(tmp_path / "ws", catalog(20), encoder="corpus", keys=f"milvus:{tmp_path}/k.db")
+
+
+# --- changes ---
+
+
+def collections(engine: qkv.Engine) -> set[str]:
+    from qkvsearch.engines.milvus.connection import connect
+
+    place = KeyPlace.of(engine.snapshot.facts)
+    return {name for name in connect(place.uri).list_collections() if place.prefix in name}
+
+
+@pytest.fixture
+def own(tmp_path):
+    with built(tmp_path, False) as local, built(tmp_path, True) as there:
+        yield local, there
+
+
+def answers_are_same(local: qkv.Engine, there: qkv.Engine) -> None:
+    for query in QUERIES[:4]:
+        same(local.search(query), there.search(query))
+    same(local.similar("v0005"), there.similar("v0005"))
+
+
+@pytest.mark.slow
+def test_whatever_changes_answers_stay_the_same(own):
+    local, there = own
+    (first,) = collections(there)
+    more = catalog(12, seed=1).assign(id=[f"v{i:04d}" for i in range(154, 166)])
+    with qkv.open(there.workspace.path) as reader:
+        before = reader.search("sourdough bread")
+        for change in (
+            lambda engine: engine.add(more),
+            lambda engine: engine.remove(["v0001", "v0160"]),
+            lambda engine: engine.rollback(),
+            lambda engine: engine.remove(where="minutes = 7"),
+            lambda engine: engine.compact(),
+        ):
+            for engine in own:
+                change(engine)
+            answers_are_same(local, there)
+            store, keys = there.models.key_store, there.models.dense_keys("lsa").vectors
+            found = store.nearest("lsa", keys[3], 40, Allowed())
+            full = np.asarray(keys) @ keys[3]
+            np.testing.assert_allclose(full[found], np.sort(full)[::-1][:40], atol=1e-5)
+        assert first in collections(there)
+        same(before, reader.search("sourdough bread"), weights=1e-6)
+    for engine in own:
+        engine.compact(drop_builds=True)
+    answers_are_same(local, there)
+    assert len(collections(there)) == 1
+    assert first not in collections(there)
+
+
+@pytest.mark.slow
+def test_a_build_that_fails_leaves_the_old_one_and_no_collection(own, monkeypatch):
+    _, there = own
+    before, names = there.search("sourdough bread"), collections(there)
+    from qkvsearch.workspace import publish
+
+    def full(*_):
+        raise OSError("the disk fell out")
+
+    more = catalog(3, seed=2).assign(id=["n1", "n2", "n3"])
+    with monkeypatch.context() as patch:
+        patch.setattr(publish, "write_root", full)
+        with pytest.raises(WorkspaceError, match="the disk fell out"):
+            there.add(more)
+    same(before, there.search("sourdough bread"), weights=1e-6)
+    with qkv.open(there.workspace.path) as again:
+        same(before, again.search("sourdough bread"), weights=1e-6)
+    there.add(more)
+    assert len(collections(there)) == len(names) + 1
+
+
+@pytest.mark.slow
+def test_a_collection_that_is_gone_is_told_of_and_repaired(own):
+    from qkvsearch.engines.milvus.connection import connect
+
+    local, there = own
+    place = KeyPlace.of(there.snapshot.facts)
+    connect(place.uri).drop_collection(place.collection)
+    with qkv.open(there.workspace.path) as engine:
+        with pytest.raises(WorkspaceError, match="is not there") as raised:
+            engine.search("sourdough bread")
+        assert "\n" not in str(raised.value)
+        with pytest.raises(WorkspaceError, match="not as written"):
+            engine.info(verify=True)
+    done = qkv.engine.repair(there.workspace.path)
+    assert any("from the texts" in line for line in done.rebuilt)
+    with qkv.open(there.workspace.path) as engine:
+        answers_are_same(local, engine)
+
+
+@pytest.mark.slow
+def test_a_copy_of_a_workspace_drops_no_collection_of_the_other(own, tmp_path):
+    import shutil
+
+    _, there = own
+    shutil.copytree(there.workspace.path, tmp_path / "copy")
+    with qkv.open(tmp_path / "copy") as copy:
+        copy.add(catalog(3, seed=2).assign(id=["n1", "n2", "n3"]))
+        copy.compact()
+        copy.compact(drop_builds=True)
+    with qkv.open(there.workspace.path) as engine:
+        assert engine.search("sourdough bread")
