@@ -23,6 +23,7 @@ from qkvsearch.stored.part import BuildReader
 from qkvsearch.stored.tokens import TokensPart
 from qkvsearch.stored.words import WordsPart
 from qkvsearch.texts.text_encoder import TextEncoder
+from qkvsearch.workspace.elsewhere import KeyPlace
 
 # What is learned from interactions is imported where it is asked for: a search does without.
 if TYPE_CHECKING:
@@ -76,6 +77,8 @@ class StoredModels(BuildReader):
     @cached_property
     def key_store(self) -> KeyStore | None:
         """Where keys are that are not here; None where all are."""
+        if KeyPlace.of(self.snapshot.facts) is None:
+            return None
         keys = self.dense_keys(self.main_head)
         return keys.vectors.store if isinstance(keys, RemoteKeys) else None
 
