@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import CommandContext, settings
+from qkvsearch.cli.context import CommandContext, engine_option, settings
 from qkvsearch.cli.writing import wait_option
 from qkvsearch.errors import quantity
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from qkvsearch.data.columns import Columns
     from qkvsearch.data.readers import Dataset
 
@@ -88,11 +90,20 @@ FILE = click.Path(path_type=str)  # a Path would damage the address of a databas
     is_flag=True,
     help="Also train a model of what comes next (minutes; needs qkvsearch[train]).",
 )
+@engine_option
+@click.option(
+    "--checkpoint",
+    metavar="DIR",
+    help="With --engine: a folder that this machine and the executors share, where an interrupted "
+    "build goes on from.  [default: in the workspace]",
+)
 @wait_option
 def command(
     source: str | None,
     items: str | None,
     interactions: str | None,
+    engine: str | None,
+    checkpoint: str | None,
     plan: bool,
     encoder: str,
     language: str,
@@ -117,20 +128,38 @@ def command(
       qkvsearch -w shop build --items products.xlsx --interactions shop.db#orders --plan
       qkvsearch -w talks build --items talks.csv --id-column id --text-columns title,tags
       qkvsearch -w talks build talks.csv --queries queries.tsv --qrels qrels.tsv
+      qkvsearch -w shop build --items products.csv --interactions log.parquet --engine spark
     """
-    from qkvsearch.builder import build_workspace, current_facts
+    from qkvsearch.builder import CHECKPOINT, reading
     from qkvsearch.data.judgements import judged_by
-    from qkvsearch.data.sources import read_source
     from qkvsearch.data.synonyms import as_synonyms
 
     if source is None and items is None and interactions is None:
         raise click.UsageError("give a SOURCE, or --items and --interactions")
     if (queries is None) != (qrels is None):
         raise click.UsageError("--queries asks and --qrels answers: give both")
+    if engine is None and checkpoint is not None:
+        raise click.UsageError("--checkpoint is where a build with --engine goes on: give both")
     run = settings()
     path = run.own_workspace()
-    judged, meant = judged_by(queries, qrels), as_synonyms(synonyms)
-    dataset = read_source(source, items, interactions, _columns(**names))
+    options: dict[str, Any] = {
+        "encoder": encoder,
+        "language": language,
+        "judged": judged_by(queries, qrels),
+        "next_item": next_item,
+        "synonyms": as_synonyms(synonyms),
+    }
+    kept = None if plan else checkpoint or path / CHECKPOINT
+    with reading(source, items, interactions, _columns(**names), engine, kept) as dataset:
+        _build(run, path, dataset, plan, options)
+
+
+def _build(
+    run: CommandContext, path: Path, dataset: Dataset, plan: bool, options: Mapping[str, Any]
+) -> None:
+    """Say what was read, and build what is not only planned."""
+    from qkvsearch.builder import build_workspace, current_facts
+
     for report in dataset.reports:
         run.say_notes(report.lines())
     run.say(_columns_shown(dataset, run.verbose))
@@ -140,16 +169,7 @@ def command(
     workspace = run.to_write(path)
     former = current_facts(workspace)
     with run.progress() as progress:
-        build_workspace(
-            workspace,
-            dataset,
-            encoder=encoder,
-            language=language,
-            judged=judged,
-            next_item=next_item,
-            synonyms=meant,
-            progress=progress,
-        )
+        build_workspace(workspace, dataset, **options, progress=progress)
     run.say(f"Built {path}: {_counted(dataset)}.")
     _say_models(run, current_facts(workspace), former)
 
@@ -215,7 +235,7 @@ def _counted(dataset: Dataset) -> str:
     counted = quantity(len(dataset.catalog), "item")
     if dataset.interactions is not None:
         log = dataset.interactions
-        counted += f", {quantity(len(log.user_ids), 'user')}, {quantity(len(log), 'interaction')}"
+        counted += f", {quantity(log.n_users, 'user')}, {quantity(len(log), 'interaction')}"
     return counted
 
 

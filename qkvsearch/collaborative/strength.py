@@ -63,19 +63,22 @@ def best_unseen(scores: np.ndarray, history: History) -> float:
     return float(others.max(initial=-np.inf))
 
 
-def usual_level(
-    factors: ImplicitFactors, items: np.ndarray, confidences: np.ndarray, seed: int = 0
-) -> float:
+def likes_drawn(n_likes: int, seed: int = 0) -> np.ndarray:
+    """Which of a log's likes (places, int64) `usual_level` goes by: as they come, so that what many
+    like counts as often.
+    """
+    if n_likes <= MOST_DRAWN:
+        return np.arange(n_likes)
+    return np.random.default_rng(seed).choice(n_likes, MOST_DRAWN, replace=False)
+
+
+def usual_level(factors: ImplicitFactors, liked: np.ndarray) -> float:
     """The best score that nine of ten single likes of a log come above, each alone a history.
 
-    items, confidences (n,): of the log's interactions. Likes are drawn as they come, so that what
-    many like counts as often.
+    liked (n,): the items of the likes that were drawn.
     """
     from scipy.sparse import csr_matrix
 
-    liked = items[confidences > 0]
-    if len(liked) > MOST_DRAWN:
-        liked = np.random.default_rng(seed).choice(liked, MOST_DRAWN, replace=False)
     drawn, times = np.unique(liked, return_counts=True)
     if not len(drawn):
         return 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -58,9 +58,10 @@ def id_texts(column: Any) -> Any:
     return whole if are_integers(whole[whole != ""]) else texts
 
 
-def one_case(column: Any) -> Any:
+def one_case(column: Any, counts: np.ndarray | None = None) -> Any:
     """A column of ids (a pandas Series) in which those that differ in case alone are one, in the
-    spelling that is the most common, of equally common ones the first.
+    spelling that is the most common, of equally common ones the first. counts (n,): of each cell,
+    so many there are, one by default.
 
     >>> import pandas as pd
     >>> one_case(pd.Series(["Ann", "ANN", "bob", "ANN"])).tolist()
@@ -69,13 +70,15 @@ def one_case(column: Any) -> Any:
     folded = column.str.casefold()
     if folded.nunique() == column.nunique():
         return column
-    found = column.groupby([folded, column], sort=False).size().rename_axis(["key", "id"])
+    numbers = column.map(lambda _: 1) if counts is None else column.map(lambda _: 0) + counts
+    found = numbers.groupby([folded, column], sort=False).sum().rename_axis(["key", "id"])
     most = found.reset_index(name="n").sort_values("n", ascending=False, kind="stable")
     return folded.map(most.drop_duplicates("key").set_index("key")["id"])
 
 
-def case_note(texts: Iterable[str], kind: str) -> str:
-    """What is said where ids differ in case alone; "" where none do.
+def case_note(texts: Iterable[str], kind: str, n_joined: int | None = None) -> str:
+    """What is said where ids differ in case alone; "" where none do. n_joined: how many would join
+    others, if these are not all.
 
     >>> case_note(["ann", "Ann", "ANN", "bob"], "users")
     'ann and Ann differ in case alone: 2 users would join others with `fold_ids`'
@@ -91,7 +94,7 @@ def case_note(texts: Iterable[str], kind: str) -> str:
         return ""
     one, other = pairs[0]
     return (
-        f"{one} and {other} differ in case alone: {len(pairs):,} {kind} would join others with "
+        f"{one} and {other} differ in case alone: {n_joined or len(pairs):,} {kind} would join others with "
         "`fold_ids`"
     )
 
@@ -162,9 +165,18 @@ class Ids(Sequence[Id]):
         return np.asarray(found, dtype=np.int64)
 
 
-def factorize(values: Any, known: Ids | None = None, fold: bool = False) -> tuple[np.ndarray, Ids]:
+def factorize(
+    values: Any,
+    known: Ids | None = None,
+    fold: bool = False,
+    *,
+    counts: np.ndarray | None = None,
+    whole: bool | None = None,
+) -> tuple[np.ndarray, Ids]:
     """Codes (int32, −1 where an id is missing) and the ids: those `known`, of which others are
     missing, or else the distinct ones in natural order. fold: upper and lower case are equal.
+    counts (n,): of each value, so many there are, one by default. whole: as in `id_text`, by
+    default where all values are.
 
     >>> codes, ids = factorize(["b", "a", None, "b"])
     >>> codes.tolist(), list(ids)
@@ -175,9 +187,10 @@ def factorize(values: Any, known: Ids | None = None, fold: bool = False) -> tupl
     # A list with a gap would turn into floats, which merge long numbers.
     dtype = None if hasattr(values, "dtype") else object
     codes, distinct = pd.factorize(pd.Series(values, dtype=dtype))
-    texts = id_texts(pd.Series(distinct, dtype=object))
+    column = pd.Series(distinct, dtype=object)
+    texts = id_texts(column) if whole is None else column.map(partial(id_text, whole=whole))
     if known is None:
-        known = Ids.sorted(_spellings(texts, codes, fold), fold)
+        known = Ids.sorted(_spellings(texts, codes, fold, counts), fold)
     found = [
         known.find(text if text in known else as_given)
         for as_given, text in zip(distinct, texts, strict=True)
@@ -185,13 +198,14 @@ def factorize(values: Any, known: Ids | None = None, fold: bool = False) -> tupl
     return np.array([*found, -1], dtype=np.int32)[codes], known
 
 
-def _spellings(texts: Any, codes: np.ndarray, fold: bool) -> set[str]:
+def _spellings(texts: Any, codes: np.ndarray, fold: bool, counts: np.ndarray | None) -> set[str]:
     """The distinct ids of a column that are there, each as it is shown."""
     there = texts[texts != ""]
     if not fold:
         return set(there)
     rows = texts.iloc[codes[codes >= 0]]
-    return set(one_case(rows[rows != ""]))
+    filled = (rows != "").to_numpy(bool)
+    return set(one_case(rows[filled], None if counts is None else counts[codes >= 0][filled]))
 
 
 def row_numbers(names: Any, ids: Ids | None, count: int, kind: str) -> np.ndarray:

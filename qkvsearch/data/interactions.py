@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import astuple, dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -71,37 +71,36 @@ class Interactions:
         user_codes, user_ids = factorize(users, fold=fold_ids)
         item_codes, item_ids = factorize(items, item_ids, fold=fold_ids)
         keep = np.flatnonzero((user_codes >= 0) & (item_codes >= 0))
-        stamps = None if times is None else np.asarray(times, dtype=np.int64)
-        order = keep if stamps is None else keep[np.argsort(stamps[keep], kind="stable")]
-        pair = user_codes[order].astype(np.int64) * max(len(item_ids), 1) + item_codes[order]
-        _, last, of_pair = np.unique(pair[::-1], return_index=True, return_inverse=True)
-        last, of_pair = len(order) - 1 - last, of_pair[::-1]
-        chosen = order[last]
-        net, counts = None, np.ones(len(order), dtype=bool)
-        if weights is not None:
-            left = _left(of_pair, np.asarray(weights, dtype=np.float64)[order], report)
-            net = np.bincount(of_pair, left, len(chosen))
-            counts = (left > 0) | (net <= 0)[of_pair]
-        latest = None
-        if stamps is not None:  # of what is left
-            latest = np.full(len(chosen), np.iinfo(np.int64).min)
-            np.maximum.at(latest, of_pair[counts], stamps[order[counts]])
+        ratings, times, weights = (
+            None if column is None else np.asarray(column, dtype)[keep]
+            for column, dtype in ((ratings, np.float32), (times, np.int64), (weights, np.float64))
+        )
+        missing = 0 if weights is None else int(np.isnan(weights).sum())
+        if missing and weights is not None:
+            weights = np.where(np.isnan(weights), usual_weight(weights), weights)
+        pairs = merge_rows(
+            user_codes[keep], item_codes[keep], ratings, times, weights, n_items=len(item_ids)
+        )
         if report is not None:
-            report.merged += len(order) - len(chosen)
+            replace(pairs.counts, missing=missing).say(report, weights is not None)
         return cls(
-            users=user_codes[chosen],
-            items=item_codes[chosen],
+            users=pairs.users,
+            items=pairs.items,
             user_ids=user_ids,
             item_ids=item_ids,
-            ratings=_last_known(ratings, order, of_pair, chosen),
-            times=latest,
+            ratings=pairs.ratings,
+            times=pairs.times,
             times_comparable=times_comparable,
-            weights=None if net is None else net.astype(np.float32),
+            weights=pairs.weights,
             scale=scale,
         )
 
     def __len__(self) -> int:
         return len(self.users)
+
+    @property
+    def n_users(self) -> int:
+        return len(self.user_ids)
 
     def take(self, keep: np.ndarray) -> Interactions:
         """The pairs for which `keep` (bool, n) is True, with all users and items as before."""
@@ -129,32 +128,100 @@ class Interactions:
         return csr_matrix((data, (self.users, self.items)), shape=shape)
 
 
+@dataclass(frozen=True)
+class MergeCounts:
+    """What became of rows that repeat a pair, or take back what others added: how many there are of
+    each kind.
+    """
+
+    merged: int = 0
+    missing: int = 0
+    refunds: int = 0
+    unmatched: int = 0
+    gone: int = 0
+
+    def __add__(self, other: MergeCounts) -> MergeCounts:
+        both = zip(astuple(self), astuple(other), strict=True)
+        return MergeCounts(*(one + more for one, more in both))
+
+    def say(self, report: ReadReport, has_weights: bool) -> None:
+        """In a report."""
+        report.merged += self.merged
+        if has_weights:
+            matched = self.refunds - self.unmatched
+            report.note(self.missing, "{n} without a weight count as the median of the others")
+            report.note(matched, "{n} refunds took back what was there before them")
+            report.note(self.unmatched, "{n} refunds are of more than was there before them")
+            report.note(self.gone, "{n} pairs have no weight left: known, but no reason")
+
+
+class Pairs(NamedTuple):
+    """Distinct pairs, as the arrays of `Interactions`, and what became of the rows."""
+
+    users: np.ndarray
+    items: np.ndarray
+    ratings: np.ndarray | None
+    times: np.ndarray | None
+    weights: np.ndarray | None
+    counts: MergeCounts
+
+
+def merge_rows(
+    users: np.ndarray,
+    items: np.ndarray,
+    ratings: np.ndarray | None,
+    times: np.ndarray | None,
+    weights: np.ndarray | None,
+    *,
+    n_items: int,
+) -> Pairs:
+    """Rows in the order of the file, users and items as row numbers, to one row a pair, as
+    `Interactions.from_columns` says; weights without gaps. What becomes of a user's rows does not
+    depend on the other users.
+
+    >>> merge_rows(np.zeros(2, int), np.ones(2, int), None, None, None, n_items=2).counts.merged
+    1
+    """
+    order = np.arange(len(users)) if times is None else np.argsort(times, kind="stable")
+    pair = users[order].astype(np.int64) * max(n_items, 1) + items[order]
+    _, last, of_pair = np.unique(pair[::-1], return_index=True, return_inverse=True)
+    last, of_pair = len(order) - 1 - last, of_pair[::-1]
+    chosen = order[last]
+    net, counts, said = None, np.ones(len(order), dtype=bool), MergeCounts()
+    if weights is not None:
+        left, unmatched = what_is_left(of_pair, weights[order])
+        net = np.bincount(of_pair, left, len(chosen))
+        counts = (left > 0) | (net <= 0)[of_pair]
+        gone = int((np.bincount(of_pair, left) <= 0).sum())
+        said = MergeCounts(refunds=int((weights < 0).sum()), unmatched=unmatched, gone=gone)
+    latest = None
+    if times is not None:  # of what is left
+        latest = np.full(len(chosen), np.iinfo(np.int64).min)
+        np.maximum.at(latest, of_pair[counts], times[order[counts]])
+    return Pairs(
+        users[chosen],
+        items[chosen],
+        _last_known(ratings, order, of_pair, chosen),
+        latest,
+        None if net is None else net.astype(np.float32),
+        replace(said, merged=len(order) - len(chosen)),
+    )
+
+
+def usual_weight(weights: np.ndarray) -> float:
+    """What a missing weight counts as: the median of those above 0, 1 where there are none."""
+    positive = weights[weights > 0]
+    return float(np.median(positive)) if len(positive) else 1.0
+
+
 def _last_known(
-    ratings: Any, order: np.ndarray, of_pair: np.ndarray, chosen: np.ndarray
+    ratings: np.ndarray | None, order: np.ndarray, of_pair: np.ndarray, chosen: np.ndarray
 ) -> np.ndarray | None:
     """The last rating of each pair: a later interaction without one does not remove it."""
     if ratings is None:
         return None
-    values = np.asarray(ratings, dtype=np.float32)
-    found = values[chosen]
-    rated = np.isfinite(values[order])
+    found = ratings[chosen]
+    rated = np.isfinite(ratings[order])
     pairs, last = np.unique(of_pair[rated][::-1], return_index=True)
-    found[pairs] = values[order[rated][::-1][last]]
+    found[pairs] = ratings[order[rated][::-1][last]]
     return found
-
-
-def _left(pairs: np.ndarray, weights: np.ndarray, report: ReadReport | None) -> np.ndarray:
-    """What is left of each row's weight (n,); rows are oldest first."""
-    missing = np.isnan(weights)
-    if missing.any():
-        positive = weights[weights > 0]
-        weights = np.where(missing, np.median(positive) if len(positive) else 1.0, weights)
-    left, unmatched = what_is_left(pairs, weights)
-    if report is not None:
-        refunds = int((weights < 0).sum())
-        gone = np.bincount(pairs, left) <= 0
-        report.note(int(missing.sum()), "{n} without a weight count as the median of the others")
-        report.note(refunds - unmatched, "{n} refunds took back what was there before them")
-        report.note(unmatched, "{n} refunds are of more than was there before them")
-        report.note(int(gone.sum()), "{n} pairs have no weight left: known, but no reason")
-    return left

@@ -62,12 +62,12 @@ def rows_from_frame(
     report.require_rows()
     roles = choose_log_columns(frame, columns, report, item_ids)
     if columns.rating_scale is not None:
-        _check_scale(columns.rating_scale, roles, report.file)
+        check_scale(columns.rating_scale, roles, report.file)
     frame = _with_numbers(frame, roles, report)
     usable = _usable_rows(frame, roles, columns, report, item_ids)
     if not usable.any():
         raise DataError(
-            f"{report.file}: no usable rows; {report}{_mismatch(frame[roles.item], item_ids)}"
+            f"{report.file}: no usable rows; {report}{mismatch(frame[roles.item], item_ids)}"
         )
     frame = frame[usable]
     ratings, weights, scale = _feedback(frame, roles, columns, report)
@@ -87,29 +87,48 @@ def _feedback(
     ratings = _numbers(frame, roles.rating)
     if ratings is None:
         return None, weights, None
+    known, counts = np.unique(ratings, return_counts=True)
+    kept, scale = decided_feedback(known, counts, weights is not None, roles, columns, report)
+    if kept == "rating":
+        return ratings, weights, scale
+    return None, ratings if weights is None else weights, None
+
+
+def decided_feedback(
+    ratings: np.ndarray,
+    counts: np.ndarray,
+    has_weights: bool,
+    roles: LogChoice,
+    columns: Columns,
+    report: ReadReport,
+) -> tuple[str, Scale]:
+    """Whether a column of ratings holds ratings, and their scale; or "weight", where these are
+    counts. ratings, counts (n,): the distinct ones, and how often each occurs.
+    """
     if columns.rating_scale is not None:
-        return ratings, weights, columns.rating_scale
-    found = infer_scale(ratings)
+        return "rating", columns.rating_scale
+    found = infer_scale(ratings, counts)
     if found.are_counts:
-        kept = "left out" if weights is not None else "taken as weights"
+        kept = "left out" if has_weights else "taken as weights"
         report.notes.append(
             f"column {roles.rating} holds counts, not ratings ({found.why}), and was {kept}; "
             "`rating_scale` says otherwise"
         )
-        if weights is None:
+        if not has_weights:
             _taken_as_weight(report, roles)
-        return None, ratings if weights is None else weights, None
+        return "weight", None
     assert found.scale is not None
     low, high = found.scale
     report.notes.append(
         f"ratings are on a scale from {low:g} to {high:g} ({found.why}; `rating_scale` decides)"
     )
-    outside = int(((ratings < low) | (ratings > high)).sum())
+    outside = int(counts[(ratings < low) | (ratings > high)].sum())
     report.note(outside, "{n} ratings outside the scale count as its ends")
-    return ratings, weights, found.scale
+    return "rating", found.scale
 
 
-def _check_scale(scale: tuple[float, float], roles: LogChoice, file: str) -> None:
+def check_scale(scale: tuple[float, float], roles: LogChoice, file: str) -> None:
+    """Raise `DataError` for a scale that is none, or of no ratings."""
     low, high = scale
     if not -LARGEST <= low < high <= LARGEST:
         raise DataError(
@@ -151,7 +170,7 @@ def _numbers(frame: pd.DataFrame, name: str | None) -> np.ndarray | None:
     return np.asarray(frame[name], dtype=np.float64)
 
 
-def _mismatch(items: pd.Series, item_ids: Ids | None) -> str:
+def mismatch(items: pd.Series, item_ids: Ids | None) -> str:
     """For a message, example ids of log and catalog where no id of the log is in the catalog."""
     unknown = items.dropna()
     if item_ids is None or unknown.empty or (factorize(unknown, item_ids)[0] >= 0).any():

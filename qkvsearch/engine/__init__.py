@@ -252,6 +252,8 @@ def build(
     qrels: str | Path | Judgements | None = None,
     next_item: bool = False,
     synonyms: str | Path | Synonyms | None = None,
+    engine: str | None = None,
+    checkpoint: str | Path | None = None,
     wait: float | None = None,
     progress: Progress | None = None,
 ) -> Engine:
@@ -264,7 +266,9 @@ def build(
     Snowball's name, "none", or "auto", guessed. `queries` with `qrels`: judged queries to learn the
     heads' weights from. `next_item`: also train the model of what comes next. `synonyms`: a file
     with a rule a line (`sweater, jumper` both ways, `tv => television` one way), or texts to what
-    each is called as well. `wait`: as in `Engine`. `progress` is called as (what is done, how much
+    each is called as well. `engine`: "spark", the cores of this machine, or "spark://HOST:PORT", a
+    cluster that reads `interactions` from a path; an interrupted build goes on from `checkpoint`, a
+    folder that all of it share, by default in the workspace. `wait`: as in `Engine`. `progress` is called as (what is done, how much
     is done, how much there is). Raises `QkvError`.
 
     >>> import tempfile
@@ -273,24 +277,24 @@ def build(
     >>> engine.search("sourdough bread", k=1)[0].title
     'Sourdough from nothing, day one to day nine'
     """
-    from qkvsearch.builder import build_workspace
+    from qkvsearch.builder import CHECKPOINT, build_workspace, reading
     from qkvsearch.data.judgements import judged_by
-    from qkvsearch.data.sources import read_source
     from qkvsearch.data.synonyms import as_synonyms
 
     judged, meant = judged_by(queries, qrels), as_synonyms(synonyms)
-    dataset = read_source(source, items, interactions, columns)
     workspace = Workspace(path, wait=wait)
-    build_workspace(
-        workspace,
-        dataset,
-        encoder=encoder,
-        language=language,
-        judged=judged,
-        next_item=next_item,
-        synonyms=meant,
-        progress=progress,
-    )
+    kept = checkpoint or workspace.path / CHECKPOINT
+    with reading(source, items, interactions, columns, engine, kept) as dataset:
+        build_workspace(
+            workspace,
+            dataset,
+            encoder=encoder,
+            language=language,
+            judged=judged,
+            next_item=next_item,
+            synonyms=meant,
+            progress=progress,
+        )
     return Engine(path, wait=wait)
 
 

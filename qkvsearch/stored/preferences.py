@@ -11,7 +11,7 @@ import numpy as np
 
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.factors import ImplicitFactors
-from qkvsearch.collaborative.strength import Strength, usual_level
+from qkvsearch.collaborative.strength import Strength, likes_drawn, usual_level
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DamagedError
 from qkvsearch.labelled import unit_rows
@@ -92,18 +92,33 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
         progress: Progress = silent,
     ) -> None:
         """Where the main head's keys are stored already. confidences (n,): of the interactions."""
+        liked = confidences > 0
+        drawn = log.items[liked][likes_drawn(int(liked.sum()))]
+        level = usual_level(factors, drawn)
+        self.put_learned(contents, factors, _counts(log), _counts(log, liked), level)
+        solved = solved_directions(factors, log.matrix(confidences), progress)
+        self.put(contents, user_directions=solved)
+
+    def put_learned(
+        self,
+        contents: BuildContents,
+        factors: ImplicitFactors,
+        item_counts: np.ndarray,
+        n_liking: np.ndarray,
+        level: float,
+    ) -> None:
+        """All but the users' vectors. level: as in `Strength`."""
         arrays, contents.facts[self.group] = factors.state()
         keys = DensePart(main_head(contents.facts)).pending(contents, "keys")
         self.put(
             contents,
             **arrays,
             item_directions=unit_rows(factors.item_embeddings),
-            item_counts=_counts(log),
-            n_liking=_counts(log, confidences > 0),
+            item_counts=item_counts,
+            n_liking=n_liking,
             text_map=fit_text_map(keys, factors.item_embeddings),
-            user_directions=solved_directions(factors, log.matrix(confidences), progress),
         )
-        contents.facts[WEAK_BELOW] = usual_level(factors, log.items, confidences)
+        contents.facts[WEAK_BELOW] = level
 
     def drop(self, contents: BuildContents) -> None:
         super().drop(contents)
@@ -143,8 +158,8 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
 
     def _are_solved(self, snapshot: Snapshot) -> bool:
         """Whether the stored vectors are those that the build's Gram matrix gives."""
-        return self._name(USERS) in snapshot and not any(
-            segment.has(self._name("gram")) for segment in snapshot.segments[1:]
+        return self.name_of(USERS) in snapshot and not any(
+            segment.has(self.name_of("gram")) for segment in snapshot.segments[1:]
         )
 
     def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:

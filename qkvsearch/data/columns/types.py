@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 
 import numpy as np
@@ -101,8 +101,27 @@ def typed(
     [5, <NA>, 7]
     """
     codes, distinct = pd.factorize(column)
+    counts = np.bincount(codes[codes >= 0], minlength=len(distinct))
     texts = pd.Series(distinct, dtype=object)
-    counts = np.bincount(codes[codes >= 0], minlength=len(texts))
+    found = typed_distinct(texts, counts, told, searched=searched, convention=convention)
+    return replace(
+        found,
+        cells=found.cells.reindex(codes).set_axis(column.index).rename(column.name),
+        unfit=np.append(found.unfit, False)[codes],
+    )
+
+
+def typed_distinct(
+    texts: pd.Series,
+    counts: np.ndarray,
+    told: ColumnType | None = None,
+    *,
+    searched: bool = False,
+    convention: str = "",
+) -> TypedColumn:
+    """The same, of the distinct cells of a column in the order of the rows, of which there are
+    `counts`: as many cells come back.
+    """
     clean = without_html(texts)
     reading, nothing, changed = _decided(clean, counts, told, searched, convention)
     values = reading.values.reindex(texts.index)
@@ -115,8 +134,8 @@ def typed(
     changed["HTML removed"] += int(counts[(clean != texts).to_numpy(bool)].sum())
     return TypedColumn(
         type=reading.type,
-        cells=values.reindex(codes).set_axis(column.index).rename(column.name),
-        unfit=np.append(unfit, False)[codes],
+        cells=values,
+        unfit=unfit,
         changed=+changed,
         convention=reading.convention,
     )

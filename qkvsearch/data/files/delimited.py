@@ -7,6 +7,7 @@ import io
 import re
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -39,6 +40,56 @@ def read_delimited(
     # than the header has shows which rows are too long.
     width = len(names) if names else _header_width(label, text, delimiter)
     check_width(width, label)
+    frame, too_long = parse_rows(label, text, delimiter, quoted, width)
+    every_row = np.arange(1, len(frame) + len(too_long) + 1) + len(above)
+    frame = frame.set_axis(np.delete(every_row, too_long - 1)).dropna(how="all")
+    if names is None and frame.empty:
+        raise DataError(f"{label}: {NOTHING}")
+    if names is None:
+        names, frame = distinct(frame.iloc[0, :width]), frame.iloc[1:]
+    report = ReadReport(name, read=len(frame) + len(too_long))
+    note_above(report, len(above), "".join(above))
+    fits = frame[width].isna()
+    report.skip("with too many columns", np.sort([*too_long + len(above), *frame.index[~fits]]))
+    return frame[fits].drop(columns=width).set_axis(list(names), axis=1), report
+
+
+@dataclass(frozen=True)
+class Head:
+    """What the beginning of a text tells: its columns, and that `n_lines` come before the first row,
+    `above` of them before the names.
+    """
+
+    names: list[str]
+    delimiter: str
+    n_lines: int
+    above: list[str]
+
+    def note(self, report: ReadReport) -> None:
+        note_above(report, len(self.above), "".join(self.above))
+
+
+def head_of(label: str, text: io.StringIO, delimiter: str | None) -> Head:
+    """As `read_delimited` finds them. Raises `DataError`."""
+    above = _lines_above(text, [delimiter] if delimiter else DELIMITERS)
+    rest = io.StringIO(text.read()[sum(map(len, above)) :], newline="")
+    delimiter = delimiter or _guess_delimiter(rest)
+    width = _header_width(label, rest, delimiter)
+    check_width(width, label)
+    for number, line in enumerate(rest, len(above) + 1):
+        cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+        if "".join(cells).strip():
+            frame, _ = parse_rows(label, io.StringIO(line, newline=""), delimiter, True, width)
+            return Head(distinct(frame.iloc[0, :width]), delimiter, number, above)
+    raise DataError(f"{label}: {NOTHING}")
+
+
+def parse_rows(
+    label: str, text: io.TextIOBase, delimiter: str, quoted: bool, width: int
+) -> tuple[pd.DataFrame, np.ndarray]:
+    """Rows of text with at most `width` cells and one more, blank ones too; and the places, from 1,
+    of those that have more and are left out. Raises `DataError`.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", pd.errors.ParserWarning)
         try:
@@ -60,18 +111,7 @@ def read_delimited(
         except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
             raise DataError(f"{label}: not a table: {_in_words(error)}".rstrip()) from None
     said = " ".join(str(warning.message) for warning in caught)
-    too_long = np.array(re.findall(r"Skipping line (\d+)", said), dtype=np.int64)
-    every_row = np.arange(1, len(frame) + len(too_long) + 1) + len(above)
-    frame = frame.set_axis(np.delete(every_row, too_long - 1)).dropna(how="all")
-    if names is None and frame.empty:
-        raise DataError(f"{label}: {NOTHING}")
-    if names is None:
-        names, frame = distinct(frame.iloc[0, :width]), frame.iloc[1:]
-    report = ReadReport(name, read=len(frame) + len(too_long))
-    note_above(report, len(above), "".join(above))
-    fits = frame[width].isna()
-    report.skip("with too many columns", np.sort([*too_long + len(above), *frame.index[~fits]]))
-    return frame[fits].drop(columns=width).set_axis(list(names), axis=1), report
+    return frame, np.array(re.findall(r"Skipping line (\d+)", said), dtype=np.int64)
 
 
 def _in_words(error: Exception) -> str:
