@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +16,20 @@ from qkvsearch.stored.preferences import TUNED
 
 # A search for settings where neither its length nor its time is given.
 TRIALS, MINUTES = 27, 5.0
+
+
+@contextmanager
+def learner(engine: str | None) -> Iterator[Callable[..., Any] | None]:
+    """What learns preferences on an engine, in the place of `ImplicitALS`, until the context ends;
+    None for this machine. Raises `QkvError`.
+    """
+    if engine is None:
+        yield None
+        return
+    from qkvsearch.engines.spark.estimator import learner_on
+
+    with learner_on(engine) as found:
+        yield found
 
 
 def evaluate_recommend(

@@ -94,8 +94,8 @@ def case_note(texts: Iterable[str], kind: str, n_joined: int | None = None) -> s
         return ""
     one, other = pairs[0]
     return (
-        f"{one} and {other} differ in case alone: {n_joined or len(pairs):,} {kind} would join others with "
-        "`fold_ids`"
+        f"{one} and {other} differ in case alone: {n_joined or len(pairs):,} {kind} would join "
+        "others with `fold_ids`"
     )
 
 

@@ -73,8 +73,10 @@ class DistributedLog(Protocol):
 DTYPES = {"items": np.int32, "ratings": np.float32, "times": np.int64, "weights": np.float32}
 
 
-def learn(contents: BuildContents, log: DistributedLog, folder: Path, progress: Progress) -> list[str]:
-    """Learn preferences, and ratings where they are few enough, and add them and the log to a build.
+def learn(
+    contents: BuildContents, log: DistributedLog, folder: Path, progress: Progress
+) -> list[str]:
+    """Learn preferences, and ratings where they are few enough; add them and the log to a build.
     folder: of the file system on which the build will be. Returns what was left out, for a person.
     """
     _store_log(contents, log, folder, progress)

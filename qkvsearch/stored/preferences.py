@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -69,11 +70,19 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
         USERS: Form("f", ("users", "components")),
     }
 
-    def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
-        """Fit `ImplicitALS` to a log, with the settings among the build's facts, and store it."""
+    def learn(
+        self,
+        contents: BuildContents,
+        log: Interactions,
+        progress: Progress,
+        estimator: Callable[..., Any] | None = None,
+    ) -> None:
+        """Fit `ImplicitALS`, or another estimator of its parameters, to a log, with the settings
+        among the build's facts, and store it.
+        """
         from qkvsearch.collaborative.als import AlternatingLeastSquares
 
-        model = AlternatingLeastSquares(
+        model = (estimator or AlternatingLeastSquares)(
             **contents.facts.get(TUNED, {}).get("settings", {}),
             random_state=0,
             callback=partial(progress, "learning preferences"),

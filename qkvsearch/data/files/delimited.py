@@ -56,8 +56,8 @@ def read_delimited(
 
 @dataclass(frozen=True)
 class Head:
-    """What the beginning of a text tells: its columns, and that `n_lines` come before the first row,
-    `above` of them before the names.
+    """What the beginning of a text tells: its columns, and how many lines come before the first
+    row, `above` of them before the names.
     """
 
     names: list[str]

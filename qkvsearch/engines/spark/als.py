@@ -8,8 +8,7 @@ BROADCAST bytes; else each block of it is sent the rows that it asks for.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,8 +25,10 @@ from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.engines.spark.folder import Folder
 from qkvsearch.engines.spark.histories import (
+    ASKED,
     PIECES,
     Start,
+    ask_for_items,
     join_pieces,
     make_pieces,
     make_sides,
@@ -41,6 +42,7 @@ from qkvsearch.engines.spark.solving import (
     Step,
     add_up,
     array_of,
+    pick_rows,
     send_rows,
     solve_items,
     solve_users,
@@ -113,7 +115,6 @@ class DistributedALS:
     spark: SparkSession
     model: AlternatingLeastSquares
     checkpoint: Folder | None = None
-    _held: list[Any] = field(default_factory=list)
 
     def fit(self, log: LogBlocks) -> ImplicitFactors:
         """The item side of the model. Raises `DataError` as `ImplicitALS.fit` does."""
@@ -158,14 +159,15 @@ class _Run:
         d, n_users, n_items = model.n_components, sum(log.sizes.values()), len(log.item_counts)
         self.sends_users = 4 * n_users * d > broadcast_bytes()
         self.sends_items = 4 * n_items * d > broadcast_bytes()
-        self.cuts = _cuts(log.item_counts, log.n_partitions)
+        self.cuts = cuts_of(log.item_counts, log.n_partitions)
         self.broadcasts: list[Broadcast[Any]] = []
         self.persisted: list[DataFrame] = []
+        self.asked: DataFrame | None = None
         self.turn = self.rotation = np.eye(d)
         rng = random_generator(model.random_state)
-        self.starts = _starts(rng, log, d, model.init_scale)
+        self.starts = starts_of(rng, log, d, model.init_scale)
         lengths = log.item_counts
-        self.items = Start(_state(rng), d, model.init_scale).rows(lengths)
+        self.items = Start(state_of(rng), d, model.init_scale).rows(lengths)
 
     def alternate(self) -> np.ndarray:
         """The embeddings of the items, (n_items, d), on the axes of the start."""
@@ -201,7 +203,7 @@ class _Run:
 
     def _solve_items(self, by_item: DataFrame) -> None:
         d = len(self.turn)
-        values, axes = _axes_of(self.user_gram.reshape(d, d))
+        values, axes = axes_of(self.user_gram.reshape(d, d))
         before = self.items
         self._turn(axes)
         self.turn = axes
@@ -253,24 +255,33 @@ class _Run:
         parts = [row.x for row in sorted(rows, key=lambda row: row.block)]
         d = len(axes)
         with one_blas_thread():
-            found = [array_of(x, np.float32).reshape(-1, d) @ axes.astype(np.float32) for x in parts]
+            found = [
+                array_of(x, np.float32).reshape(-1, d) @ axes.astype(np.float32) for x in parts
+            ]
         return np.concatenate(found)
 
     def _with_slices(self, by_item: DataFrame, items: np.ndarray) -> DataFrame:
-        """The blocks of items with their embeddings, which the driver sends."""
+        """The blocks of items with their embeddings."""
+        joined = by_item.drop("x").join(self._slices(items), "block")
+        return joined.select(*SIDE_SCHEMA.names)
+
+    def _slices(self, items: np.ndarray) -> DataFrame:
+        """The embeddings of each block of items, which the driver sends."""
         rows = pa.table(
             {
                 "block": pa.array(range(len(self.cuts) - 1), pa.int32()),
                 "x": [items[a:b].tobytes() for a, b in zip(self.cuts, self.cuts[1:], strict=False)],
             }
         )
-        slices = self.spark.createDataFrame(rows)
-        joined = by_item.drop("x").join(slices, "block")
-        return joined.select(*SIDE_SCHEMA.names)
+        return self.spark.createDataFrame(rows)
 
     def _item_rows(self) -> DataFrame:
         """To each block of users the items that it asks for."""
-        raise NotImplementedError
+        if self.asked is None:
+            ask = ask_for_items(self.log.feedback, self.cuts)
+            self.asked = self._kept(self.log.frame.mapInArrow(ask, ASKED))
+        joined = self.asked.join(self._slices(self.items), "block")
+        return joined.mapInArrow(pick_rows(self.items.shape[1]), ROWS_ASKED)
 
     def _with_sent(
         self, blocks: DataFrame, step: Step, sent: DataFrame, form: str, schema: pa.Schema
@@ -285,7 +296,9 @@ class _Run:
     # --- blocks ---
 
     def _sides(self) -> DataFrame:
-        make = make_sides(self.log.feedback, self.starts, self.cuts, self.sends_users)
+        make = make_sides(
+            self.log.feedback, self.starts, self.cuts, self.sends_users, self.sends_items
+        )
         return self.log.frame.mapInArrow(make, SIDE)
 
     def _by_item(self) -> DataFrame:
@@ -356,14 +369,14 @@ class _Run:
             broadcast.destroy()
 
 
-def _axes_of(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def axes_of(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """As `principal_axes`, of a Gram matrix that is there already."""
     require_finite(gram)
     values, axes = np.linalg.eigh(gram)
     return values.clip(min=0), axes
 
 
-def _cuts(item_counts: np.ndarray, n_blocks: int) -> np.ndarray:
+def cuts_of(item_counts: np.ndarray, n_blocks: int) -> np.ndarray:
     """Where blocks of items begin, and the end: as many pairs in each as can be."""
     reached = np.cumsum(item_counts)
     wanted = np.linspace(0, reached[-1], n_blocks + 1)[1:-1]
@@ -371,11 +384,11 @@ def _cuts(item_counts: np.ndarray, n_blocks: int) -> np.ndarray:
     return np.unique(np.concatenate([[0], inner, [len(item_counts)]])).astype(np.int64)
 
 
-def _state(rng: np.random.Generator) -> dict[str, Any]:
+def state_of(rng: np.random.Generator) -> dict[str, Any]:
     return dict(rng.bit_generator.state)
 
 
-def _starts(
+def starts_of(
     rng: np.random.Generator, log: LogBlocks, n_components: int, scale: float
 ) -> dict[int, Start]:
     """Where the users of each block begin in the sequence of random numbers. The driver passes over
@@ -383,7 +396,7 @@ def _starts(
     """
     found = {}
     for block in sorted(log.sizes):
-        found[block] = Start(_state(rng), n_components, scale)
+        found[block] = Start(state_of(rng), n_components, scale)
         left = log.sizes[block] * n_components
         while left:
             n = min(left, SKIPPED_AT_ONCE)

@@ -85,7 +85,9 @@ def cells_schema(n_columns: int) -> pa.Schema:
 
 
 def cells_form(n_columns: int) -> str:
-    return ", ".join([f"{ROW} bigint", f"{SKIP} int", *(f"c{at} string" for at in range(n_columns))])
+    return ", ".join(
+        [f"{ROW} bigint", f"{SKIP} int", *(f"c{at} string" for at in range(n_columns))]
+    )
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,7 @@ def _table_of_lines(lines: list[str], before: int, how: Delimited) -> pa.RecordB
     frame, too_long = parse_rows(how.label, text, how.delimiter, how.quoted, how.width)
     if len(frame) + len(too_long) != len(lines):
         raise DataError(
-            f"{how.label}: a cell with a line break in it, near line {before + 1}: `engine` reads a "
+            f"{how.label}: a cell with a line break in it, behind line {before}: `engine` reads a "
             "file line by line; write it as Parquet, or build without `engine`"
         )
     frame = frame.set_axis(np.delete(np.arange(1, len(lines) + 1), too_long - 1))
@@ -167,7 +169,9 @@ def line_facts(numbering: Numbering, delimiter: str) -> Callable[[Rows], Rows]:
                 except UnicodeDecodeError:
                     repaired += 1
             if delimiter == "\t":
-                rows = [line.rstrip("\r").split("\t") for line in _lines(batch, before) if line.strip()]
+                rows = [
+                    line.rstrip("\r").split("\t") for line in _lines(batch, before) if line.strip()
+                ]
                 widths |= {len(row) for row in rows}
                 opened |= any(
                     len(cell) == 1 or not cell.endswith('"')
@@ -196,7 +200,9 @@ def json_names(numbering: Numbering) -> Callable[[Rows], Rows]:
     return look
 
 
-def read_json_cells(label: str, names: Sequence[str], numbering: Numbering) -> Callable[[Rows], Rows]:
+def read_json_cells(
+    label: str, names: Sequence[str], numbering: Numbering
+) -> Callable[[Rows], Rows]:
     """Lines of JSON as bytes to rows of text."""
 
     def read(batches: Rows) -> Rows:
@@ -219,7 +225,9 @@ def read_json_cells(label: str, names: Sequence[str], numbering: Numbering) -> C
     return read
 
 
-def pick_cells(steps: Mapping[str, int], before: Mapping[int, Mapping[str, int]]) -> Callable[[Rows], Rows]:
+def pick_cells(
+    steps: Mapping[str, int], before: Mapping[int, Mapping[str, int]]
+) -> Callable[[Rows], Rows]:
     """Of each column every so-manieth cell that is there. before: by partition, how many cells of
     each column come in others."""
 
@@ -240,8 +248,8 @@ def pick_cells(steps: Mapping[str, int], before: Mapping[int, Mapping[str, int]]
                 if len(chosen):
                     names = pa.array([name] * len(chosen), pa.string())
                     yield pa.RecordBatch.from_arrays(
-                        [names, rows.take(chosen), cells.take(chosen)], names=["name", "row", "cell"]
+                        [names, rows.take(chosen), cells.take(chosen)],
+                        names=["name", "row", "cell"],
                     )
 
     return pick
-

@@ -1,4 +1,4 @@
-"""A folder that the driver and all executors see: of a disk that they share, HDFS, S3 or the like."""
+"""A folder that driver and executors see: of a disk that they share, HDFS, S3 or the like."""
 
 from __future__ import annotations
 
@@ -59,7 +59,9 @@ class Folder:
 
     def is_folder(self) -> bool:
         system = self._system()
-        return bool(system.exists(self._path("")) and system.getFileStatus(self._path("")).isDirectory())
+        return bool(
+            system.exists(self._path("")) and system.getFileStatus(self._path("")).isDirectory()
+        )
 
     def write(self, name: str, content: bytes) -> None:
         """A small file, which appears whole or not at all."""
@@ -100,6 +102,14 @@ class Folder:
     def read_table(self, name: str) -> DataFrame:
         return self._spark.read.parquet(self.file(name))
 
+    @property
+    def parent(self) -> Folder:
+        return Folder(self._spark, self.uri.rpartition("/")[0])
+
+    def remove_if_empty(self) -> None:
+        if self.is_folder() and not self.names():
+            self.remove()
+
     def remove(self, name: str = "") -> None:
         self._system().delete(self._path(name), True)
 
@@ -107,5 +117,5 @@ class Folder:
         return self._jvm.org.apache.hadoop.fs.Path(self.file(name))
 
     def _system(self) -> Any:
-        configuration = self._spark._jsc.hadoopConfiguration()  # type: ignore[attr-defined]
+        configuration = self._spark._jsc.hadoopConfiguration()
         return self._path("").getFileSystem(configuration)

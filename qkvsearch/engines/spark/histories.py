@@ -24,8 +24,8 @@ from qkvsearch.engines.spark.solving import (
     gram_of,
 )
 
-# Blocks of users as a log has them: their ids, ascending; int64 indptr, int32 items, float32 ratings
-# and weights, int64 times, where there are any; and what became of the rows.
+# Blocks of users as a log has them: their ids, ascending; int64 indptr, int32 items, float32
+# ratings and weights, int64 times, where there are any; and what became of the rows.
 HISTORIES = (
     "block int, n_users int, n_pairs bigint, ids binary, indptr binary, items binary, "
     "ratings binary, times binary, weights binary, counts string"
@@ -35,6 +35,9 @@ HISTORIES_SCHEMA = arrow_schema(HISTORIES)
 # users, as places among those asked for, int32; how many are asked for.
 PIECES = "target int, source int, lengths binary, columns binary, confidences binary, n_asked int"
 PIECES_SCHEMA = arrow_schema(PIECES)
+# Rows of a block of items that a block of users asks for, int32.
+ASKED = "block int, target int, asked binary"
+ASKED_SCHEMA = arrow_schema(ASKED)
 
 
 @dataclass(frozen=True)
@@ -72,17 +75,18 @@ def make_histories(shape: LogShape) -> Callable[[Rows], Rows]:
     def make(batches: Rows) -> Rows:
         from pyspark import TaskContext
 
-        table = pa.Table.from_batches(batches) if (batches := list(batches)) else None
-        if table is None or not table.num_rows:
+        parts = [batch for batch in batches if batch.num_rows]
+        if not parts:
             return
+        table = pa.Table.from_batches(parts)
         context = TaskContext.get()
         assert context is not None
-        yield as_batch([_history(table, shape, context.partitionId())], HISTORIES_SCHEMA)
+        yield as_batch([history_of(table, shape, context.partitionId())], HISTORIES_SCHEMA)
 
     return make
 
 
-def _history(table: pa.Table, shape: LogShape, block: int) -> dict[str, Any]:
+def history_of(table: pa.Table, shape: LogShape, block: int) -> dict[str, Any]:
     table = table.sort_by("row")
     coded = table.column("user").combine_chunks().dictionary_encode()
     order = pa.compute.sort_indices(coded.dictionary)
@@ -168,10 +172,11 @@ class Start:
 
 
 def make_sides(
-    feedback: Feedback, starts: dict[int, Start], cuts: np.ndarray, ask: bool
+    feedback: Feedback, starts: dict[int, Start], cuts: np.ndarray, ask: bool, ask_items: bool
 ) -> Callable[[Rows], Rows]:
     """Blocks of a log to blocks of users. cuts: where blocks of items begin. ask: rows are sent to
-    these where they are asked for."""
+    these where they are asked for. ask_items: the other way round, so that columns are places among
+    the items that a block asks for."""
 
     def make(batches: Rows) -> Rows:
         for row in each_row(batches):
@@ -182,10 +187,13 @@ def make_sides(
                 wanted = [np.unique(users) for _, users, _ in counted.pieces(cuts)]
                 asked = np.concatenate([*wanted, asked])
                 ends = np.concatenate([[0], np.cumsum([len(users) for users in wanted])])
+            columns = counted.items
+            if ask_items:
+                columns = np.unique(columns, return_inverse=True)[1].astype(np.int32)
             side = {
                 "block": row["block"],
                 "indptr": counted.indptr.tobytes(),
-                "columns": counted.items.tobytes(),
+                "columns": columns.tobytes(),
                 "confidences": counted.shared().tobytes(),
                 "asked": asked.astype(np.int32).tobytes(),
                 "asked_ends": ends.astype(np.int64).tobytes(),
@@ -195,6 +203,21 @@ def make_sides(
             yield as_batch([side], SIDE_SCHEMA)
 
     return make
+
+
+def ask_for_items(feedback: Feedback, cuts: np.ndarray) -> Callable[[Rows], Rows]:
+    """Of each block of users the items that it asks for, by blocks of items: places in these."""
+
+    def ask(batches: Rows) -> Rows:
+        for row in each_row(batches):
+            items = np.unique(_Counted.of(History.of(row), feedback).items)
+            ends = np.searchsorted(items, cuts)
+            for at in np.flatnonzero(np.diff(ends)).tolist():
+                rows = (items[ends[at] : ends[at + 1]] - cuts[at]).astype(np.int32)
+                asked = {"block": at, "target": row["block"], "asked": rows.tobytes()}
+                yield as_batch([asked], ASKED_SCHEMA)
+
+    return ask
 
 
 def make_pieces(
@@ -256,7 +279,9 @@ class _Counted:
         ends, found = np.searchsorted(items, cuts), []
         for target in range(len(cuts) - 1):
             span = slice(ends[target], ends[target + 1])
-            lengths = np.bincount(items[span] - cuts[target], minlength=cuts[target + 1] - cuts[target])
+            lengths = np.bincount(
+                items[span] - cuts[target], minlength=cuts[target + 1] - cuts[target]
+            )
             confidences = np.ones(1, np.float32) if self.alike else self.confidences[order[span]]
             found.append((lengths.astype(np.int32), users[order[span]], confidences))
         return found
@@ -270,7 +295,10 @@ def join_pieces(pieces: pa.Table) -> pa.Table:
     starts = np.cumsum([0, *(row["n_asked"] for row in rows)])
     of_item = np.concatenate([np.repeat(np.arange(len(n)), n) for n in lengths])
     columns = np.concatenate(
-        [array_of(row["columns"], np.int32) + start for row, start in zip(rows, starts, strict=False)]
+        [
+            array_of(row["columns"], np.int32) + start
+            for row, start in zip(rows, starts, strict=False)
+        ]
     )
     order = np.argsort(of_item, kind="stable")
     confidences = [array_of(row["confidences"], np.float32) for row in rows]
@@ -279,7 +307,9 @@ def join_pieces(pieces: pa.Table) -> pa.Table:
     if one_for_all:
         joined = np.ones(1, np.float32)
     else:
-        joined = np.concatenate([np.broadcast_to(c, n) for c, n in zip(confidences, counts, strict=True)])[order]
+        joined = np.concatenate(
+            [np.broadcast_to(c, n) for c, n in zip(confidences, counts, strict=True)]
+        )[order]
     side = {
         "block": rows[0]["target"],
         "indptr": np.concatenate([[0], np.cumsum(sum(lengths))]).astype(np.int64).tobytes(),
@@ -298,21 +328,25 @@ def count_pairs(feedback: Feedback, n_items: int) -> Callable[[Rows], Rows]:
             history = History.of(row)
             confidences = history.confidences(feedback)
             likes = confidences > 0
-            of_user = np.add.reduceat(
-                np.append(likes, False), history.indptr[:-1]
-            ) if len(history.indptr) > 1 else np.zeros(0)
+            of_user = (
+                np.add.reduceat(np.append(likes, False), history.indptr[:-1])
+                if len(history.indptr) > 1
+                else np.zeros(0)
+            )
             parts = [
                 np.bincount(history.items, minlength=n_items),
                 np.bincount(history.items[likes], minlength=n_items),
                 [np.count_nonzero(of_user), likes.sum(), confidences.sum(dtype=np.float64)],
             ]
-            part = np.concatenate(parts).astype(np.float64)
+            part = np.concatenate([np.asarray(one, np.float64) for one in parts])
             yield as_batch([{"part": part.tobytes()}], PART_SCHEMA)
 
     return count
 
 
-def place_users(factors: Callable[[], ImplicitFactors], feedback: Feedback) -> Callable[[Rows], Rows]:
+def place_users(
+    factors: Callable[[], ImplicitFactors], feedback: Feedback
+) -> Callable[[Rows], Rows]:
     """The embeddings of a log's users at length 1, solved exactly: float32."""
 
     def place(batches: Rows) -> Rows:

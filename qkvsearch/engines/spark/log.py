@@ -1,12 +1,13 @@
-"""A log that Spark holds: read from files that never pass the driver, and learned from in blocks."""
+"""A log that Spark holds: read from files that never pass the driver, learned from in blocks."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,7 @@ from qkvsearch.data.columns.names import named
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import MergeCounts
 from qkvsearch.data.ratings import Scale
-from qkvsearch.data.readers import Dataset, Table, load
+from qkvsearch.data.readers import Dataset, Source, Table, load
 from qkvsearch.data.report import ReadReport
 from qkvsearch.engines.spark.als import DistributedALS, LogBlocks, added_up
 from qkvsearch.engines.spark.folder import Folder, as_uri
@@ -88,7 +89,12 @@ class SparkLog:
     """As `stored.distributed.DistributedLog` says. frame: `histories.HISTORIES`, a block each."""
 
     def __init__(
-        self, spark: SparkSession, frame: DataFrame, facts: LogFacts, item_ids: Ids, folder: Folder | None
+        self,
+        spark: SparkSession,
+        frame: DataFrame,
+        facts: LogFacts,
+        item_ids: Ids,
+        folder: Folder | None,
     ) -> None:
         self.spark, self.frame, self.facts, self.item_ids = spark, frame, facts, item_ids
         self.folder = folder
@@ -190,7 +196,9 @@ class SparkLog:
     def directions(self, factors: ImplicitFactors) -> Iterator[np.ndarray]:
         """Users' embeddings (n, d) at length 1, block by block."""
         sent = self.spark.sparkContext.broadcast(factors)
-        placed = self.frame.mapInArrow(place_users(lambda: sent.value, self.feedback), "part binary")
+        placed = self.frame.mapInArrow(
+            place_users(lambda: sent.value, self.feedback), "part binary"
+        )
         for row in placed.toLocalIterator(prefetchPartitions=True):
             yield array_of(row.part, np.float32).reshape(-1, factors.item_embeddings.shape[1])
         sent.destroy()
@@ -200,13 +208,14 @@ class SparkLog:
         self.frame.unpersist()
         if self.folder is not None:
             self.folder.remove()
+            self.folder.parent.remove_if_empty()
 
 
 @contextmanager
 def read_on_spark(
     engine: str,
-    items: str | Path | Any | None,
-    interactions: str | Path | None,
+    items: Source | None,
+    interactions: Source | None,
     columns: Columns | None = None,
     checkpoint: str | Path | None = None,
 ) -> Iterator[Dataset]:
@@ -215,13 +224,23 @@ def read_on_spark(
     """
     columns = columns or Columns()
     if interactions is None:
-        raise DataError("`engine` learns from `interactions`: name the file or folder that has them")
-    if not isinstance(interactions, str | Path) or str(interactions) == "-" or "#" in str(interactions):
-        raise DataError("`engine` reads `interactions` from a file or folder of its own, by its path")
+        raise DataError(
+            "`engine` learns from `interactions`: name the file or folder that has them"
+        )
+    if (
+        not isinstance(interactions, str | Path)
+        or str(interactions) == "-"
+        or "#" in str(interactions)
+    ):
+        raise DataError(
+            "`engine` reads `interactions` from a file or folder of its own, by its path"
+        )
     check_engine(engine)
     table = None if items is None else load(items, "items")
     with spark_session(engine) as spark:
-        yield _Reading(spark, table, str(interactions), columns, checkpoint).dataset()
+        dataset = _Reading(spark, table, str(interactions), columns, checkpoint).dataset()
+        yield dataset
+        dataset.interactions.close()  # type: ignore[union-attr]
 
 
 @dataclass(frozen=True)
@@ -233,7 +252,7 @@ class _Reading:
     checkpoint: str | Path | None
 
     def dataset(self) -> Dataset:
-        folder = self._folder()
+        """Of an interrupted run the log is there already."""
         table = open_table(self.spark, self.path)
         sketch, counts, n_rows = table.sketch()
         reports, catalog = [], None
@@ -243,29 +262,43 @@ class _Reading:
             reports.append(report)
         else:
             self.columns.refuse(("id",), "items")
-            self._refuse_titles(table.names, sketch)
+            self._refuse_titles(table.names)
         known = catalog.ids if catalog else None
-        rows = read_log_rows(table, self.columns, known, sketch, counts, n_rows)
-        facts, frame = self._blocks(rows, table.report, n_rows)
+        folder = self._folder(known)
+        kept = None if folder is None else folder.read_json(FACTS)
+        if folder is None or kept is None:
+            rows = read_log_rows(table, self.columns, known, sketch, counts, n_rows)
+            facts, frame = self._blocks(rows, table.report, n_rows)
+            item_ids, report = rows.item_ids, table.report
+            if folder is not None:
+                folder.write_table(TABLE, frame)
+                folder.write_json(FACTS, _stored(facts, report, [] if known else item_ids.texts))
+        else:
+            facts, report, texts = _restored(kept)
+            report.notes.append("the rows were read by the run that this one goes on with")
+            item_ids = known or Ids(texts, self.columns.fold_ids)
         if folder is not None:
-            folder.write_table(TABLE, frame)
-            folder.write_json(FACTS, _stored(facts, table.report))
-            frame = folder.read_table(TABLE).repartitionById(facts.n_partitions, "block")
-        log = SparkLog(self.spark, _kept(frame), facts, rows.item_ids, folder)
-        return self._concluded(catalog, log, [*reports, table.report])
+            frame = _kept(folder.read_table(TABLE).repartitionById(facts.n_partitions, "block"))
+        log = SparkLog(self.spark, frame, facts, item_ids, folder)
+        return self._concluded(catalog, log, [*reports, report])
 
-    def _concluded(self, catalog: Catalog | None, log: SparkLog, reports: list[ReadReport]) -> Dataset:
+    def _concluded(
+        self, catalog: Catalog | None, log: SparkLog, reports: list[ReadReport]
+    ) -> Dataset:
         for report in reports:
             report.conclude(self.columns.strict)
         return Dataset(catalog or catalog_of_ids(log.item_ids), log, reports)  # type: ignore[arg-type]
 
-    def _blocks(self, rows: SparkRows, report: ReadReport, n_rows: int) -> tuple[LogFacts, DataFrame]:
+    def _blocks(
+        self, rows: SparkRows, report: ReadReport, n_rows: int
+    ) -> tuple[LogFacts, DataFrame]:
         """The rows of each user together, blocks of users in the order of their ids."""
         from pyspark.sql import functions as F
 
         cores = self.spark.sparkContext.defaultParallelism
         n_blocks = max(2 * cores, -(-n_rows // MOST_PAIRS))
         n_blocks = max(1, min(n_blocks, -(-n_rows // FEWEST_PAIRS)))
+        self.spark.conf.set("spark.sql.shuffle.partitions", max(2 * cores, n_blocks))
         usual = 1.0
         if rows.has_weights:
             positive = rows.frame.filter("weight > 0 AND NOT isnan(weight)")
@@ -287,24 +320,26 @@ class _Reading:
         )  # fmt: skip
         return facts, frame
 
-    def _refuse_titles(self, names: list[str], sketch: Any) -> None:
-        """Raise `DataError` where the log itself names its items, which takes a look at all rows."""
+    def _refuse_titles(self, names: list[str]) -> None:
+        """Raise `DataError` where the log itself names its items: that takes a look at all rows."""
         item = find_column("item", self.columns.item, names, self.path)
         titles = [self.columns.title] if self.columns.title else named("title", names)
-        if [name for name in titles if name != item] or self.columns.text or self.columns.types:
-            raise DataError(
-                f"{self.path}: column {titles[0]!r} may name the items: with `engine`, give `items` "
-                "as a file of their own" if titles else
-                "`text_columns` and `types` are of the columns of `items`, which were not given"
-            )
+        for title in titles:
+            if title != item:
+                raise DataError(
+                    f"{self.path}: column {title!r} may name the items: with `engine`, give "
+                    "`items` as a file of their own"
+                )
+        self.columns.refuse(("text",), "items")
+        if self.columns.types:
+            raise DataError("`types` is of the columns of `items`, which were not given")
 
-    def _folder(self) -> Folder | None:
+    def _folder(self, known: Ids | None) -> Folder | None:
+        """For this log, these options and this catalog."""
         if self.checkpoint is None:
             return None
-        size, changed = Folder(self.spark, as_uri(self.path)).size_and_time() if Folder(
-            self.spark, as_uri(self.path)
-        ).has("") else (0, 0)
-        said = [__version__, self.path, size, changed, repr(self.columns)]
+        size_and_time = Folder(self.spark, self.path).size_and_time()
+        said = [__version__, self.path, *size_and_time, repr(self.columns), known and known.texts]
         key = hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]
         return Folder(self.spark, f"{as_uri(self.checkpoint).rstrip('/')}/{key}")
 
@@ -315,16 +350,16 @@ def _kept(frame: DataFrame) -> DataFrame:
     return frame.persist(StorageLevel.MEMORY_AND_DISK)
 
 
-def _stored(facts: LogFacts, report: ReadReport) -> dict[str, Any]:
+def _stored(facts: LogFacts, report: ReadReport, items: list[str]) -> dict[str, Any]:
     sizes = [[block, *size] for block, size in facts.sizes.items()]
-    return {"facts": {**asdict(facts), "sizes": sizes}, "report": asdict(report)}
+    return {"facts": {**asdict(facts), "sizes": sizes}, "report": asdict(report), "items": items}
 
 
-def _restored(kept: Mapping[str, Any]) -> tuple[LogFacts, ReadReport]:
+def _restored(kept: Mapping[str, Any]) -> tuple[LogFacts, ReadReport, list[str]]:
     facts = dict(kept["facts"])
     facts["sizes"] = {block: (users, pairs) for block, users, pairs in facts["sizes"]}
     facts["scale"] = facts["scale"] and tuple(facts["scale"])
-    report = ReadReport(**kept["report"])
-    columns = [ColumnFacts(**column) for column in kept["report"]["columns"]]
-    return LogFacts(**facts), replace(report, columns=columns)
-
+    told = dict(kept["report"])
+    told["columns"] = [ColumnFacts(**column) for column in told["columns"]]
+    told["skipped"] = Counter(told["skipped"])
+    return LogFacts(**facts), ReadReport(**told), kept["items"]

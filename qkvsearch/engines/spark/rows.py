@@ -16,10 +16,10 @@ from qkvsearch.data.columns.types import typed_distinct
 from qkvsearch.data.ids import Ids, case_note, factorize
 from qkvsearch.data.log import LARGEST, check_scale, decided_feedback, mismatch
 from qkvsearch.data.ratings import Scale
-from qkvsearch.data.report import ReadReport
 from qkvsearch.engines.spark.cells import ROW, SKIP
 from qkvsearch.engines.spark.reading import (
     FIRST_REASON,
+    OF_NUMBERS,
     ROWS,
     SPELLINGS,
     TIMED,
@@ -74,7 +74,8 @@ def read_log_rows(
     roles = choose_log_columns(sketch, columns, report, item_ids)
     n_fitting = max(n_rows, 1)
     report.columns = [
-        replace(facts, empty=round(1 - counts[facts.name] / n_fitting, 4)) for facts in report.columns
+        replace(facts, empty=round(1 - counts[facts.name] / n_fitting, 4))
+        for facts in report.columns
     ]
     if columns.rating_scale is not None:
         check_scale(columns.rating_scale, roles, report.file)
@@ -89,6 +90,7 @@ class _Reader:
     ) -> None:
         self.table, self.columns, self.roles, self.item_ids = table, columns, roles, item_ids
         self.report = table.report
+        self.of_items: list[str] = []
         self.named = {
             role: name
             for role in ("user", "item", "rating", "weight", "time")
@@ -115,6 +117,7 @@ class _Reader:
         usable, has_times = self._with_times(usable)
         usable, ids = self._with_items(usable)
         usable, integer = self._with_users(usable)
+        self.report.notes += self.of_items
         return SparkRows(
             usable.select("row", "user", "item", "rating", "weight", "time"),
             ids, integer, ratings is not None, weights is not None, has_times,
@@ -124,7 +127,7 @@ class _Reader:
     # --- cells to rows ---
 
     def _reading(self) -> Reading:
-        numbers = {role: self._numbers(role) for role in ("rating", "weight") if role in self.named}
+        numbers = {role: self._numbers(role) for role in self.named if role in OF_NUMBERS}
         whole_items = False
         if self.item_ids is not None:
             facts = facts_of(self.cells.filter(f"{SKIP} = 0"), look_at_ids(self.place["item"]))
@@ -182,7 +185,13 @@ class _Reader:
             self.report.first_rows.setdefault(reasons[code], int(found[code]["row"]))
         self.report.read = sum(int(row["n"]) for row in found.values())
         if 0 not in found:
-            some = read.select("item_text").filter("item_text IS NOT NULL").limit(1).toPandas()
+            some = (
+                read.select("item_text")
+                .filter("item_text IS NOT NULL")
+                .limit(1)
+                .toArrow()
+                .to_pandas()
+            )
             said = mismatch(some["item_text"].astype("str"), self.item_ids)
             raise DataError(f"{self.report.file}: no usable rows; {self.report}{said}")
 
@@ -207,7 +216,9 @@ class _Reader:
         """Which column has the ratings, and which the weights; and the scale of the ratings."""
         from pyspark.sql import functions as F
 
-        there = usable.agg(*(F.count(F.nanvl(role, F.lit(None))).alias(role) for role in ("rating", "weight")))
+        there = usable.agg(
+            *(F.count(F.nanvl(role, F.lit(None))).alias(role) for role in ("rating", "weight"))
+        )
         n = there.collect()[0]
         has_weights = n["weight"] > 0
         if not n["rating"]:
@@ -283,14 +294,18 @@ class _Reader:
         found = grouped.toArrow().to_pandas().sort_values("row")
         texts = pd.Series(found["cell"].to_numpy(object), dtype=object)
         if not self.columns.fold_ids and (note := case_note(texts.tolist(), "items")):
-            self.later_notes = [note]
+            self.of_items = [note]
         codes, ids = factorize(
             texts, fold=self.columns.fold_ids, counts=found["n"].to_numpy(np.int64)
         )
         known = self.table.spark.createDataFrame(
             pd.DataFrame({"item_text": texts, "code": codes}).astype({"code": "int32"})
         )
-        joined = usable.join(F.broadcast(known), "item_text").drop("item").withColumnRenamed("code", "item")
+        joined = (
+            usable.join(F.broadcast(known), "item_text")
+            .drop("item")
+            .withColumnRenamed("code", "item")
+        )
         return joined, ids
 
     def _with_users(self, usable: DataFrame) -> tuple[DataFrame, bool]:
@@ -335,13 +350,13 @@ class _Reader:
 
         first = F.sort_array(F.collect_list(F.struct("row", "user"))).alias("all")
         alike = self._spellings(usable).groupBy("key").agg(first).filter(F.size("all") > 1)
-        counted = alike.agg(
-            F.sum(F.size("all") - 1).alias("n"),
-            F.min(F.struct(F.col("all")[1]["row"].alias("row"), F.col("all")[0]["user"].alias("one"),
-                           F.col("all")[1]["user"].alias("other"))).alias("example"),
-        ).collect()[0]  # fmt: skip
+        example = F.struct(
+            F.col("all")[1]["row"].alias("row"),
+            F.col("all")[0]["user"].alias("one"),
+            F.col("all")[1]["user"].alias("other"),
+        )
+        n_joined = F.sum(F.size("all") - 1).alias("n")
+        counted = alike.agg(n_joined, F.min(example).alias("example")).collect()[0]
         if counted["n"]:
             one, other = counted["example"]["one"], counted["example"]["other"]
             self.report.notes.append(case_note([one, other], "users", int(counted["n"])))
-        self.report.notes += getattr(self, "later_notes", [])
-

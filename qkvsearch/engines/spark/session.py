@@ -98,6 +98,10 @@ def spark_session(engine: str) -> Iterator[SparkSession]:
     with _said_in_one_line(engine):
         spark = found or _started(engine)
         try:
+            # Blocks decide how many tasks there are; Spark's 200 would mostly be empty ones.
+            spark.conf.set(
+                "spark.sql.shuffle.partitions", 2 * spark.sparkContext.defaultParallelism
+            )
             _check_executors(spark, engine)
             yield spark
         finally:
@@ -112,7 +116,9 @@ def _started(engine: str) -> SparkSession:
     builder = SparkSession.builder.appName("qkvsearch")
     if SUBMITTED not in os.environ:
         builder = builder.master("local[*]" if engine == LOCAL else engine)
-        builder = builder.config("spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={LOG4J}")
+        builder = builder.config(
+            "spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={LOG4J}"
+        )
     hosts = {host for host, _ in _masters(engine)}
     if engine == LOCAL or hosts <= {"127.0.0.1", "localhost", "::1"}:
         for name in ("spark.driver.host", "spark.driver.bindAddress"):

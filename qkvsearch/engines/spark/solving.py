@@ -16,12 +16,12 @@ from qkvsearch.collaborative.solver import LANES, blocks, solve_rows
 from qkvsearch.threads import one_blas_thread
 
 # A side of the alternation, a row a block: histories in compressed rows, int64 and int32; their
-# confidences, float32, one a pair or one for all; embeddings (n, d), float32; XᵀX of these, float64;
-# and which of its rows each block of the other side asks for, int32, one after the other, with where
-# each block's begin, int64.
+# confidences, float32, one a pair or one for all; embeddings (n, d), float32; XᵀX of these,
+# float64; and which of its rows each block of the other side asks for, int32, one after the other,
+# with where each block's begin, int64.
 SIDE = (
-    "block int, indptr binary, columns binary, confidences binary, asked binary, asked_ends binary, "
-    "x binary, gram binary"
+    "block int, indptr binary, columns binary, confidences binary, asked binary, "
+    "asked_ends binary, x binary, gram binary"
 )
 # What a block asked for, on its way.
 ROWS_ASKED = "target int, source int, x binary"
@@ -172,6 +172,19 @@ def send_rows(turn: np.ndarray) -> Callable[[Rows], Rows]:
     return send
 
 
+def pick_rows(n_components: int) -> Callable[[Rows], Rows]:
+    """Rows of a block of items (block, target, asked, x) to the block of users that asks."""
+
+    def pick(batches: Rows) -> Rows:
+        for row in each_row(batches):
+            x = array_of(row["x"], np.float32).reshape(-1, n_components)
+            sent = x[array_of(row["asked"], np.int32)]
+            sending = {"target": row["target"], "source": row["block"], "x": sent.tobytes()}
+            yield as_batch([sending], ROWS_SCHEMA)
+
+    return pick
+
+
 def solve_with_sent(step: Step, keep: pa.Schema) -> Callable[[pa.Table, pa.Table], pa.Table]:
     """A block and what was sent to it, by source, to the block with new embeddings."""
 
@@ -206,7 +219,9 @@ def add_up(dtype: Any) -> Callable[[Rows], Rows]:
 def _schema(of: str) -> pa.Schema:
     """The same in Arrow: types match to the bit, or Spark refuses them."""
     kinds = {"int": pa.int32(), "bigint": pa.int64(), "binary": pa.binary(), "string": pa.string()}
-    return pa.schema([(name, kinds[kind]) for name, kind in (one.split() for one in of.split(", "))])
+    return pa.schema(
+        [(name, kinds[kind]) for name, kind in (one.split() for one in of.split(", "))]
+    )
 
 
 arrow_schema = _schema

@@ -1,4 +1,4 @@
-"""A table that Spark reads, as rows of text with numbers: what `data.files` makes of it, in parts."""
+"""A table that Spark reads, as numbered rows of text: what `data.files` makes of it, in parts."""
 
 from __future__ import annotations
 
@@ -91,7 +91,9 @@ class TextTable:
         shown = pd.DataFrame(index=pd.Index(rows, dtype="int64"))
         for name, own in zip(columns, self.names, strict=True):
             of_column = found[found["name"] == name]
-            cells = pd.Series(of_column["cell"].to_numpy(object), index=of_column["row"], dtype=object)
+            cells = pd.Series(
+                of_column["cell"].to_numpy(object), index=of_column["row"], dtype=object
+            )
             shown[own] = cells.reindex(rows).astype("str")
         by_name = dict(zip(self.names, total.values(), strict=True))
         return shown, by_name, sum(row["_n"] for row in of_parts)
@@ -107,7 +109,9 @@ def open_table(spark: SparkSession, path: str) -> TextTable:
         raise DataError(f"{path}: there is no such file")
     if folder.is_folder():
         if not any(one.endswith(".parquet") for one in folder.names()):
-            raise DataError(f"{path}: a folder without .parquet files: name one file, or such a folder")
+            raise DataError(
+                f"{path}: a folder without .parquet files: name one file, or such a folder"
+            )
         return _parquet(spark, path, name)
     start = folder.start("", HEAD)
     if not start:
