@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -39,20 +41,25 @@ def blocks_of(log):
     found = []
     for block, users in enumerate(np.array_split(np.arange(len(log.user_ids)), N_BLOCKS)):
         of_block = np.flatnonzero(np.isin(log.users, users))
-        nothing = np.full(len(of_block), np.nan)
         table = pa.table(
             {
                 "row": pa.array(of_block),
                 "user": pa.array(np.array(list(log.user_ids))[log.users[of_block]]),
                 "item": pa.array(log.items[of_block], pa.int32()),
-                "rating": pa.array(nothing if log.ratings is None else log.ratings[of_block], pa.float64()),
-                "weight": pa.array(nothing if log.weights is None else log.weights[of_block], pa.float64()),
+                "rating": numbers(log.ratings, of_block),
+                "weight": numbers(log.weights, of_block),
                 "time": pa.array(np.zeros(len(of_block), int)),
             }
         )  # fmt: skip
         row = histories.history_of(table, shape, block)
         found.append(solving.as_batch([row], histories.HISTORIES_SCHEMA))
     return found
+
+
+def numbers(column, rows):
+    """A column of a log's rows, gaps where it has none."""
+    found = np.full(len(rows), np.nan) if column is None else column[rows]
+    return pa.array(found, pa.float64())
 
 
 def added(batches, dtype=np.float64):
@@ -122,10 +129,12 @@ def solve_users(step, users, items, wanted, cuts, ask_items):
     schema = histories.ASKED_SCHEMA.append(pa.field("x", pa.binary()))
     sent = list(solving.pick_rows(D)(iter([solving.as_batch(asking, schema)])))
     solve = solving.solve_with_sent(step, solving.SIDE_SCHEMA)
-    return [
-        joined(sent, "target", b, lambda rows, batch=batch: solve(pa.Table.from_batches([batch]), rows)).to_batches()[0]
-        for b, batch in enumerate(users)
-    ]  # fmt: skip
+
+    def solved(block, batch):
+        of_block = pa.Table.from_batches([batch])
+        return joined(sent, "target", block, lambda rows: solve(of_block, rows)).to_batches()[0]
+
+    return [solved(block, batch) for block, batch in enumerate(users)]
 
 
 def solve_items(step, users, by_item, items, cuts, ask):
@@ -183,22 +192,24 @@ def test_blocks_of_items_have_as_many_pairs_as_can_be():
     cuts = als.cuts_of(counts, 3)
     assert cuts[0] == 0
     assert cuts[-1] == len(counts)
-    assert max(counts[a:b].sum() for a, b in zip(cuts, cuts[1:], strict=False)) <= 102
+    assert max(counts[a:b].sum() for a, b in pairwise(cuts)) <= 102
 
 
-def test_the_median_is_found_by_bits(monkeypatch):
-    weights = np.random.default_rng(0).exponential(2, 1001).astype(np.float32)
-    parts = [solving.as_batch([{"weights": p.tobytes()}], pa.schema([("weights", pa.binary())])) for p in np.array_split(weights, 4)]  # fmt: skip
+@pytest.mark.parametrize("n", [1, 1000, 1001])
+def test_the_median_is_found_by_bits(monkeypatch, n):
+    weights = np.random.default_rng(0).exponential(2, n).astype(np.float32)
+    weights[::10] *= -1  # what was taken back is none of them
+    schema = pa.schema([("weights", pa.binary())])
+    parts = [
+        solving.as_batch([{"weights": part.tobytes()}], schema)
+        for part in np.array_split(weights, 4)
+    ]
 
     class Frame:
         def mapInArrow(self, function, form):
             return function(iter(parts))
 
     monkeypatch.setattr(order, "added_up", lambda found, n, dtype: added(found, dtype))
-    for some in (1001, 1000):
-        parts[-1] = solving.as_batch(
-            [{"weights": np.array_split(weights, 4)[-1][: some - 751].tobytes()}],
-            pa.schema([("weights", pa.binary())]),
-        )
-        expected = np.median(np.log(weights[:some].astype(np.float64)))
-        assert order.median_of(Frame(), 4) == pytest.approx(expected, abs=1e-12)
+    there = weights[weights > 0].astype(np.float64)
+    expected = np.median(np.log(there)) if len(there) else None
+    assert order.median_of(Frame(), 4) == pytest.approx(expected, abs=1e-12)

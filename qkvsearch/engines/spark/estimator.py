@@ -37,8 +37,8 @@ class GivenConfidences:
 
 
 class SparkALS(AlternatingLeastSquares):
-    """Learns as `ImplicitALS` does, by the executors of a Spark session; has no embeddings of users,
-    which stay there.
+    """Learns as `ImplicitALS` does, by the executors of a Spark session, where the embeddings of
+    users stay.
     """
 
     def __init__(self, spark: SparkSession, **parameters: Any) -> None:

@@ -172,10 +172,10 @@ def _said_in_one_line(engine: str) -> Iterator[None]:
     except Exception as error:
         if not type(error).__module__.startswith(("pyspark", "py4j")):
             raise
-        raise QkvError(_in_words(error, engine)) from error
+        raise QkvError(in_words(error, engine)) from error
 
 
-def _in_words(error: Exception, engine: str) -> str:
+def in_words(error: Exception, engine: str) -> str:
     """The reason that stands deepest in what Spark raised."""
     text = str(error)
     raised = list(RAISED.finditer(text))
