@@ -71,6 +71,7 @@ CLAIMS = (
     Section("what_if", "Recommending without an item"),
     Section("build_speed", "Building"),
     Section("store", "The store"),
+    Section("spark_scale", "Spark beside one machine"),
     Section("site", "An exported site"),
 )
 DEFAULTS = (

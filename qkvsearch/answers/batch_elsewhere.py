@@ -1,8 +1,8 @@
-"""Recommendations for all users by the executors of an engine: each opens the workspace itself."""
+"""Blocks of users and of texts for the executors of an engine: each opens the workspace itself."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 from functools import lru_cache, partial
 from pathlib import Path
@@ -14,6 +14,11 @@ from qkvsearch.answers.batch import BatchRecommendations, Exported
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.progress import Progress, silent
 from qkvsearch.workspace import Workspace
+
+NOT_SHARED = (
+    "{}: not there for an executor: the workspace has to be on a disk that all of them share, "
+    "under the same path"
+)
 
 
 @dataclass(frozen=True)
@@ -38,10 +43,7 @@ class Elsewhere:
         from qkvsearch.answers.opened import OpenedBuild
 
         if not Path(self.workspace).is_dir():
-            raise QkvError(
-                f"{self.workspace}: not there for an executor: the workspace has to be on a disk "
-                "that all of them share, under the same path"
-            )
+            raise QkvError(NOT_SHARED.format(self.workspace))
         opened = OpenedBuild(Workspace(self.workspace))
         if f"{opened.snapshot.name} {opened.tables.records.state}" != self.state:
             raise WorkspaceError(f"{self.workspace}: changed meanwhile; start again")
@@ -88,3 +90,33 @@ def write_elsewhere(
     notes = ["The column of users is text, for some of those recorded are no whole numbers."]
     users = batch.recommender.histories
     return Exported(len(users), done, notes if users.mixed else [])
+
+
+def encode_elsewhere(
+    engine: str, texts: Sequence[str], workspace: Path | None, name: str, progress: Progress | None
+) -> np.ndarray:
+    """Embeddings (n, d) of texts by an encoder: of a head of a workspace, or, without one, one that
+    is installed where the executors are. Raises `QkvError`.
+    """
+    from qkvsearch.engines.spark.texts import encode_on
+
+    path = None if workspace is None else str(workspace.resolve())
+    return encode_on(engine, texts, partial(_encoded, path, name), progress or silent)
+
+
+def _encoded(workspace: str | None, name: str, texts: list[str]) -> np.ndarray:
+    return np.asarray(_reader(workspace, name).encode_many(texts))
+
+
+@lru_cache(maxsize=1)
+def _reader(workspace: str | None, name: str) -> Any:
+    """Once in a process."""
+    if workspace is None:
+        from qkvsearch.texts.encoders import pretrained
+
+        return pretrained(name)
+    if not Path(workspace).is_dir():
+        raise QkvError(NOT_SHARED.format(workspace))
+    from qkvsearch.answers.opened import OpenedBuild
+
+    return OpenedBuild(Workspace(workspace)).models.encoder(name)

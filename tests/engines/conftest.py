@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
+# The cluster is the benchmarks' too.
+sys.path.append(str(Path(__file__).parents[2]))
 
 
 def missing() -> str:
@@ -25,7 +26,7 @@ def spark_cluster(tmp_path_factory):
     """A master and two workers of one core each."""
     if why := missing():
         pytest.skip(why)
-    from spark_cluster import cluster
+    from benchmarks.support.spark_cluster import cluster
 
     with cluster(tmp_path_factory.mktemp("spark")) as found:
         os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"

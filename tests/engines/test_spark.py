@@ -201,6 +201,16 @@ def test_nothing_is_left_of_what_it_takes_to_go_on(both):
     assert not list(there.workspace.path.glob(".*"))
 
 
+def test_texts_are_encoded_the_same(both, engine):
+    from qkvsearch.answers.batch_elsewhere import encode_elsewhere
+
+    _, there = both
+    texts = [f"river walk {k}" for k in range(3000)]
+    found = encode_elsewhere(engine, texts, there.workspace.path, "lsa", None)
+    here = there.models.encoder("lsa").encode_many(texts)
+    np.testing.assert_allclose(found, here, atol=1e-6)
+
+
 WRONG = {
     "no user": ("item,price\n1,2\n", DataError, "which column is the user"),
     "no rows": ("user,item\n", DataError, "no rows in it"),
@@ -234,7 +244,7 @@ def command(folder, engine, *more):
 @pytest.fixture
 def own_cluster(spark_cluster, tmp_path):
     """Which may be killed."""
-    from spark_cluster import cluster
+    from benchmarks.support.spark_cluster import cluster
 
     (tmp_path / "cluster").mkdir()
     with cluster(tmp_path / "cluster") as found:
