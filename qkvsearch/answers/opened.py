@@ -229,7 +229,7 @@ class OpenedBuild(OpenedContents):
         state = f"{self.snapshot.name} {self.tables.records.state}"
         if engine is None:
             return batch.write(Path(path), format, state, progress)
-        from qkvsearch.answers.batch_elsewhere import Elsewhere, write_elsewhere
+        from qkvsearch.answers.exports.elsewhere import Elsewhere, write_elsewhere
 
         there = Elsewhere(
             str(self.workspace.path.resolve()), state, batch.k, np.packbits(mask).tobytes(),

@@ -77,7 +77,7 @@ def command(
         if engine is None:
             found = reader.encode_many(asked, progress)
         else:
-            from qkvsearch.answers.batch_elsewhere import encode_elsewhere
+            from qkvsearch.answers.exports.elsewhere import encode_elsewhere
 
             found = encode_elsewhere(engine, asked, path, name, progress)
     rows = [_row(text, name, vector) for text, vector in zip(asked, found, strict=True)]

@@ -202,7 +202,7 @@ def test_nothing_is_left_of_what_it_takes_to_go_on(both):
 
 
 def test_texts_are_encoded_the_same(both, engine):
-    from qkvsearch.answers.batch_elsewhere import encode_elsewhere
+    from qkvsearch.answers.exports.elsewhere import encode_elsewhere
 
     _, there = both
     texts = [f"river walk {k}" for k in range(3000)]

@@ -16,7 +16,7 @@ from qkvsearch.collaborative.als import (  # noqa: E402
 )
 from qkvsearch.collaborative.confidences import Feedback  # noqa: E402
 from qkvsearch.data.interactions import Interactions  # noqa: E402
-from qkvsearch.engines.spark import als, histories, order, solving  # noqa: E402
+from qkvsearch.engines.spark import als, blocks, histories, order, sides, solving  # noqa: E402
 from qkvsearch.parameters import random_generator  # noqa: E402
 
 D, N_BLOCKS = 16, 5
@@ -66,14 +66,16 @@ def added(batches, dtype=np.float64):
     return sum(np.frombuffer(batch.column(0)[0].as_py(), dtype) for batch in batches)
 
 
-def described(log, blocks, feedback):
+def described(log, parts, feedback):
     n_items = len(log.item_ids)
-    counted = added(histories.count_pairs(feedback, n_items)(iter(blocks)))
-    sizes = {b: batch.column("n_users")[0].as_py() for b, batch in enumerate(blocks)}
+    counted = added(histories.count_pairs(feedback, n_items)(iter(parts)))
+    sizes = {b: batch.column("n_users")[0].as_py() for b, batch in enumerate(parts)}
     n_users, n_likes, confidence = counted[-3:]
     likes = counted[n_items:-3].astype(int)
     mean = confidence / n_likes
-    return als.LogBlocks(None, N_BLOCKS, sizes, feedback, likes, int(n_users), int(n_likes), mean)
+    return blocks.LogBlocks(
+        None, N_BLOCKS, sizes, feedback, likes, int(n_users), int(n_likes), mean
+    )
 
 
 def alternated(log, feedback, *, ask, ask_items, n_iterations=3):
@@ -85,18 +87,18 @@ def alternated(log, feedback, *, ask, ask_items, n_iterations=3):
         about.n_counting / about.n_active_users, about.mean_confidence, n_items
     )
     rng = random_generator(0)
-    starts = als.starts_of(rng, about, D, 0.1)
-    items = als.Start(als.state_of(rng), D, 0.1).rows(about.item_counts)
-    cuts = als.cuts_of(about.item_counts, 4)
-    users = list(histories.make_sides(feedback, starts, cuts, ask, ask_items)(iter(rows)))
-    pieces = list(histories.make_pieces(feedback, about.firsts, cuts, ask)(iter(rows)))
-    wanted = list(histories.ask_for_items(feedback, cuts)(iter(rows)))
-    by_item = [joined(pieces, "target", j, histories.join_pieces) for j in range(len(cuts) - 1)]
+    starts = blocks.starts_of(rng, about, D, 0.1)
+    items = sides.Start(blocks.state_of(rng), D, 0.1).rows(about.item_counts)
+    cuts = blocks.cuts_of(about.item_counts, 4)
+    users = list(sides.make_sides(feedback, starts, cuts, ask, ask_items)(iter(rows)))
+    pieces = list(sides.make_pieces(feedback, about.firsts, cuts, ask)(iter(rows)))
+    wanted = list(sides.ask_for_items(feedback, cuts)(iter(rows)))
+    by_item = [joined(pieces, "target", j, sides.join_pieces) for j in range(len(cuts) - 1)]
     turn = rotation = np.eye(D)
     for _ in range(n_iterations):
         values, axes = principal_axes(items)
         items, rotation = items @ axes.astype(np.float32), rotation @ axes
-        step = solving.Step(
+        step = solving.HalfStep(
             (turn @ axes).astype(np.float32), alpha0 * values, reg, alpha0 * n_items, 1.0, 2
         )
         users = solve_users(step, users, items, wanted, cuts, ask_items)
@@ -104,7 +106,7 @@ def alternated(log, feedback, *, ask, ask_items, n_iterations=3):
         values, axes = als.axes_of(gram)
         before, turn = items, axes
         items, rotation = items @ axes.astype(np.float32), rotation @ axes
-        step = solving.Step(
+        step = solving.HalfStep(
             axes.astype(np.float32), alpha0 * values, reg, alpha0 * about.n_active_users, 1.0, 2
         )
         for found in solve_items(step, users, by_item, before, cuts, ask):
@@ -126,7 +128,7 @@ def solve_users(step, users, items, wanted, cuts, ask_items):
         (row,) = batch.to_pylist()
         x = items[cuts[row["block"]] : cuts[row["block"] + 1]]
         asking.append({**row, "x": x.tobytes()})
-    schema = histories.ASKED_SCHEMA.append(pa.field("x", pa.binary()))
+    schema = sides.ASKED_SCHEMA.append(pa.field("x", pa.binary()))
     sent = list(solving.pick_rows(D)(iter([solving.as_batch(asking, schema)])))
     solve = solving.solve_with_sent(step, solving.SIDE_SCHEMA)
 
@@ -171,7 +173,7 @@ def test_blocks_learn_what_one_machine_learns(log, ask, ask_items):
 
 
 def test_blocks_hold_the_log_as_one_machine_has_it(log):
-    found = [histories.History.of(batch.to_pylist()[0]) for batch in blocks_of(log)]
+    found = [histories.BlockHistory.of(batch.to_pylist()[0]) for batch in blocks_of(log)]
     np.testing.assert_array_equal(np.concatenate([part.items for part in found]), log.items)
     for name in ("ratings", "weights"):
         here = getattr(log, name)
@@ -181,15 +183,15 @@ def test_blocks_hold_the_log_as_one_machine_has_it(log):
 
 def test_random_starts_do_not_depend_on_blocks():
     expected = random_generator(3).standard_normal((50, 7), dtype=np.float32)
-    about = als.LogBlocks(None, 3, {0: 20, 2: 29, 5: 1}, Feedback(), np.ones(2), 1, 1, 1.0)
-    starts = als.starts_of(random_generator(3), about, 7, np.sqrt(7))
+    about = blocks.LogBlocks(None, 3, {0: 20, 2: 29, 5: 1}, Feedback(), np.ones(2), 1, 1, 1.0)
+    starts = blocks.starts_of(random_generator(3), about, 7, np.sqrt(7))
     rows = [starts[block].rows(np.ones(n)) for block, n in about.sizes.items()]
     np.testing.assert_array_equal(np.concatenate(rows), expected)
 
 
 def test_blocks_of_items_have_as_many_pairs_as_can_be():
     counts = np.array([100, 1, 1, 50, 50, 0, 98])
-    cuts = als.cuts_of(counts, 3)
+    cuts = blocks.cuts_of(counts, 3)
     assert cuts[0] == 0
     assert cuts[-1] == len(counts)
     assert max(counts[a:b].sum() for a, b in pairwise(cuts)) <= 102

@@ -55,7 +55,7 @@ def read_delimited(
 
 
 @dataclass(frozen=True)
-class Head:
+class TextBeginning:
     """What the beginning of a text tells: its columns, and how many lines come before the first
     row, `above` of them before the names.
     """
@@ -69,7 +69,7 @@ class Head:
         note_above(report, len(self.above), "".join(self.above))
 
 
-def head_of(label: str, text: io.StringIO, delimiter: str | None) -> Head:
+def head_of(label: str, text: io.StringIO, delimiter: str | None) -> TextBeginning:
     """As `read_delimited` finds them. Raises `DataError`."""
     above = _lines_above(text, [delimiter] if delimiter else DELIMITERS)
     rest = io.StringIO(text.read()[sum(map(len, above)) :], newline="")
@@ -80,7 +80,7 @@ def head_of(label: str, text: io.StringIO, delimiter: str | None) -> Head:
         cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
         if "".join(cells).strip():
             frame, _ = parse_rows(label, io.StringIO(line, newline=""), delimiter, True, width)
-            return Head(distinct(frame.iloc[0, :width]), delimiter, number, above)
+            return TextBeginning(distinct(frame.iloc[0, :width]), delimiter, number, above)
     raise DataError(f"{label}: {NOTHING}")
 
 

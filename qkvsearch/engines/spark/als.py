@@ -21,10 +21,10 @@ from qkvsearch.collaborative.als import (
     principal_axes,
     require_finite,
 )
-from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.factors import ImplicitFactors
+from qkvsearch.engines.spark.blocks import LogBlocks, cuts_of, starts_of, state_of
 from qkvsearch.engines.spark.folder import Folder
-from qkvsearch.engines.spark.histories import (
+from qkvsearch.engines.spark.sides import (
     ASKED,
     PIECES,
     Start,
@@ -39,7 +39,7 @@ from qkvsearch.engines.spark.solving import (
     SIDE_SCHEMA,
     SOLVED,
     SOLVED_SCHEMA,
-    Step,
+    HalfStep,
     add_up,
     array_of,
     pick_rows,
@@ -61,8 +61,6 @@ BROADCAST = 64 * 2**20
 BROADCAST_BYTES = "QKVSEARCH_SPARK_BROADCAST"
 # After so many iterations the state is kept, from which a driver that was killed goes on.
 CHECKPOINT_EVERY = 3
-# Random numbers that the driver passes over at a time.
-SKIPPED_AT_ONCE = 1 << 20
 # From so many parts on they are added up in two steps.
 ADDED_AT_ONCE = 16
 STATE, USERS = "state.json", "users"
@@ -80,29 +78,6 @@ def added_up(parts: DataFrame, n_parts: int, dtype: Any = np.float64) -> np.ndar
         parts = parts.mapInArrow(add_up(dtype), "part binary").repartition(groups)
     found = parts.mapInArrow(add_up(dtype), "part binary").collect()
     return np.asarray(sum(array_of(row.part, dtype).copy() for row in found))
-
-
-@dataclass(frozen=True)
-class LogBlocks:
-    """A log in blocks of users, row by row of `histories.HISTORIES`, a partition each.
-
-    sizes: of each block that is there how many users. item_counts (n_items,): pairs that count.
-    """
-
-    frame: DataFrame
-    n_partitions: int
-    sizes: dict[int, int]
-    feedback: Feedback
-    item_counts: np.ndarray
-    n_active_users: int
-    n_counting: int
-    mean_confidence: float
-
-    @property
-    def firsts(self) -> dict[int, int]:
-        """The number of each block's first user."""
-        sizes = np.array([self.sizes[block] for block in sorted(self.sizes)])
-        return dict(zip(sorted(self.sizes), (np.cumsum(sizes) - sizes).tolist(), strict=True))
 
 
 @dataclass
@@ -233,10 +208,10 @@ class _Run:
             self.items = self.items @ axes.astype(np.float32)
         self.rotation = self.rotation @ axes
 
-    def _step(self, values: np.ndarray, turn: np.ndarray, n_others: int) -> Step:
+    def _step(self, values: np.ndarray, turn: np.ndarray, n_others: int) -> HalfStep:
         spectrum = self.alpha0 * values
         require_finite(spectrum.astype(np.float32))
-        return Step(
+        return HalfStep(
             turn.astype(np.float32), spectrum, self.reg, self.alpha0 * n_others, self.model.nu,
             self.model.cg_steps,
         )  # fmt: skip
@@ -284,7 +259,7 @@ class _Run:
         return joined.mapInArrow(pick_rows(self.items.shape[1]), ROWS_ASKED)
 
     def _with_sent(
-        self, blocks: DataFrame, step: Step, sent: DataFrame, form: str, schema: pa.Schema
+        self, blocks: DataFrame, step: HalfStep, sent: DataFrame, form: str, schema: pa.Schema
     ) -> DataFrame:
         """Blocks solved by what was sent to them."""
         return (
@@ -374,32 +349,3 @@ def axes_of(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     require_finite(gram)
     values, axes = np.linalg.eigh(gram)
     return values.clip(min=0), axes
-
-
-def cuts_of(item_counts: np.ndarray, n_blocks: int) -> np.ndarray:
-    """Where blocks of items begin, and the end: as many pairs in each as can be."""
-    reached = np.cumsum(item_counts)
-    wanted = np.linspace(0, reached[-1], n_blocks + 1)[1:-1]
-    inner = np.searchsorted(reached, wanted, side="left") + 1
-    return np.unique(np.concatenate([[0], inner, [len(item_counts)]])).astype(np.int64)
-
-
-def state_of(rng: np.random.Generator) -> dict[str, Any]:
-    return dict(rng.bit_generator.state)
-
-
-def starts_of(
-    rng: np.random.Generator, log: LogBlocks, n_components: int, scale: float
-) -> dict[int, Start]:
-    """Where the users of each block begin in the sequence of random numbers. The driver passes over
-    it; it is left where the items begin.
-    """
-    found = {}
-    for block in sorted(log.sizes):
-        found[block] = Start(state_of(rng), n_components, scale)
-        left = log.sizes[block] * n_components
-        while left:
-            n = min(left, SKIPPED_AT_ONCE)
-            rng.standard_normal(n, dtype=np.float32)
-            left -= n
-    return found

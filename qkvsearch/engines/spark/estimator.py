@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from qkvsearch.collaborative.als import AlternatingLeastSquares
-from qkvsearch.engines.spark.als import DistributedALS, LogBlocks
+from qkvsearch.engines.spark.als import DistributedALS
+from qkvsearch.engines.spark.blocks import LogBlocks
 from qkvsearch.engines.spark.histories import HISTORIES_SCHEMA
 from qkvsearch.engines.spark.session import spark_session
 from qkvsearch.engines.spark.solving import as_batch

@@ -26,11 +26,12 @@ from qkvsearch.data.interactions import MergeCounts
 from qkvsearch.data.ratings import Scale
 from qkvsearch.data.readers import Dataset, Source, Table, load
 from qkvsearch.data.report import ReadReport
-from qkvsearch.engines.spark.als import DistributedALS, LogBlocks, added_up
+from qkvsearch.engines.spark.als import DistributedALS, added_up
+from qkvsearch.engines.spark.blocks import LogBlocks
 from qkvsearch.engines.spark.folder import Folder, as_uri
 from qkvsearch.engines.spark.histories import (
     HISTORIES,
-    History,
+    BlockHistory,
     LogShape,
     count_likes,
     count_pairs,
@@ -149,10 +150,10 @@ class SparkLog:
     def n_liking(self) -> np.ndarray:
         return self._counted[1].astype(np.int32)
 
-    def histories(self) -> Iterator[History]:
+    def histories(self) -> Iterator[BlockHistory]:
         """Block by block, in the order of the users."""
         for row in self.frame.toLocalIterator():
-            yield History.of(row.asDict())
+            yield BlockHistory.of(row.asDict())
 
     def learn(self, settings: Mapping[str, Any], progress: Progress) -> ImplicitFactors:
         """Preferences of this log, as `ImplicitALS` learns them."""
@@ -238,13 +239,13 @@ def read_on_spark(
     check_engine(engine)
     table = None if items is None else load(items, "items")
     with spark_session(engine) as spark:
-        dataset = _Reading(spark, table, str(interactions), columns, checkpoint).dataset()
+        dataset = _LogReading(spark, table, str(interactions), columns, checkpoint).dataset()
         yield dataset
         dataset.interactions.close()  # type: ignore[union-attr]
 
 
 @dataclass(frozen=True)
-class _Reading:
+class _LogReading:
     spark: SparkSession
     items: Table | None
     path: str

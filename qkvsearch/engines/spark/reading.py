@@ -48,7 +48,7 @@ ROWS_SCHEMA, TIMED_SCHEMA, SPELLINGS_SCHEMA = map(schema_of, (ROWS, TIMED, SPELL
 
 
 @dataclass(frozen=True)
-class Reading:
+class RowReading:
     """How the cells of a log become rows. places: the column of each role. numbers: of ratings and
     weights what each cell means, None where all are plain numbers. item_ids: of the catalog; whole:
     items are whole numbers, some of them written with a point.
@@ -61,7 +61,7 @@ class Reading:
     rating_scale: tuple[float, float] | None
 
 
-def read_rows(how: Reading) -> Callable[[Rows], Rows]:
+def read_rows(how: RowReading) -> Callable[[Rows], Rows]:
     """Cells to rows with a reason for each that cannot be used, as `data.log` has them."""
 
     def read(batches: Rows) -> Rows:
@@ -71,7 +71,7 @@ def read_rows(how: Reading) -> Callable[[Rows], Rows]:
     return read
 
 
-def _rows_of(batch: pa.RecordBatch, how: Reading) -> pa.RecordBatch:
+def _rows_of(batch: pa.RecordBatch, how: RowReading) -> pa.RecordBatch:
     skip = batch.column(SKIP).to_numpy().copy()
     user, item = (_stripped(batch.column(how.places[role])) for role in ("user", "item"))
 

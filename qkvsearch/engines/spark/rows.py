@@ -23,7 +23,7 @@ from qkvsearch.engines.spark.reading import (
     ROWS,
     SPELLINGS,
     TIMED,
-    Reading,
+    RowReading,
     alone,
     fold_users,
     look_at_ids,
@@ -79,10 +79,10 @@ def read_log_rows(
     ]
     if columns.rating_scale is not None:
         check_scale(columns.rating_scale, roles, report.file)
-    return _Reader(table, columns, roles, item_ids).rows()
+    return _RowsReader(table, columns, roles, item_ids).rows()
 
 
-class _Reader:
+class _RowsReader:
     """Reads the columns of one log, step by step."""
 
     def __init__(
@@ -126,14 +126,14 @@ class _Reader:
 
     # --- cells to rows ---
 
-    def _reading(self) -> Reading:
+    def _reading(self) -> RowReading:
         numbers = {role: self._numbers(role) for role in self.named if role in OF_NUMBERS}
         whole_items = False
         if self.item_ids is not None:
             facts = facts_of(self.cells.filter(f"{SKIP} = 0"), look_at_ids(self.place["item"]))
             pointed = any(fact["pointed"] for fact in facts)
             whole_items = pointed and all(fact["whole"] for fact in facts)
-        return Reading(
+        return RowReading(
             places=self.place,
             numbers=numbers,
             item_ids=self.item_ids,

@@ -61,7 +61,7 @@ def _plain(cell: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Step:
+class HalfStep:
     """One half of an iteration: the rows of one side are solved by the embeddings of the other.
 
     turn (d, d), float32: brings the rows, as they are stored, to the principal axes of the others.
@@ -118,7 +118,7 @@ def gram_of(rows: np.ndarray) -> bytes:
         return (rows.T @ rows).astype(np.float64).tobytes()
 
 
-def solve_users(step: Step, items: Callable[[], np.ndarray]) -> Callable[[Rows], Rows]:
+def solve_users(step: HalfStep, items: Callable[[], np.ndarray]) -> Callable[[Rows], Rows]:
     """Blocks of users with new embeddings. items: gives the embeddings (n_items, d)."""
 
     def solve(batches: Rows) -> Rows:
@@ -128,7 +128,7 @@ def solve_users(step: Step, items: Callable[[], np.ndarray]) -> Callable[[Rows],
     return solve
 
 
-def solved_block(row: dict[str, Any], step: Step, others: np.ndarray) -> dict[str, Any]:
+def solved_block(row: dict[str, Any], step: HalfStep, others: np.ndarray) -> dict[str, Any]:
     """A row of a side, with new embeddings and their Gram matrix."""
     d = len(step.spectrum)
     solved = step.solve(
@@ -142,7 +142,7 @@ def solved_block(row: dict[str, Any], step: Step, others: np.ndarray) -> dict[st
 
 
 def solve_items(
-    step: Step, users: Callable[[], np.ndarray], items: Callable[[int], np.ndarray]
+    step: HalfStep, users: Callable[[], np.ndarray], items: Callable[[int], np.ndarray]
 ) -> Callable[[Rows], Rows]:
     """Blocks of items solved by the embeddings of all users. items: gives those of a block."""
 
@@ -185,7 +185,7 @@ def pick_rows(n_components: int) -> Callable[[Rows], Rows]:
     return pick
 
 
-def solve_with_sent(step: Step, keep: pa.Schema) -> Callable[[pa.Table, pa.Table], pa.Table]:
+def solve_with_sent(step: HalfStep, keep: pa.Schema) -> Callable[[pa.Table, pa.Table], pa.Table]:
     """A block and what was sent to it, by source, to the block with new embeddings."""
 
     def solve(block: pa.Table, sent: pa.Table) -> pa.Table:

@@ -11,8 +11,11 @@ from typing import Any
 import numpy as np
 
 from qkvsearch.answers.batch import BatchRecommendations, Exported
+from qkvsearch.answers.columns import own_columns
+from qkvsearch.answers.recommend import Recommender
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.progress import Progress, silent
+from qkvsearch.stored import StoredModels
 from qkvsearch.workspace import Workspace
 
 NOT_SHARED = (
@@ -39,19 +42,17 @@ class Elsewhere:
 
     def batch(self) -> BatchRecommendations:
         """Of the workspace as it is seen here. Raises `QkvError`."""
-        from qkvsearch.answers.columns import own_columns
-        from qkvsearch.answers.opened import OpenedBuild
-
         if not Path(self.workspace).is_dir():
             raise QkvError(NOT_SHARED.format(self.workspace))
-        opened = OpenedBuild(Workspace(self.workspace))
-        if f"{opened.snapshot.name} {opened.tables.records.state}" != self.state:
+        snapshot = Workspace(self.workspace).open()
+        models, tables = StoredModels(snapshot), snapshot.tables
+        if f"{snapshot.name} {tables.records.state}" != self.state:
             raise WorkspaceError(f"{self.workspace}: changed meanwhile; start again")
-        mask = np.unpackbits(np.frombuffer(self.allowed, np.uint8), count=opened.n_items) > 0
-        columns = own_columns(opened.tables, list(self.fields))
+        mask = np.unpackbits(np.frombuffer(self.allowed, np.uint8), count=models.n_items) > 0
+        columns = own_columns(tables, list(self.fields))
         return BatchRecommendations(
-            opened.recommender, self.k, mask, self.seen, self.recent, self.damping, self.model,
-            columns,
+            Recommender(models, tables), self.k, mask, self.seen, self.recent, self.damping,
+            self.model, columns,
         )  # fmt: skip
 
 
@@ -117,6 +118,4 @@ def _reader(workspace: str | None, name: str) -> Any:
         return pretrained(name)
     if not Path(workspace).is_dir():
         raise QkvError(NOT_SHARED.format(workspace))
-    from qkvsearch.answers.opened import OpenedBuild
-
-    return OpenedBuild(Workspace(workspace)).models.encoder(name)
+    return StoredModels(Workspace(workspace).open()).encoder(name)
