@@ -32,10 +32,12 @@ from scipy.sparse import csr_matrix
 import qkvsearch as qkv
 from benchmarks.support.public_data import data_folder, read_positives
 from benchmarks.support.quality import ndcg_of
-from benchmarks.support.results import Row
+from benchmarks.support.results import Row, read
 from benchmarks.support.script import main
 from benchmarks.support.spark_cluster import Cluster, cluster
 from qkvsearch.embeddings import ImplicitALS
+from qkvsearch.engines.spark.als import BROADCAST
+from qkvsearch.engines.spark.log import MOST_PAIRS
 
 PAIRS, USERS, ITEMS, D = 10_000_000, 200_000, 20_000, 64
 ML_1M_SHAPE = (6040, 3883)
@@ -261,12 +263,63 @@ def lost() -> list[Row]:
     return [Row("an executor killed after 3 of 10 iterations", "on Spark", NO_LONGER, within)]
 
 
+# --- larger than this machine: computed, not measured ---
+
+# Pairs, users, items; executors of four cores each.
+LARGER = (
+    (1_000_000_000, 20_000_000, 1_000_000, 32),
+    (10_000_000_000, 200_000_000, 5_000_000, 256),
+)
+CORES, N_ITERATIONS = 4, 10
+
+
+def model() -> list[Row]:
+    """What a billion and ten billion pairs take, computed from the iteration of ten million pairs
+    that the part `iterations` measured: seconds are in proportion to pairs over cores, and what a
+    block asks for is sent. Prices of machines are nobody's here: hours of a core are.
+    """
+    measured = [result.row for result in read("spark_scale") if result.part == "iterations"]
+    of_spark = [row.seconds for row in measured if row.system.startswith("on Spark")]
+    if not of_spark or of_spark[0] is None:
+        return []
+    a_pair = of_spark[0] * 2 / PAIRS  # on two cores
+    rows = []
+    for pairs, users, items, executors in LARGER:
+        cores = CORES * executors
+        blocks = -(-pairs // MOST_PAIRS)
+        task = (
+            f"computed: {pairs // 10**9} billion pairs, {users // 10**6} million users, "
+            f"{items // 10**6} million items, {executors} executors of {CORES} cores"
+        )
+        hours = N_ITERATIONS * a_pair * pairs / cores / 3600
+        sent = asked_for(pairs, users, blocks) + asked_for(pairs, items, blocks)
+        memory = (16 * pairs + 4 * D * users * 2) / executors
+        rows += [
+            Row(task, "ten iterations", "hours", hours),
+            Row(task, "ten iterations", "hours of a core", hours * cores),
+            Row(task, "rows asked for, an iteration", "GB", 4 * D * sent / 1e9),
+            Row(task, "blocks kept, an executor", "GB", memory / 1e9),
+            Row(task, "the driver's item embeddings", "GB", 4 * D * items / 1e9),
+        ]
+    return rows
+
+
+def asked_for(pairs: int, rows: int, blocks: int) -> float:
+    """Rows of a side that all blocks of the other ask for, each row of as many pairs as the mean,
+    which fall to any block; none where the side is broadcast.
+    """
+    if 4 * D * rows <= BROADCAST:
+        return 0.0
+    return rows * blocks * -np.expm1(pairs / rows * np.log1p(-1 / blocks))
+
+
 PARTS = {
     "iterations": iterations,
     "quality": quality,
     "driver": driver,
     "all_users": all_users,
     "lost": lost,
+    "model": model,
 }
 
 if __name__ == "__main__":

@@ -48,6 +48,7 @@ from qkvsearch.engines.spark.solving import (
     solve_users,
     solve_with_sent,
 )
+from qkvsearch.engines.spark.source import kept
 from qkvsearch.errors import DataError
 from qkvsearch.parameters import random_generator
 from qkvsearch.threads import one_blas_thread
@@ -63,7 +64,7 @@ BROADCAST_BYTES = "QKVSEARCH_SPARK_BROADCAST"
 CHECKPOINT_EVERY = 3
 # From so many parts on they are added up in two steps.
 ADDED_AT_ONCE = 16
-STATE, USERS = "state.json", "users"
+STATE, USERS, ITEMS = "state.json", "users", "items"
 
 
 def broadcast_bytes() -> int:
@@ -199,8 +200,12 @@ class _Run:
                 SOLVED,
             )
         for row in solved.collect():
-            span = slice(self.cuts[row.block], self.cuts[row.block + 1])
-            self.items[span] = array_of(row.x, np.float32).reshape(-1, d)
+            self._put_items(row)
+
+    def _put_items(self, row: Any) -> None:
+        """The embeddings of a block in their place."""
+        span = slice(self.cuts[row.block], self.cuts[row.block + 1])
+        self.items[span] = array_of(row.x, np.float32).reshape(-1, self.items.shape[1])
 
     def _turn(self, axes: np.ndarray) -> None:
         """The items to other axes."""
@@ -285,10 +290,8 @@ class _Run:
         return self._kept(found)
 
     def _kept(self, frame: DataFrame) -> DataFrame:
-        """Kept by the executors; made again where one is lost."""
-        from pyspark import StorageLevel
-
-        found = frame.persist(StorageLevel.MEMORY_AND_DISK)
+        """Until the run ends."""
+        found = kept(frame)
         self.persisted.append(found)
         return found
 
@@ -300,7 +303,7 @@ class _Run:
             return
         table = f"{USERS}-{iteration}"
         self.checkpoint.write_table(table, self.users.select("block", "x"))
-        self.checkpoint.write(f"items-{iteration}", self.items.tobytes())
+        self.checkpoint.write_table(f"{ITEMS}-{iteration}", self._slices(self.items))
         former = self.checkpoint.read_json(STATE)
         state = {
             "iteration": iteration,
@@ -309,16 +312,16 @@ class _Run:
         }
         self.checkpoint.write_json(STATE, state)
         if former is not None:
-            for name in (f"{USERS}-{former['iteration']}", f"items-{former['iteration']}"):
-                self.checkpoint.remove(name)
+            for name in (USERS, ITEMS):
+                self.checkpoint.remove(f"{name}-{former['iteration']}")
         self._start_from(iteration)
 
     def _start_from(self, iteration: int) -> None:
         """Blocks as they were kept: what is lost from now on is made again from there."""
         assert self.checkpoint is not None
-        kept = self.checkpoint.read_table(f"{USERS}-{iteration}")
+        stored = self.checkpoint.read_table(f"{USERS}-{iteration}")
         former = getattr(self, "users", None)
-        joined = self._sides().drop("x").join(kept, "block").select(*SIDE_SCHEMA.names)
+        joined = self._sides().drop("x").join(stored, "block").select(*SIDE_SCHEMA.names)
         self.users = self._kept(joined.repartitionById(self.log.n_partitions, "block"))
         if former is not None:
             self.users.count()
@@ -330,9 +333,8 @@ class _Run:
         if state is None or state["iteration"] >= self.model.max_iter:
             return 0
         assert self.checkpoint is not None
-        n_bytes = self.items.nbytes
-        kept = self.checkpoint.start(f"items-{state['iteration']}", n_bytes)
-        self.items = np.frombuffer(kept, np.float32).reshape(self.items.shape).copy()
+        for row in self.checkpoint.read_table(f"{ITEMS}-{state['iteration']}").collect():
+            self._put_items(row)
         self.turn, self.rotation = np.array(state["turn"]), np.array(state["rotation"])
         self._start_from(state["iteration"])
         return int(state["iteration"])

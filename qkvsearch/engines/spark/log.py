@@ -45,7 +45,7 @@ from qkvsearch.engines.spark.order import median_of
 from qkvsearch.engines.spark.rows import SparkRows, read_log_rows
 from qkvsearch.engines.spark.session import check_engine, spark_session
 from qkvsearch.engines.spark.solving import array_of
-from qkvsearch.engines.spark.source import open_table
+from qkvsearch.engines.spark.source import TextTable, kept, open_table
 from qkvsearch.errors import DataError
 from qkvsearch.progress import Progress
 
@@ -266,20 +266,21 @@ class _LogReading:
             self._refuse_titles(table.names)
         known = catalog.ids if catalog else None
         folder = self._folder(known)
-        kept = None if folder is None else folder.read_json(FACTS)
-        if folder is None or kept is None:
+        told = None if folder is None else folder.read_json(FACTS)
+        if folder is None or told is None:
             rows = read_log_rows(table, self.columns, known, sketch, counts, n_rows)
-            facts, frame = self._blocks(rows, table.report, n_rows)
+            facts, frame = self._blocks(rows, table, n_rows)
             item_ids, report = rows.item_ids, table.report
             if folder is not None:
                 folder.write_table(TABLE, frame)
                 folder.write_json(FACTS, _stored(facts, report, [] if known else item_ids.texts))
         else:
-            facts, report, texts = _restored(kept)
+            facts, report, texts = _restored(told)
             report.notes.append("the rows were read by the run that this one goes on with")
             item_ids = known or Ids(texts, self.columns.fold_ids)
         if folder is not None:
-            frame = _kept(folder.read_table(TABLE).repartitionById(facts.n_partitions, "block"))
+            table.drop()
+            frame = kept(folder.read_table(TABLE).repartitionById(facts.n_partitions, "block"))
         log = SparkLog(self.spark, frame, facts, item_ids, folder)
         return self._concluded(catalog, log, [*reports, report])
 
@@ -290,9 +291,7 @@ class _LogReading:
             report.conclude(self.columns.strict)
         return Dataset(catalog or catalog_of_ids(log.item_ids), log, reports)  # type: ignore[arg-type]
 
-    def _blocks(
-        self, rows: SparkRows, report: ReadReport, n_rows: int
-    ) -> tuple[LogFacts, DataFrame]:
+    def _blocks(self, rows: SparkRows, table: TextTable, n_rows: int) -> tuple[LogFacts, DataFrame]:
         """The rows of each user together, blocks of users in the order of their ids."""
         from pyspark.sql import functions as F
 
@@ -309,10 +308,10 @@ class _LogReading:
             rows.has_times, usual,
         )  # fmt: skip
         parts = rows.frame.repartitionByRange(n_blocks, "user")
-        frame = _kept(parts.mapInArrow(make_histories(shape), HISTORIES))
+        frame = table.keep(parts.mapInArrow(make_histories(shape), HISTORIES))
         found = frame.select("block", "n_users", "n_pairs", "counts").collect()
         counted = sum((MergeCounts(**json.loads(row.counts)) for row in found), MergeCounts())
-        counted.say(report, rows.has_weights)
+        counted.say(table.report, rows.has_weights)
         sizes = {row.block: (row.n_users, row.n_pairs) for row in found}
         has = {"ratings": rows.has_ratings, "times": rows.has_times, "weights": rows.has_weights}
         facts = LogFacts(
@@ -345,22 +344,16 @@ class _LogReading:
         return Folder(self.spark, f"{as_uri(self.checkpoint).rstrip('/')}/{key}")
 
 
-def _kept(frame: DataFrame) -> DataFrame:
-    from pyspark import StorageLevel
-
-    return frame.persist(StorageLevel.MEMORY_AND_DISK)
-
-
 def _stored(facts: LogFacts, report: ReadReport, items: list[str]) -> dict[str, Any]:
     sizes = [[block, *size] for block, size in facts.sizes.items()]
     return {"facts": {**asdict(facts), "sizes": sizes}, "report": asdict(report), "items": items}
 
 
-def _restored(kept: Mapping[str, Any]) -> tuple[LogFacts, ReadReport, list[str]]:
-    facts = dict(kept["facts"])
+def _restored(told: Mapping[str, Any]) -> tuple[LogFacts, ReadReport, list[str]]:
+    facts = dict(told["facts"])
     facts["sizes"] = {block: (users, pairs) for block, users, pairs in facts["sizes"]}
     facts["scale"] = facts["scale"] and tuple(facts["scale"])
-    told = dict(kept["report"])
-    told["columns"] = [ColumnFacts(**column) for column in told["columns"]]
-    told["skipped"] = Counter(told["skipped"])
-    return LogFacts(**facts), ReadReport(**told), kept["items"]
+    report = dict(told["report"])
+    report["columns"] = [ColumnFacts(**column) for column in report["columns"]]
+    report["skipped"] = Counter(report["skipped"])
+    return LogFacts(**facts), ReadReport(**report), told["items"]

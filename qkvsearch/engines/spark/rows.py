@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from qkvsearch.data.columns import Columns
 from qkvsearch.data.columns.choice import LogChoice, choose_log_columns
@@ -100,11 +101,9 @@ class _RowsReader:
         self.place = {role: f"c{at}" for at, role in enumerate(self.named)}
 
     def rows(self) -> SparkRows:
-        from pyspark import StorageLevel
         from pyspark.sql import functions as F
 
-        read = self.cells.mapInArrow(read_rows(self._reading()), ROWS)
-        read = read.persist(StorageLevel.MEMORY_AND_DISK)
+        read = self.table.keep(self.cells.mapInArrow(read_rows(self._reading()), ROWS))
         self._count_skipped(read)
         usable = read.filter(F.col(SKIP) == 0)
         ratings, weights, scale = self._feedback(usable)
@@ -299,7 +298,7 @@ class _RowsReader:
             texts, fold=self.columns.fold_ids, counts=found["n"].to_numpy(np.int64)
         )
         known = self.table.spark.createDataFrame(
-            pd.DataFrame({"item_text": texts, "code": codes}).astype({"code": "int32"})
+            pa.table({"item_text": pa.array(texts.tolist()), "code": pa.array(codes, pa.int32())})
         )
         joined = (
             usable.join(F.broadcast(known), "item_text")

@@ -140,6 +140,8 @@ SETTINGS = {
     "spark.sql.adaptive.coalescePartitions.enabled": "false",
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
+    # The items' embeddings, which may be more than the 1 GB that Spark allows by default.
+    "spark.driver.maxResultSize": "0",
     "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
     "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",
     "spark.cleaner.referenceTracking.cleanCheckpoints": "false",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
@@ -54,13 +54,25 @@ SKIPPED = {
 @dataclass(frozen=True)
 class TextTable:
     """names: of the columns. `cells` gives rows (`_row`, `_skip`, then c0, c1 …) of those that are
-    asked for. report: what is known of it before its rows are looked at.
+    asked for. report: what is known of it before its rows are looked at. kept: what executors keep.
     """
 
     spark: SparkSession
     names: list[str]
     report: ReadReport
     read: Callable[[list[str]], DataFrame]
+    kept: list[DataFrame] = field(default_factory=list)
+
+    def keep(self, frame: DataFrame) -> DataFrame:
+        """Kept by the executors until `drop`: what is made of it is made more than once."""
+        found = kept(frame)
+        self.kept.append(found)
+        return found
+
+    def drop(self) -> None:
+        """Let go of what was kept."""
+        while self.kept:
+            self.kept.pop().unpersist()
 
     def cells(self, names: list[str]) -> DataFrame:
         """Columns c0, c1 … are those of these names."""
@@ -160,7 +172,8 @@ def _delimited(spark: SparkSession, path: str, name: str, text: io.StringIO) -> 
     cells = lines.mapInArrow(read_delimited_cells(how, numbering), cells_form(len(head.names)))
     report = ReadReport(name, repaired=sum(fact["repaired"] for fact in facts))
     head.note(report)
-    return TextTable(spark, head.names, report, _chosen(_kept(cells), head.names))
+    cells = kept(cells)
+    return TextTable(spark, head.names, report, _chosen(cells, head.names), [cells])
 
 
 def _json(spark: SparkSession, path: str, name: str, text: io.StringIO) -> TextTable:
@@ -177,8 +190,8 @@ def _json(spark: SparkSession, path: str, name: str, text: io.StringIO) -> TextT
     keys = sorted(places, key=lambda key: places[key])
     check_width(len(keys), path)
     cells = lines.mapInArrow(read_json_cells(path, keys, numbering), cells_form(len(keys)))
-    names = distinct(keys)
-    return TextTable(spark, names, ReadReport(name), _chosen(_kept(cells), names))
+    names, cells = distinct(keys), kept(cells)
+    return TextTable(spark, names, ReadReport(name), _chosen(cells, names), [cells])
 
 
 def _chosen(cells: DataFrame, names: list[str]) -> Callable[[list[str]], DataFrame]:
@@ -191,11 +204,11 @@ def _chosen(cells: DataFrame, names: list[str]) -> Callable[[list[str]], DataFra
     return read
 
 
-def _kept(cells: DataFrame) -> DataFrame:
-    """Text is read once."""
+def kept(frame: DataFrame) -> DataFrame:
+    """Kept by the executors, in memory as far as there is any; made again where one is lost."""
     from pyspark import StorageLevel
 
-    return cells.persist(StorageLevel.MEMORY_AND_DISK)
+    return frame.persist(StorageLevel.MEMORY_AND_DISK)
 
 
 def _lines(spark: SparkSession, path: str) -> tuple[DataFrame, Numbering]:
