@@ -73,6 +73,7 @@ CLAIMS = (
     Section("one_machine", "How far one machine goes"),
     Section("store", "The store"),
     Section("milvus_scale", "Keys in Milvus"),
+    Section("spark_scale", "Spark beside one machine"),
     Section("site", "An exported site"),
 )
 DEFAULTS = (

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,10 +15,14 @@ import numpy as np
 
 from qkvsearch import __version__
 from qkvsearch.data.catalog import Catalog
+from qkvsearch.data.columns import Columns
+from qkvsearch.data.interactions import Interactions
 from qkvsearch.data.judgements import LEARNED_FROM, Judgements, Queries
-from qkvsearch.data.readers import Dataset
+from qkvsearch.data.readers import Dataset, Source
+from qkvsearch.data.sources import read_source
 from qkvsearch.data.synonyms import FACT as SYNONYMS
 from qkvsearch.data.synonyms import Synonyms
+from qkvsearch.errors import QkvError
 from qkvsearch.learning.answerability import FACT as ANSWERABILITY
 from qkvsearch.learning.calibration import best_scores, calibrate
 from qkvsearch.learning.column_weights import length_weights
@@ -30,6 +37,7 @@ from qkvsearch.learning.head_weights import (
 from qkvsearch.progress import Progress, silent
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.stored.dense import DensePart
+from qkvsearch.stored.distributed import learn as learn_distributed
 from qkvsearch.stored.every import FROM_INTERACTIONS
 from qkvsearch.stored.next_item import NextItemPart
 from qkvsearch.stored.part import LANGUAGE
@@ -57,6 +65,10 @@ from qkvsearch.workspace.elsewhere import KeyPlace
 
 # Among the facts of a former build: what one in its place has to do without, and why.
 NOT_TAKEN_OVER = "not taken over"
+# In a workspace: where an engine goes on from, unless another folder is named.
+CHECKPOINT = ".engine"
+# What the name of a folder begins with that is there while a build is made.
+UNFINISHED = ".unfinished-"
 
 
 def build_workspace(
@@ -90,6 +102,8 @@ def build_workspace(
     }
     questions = None if judged is None else judged_queries(*judged, dataset.catalog.ids)
     if next_item:
+        if not isinstance(dataset.interactions, Interactions | None):
+            raise QkvError("`next_item` learns on one machine: leave out `engine`, or `next_item`")
         NextItemPart().check(dataset.interactions)
     if encoder not in CHOICES:  # a folder, to be found from anywhere
         encoder = str(Path(encoder).resolve())
@@ -116,11 +130,51 @@ def build_workspace(
         contents.facts["rows"] += [f"{NOT_TAKEN_OVER}: {reason}" for reason in lost]
         if dataset.interactions is not None:
             contents.facts |= {name: former[name] for name in former.keys() & {TUNED}}
-            for part in (*FROM_INTERACTIONS, *[NextItemPart()] * next_item):
-                part.learn(contents, dataset.interactions, progress)
-        progress("saving", 0, 1)
-        workspace.publish(contents, "build")
-        progress("saving", 1, 1)
+        with ExitStack() as unfinished:
+            if isinstance(dataset.interactions, Interactions):
+                for part in (*FROM_INTERACTIONS, *[NextItemPart()] * next_item):
+                    part.learn(contents, dataset.interactions, progress)
+            elif dataset.interactions is not None:
+                folder = Path(unfinished.enter_context(unfinished_files(workspace.path)))
+                left_out = learn_distributed(contents, dataset.interactions, folder, progress)
+                contents.facts["rows"] += left_out
+            progress("saving", 0, 1)
+            workspace.publish(contents, "build")
+            progress("saving", 1, 1)
+
+
+@contextmanager
+def unfinished_files(workspace: Path) -> Iterator[str]:
+    """A folder for files of a build that is being made, without those of one that was killed. For
+    whoever holds the lock of the workspace.
+    """
+    for left in workspace.glob(f"{UNFINISHED}*"):
+        shutil.rmtree(left, ignore_errors=True)
+    with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=workspace) as folder:
+        yield folder
+
+
+@contextmanager
+def reading(
+    source: Source | None,
+    items: Source | None,
+    interactions: Source | None,
+    columns: Columns | None,
+    engine: str | None = None,
+    checkpoint: str | Path | None = None,
+) -> Iterator[Dataset]:
+    """What is to be built, read on this machine or by an engine, which holds the log until the
+    context ends. checkpoint: where what the engine has done so far is kept. Raises `QkvError`.
+    """
+    if engine is None:
+        yield read_source(source, items, interactions, columns)
+        return
+    from qkvsearch.engines.spark.log import read_on_spark
+
+    if source is not None:
+        raise QkvError("`engine` takes `items` and `interactions`, not a SOURCE")
+    with read_on_spark(engine, items, interactions, columns, checkpoint) as dataset:
+        yield dataset
 
 
 def current_facts(workspace: Workspace) -> dict[str, Any]:

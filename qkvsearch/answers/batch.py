@@ -97,16 +97,12 @@ class BatchRecommendations:
 
         state: which build and records these answers are of; parts of another state are not used.
         """
-        users = self.recommender.histories
-        blocks = users.blocks(self.k)
+        users, blocks = self.recommender.histories, self.blocks
         own = [column.stored for column in self.columns]
         options = [self.model, self.k, self.seen, self.recent, self.damping, own, self.raw]
         allowed = hashlib.sha256(np.packbits(self.mask).tobytes()).hexdigest()
-        tables = self.recommender.tables
-        types = {**TYPES, **{own_key(one.name): one.sql_type for one in self.columns}}
-        types |= {"user": _id_type(users.ids), "id": _id_type(tables.ids("items"))}
         state = f"{state} {options} {blocks[:1]} {blocks[-1:]} {allowed}"
-        export = Export(path, form, types, state, self.raw)
+        export = Export(path, form, self.types, state, self.raw)
         done = n_weak = 0
         for number, (start, stop) in enumerate(blocks):
             if export.has(number):
@@ -122,6 +118,26 @@ class BatchRecommendations:
         if n_weak:
             notes.append(WEAK.format(n_weak, len(users) - done))
         return Exported(len(users), done, notes)
+
+    @cached_property
+    def blocks(self) -> list[tuple[int, int]]:
+        """First row and last + 1 of the users that are solved together."""
+        return self.recommender.histories.blocks(self.k)
+
+    @cached_property
+    def types(self) -> dict[str, str]:
+        """Of the columns, in SQL."""
+        tables, users = self.recommender.tables, self.recommender.histories
+        types = {**TYPES, **{own_key(one.name): one.sql_type for one in self.columns}}
+        return types | {"user": _id_type(users.ids), "id": _id_type(tables.ids("items"))}
+
+    def arrow_table(self, start: int, stop: int) -> Any:
+        """The k best of the users in these rows, as a table in Arrow."""
+        return _arrow(self._table(self.best(start, stop)), self.types)
+
+    @property
+    def arrow_schema(self) -> Any:
+        return _arrow({name: [] for name in self.types}, self.types).schema
 
     def best(self, start: int, stop: int) -> Best:
         """Of the users in these rows their k best: users, ranks, items and scores, each (n,).
@@ -299,7 +315,7 @@ class Export:
             if self.form == "parquet":
                 import pyarrow.parquet as pq
 
-                pq.write_table(self._arrow(table), file)
+                pq.write_table(_arrow(table, self.types), file)
             else:
                 file.write(self._lines(table).encode())
 
@@ -310,7 +326,7 @@ class Export:
         if self.form == "parquet":
             import pyarrow.parquet as pq
 
-            schema = self._arrow({name: [] for name in self.types}).schema
+            schema = _arrow({name: [] for name in self.types}, self.types).schema
             with replacing(self.path) as file, pq.ParquetWriter(file, schema) as writer:
                 for part in parts:
                     writer.write_table(pq.read_table(part))
@@ -357,17 +373,18 @@ class Export:
             return to_jsonl(dict(zip(self.types, row, strict=True)) for row in rows)
         return self._csv.text(rows)
 
-    def _arrow(self, table: Table) -> Any:
-        import pyarrow as pa
 
-        kinds = {"INTEGER": pa.int64(), "REAL": pa.float64(), "TEXT": pa.string()}
-        types = {name: kinds[kind] for name, kind in self.types.items()}
-        types |= {"rank": pa.int32(), "score": pa.float32()}
-        arrays = {
-            name: pa.array(_texts(table[name], types[name] == pa.string()), types[name])
-            for name in types
-        }
-        return pa.table(arrays, pa.schema(list(types.items())))
+def _arrow(table: Table, sql_types: Mapping[str, str]) -> Any:
+    import pyarrow as pa
+
+    kinds = {"INTEGER": pa.int64(), "REAL": pa.float64(), "TEXT": pa.string()}
+    types = {name: kinds[kind] for name, kind in sql_types.items()}
+    types |= {"rank": pa.int32(), "score": pa.float32()}
+    arrays = {
+        name: pa.array(_texts(table[name], types[name] == pa.string()), types[name])
+        for name in types
+    }
+    return pa.table(arrays, pa.schema(list(types.items())))
 
 
 def _texts(cells: Sequence[Any], wanted: bool) -> Sequence[Any]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,20 @@ def evaluate_against(
             return lambda text, k: of.search(text, k=k, heads=heads)
 
         return against(answering(build), answering(local), list(texts.values()), progress)
+
+
+@contextmanager
+def learner(engine: str | None) -> Iterator[Callable[..., Any] | None]:
+    """What learns preferences on an engine, in the place of `ImplicitALS`, until the context ends;
+    None for this machine. Raises `QkvError`.
+    """
+    if engine is None:
+        yield None
+        return
+    from qkvsearch.engines.spark.estimator import learner_on
+
+    with learner_on(engine) as found:
+        yield found
 
 
 def evaluate_recommend(

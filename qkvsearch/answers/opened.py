@@ -210,12 +210,14 @@ class OpenedBuild(OpenedContents):
         fields: str | Iterable[str] = (),
         format: str | None = None,
         raw: bool = False,
+        engine: str | None = None,
         progress: Progress | None = None,
     ) -> Exported:
         """`recommend` for all users, to a .parquet, .csv or .jsonl file: how many users there are,
         how many of them an interrupted run, which the same call goes on with, had done, and notes.
         In CSV, a text that a spreadsheet would run as a formula begins with an apostrophe, unless
-        `raw`. Raises `QkvError` for an argument that cannot be used.
+        `raw`. engine: its executors, which see the workspace under the same path, write a folder of
+        Parquet files. Raises `QkvError` for an argument that cannot be used.
         """
         from qkvsearch.answers.batch import BatchRecommendations
 
@@ -227,7 +229,15 @@ class OpenedBuild(OpenedContents):
             recommender, min(k, self.n_items), mask, seen, recent, damping, model, columns, raw
         )
         state = f"{self.snapshot.name} {self.tables.records.state}"
-        return batch.write(Path(path), format, state, progress)
+        if engine is None:
+            return batch.write(Path(path), format, state, progress)
+        from qkvsearch.answers.exports.elsewhere import Elsewhere, write_elsewhere
+
+        there = Elsewhere(
+            str(self.workspace.path.resolve()), state, batch.k, np.packbits(mask).tobytes(),
+            seen, recent, damping, model, tuple(column.name for column in columns),
+        )  # fmt: skip
+        return write_elsewhere(engine, path, format, batch, there, progress)
 
     def similar_users(
         self,

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import CommandContext, settings
+from qkvsearch.cli.context import CommandContext, engine_option, settings
 from qkvsearch.cli.writing import wait_option
 from qkvsearch.errors import quantity
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from qkvsearch.data.columns import Columns
     from qkvsearch.data.readers import Dataset
 
@@ -102,11 +104,20 @@ LONG = 1_000_000
     is_flag=True,
     help="Also train a model of what comes next (minutes; needs qkvsearch[train]).",
 )
+@engine_option
+@click.option(
+    "--checkpoint",
+    metavar="DIR",
+    help="With --engine: a folder that this machine and the executors share, where an interrupted "
+    "build goes on from.  [default: in the workspace]",
+)
 @wait_option
 def command(
     source: str | None,
     items: str | None,
     interactions: str | None,
+    engine: str | None,
+    checkpoint: str | None,
     plan: bool,
     n_items: int | None,
     n_users: int | None,
@@ -138,54 +149,76 @@ def command(
       qkvsearch build --plan --n-items 60000 --n-users 1000000 --n-interactions 100000000
       qkvsearch -w talks build --items talks.csv --id-column id --text-columns title,tags
       qkvsearch -w talks build talks.csv --queries queries.tsv --qrels qrels.tsv
+      qkvsearch -w shop build --items products.csv --interactions log.parquet --engine spark
     """
-    from qkvsearch.builder import build_workspace, current_facts
+    from qkvsearch.builder import CHECKPOINT, reading
     from qkvsearch.data.judgements import judged_by
-    from qkvsearch.data.sources import read_source
     from qkvsearch.data.synonyms import as_synonyms
-    from qkvsearch.engine.estimate import Size, estimate, size_of_dataset, size_of_files
 
+    files = source, items, interactions
     counts = {"n_items": n_items, "n_users": n_users, "n_interactions": n_interactions}
-    is_counted = any(count is not None for count in counts.values())
-    if is_counted and not plan:
-        raise click.UsageError("--n-items, --n-users and --n-interactions are for --plan")
-    if source is None and items is None and interactions is None:
-        if not is_counted:
-            raise click.UsageError("give a SOURCE, or --items and --interactions")
-        return settings().say("\n".join(estimate(Size().told(**counts), encoder).lines()))
+    if any(count is not None for count in counts.values()):
+        if not plan:
+            raise click.UsageError("--n-items, --n-users and --n-interactions are for --plan")
+        return _estimate(files, encoder, counts)
+    if files == (None, None, None):
+        raise click.UsageError("give a SOURCE, or --items and --interactions")
     if (queries is None) != (qrels is None):
         raise click.UsageError("--queries asks and --qrels answers: give both")
+    if engine is None and checkpoint is not None:
+        raise click.UsageError("--checkpoint is where a build with --engine goes on: give both")
     run = settings()
     path = run.own_workspace()
-    judged, meant = judged_by(queries, qrels), as_synonyms(synonyms)
     if plan:
-        size = size_of_files(source, items, interactions).told(**counts)
-        if is_counted or size.n_interactions >= LONG:
-            run.say("\n".join(estimate(size, encoder).lines()))
-        if is_counted:
-            return
-    dataset = read_source(source, items, interactions, _columns(**names))
+        _estimate(files, encoder, least=LONG)
+    options: dict[str, Any] = {
+        "encoder": encoder,
+        "language": language,
+        "judged": judged_by(queries, qrels),
+        "next_item": next_item,
+        "synonyms": as_synonyms(synonyms),
+        "keys": keys,
+    }
+    kept = None if plan else checkpoint or path / CHECKPOINT
+    with reading(source, items, interactions, _columns(**names), engine, kept) as dataset:
+        _build(run, path, dataset, plan, options)
+
+
+def _estimate(
+    files: tuple[str | None, ...],
+    encoder: str,
+    counts: Mapping[str, int | None] | None = None,
+    least: int = 0,
+) -> None:
+    """Say what a build of these files will take, with other `counts` than theirs, before they are
+    read; nothing of a log with fewer rows than `least`.
+    """
+    from qkvsearch.engine.estimate import Size, estimate, size_of_files
+
+    size = Size() if files == (None, None, None) else size_of_files(*files)
+    size = size.told(**(counts or {}))
+    if size.n_interactions >= least:
+        settings().say("\n".join(estimate(size, encoder).lines()))
+
+
+def _build(
+    run: CommandContext, path: Path, dataset: Dataset, plan: bool, options: Mapping[str, Any]
+) -> None:
+    """Say what was read, and build what is not only planned."""
+    from qkvsearch.builder import build_workspace, current_facts
+    from qkvsearch.engine.estimate import estimate, size_of_dataset
+
     for report in dataset.reports:
         run.say_notes(report.lines())
     run.say(_columns_shown(dataset, run.verbose))
     if plan:
-        run.say("\n".join(estimate(size_of_dataset(dataset), encoder).lines()))
+        run.say("\n".join(estimate(size_of_dataset(dataset), options["encoder"]).lines()))
         run.say(f"Nothing was built; {path} would have {_counted(dataset)}.")
         return
     workspace = run.to_write(path)
     former = current_facts(workspace)
     with run.progress() as progress:
-        build_workspace(
-            workspace,
-            dataset,
-            encoder=encoder,
-            language=language,
-            judged=judged,
-            next_item=next_item,
-            synonyms=meant,
-            keys=keys,
-            progress=progress,
-        )
+        build_workspace(workspace, dataset, **options, progress=progress)
     run.say(f"Built {path}: {_counted(dataset)}.")
     _say_models(run, current_facts(workspace), former)
 
@@ -251,7 +284,7 @@ def _counted(dataset: Dataset) -> str:
     counted = quantity(len(dataset.catalog), "item")
     if dataset.interactions is not None:
         log = dataset.interactions
-        counted += f", {quantity(len(log.user_ids), 'user')}, {quantity(len(log), 'interaction')}"
+        counted += f", {quantity(log.n_users, 'user')}, {quantity(len(log), 'interaction')}"
     return counted
 
 

@@ -40,6 +40,12 @@ seed_option = click.option(
     show_default=True,
     help="Of what is random.",
 )
+engine_option = click.option(
+    "--engine",
+    metavar="URL",
+    help="Where the work is done: spark (all cores of this machine) or spark://HOST:PORT, a "
+    "cluster (needs qkvsearch[spark]).  [default: in this process]",
+)
 
 
 @dataclass
@@ -66,7 +72,7 @@ class CommandContext:
         if self.workspace is not None:
             return self.workspace
         is_there = DEFAULT_WORKSPACE.is_dir() and any(
-            path.name != LOCK for path in DEFAULT_WORKSPACE.iterdir()
+            path.name != LOCK and path.name[0] != "." for path in DEFAULT_WORKSPACE.iterdir()
         )
         return DEFAULT_WORKSPACE if is_there else None
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import settings
+from qkvsearch.cli.context import engine_option, settings
 from qkvsearch.cli.listing import shown
 from qkvsearch.cli.render import UNESCAPED, Output, output_options, to_table
 from qkvsearch.errors import QkvError, quantity
@@ -34,9 +34,14 @@ SHOWN_COMPONENTS = 4
     metavar="NAME",
     help="static, minilm or a model's folder, as installed; no workspace is asked.",
 )
+@engine_option
 @output_options
 def command(
-    texts: tuple[str, ...], head_name: str | None, encoder: str | None, output: Output
+    texts: tuple[str, ...],
+    head_name: str | None,
+    encoder: str | None,
+    engine: str | None,
+    output: Output,
 ) -> None:
     """Turn TEXTS into embeddings by the encoder of the workspace; - reads them from stdin, one a
     line.
@@ -61,15 +66,20 @@ def command(
     if encoder is not None:
         from qkvsearch.texts.encoders import pretrained
 
-        name, reader = encoder, pretrained(encoder)
+        name, reader, path = encoder, pretrained(encoder), None
     else:
         from qkvsearch.answers.exports.embeddings import dense_head
 
-        models = run.open(sample=None if output.path is not None else "movies").models
-        name = dense_head(models, head_name)
-        reader = models.encoder(name)
+        opened = run.open(sample=None if output.path is not None else "movies")
+        name, path = dense_head(opened.models, head_name), opened.workspace.path
+        reader = opened.models.encoder(name)
     with run.progress() as progress:
-        found = reader.encode_many(asked, progress)
+        if engine is None:
+            found = reader.encode_many(asked, progress)
+        else:
+            from qkvsearch.answers.exports.elsewhere import encode_elsewhere
+
+            found = encode_elsewhere(engine, asked, path, name, progress)
     rows = [_row(text, name, vector) for text, vector in zip(asked, found, strict=True)]
     for row in rows:
         if unread := reader.unread(row["text"]):

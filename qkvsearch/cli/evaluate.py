@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import seed_option, settings
+from qkvsearch.cli.context import engine_option, seed_option, settings
 from qkvsearch.cli.render import Output, output_options, to_table
 
 if TYPE_CHECKING:
@@ -109,6 +109,7 @@ def search(
     help="Also judge the model of what comes next, under leave-last-out or time (trains it: "
     "minutes; needs qkvsearch[train]).",
 )
+@engine_option
 @output_options
 def recommend(output: Output, **options: Any) -> None:
     """Measure recommendations by interactions held out of training.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import CommandContext, settings
+from qkvsearch.cli.context import CommandContext, engine_option, settings
 from qkvsearch.cli.explaining import ExplainedCommand, explain_option
 from qkvsearch.cli.hits import ranking_options, why_none, write_ranking
 from qkvsearch.cli.record import NUMBER
@@ -99,6 +99,7 @@ def _rated(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[
     default=0.0,
     help="How much it counts to be unlike the hits above, from 0 to 1.",
 )
+@engine_option
 @explain_option("Say what of the history carries each score; full: every item of it.")
 @ranking_options
 def command(all_users: bool, only: Path | None, output: Output, **options: Any) -> None:
@@ -122,6 +123,8 @@ def command(all_users: bool, only: Path | None, output: Output, **options: Any) 
             raise click.UsageError(f"--{name} is for one user, and --all-users for all")
         if output.path is None:
             raise click.UsageError("name a file for all users, such as: -o recs.parquet")
+    elif options.pop("engine"):
+        raise click.UsageError("--engine is for all users: --all-users")
     elif options["user"] is None and not (options["likes"] or options["ratings"]):
         raise click.UsageError("name a user with --user, or something they like with --like")
     from qkvsearch.answers.arguments import listed_positions

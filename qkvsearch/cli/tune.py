@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from qkvsearch.cli.context import CommandContext, seed_option, settings
+from qkvsearch.cli.context import CommandContext, engine_option, seed_option, settings
 from qkvsearch.cli.render import Output, output_options, to_table
 from qkvsearch.cli.writing import wait_option
 
@@ -41,6 +41,7 @@ SHOWN_TRIALS = 12
 )
 @seed_option
 @click.option("--reset", is_flag=True, help="Go back to the default settings, without a search.")
+@engine_option
 @wait_option
 @output_options
 def command(reset: bool, output: Output, **options: Any) -> None:

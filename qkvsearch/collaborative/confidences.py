@@ -116,10 +116,18 @@ def usual_weights(log: Interactions) -> tuple[float | None, np.ndarray | None]:
     if log.weights is None:
         return None, None
     left = log.weights > 0
-    if not left.any():
-        return 1.0, np.zeros(len(log.item_ids), np.float32)
     items, logs = log.items[left], np.log(log.weights[left].astype(np.float64))
-    median = float(np.median(logs))
-    counts, sums = (np.bincount(items, x, len(log.item_ids)) for x in (None, logs))
+    median = float(np.median(logs)) if len(logs) else None
+    return usual_by_sums(median, *(np.bincount(items, x, len(log.item_ids)) for x in (None, logs)))
+
+
+def usual_by_sums(
+    median: float | None, counts: np.ndarray, sums: np.ndarray
+) -> tuple[float, np.ndarray]:
+    """The same, by the median of the logarithms of all weights above 0, None without any; and of
+    each item how many there are, and their sum.
+    """
+    if median is None:
+        return 1.0, np.zeros(len(counts), np.float32)
     means = (sums + SHRINKAGE * median) / (counts + SHRINKAGE)
     return float(np.exp(median)), np.exp(means).astype(np.float32)

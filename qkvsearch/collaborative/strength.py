@@ -64,19 +64,30 @@ def best_unseen(scores: np.ndarray, history: History) -> float:
     return float(others.max(initial=-np.inf))
 
 
+def likes_drawn(n_likes: int, seed: int = 0) -> np.ndarray:
+    """Which of a log's likes (places, int64) tell the usual level: as they come, so that what many
+    like counts as often.
+    """
+    if n_likes <= MOST_DRAWN:
+        return np.arange(n_likes)
+    return np.random.default_rng(seed).choice(n_likes, MOST_DRAWN, replace=False)
+
+
 def usual_level(
     factors: ImplicitFactors, items: np.ndarray, confidences: np.ndarray, seed: int = 0
 ) -> float:
     """The best score that nine of ten single likes of a log come above, each alone a history.
 
-    items, confidences (n,): of the log's interactions. Likes are drawn as they come, so that what
-    many like counts as often.
+    items, confidences (n,): of the log's interactions, of whose likes some are drawn.
     """
+    liked = taken(items, confidences > 0)
+    return level_of_likes(factors, liked[likes_drawn(len(liked), seed)])
+
+
+def level_of_likes(factors: ImplicitFactors, liked: np.ndarray) -> float:
+    """The same by the items (n,) of the likes that were drawn."""
     from scipy.sparse import csr_matrix
 
-    liked = taken(items, confidences > 0)
-    if len(liked) > MOST_DRAWN:
-        liked = np.random.default_rng(seed).choice(liked, MOST_DRAWN, replace=False)
     drawn, times = np.unique(liked, return_counts=True)
     if not len(drawn):
         return 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -58,7 +58,7 @@ def id_texts(column: Any) -> Any:
     return whole if are_integers(whole[whole != ""]) else texts
 
 
-def one_case(column: Any, counts: Any = None) -> Any:
+def one_case(column: Any, counts: np.ndarray | None = None) -> Any:
     """A column of ids (a pandas Series) in which those that differ in case alone are one, in the
     spelling that is the most common, of equally common ones the first. counts (n,): how often each
     counts, once by default.
@@ -79,8 +79,9 @@ def one_case(column: Any, counts: Any = None) -> Any:
     return folded.map(most.drop_duplicates("key").set_index("key")["id"])
 
 
-def case_note(texts: Iterable[str], kind: str) -> str:
-    """What is said where ids differ in case alone; "" where none do.
+def case_note(texts: Iterable[str], kind: str, n_joined: int | None = None) -> str:
+    """What is said where ids differ in case alone; "" where none do. n_joined: how many would join
+    others, if these are not all.
 
     >>> case_note(["ann", "Ann", "ANN", "bob"], "users")
     'ann and Ann differ in case alone: 2 users would join others with `fold_ids`'
@@ -96,8 +97,8 @@ def case_note(texts: Iterable[str], kind: str) -> str:
         return ""
     one, other = pairs[0]
     return (
-        f"{one} and {other} differ in case alone: {len(pairs):,} {kind} would join others with "
-        "`fold_ids`"
+        f"{one} and {other} differ in case alone: {n_joined or len(pairs):,} {kind} would join "
+        "others with `fold_ids`"
     )
 
 
@@ -193,14 +194,19 @@ def factorize(values: Any, known: Ids | None = None, fold: bool = False) -> tupl
 
 
 def identified(
-    distinct: Any, counts: np.ndarray, known: Ids | None = None, fold: bool = False
+    distinct: Any,
+    counts: np.ndarray,
+    known: Ids | None = None,
+    fold: bool = False,
+    whole: bool | None = None,
 ) -> tuple[np.ndarray, Ids]:
     """The same of distinct values (m,), in the order in which they occur first, and how often each
-    does (m,): the number of each, int32 (m,), and the ids.
+    does (m,): the number of each, int32 (m,), and the ids. whole: as in `id_text`, None to look.
     """
     import pandas as pd
 
-    texts = id_texts(pd.Series(distinct, dtype=object))
+    column = pd.Series(distinct, dtype=object)
+    texts = id_texts(column) if whole is None else column.map(partial(id_text, whole=whole))
     if known is None:
         known = Ids.sorted(_spellings(texts, counts, fold), fold)
     found = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -108,24 +108,28 @@ class Interactions:
         for rows in pieces_of(len(users)):
             users[rows][items[rows] < 0] = -1
         starts, places = grouped(users, len(user_ids))
-        merged = _Merged(len(item_ids), ratings, times, weights)
+        merged = MergedRows(len(item_ids), ratings, times, weights)
         if weights is not None:
-            merged.take_usual(places)
+            merged.usual = usual_weight(weights, places)
         for first, last in _of_some_users(starts):
             some = places[starts[first] : starts[last]]
             merged.add(users[some], items[some], some)
         if report is not None:
-            merged.say(len(places), report)
+            merged.counts.say(report)
         return cls(
             user_ids=user_ids,
             item_ids=item_ids,
             times_comparable=times_comparable,
             scale=scale,
-            **{name: column.whole() for name, column in merged.columns.items()},
+            **merged.whole(),
         )
 
     def __len__(self) -> int:
         return len(self.users)
+
+    @property
+    def n_users(self) -> int:
+        return len(self.user_ids)
 
     def take(self, keep: np.ndarray) -> Interactions:
         """The pairs for which `keep` (bool, n) is True, with all users and items as before."""
@@ -175,40 +179,73 @@ def _of_some_users(starts: np.ndarray) -> Iterator[tuple[int, int]]:
         first = last
 
 
-class _Merged:
+@dataclass(frozen=True)
+class MergeCounts:
+    """What became of rows that repeat a pair, or take back what others added: how many there are of
+    each kind.
+    """
+
+    merged: int = 0
+    missing: int = 0
+    refunds: int = 0
+    unmatched: int = 0
+    gone: int = 0
+
+    def __add__(self, other: MergeCounts) -> MergeCounts:
+        both = zip(astuple(self), astuple(other), strict=True)
+        return MergeCounts(*(one + more for one, more in both))
+
+    def say(self, report: ReadReport) -> None:
+        """In a report."""
+        report.merged += self.merged
+        matched = self.refunds - self.unmatched
+        report.note(self.missing, "{n} without a weight count as the median of the others")
+        report.note(matched, "{n} refunds took back what was there before them")
+        report.note(self.unmatched, "{n} refunds are of more than was there before them")
+        report.note(self.gone, "{n} pairs have no weight left: known, but no reason")
+
+
+def usual_weight(weights: np.ndarray, rows: np.ndarray) -> float:
+    """What a missing weight counts as: the median of those in these rows that are positive."""
+    known = weights[rows] if np.isnan(weights).any() else np.empty(0)
+    positive = known[known > 0]
+    return float(np.median(positive)) if len(positive) else 1.0
+
+
+class MergedRows:
     """The pairs of a log, sorted, users after users. What is left of each: see
-    `Interactions.from_columns`.
+    `Interactions.from_columns`. What becomes of a user's rows does not depend on the other users.
+
+    usual: what a missing weight counts as. counts: what became of the rows so far.
+
+    >>> merged = MergedRows(2, weights=np.array([3.0, -1.0]))
+    >>> merged.add(np.zeros(2, np.int32), np.ones(2, np.int32), np.arange(2))
+    >>> merged.whole()["weights"].tolist(), merged.counts.refunds
+    ([2.0], 1)
     """
 
     def __init__(
         self,
         n_items: int,
-        ratings: np.ndarray | None,
-        times: np.ndarray | None,
-        weights: np.ndarray | None,
+        ratings: np.ndarray | None = None,
+        times: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
+        usual: float = 1.0,
     ) -> None:
         self.n_items = max(n_items, 1)
         self.ratings, self.times, self.weights = ratings, times, weights
-        self.columns = {"users": GrowingArray(np.int32), "items": GrowingArray(np.int32)}
+        self.usual, self.counts = usual, MergeCounts()
+        self._columns = {"users": GrowingArray(np.int32), "items": GrowingArray(np.int32)}
         for name, dtype in (("ratings", "f4"), ("times", "i8"), ("weights", "f4")):
             if getattr(self, name) is not None:
-                self.columns[name] = GrowingArray(dtype)
-        self._usual = 1.0
-        self._counts = dict.fromkeys(("missing", "refunds", "unmatched", "gone"), 0)
-
-    def take_usual(self, rows: np.ndarray) -> None:
-        """What a missing weight counts as: the median of those in these rows that are positive."""
-        assert self.weights is not None
-        known = self.weights[rows] if np.isnan(self.weights).any() else np.empty(0)
-        positive = known[known > 0]
-        self._usual = float(np.median(positive)) if len(positive) else 1.0
+                self._columns[name] = GrowingArray(dtype)
 
     def add(self, users: np.ndarray, items: np.ndarray, rows: np.ndarray) -> None:
         """All rows of some users, of each in the order of the file; rows (n,): where they are."""
         pair = users.astype(np.int64) * self.n_items + items
-        if len(self.columns) == 2:
+        if len(self._columns) == 2:
             pair.sort()
-            return self._add_pairs(pair[np.diff(pair, prepend=-1) != 0])
+            return self._add_pairs(pair[np.diff(pair, prepend=-1) != 0], len(rows))
         order = np.arange(len(rows))
         stamps = None if self.times is None else self.times[rows]
         if stamps is not None:
@@ -220,43 +257,37 @@ class _Merged:
             left = self._left(of_pair, self.weights[rows[order]])
             net = np.bincount(of_pair, left, len(pairs))
             counts = (left > 0) | (net <= 0)[of_pair]
-            self.columns["weights"].append(net)
+            self._columns["weights"].append(net)
         if stamps is not None:  # of what is left
             latest = np.full(len(pairs), np.iinfo(np.int64).min)
             np.maximum.at(latest, of_pair[counts], stamps[order[counts]])
-            self.columns["times"].append(latest)
+            self._columns["times"].append(latest)
         if self.ratings is not None:
             values = self.ratings[rows[order]].astype(np.float32)
-            self.columns["ratings"].append(_last_known(values, of_pair, last))
-        self._add_pairs(pairs)
+            self._columns["ratings"].append(_last_known(values, of_pair, last))
+        self._add_pairs(pairs, len(rows))
 
-    def _add_pairs(self, pairs: np.ndarray) -> None:
-        self.columns["users"].append(pairs // self.n_items)
-        self.columns["items"].append(pairs % self.n_items)
+    def _add_pairs(self, pairs: np.ndarray, n_rows: int) -> None:
+        self.counts += MergeCounts(merged=n_rows - len(pairs))
+        self._columns["users"].append(pairs // self.n_items)
+        self._columns["items"].append(pairs % self.n_items)
 
     def _left(self, pairs: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """What is left of each row's weight (n,); rows are oldest first."""
         missing = np.isnan(weights)
-        weights = np.where(missing, self._usual, weights)
+        weights = np.where(missing, self.usual, weights)
         left, unmatched = what_is_left(pairs, weights)
-        found = {
-            "missing": int(missing.sum()),
-            "refunds": int((weights < 0).sum()),
-            "unmatched": unmatched,
-            "gone": int((np.bincount(pairs, left) <= 0).sum()),
-        }
-        self._counts = {name: count + found[name] for name, count in self._counts.items()}
+        self.counts += MergeCounts(
+            missing=int(missing.sum()),
+            refunds=int((weights < 0).sum()),
+            unmatched=unmatched,
+            gone=int((np.bincount(pairs, left) <= 0).sum()),
+        )
         return left
 
-    def say(self, n_rows: int, report: ReadReport) -> None:
-        """In the report, what became of so many rows."""
-        report.merged += n_rows - len(self.columns["users"])
-        counts = self._counts
-        matched = counts["refunds"] - counts["unmatched"]
-        report.note(counts["missing"], "{n} without a weight count as the median of the others")
-        report.note(matched, "{n} refunds took back what was there before them")
-        report.note(counts["unmatched"], "{n} refunds are of more than was there before them")
-        report.note(counts["gone"], "{n} pairs have no weight left: known, but no reason")
+    def whole(self) -> dict[str, np.ndarray]:
+        """The arrays of the pairs, by the names of `Interactions`; nothing is added any more."""
+        return {name: column.whole() for name, column in self._columns.items()}
 
 
 def _last_known(values: np.ndarray, of_pair: np.ndarray, last: np.ndarray) -> np.ndarray:

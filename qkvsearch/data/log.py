@@ -25,6 +25,8 @@ from qkvsearch.errors import DataError
 Check: TypeAlias = Callable[[np.ndarray], Any]
 # Numbers beyond are errors, and their squares could not be added up.
 LARGEST = 1e12
+# Different numbers of pieces of a column that are kept apart.
+MOST_WAITING = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def rows_from_table(
     report.require_rows()
     roles = choose_log_columns(table, columns, report, item_ids)
     if columns.rating_scale is not None:
-        _check_scale(columns.rating_scale, roles, report.file)
+        check_scale(columns.rating_scale, roles, report.file)
     users, items = (table.columns[name].coded() for name in (roles.user, roles.item))
     numbers = {
         role: numbers_of(table.columns[name], name, report)
@@ -86,7 +88,8 @@ def rows_from_table(
     }
     usable = _usable_rows(table, users, items, numbers, columns, report, item_ids)
     if not usable.any():
-        raise DataError(f"{report.file}: no usable rows; {report}{_mismatch(items, item_ids)}")
+        said = mismatch(Names.of(items, items.codes >= 0).texts, item_ids)
+        raise DataError(f"{report.file}: no usable rows; {report}{said}")
     numbers = {role: taken(found, usable) for role, found in numbers.items()}
     ratings, weights, scale = _feedback(numbers, roles, columns, report)
     times = None if roles.time is None else times_in(table, roles.time, usable, report)
@@ -102,29 +105,67 @@ def _feedback(
     weights, ratings = _any(numbers.get("weight")), _any(numbers.get("rating"))
     if ratings is None:
         return None, weights, None
+    kept, scale = decided_feedback(*_distinct(ratings), weights is not None, roles, columns, report)
+    if kept == "rating":
+        return ratings, weights, scale
+    return None, ratings if weights is None else weights, None
+
+
+def _distinct(numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Those that occur, ascending and without NaN, and how often each does, int64."""
+    values, counts = [np.empty(0)], [np.empty(0, np.int64)]
+
+    def join() -> None:
+        found, place = np.unique(np.concatenate(values), return_inverse=True)
+        together = np.bincount(place, np.concatenate(counts), len(found))
+        values[:], counts[:] = [found], [together.astype(np.int64)]
+
+    for rows in pieces_of(len(numbers)):
+        some = numbers[rows][~np.isnan(numbers[rows])]
+        some, often = np.unique(some, return_counts=True)
+        values.append(some)
+        counts.append(often)
+        if sum(map(len, values[1:])) > max(len(values[0]), MOST_WAITING):
+            join()
+    join()
+    return values[0], counts[0]
+
+
+def decided_feedback(
+    ratings: np.ndarray,
+    counts: np.ndarray,
+    has_weights: bool,
+    roles: LogChoice,
+    columns: Columns,
+    report: ReadReport,
+) -> tuple[str, Scale]:
+    """Whether a column of ratings holds ratings, and their scale; or "weight", where these are
+    counts. ratings, counts (n,): the distinct ones, and how often each occurs.
+    """
     if columns.rating_scale is not None:
-        return ratings, weights, columns.rating_scale
-    found = infer_scale(ratings)
+        return "rating", columns.rating_scale
+    found = infer_scale(ratings, counts)
     if found.are_counts:
-        kept = "left out" if weights is not None else "taken as weights"
+        kept = "left out" if has_weights else "taken as weights"
         report.notes.append(
             f"column {roles.rating} holds counts, not ratings ({found.why}), and was {kept}; "
             "`rating_scale` says otherwise"
         )
-        if weights is None:
+        if not has_weights:
             _taken_as_weight(report, roles)
-        return None, ratings if weights is None else weights, None
+        return "weight", None
     assert found.scale is not None
     low, high = found.scale
     report.notes.append(
         f"ratings are on a scale from {low:g} to {high:g} ({found.why}; `rating_scale` decides)"
     )
-    outside = int(((ratings < low) | (ratings > high)).sum())
+    outside = int(counts[(ratings < low) | (ratings > high)].sum())
     report.note(outside, "{n} ratings outside the scale count as its ends")
-    return ratings, weights, found.scale
+    return "rating", found.scale
 
 
-def _check_scale(scale: tuple[float, float], roles: LogChoice, file: str) -> None:
+def check_scale(scale: tuple[float, float], roles: LogChoice, file: str) -> None:
+    """Raise `DataError` for a scale that is none, or of no ratings."""
     low, high = scale
     if not -LARGEST <= low < high <= LARGEST:
         raise DataError(
@@ -150,14 +191,15 @@ def _any(numbers: np.ndarray | None) -> np.ndarray | None:
     return None if numbers is None or np.isnan(numbers).all() else numbers
 
 
-def _mismatch(items: Coded, item_ids: Ids | None) -> str:
-    """For a message, example ids of log and catalog where no id of the log is in the catalog."""
-    named = Names.of(items, items.codes >= 0)
-    if item_ids is None or not len(named.texts):
+def mismatch(items: np.ndarray, item_ids: Ids | None) -> str:
+    """For a message, example ids of log and catalog where no id of the log is in the catalog.
+    items: the distinct ones of the log, objects (m,), in the order in which they occur first.
+    """
+    if item_ids is None or not len(items):
         return ""
-    if (identified(named.texts, named.counts, item_ids)[0] >= 0).any():
+    if (identified(items, np.ones(len(items), np.int64), item_ids)[0] >= 0).any():
         return ""
-    first = id_texts(pd.Series(named.texts, dtype=object)).iloc[0]
+    first = id_texts(pd.Series(items, dtype=object)).iloc[0]
     return (
         f"; its items look like {first!r}, those of the catalog like "
         f"{item_ids.texts[0]!r}: write them alike, or name another `item_column` or `id_column`"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,8 +31,9 @@ class Inferred:
     why: str = ""
 
 
-def infer_scale(ratings: np.ndarray) -> Inferred:
-    """What the numbers in a column of ratings mean, by those that occur.
+def infer_scale(ratings: np.ndarray, counts: np.ndarray | None = None) -> Inferred:
+    """What the numbers in a column of ratings mean, by those that occur. counts (n,): how often
+    each does, once by default.
 
     The highest that occurs is the top of the scale: of what people choose themselves, some is as
     good as can be. The bottom may never occur. It is 1 where all are 1 or more, 0 where all are
@@ -48,13 +50,16 @@ def infer_scale(ratings: np.ndarray) -> Inferred:
     True
     """
     known = np.asarray(ratings, dtype=np.float64)
-    known = known[np.isfinite(known)]
+    counts = np.ones(len(known)) if counts is None else np.asarray(counts, dtype=np.float64)
+    finite = np.isfinite(known)
+    known, counts = known[finite], counts[finite]
     if not len(known):
         return Inferred(None)
-    lowest, highest = _without_outliers(known)
+    lowest, highest = _without_outliers(known, counts)
     scale = _from_ends(lowest, highest)
-    if _are_counts(known[known >= lowest], scale):  # a few refunds make them no ratings
-        why = f"whole numbers, {np.mean(known <= 1):.0%} of them 0 or 1"
+    kept = known >= lowest
+    if _are_counts(known[kept], counts[kept], scale):  # a few refunds make them no ratings
+        why = f"whole numbers, {_share(known <= 1, counts):.0%} of them 0 or 1"
         if known.min() == 1 and known.max() == 2:
             why = "1s and 2s alone, which could also be dislikes and likes"
         return Inferred(None, True, why)
@@ -64,10 +69,11 @@ def infer_scale(ratings: np.ndarray) -> Inferred:
 def ends_of(ratings: np.ndarray) -> tuple[float, float]:
     """The lowest and the highest rating that occur, without input errors; some must be finite."""
     known = np.asarray(ratings, dtype=np.float64)
-    return _without_outliers(known[np.isfinite(known)])
+    known = known[np.isfinite(known)]
+    return _without_outliers(known, np.ones(len(known)))
 
 
-def _without_outliers(known: np.ndarray) -> tuple[float, float]:
+def _without_outliers(known: np.ndarray, counts: np.ndarray) -> tuple[float, float]:
     """The lowest and the highest that are no input errors.
 
     An input error is one of the 0.5% lowest or highest, and beyond a usual end of a scale that the
@@ -75,7 +81,7 @@ def _without_outliers(known: np.ndarray) -> tuple[float, float]:
     among ratings from 1 to 5 would otherwise be the top, and all other ratings count as dislikes.
     """
     # Ratings that occur, not points between two: in a small log these are its ends.
-    low, high = np.quantile(known, [OUTLIERS, 1 - OUTLIERS], method="inverted_cdf")
+    low, high = _order_statistics(known, counts, [OUTLIERS, 1 - OUTLIERS])
     bottom, top = _from_ends(low, high)
     width = top - bottom
     lowest = low if low in USUAL_BOTTOMS else low - width
@@ -98,11 +104,25 @@ def _from_ends(lowest: float, highest: float) -> tuple[float, float]:
     return lowest, highest
 
 
-def _are_counts(known: np.ndarray, scale: tuple[float, float]) -> bool:
+def _are_counts(known: np.ndarray, counts: np.ndarray, scale: tuple[float, float]) -> bool:
     most = known.max()
     if known.min() < 0 or most <= 1 or (known % 1).any():
         return False
     if known.min() == 1 and most == 2:
-        return bool(np.mean(known == 1) >= LEAST_ONES)
-    high = np.mean(known > sum(scale) / 2)
-    return bool(np.mean(known <= 1) >= LEAST_ONES and high < MOST_HIGH)
+        return _share(known == 1, counts) >= LEAST_ONES
+    high = _share(known > sum(scale) / 2, counts)
+    return _share(known <= 1, counts) >= LEAST_ONES and high < MOST_HIGH
+
+
+def _share(which: np.ndarray, counts: np.ndarray) -> float:
+    return float(counts[which].sum() / counts.sum())
+
+
+def _order_statistics(
+    known: np.ndarray, counts: np.ndarray, shares: list[float]
+) -> tuple[float, ...]:
+    """The least number that at least such a share of all is not above, for each of them."""
+    order = np.argsort(known, kind="stable")
+    reached = np.cumsum(counts[order])
+    wanted = [max(math.ceil(share * reached[-1]), 1) for share in shares]
+    return tuple(float(known[order[at]]) for at in np.searchsorted(reached, wanted))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import pandas as pd
 
@@ -21,6 +21,9 @@ from qkvsearch.data.log import interactions_from_table
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
+if TYPE_CHECKING:
+    from qkvsearch.stored.distributed import DistributedLog
+
 Table: TypeAlias = tuple[pd.DataFrame, ReadReport]
 Source: TypeAlias = "str | Path | pd.DataFrame | Table | tuple[EncodedTable, ReadReport]"
 # So many rows of a log tell whether a column names its items.
@@ -32,7 +35,7 @@ class Dataset:
     """What `build` needs: items, interactions (or None), and a report on every row read."""
 
     catalog: Catalog
-    interactions: Interactions | None = None
+    interactions: Interactions | DistributedLog | None = None
     reports: list[ReadReport] = field(default_factory=list)
 
     def log_columns(self) -> list[ColumnFacts]:

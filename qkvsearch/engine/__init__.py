@@ -196,6 +196,7 @@ class Engine(AskedEngine):
         users: int | None = None,
         random_state: int = 0,
         next_item: bool = False,
+        engine: str | None = None,
         progress: Progress | None = None,
     ) -> Evaluation:
         """Recommendations judged by interactions held out of training, beside simpler methods.
@@ -203,13 +204,14 @@ class Engine(AskedEngine):
         protocol: "random", "leave-last-out", "time" or "strong". The models learn anew from the
         train part of the build's log, with the settings that `tune` found, if it did; `next_item`:
         the model of what comes next too (minutes). users: how many are judged, drawn where there
-        are more, by default 2,000; 0 for all. The report's `notes` say what the figures leave out.
-        Raises `QkvError`.
+        are more, by default 2,000; 0 for all. engine: where the preferences learn, as in `build`.
+        The report's `notes` say what the figures leave out. Raises `QkvError`.
         """
         from qkvsearch.answers import measure
 
         options = {"protocol": protocol, "next_item": next_item, "progress": progress}
-        return measure.evaluate_recommend(self.models, k, random_state, users, **options)
+        with measure.learner(engine) as options["estimator"]:
+            return measure.evaluate_recommend(self.models, k, random_state, users, **options)
 
     def tune(
         self,
@@ -219,6 +221,7 @@ class Engine(AskedEngine):
         trials: int | None = None,
         minutes: float | None = None,
         random_state: int = 0,
+        engine: str | None = None,
         callback: Callable[[list[Trial]], None] | None = None,
         progress: Progress | None = None,
     ) -> Tuning:
@@ -226,27 +229,37 @@ class Engine(AskedEngine):
         put in use: the preferences are learned with them, and this engine answers by them.
 
         trials: how many random settings, by default 27. minutes: when to be done, by default 5, and
-        no limit where `trials` says how long. `callback` is given all trials after each. Raises
+        no limit where `trials` says how long. engine: where the preferences learn, as in `build`.
+        `callback` is given all trials after each. Raises
         `QkvError`.
         """
         from qkvsearch.answers import measure
 
         options = {"protocol": protocol, "callback": callback, "progress": progress}
-        found = measure.search_settings(self.models, k, trials, minutes, random_state, **options)
-        if found.worthwhile:
-            kept = {"protocol": protocol, "seed": random_state, "settings": found.settings}
-            self._learn_preferences(kept if found.settings else None, progress)
+        with measure.learner(engine) as learner:
+            options["estimator"] = learner
+            found = measure.search_settings(
+                self.models, k, trials, minutes, random_state, **options
+            )
+            if found.worthwhile:
+                kept = {"protocol": protocol, "seed": random_state, "settings": found.settings}
+                self._learn_preferences(kept if found.settings else None, progress, learner)
         return found
 
     def reset_tuning(self, *, progress: Progress | None = None) -> None:
         """Back to the default settings, without a search. Raises `WorkspaceError`."""
         self._learn_preferences(None, progress)
 
-    def _learn_preferences(self, tuned: dict[str, Any] | None, progress: Progress | None) -> None:
+    def _learn_preferences(
+        self,
+        tuned: dict[str, Any] | None,
+        progress: Progress | None,
+        estimator: Callable[..., Any] | None = None,
+    ) -> None:
         """Anew from the whole log, with what was found or the default settings."""
         from qkvsearch.revision import learn_preferences
 
-        self._changed(learn_preferences, tuned, progress)
+        self._changed(learn_preferences, tuned, progress, estimator)
 
 
 @checked
@@ -264,6 +277,8 @@ def build(
     next_item: bool = False,
     synonyms: str | Path | Synonyms | None = None,
     keys: str | None = None,
+    engine: str | None = None,
+    checkpoint: str | Path | None = None,
     wait: float | None = None,
     progress: Progress | None = None,
 ) -> Engine:
@@ -277,7 +292,10 @@ def build(
     heads' weights from. `next_item`: also train the model of what comes next. `synonyms`: a file
     with a rule a line (`sweater, jumper` both ways, `tv => television` one way), or texts to what
     each is called as well. `keys`: where the items' keys go, as milvus:URI, a server or a file of
-    Milvus Lite that ends in .db; by default to the workspace. `wait`: as in `Engine`. `progress` is
+    Milvus Lite that ends in .db; by default to the workspace. `engine`: "spark", the cores of this
+    machine, or "spark://HOST:PORT", a cluster that reads `interactions` from a path; an interrupted
+    build goes on from `checkpoint`, a folder that all of it share, by default in the workspace.
+    `wait`: as in `Engine`. `progress` is
     called as (what is done, how much is done, how much there is). Raises `QkvError`.
 
     >>> import tempfile
@@ -286,25 +304,25 @@ def build(
     >>> engine.search("sourdough bread", k=1)[0].title
     'Sourdough from nothing, day one to day nine'
     """
-    from qkvsearch.builder import build_workspace
+    from qkvsearch.builder import CHECKPOINT, build_workspace, reading
     from qkvsearch.data.judgements import judged_by
-    from qkvsearch.data.sources import read_source
     from qkvsearch.data.synonyms import as_synonyms
 
     judged, meant = judged_by(queries, qrels), as_synonyms(synonyms)
-    dataset = read_source(source, items, interactions, columns)
     workspace = Workspace(path, wait=wait)
-    build_workspace(
-        workspace,
-        dataset,
-        encoder=encoder,
-        language=language,
-        judged=judged,
-        next_item=next_item,
-        synonyms=meant,
-        keys=keys,
-        progress=progress,
-    )
+    kept = checkpoint or workspace.path / CHECKPOINT
+    with reading(source, items, interactions, columns, engine, kept) as dataset:
+        build_workspace(
+            workspace,
+            dataset,
+            encoder=encoder,
+            language=language,
+            judged=judged,
+            next_item=next_item,
+            synonyms=meant,
+            keys=keys,
+            progress=progress,
+        )
     return Engine(path, wait=wait)
 
 

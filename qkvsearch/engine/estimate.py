@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from qkvsearch.collaborative.als import LARGE_EMBEDDINGS
 from qkvsearch.data.columns.names import named
+from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import quantity
 
 if TYPE_CHECKING:
@@ -209,7 +210,10 @@ def size_of_dataset(dataset: Dataset) -> Size:
     )
     if log is None:
         return size
-    columns = sum(column is not None for column in (log.ratings, log.weights, log.times))
+    if isinstance(log, Interactions):
+        columns = sum(column is not None for column in (log.ratings, log.weights, log.times))
+    else:
+        columns = len(log.arrays)
     users, pairs = len(log.user_ids), len(log)
     return replace(size, n_users=users, n_interactions=pairs, n_columns=columns)
 

@@ -1,1 +1,1 @@
-"""The same work elsewhere: engines for what is too large for one machine."""
+"""The same work elsewhere: on engines that several machines carry. Each comes with an extra."""

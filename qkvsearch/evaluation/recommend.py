@@ -59,6 +59,7 @@ def evaluate_recommend(
     keys: np.ndarray | None = None,
     next_item: bool = False,
     random_state: int = 0,
+    estimator: Callable[..., Any] | None = None,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Figures at k of what `recommend` answers when it has learned from a part of the log only,
@@ -68,7 +69,7 @@ def evaluate_recommend(
     alone, while all are learned from; 0 for all. settings: parameters of `ImplicitALS` other than
     its own. keys: text vectors (n_items, t), by which items that the train part does not know find
     their place. next_item: also train and judge `NextItem`, beside the baselines, under
-    leave-last-out or time (minutes; PyTorch).
+    leave-last-out or time (minutes; PyTorch). estimator: what learns in the place of `ImplicitALS`.
 
     Each user is ranked the whole catalog but for their own history, never a sample of it, which
     can reverse the order of methods (Krichene and Rendle 2020). Relevant are the items held out,
@@ -93,6 +94,7 @@ def evaluate_recommend(
     ours = Preferences(
         keys,
         partial(progress, "placing items by their text"),
+        estimator,
         **dict(settings or {}),
         random_state=random_state,
         callback=partial(progress, "learning preferences"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Protocol, Self
@@ -52,15 +53,20 @@ class Preferences:
     """`ImplicitALS` with any settings, asked as `recommend` asks it: by the exact solve on a
     user's history, whether or not training saw them, with cold items placed by text vectors `keys`
     (n_items, t), where there are any. placing(done, total): told when these are looked at.
+    estimator: what learns in the place of `ImplicitALS`, with its parameters.
     """
 
     left_out_ = ""
 
     def __init__(
-        self, keys: np.ndarray | None = None, placing: Callback | None = None, **settings: Any
+        self,
+        keys: np.ndarray | None = None,
+        placing: Callback | None = None,
+        estimator: Callable[..., Any] | None = None,
+        **settings: Any,
     ) -> None:
         self.keys, self.placing = keys, placing
-        self.model = ImplicitALS(**settings)
+        self.model = (estimator or ImplicitALS)(**settings)
 
     def fit(self, X: csr_matrix) -> Self:
         self.factors_ = self.model.fit(X).factors_

@@ -123,6 +123,7 @@ def tune(
     keys: np.ndarray | None = None,
     in_use: Settings | None = None,
     random_state: int = 0,
+    estimator: Callable[..., Any] | None = None,
     callback: Callable[[list[Trial]], None] | None = None,
     progress: Progress | None = None,
 ) -> Tuning:
@@ -140,8 +141,8 @@ def tune(
 
     minutes: when to be done; each round has an equal part of it, and what there is no time for is
     left out. Without a limit the same `random_state` gives the same result. keys: text vectors of
-    the items, as in `evaluate_recommend`. `callback` is given all trials after each. Raises
-    `QkvError` where the log cannot be split twice.
+    the items, and estimator, as in `evaluate_recommend`. `callback` is given all trials after each.
+    Raises `QkvError` where the log cannot be split twice.
     """
     deadline = math.inf if minutes is None else time.monotonic() + 60 * minutes
     parts, scale = split(log, protocol, random_state), scale_of(log)
@@ -150,7 +151,7 @@ def tune(
     validation, test = (
         HeldOutUsers.of(some, scale, MOST_USERS, random_state) for some in (inner, parts)
     )
-    judge = _Judge(k, keys, random_state)
+    judge = _Judge(k, keys, random_state, estimator)
     progress = progress or silent
     search = _Search(validation, judge, deadline, trials, in_use or {}, callback, progress)
     best = search.best()
@@ -204,12 +205,13 @@ class _Judge:
     k: int
     keys: np.ndarray | None
     random_state: int
+    estimator: Callable[..., Any] | None = None
 
     def fitted(
         self, held_out: HeldOutUsers, settings: Settings, callback: Callback | None = None
     ) -> Preferences:
         settings = {**settings, "random_state": self.random_state, "callback": callback}
-        return Preferences(self.keys, **settings).fit(held_out.train)
+        return Preferences(self.keys, estimator=self.estimator, **settings).fit(held_out.train)
 
     def of_users(self, preferences: Preferences, held_out: HeldOutUsers) -> np.ndarray:
         """The figure of each user (n,)."""

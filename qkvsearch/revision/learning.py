@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
@@ -111,13 +111,16 @@ def log_with_records(models: StoredModels) -> Interactions:
 
 
 def learn_preferences(
-    workspace: Workspace, tuned: Mapping[str, Any] | None, progress: Progress | None = None
+    workspace: Workspace,
+    tuned: Mapping[str, Any] | None,
+    progress: Progress | None = None,
+    estimator: Callable[..., Any] | None = None,
 ) -> None:
     """Fit `ImplicitALS` to the whole log, and publish; all else stays.
 
     tuned: {"settings": its parameters, …}, kept among the build's facts; None for the default
-    settings. Raises `WorkspaceError` where there are no interactions; what was there before then
-    stays.
+    settings. estimator: what learns in the place of `ImplicitALS`. Raises `WorkspaceError` where
+    there are no interactions; what was there before then stays.
     """
     progress = progress or silent
     with workspace.writing("tune"), closing(workspace.open()) as build:
@@ -127,7 +130,7 @@ def learn_preferences(
         contents.facts.pop(TUNED, None)
         if tuned:
             contents.facts[TUNED] = dict(tuned)
-        PreferencesPart().learn(contents, log, progress)
+        PreferencesPart().learn(contents, log, progress, estimator)
         workspace.publish(contents, "tune")
 
 

@@ -143,6 +143,10 @@ class LogPart(LearnedPart[StoredLog]):
         self.drop(contents)
         self.store(contents, log)
         self.put(contents, usual_weights=feedback.usual_weights)
+        self.note_feedback(contents, feedback)
+
+    def note_feedback(self, contents: BuildContents, feedback: Feedback) -> None:
+        """What its numbers are worth, among the facts of a build."""
         if feedback.usual_weight is not None:
             contents.facts["usual_weight"] = feedback.usual_weight
         if feedback.scale is not None:
@@ -152,10 +156,18 @@ class LogPart(LearnedPart[StoredLog]):
     def store(self, contents: BuildContents, log: Interactions) -> None:
         indptr = np.searchsorted(log.users, np.arange(len(log.user_ids) + 1))
         contents.users = log.user_ids
-        contents.facts |= {"n_users": len(log.user_ids), "n_interactions": len(log)}
         self.put(contents, indptr=indptr, **{name: getattr(log, name) for name in OF_PAIRS})
-        if log.times is not None:
-            contents.facts["times_comparable"] = log.times_comparable
+        self.note_size(
+            contents, len(log.user_ids), len(log), log.times is not None, log.times_comparable
+        )
+
+    def note_size(
+        self, contents: BuildContents, n_users: int, n: int, has_times: bool, comparable: bool
+    ) -> None:
+        """How much of it there is, among the facts of a build."""
+        contents.facts |= {"n_users": n_users, "n_interactions": n}
+        if has_times:
+            contents.facts["times_comparable"] = comparable
 
     def drop(self, contents: BuildContents) -> None:
         super().drop(contents)

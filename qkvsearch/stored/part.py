@@ -187,7 +187,7 @@ class StoredPart(ABC, Generic[T]):
 
     def owns(self, name: str) -> bool:
         """Whether an array of that whole name is this part's."""
-        return name in map(self._name, self.arrays)
+        return name in map(self.name_of, self.arrays)
 
     def is_in(self, build: Snapshot) -> bool:
         """Whether a build has the part."""
@@ -195,7 +195,7 @@ class StoredPart(ABC, Generic[T]):
 
     def names_in(self, build: Snapshot) -> list[str]:
         """Those of its arrays that a build has."""
-        return [array for array in self.arrays if self._name(array) in build]
+        return [array for array in self.arrays if self.name_of(array) in build]
 
     def read(self, build: Snapshot, *names: str, **sizes: int) -> dict[str, np.ndarray]:
         """Its arrays of these names, by default all that there are, of the build's items where they
@@ -234,14 +234,14 @@ class StoredPart(ABC, Generic[T]):
 
     def pending(self, contents: BuildContents, array: str) -> np.ndarray:
         """One of its arrays as it will be published, be it another build's."""
-        name = self._name(array)
+        name = self.name_of(array)
         if name in contents.arrays:
             return contents.arrays[name]
         return read_array(contents.shared[f"{name}.npy"])
 
     def is_pending(self, contents: BuildContents, array: str) -> bool:
         """Whether `pending` has it."""
-        name = self._name(array)
+        name = self.name_of(array)
         return name in contents.arrays or f"{name}.npy" in contents.shared
 
     def put(self, contents: BuildContents, **arrays: Any) -> None:
@@ -249,7 +249,7 @@ class StoredPart(ABC, Generic[T]):
         is written under it would change the other build.
         """
         for array, values in arrays.items():
-            name = self._name(array)
+            name = self.name_of(array)
             contents.shared.pop(f"{name}.npy", None)
             contents.arrays.pop(name, None)
             if values is not None:
@@ -257,15 +257,16 @@ class StoredPart(ABC, Generic[T]):
 
     def share(self, contents: BuildContents, build: Snapshot, *arrays: str) -> None:
         """Let arrays of another build belong to both."""
-        for name in map(self._name, arrays):
+        for name in map(self.name_of, arrays):
             contents.shared[f"{name}.npy"] = build.file(name)
 
-    def _name(self, array: str) -> str:
+    def name_of(self, array: str) -> str:
+        """What a build calls one of its arrays."""
         return f"{self.group}.{array}"
 
     def _whole(self, build: Snapshot, name: str, sizes: dict[str, int]) -> np.ndarray:
         """An array that only one segment has, or of which the newest counts."""
-        whole = self._name(name)
+        whole = self.name_of(name)
         array = build.array(whole)
         sizes["items"] = build.base.n_rows
         check_form(build.file(whole).path, array, self.arrays[name], sizes)
@@ -278,11 +279,11 @@ class StoredPart(ABC, Generic[T]):
         self, segment: Segment, names: Iterable[str], sizes: dict[str, int]
     ) -> dict[str, np.ndarray]:
         sizes["items"] = segment.n_rows
-        paths = {name: segment.folder / f"{self._name(name)}.npy" for name in names}
+        paths = {name: segment.folder / f"{self.name_of(name)}.npy" for name in names}
         for name, path in paths.items():
-            if not segment.has(self._name(name)):
+            if not segment.has(self.name_of(name)):
                 raise DamagedError(path, "it is not there, and its segment has items")
-        found = {name: segment.array(self._name(name)) for name in paths}
+        found = {name: segment.array(self.name_of(name)) for name in paths}
         for check in (check_form, check_numbers):
             for name, array in found.items():
                 check(paths[name], array, self.arrays[name], sizes)

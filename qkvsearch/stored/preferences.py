@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -70,11 +71,19 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
         USERS: Form("f", ("users", "components")),
     }
 
-    def learn(self, contents: BuildContents, log: Interactions, progress: Progress) -> None:
-        """Fit `ImplicitALS` to a log, with the settings among the build's facts, and store it."""
+    def learn(
+        self,
+        contents: BuildContents,
+        log: Interactions,
+        progress: Progress,
+        estimator: Callable[..., Any] | None = None,
+    ) -> None:
+        """Fit `ImplicitALS`, or another estimator of its parameters, to a log, with the settings
+        among the build's facts, and store it.
+        """
         from qkvsearch.collaborative.als import AlternatingLeastSquares
 
-        model = AlternatingLeastSquares(
+        model = (estimator or AlternatingLeastSquares)(
             **contents.facts.get(TUNED, {}).get("settings", {}),
             random_state=0,
             callback=partial(progress, "learning preferences"),
@@ -93,18 +102,32 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
         progress: Progress = silent,
     ) -> None:
         """Where the main head's keys are stored already. confidences (n,): of the interactions."""
+        liked = confidences > 0
+        level = usual_level(factors, log.items, confidences)
+        self.put_learned(contents, factors, _counts(log), _counts(log, liked), level)
+        solved = solved_directions(factors, log.matrix(confidences), progress)
+        self.put(contents, user_directions=solved)
+
+    def put_learned(
+        self,
+        contents: BuildContents,
+        factors: ImplicitFactors,
+        item_counts: np.ndarray,
+        n_liking: np.ndarray,
+        level: float,
+    ) -> None:
+        """All but the users' vectors. level: as in `Strength`."""
         arrays, contents.facts[self.group] = factors.state()
         keys = DensePart(main_head(contents.facts)).pending(contents, "keys")
         self.put(
             contents,
             **arrays,
             item_directions=unit_rows(factors.item_embeddings),
-            item_counts=_counts(log),
-            n_liking=_counts(log, confidences > 0),
+            item_counts=item_counts,
+            n_liking=n_liking,
             text_map=fit_text_map(keys, factors.item_embeddings),
-            user_directions=solved_directions(factors, log.matrix(confidences), progress),
         )
-        contents.facts[WEAK_BELOW] = usual_level(factors, log.items, confidences)
+        contents.facts[WEAK_BELOW] = level
 
     def drop(self, contents: BuildContents) -> None:
         super().drop(contents)
@@ -145,8 +168,8 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
 
     def _are_solved(self, snapshot: Snapshot) -> bool:
         """Whether the stored vectors are those that the build's Gram matrix gives."""
-        return self._name(USERS) in snapshot and not any(
-            segment.has(self._name("gram")) for segment in snapshot.segments[1:]
+        return self.name_of(USERS) in snapshot and not any(
+            segment.has(self.name_of("gram")) for segment in snapshot.segments[1:]
         )
 
     def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:

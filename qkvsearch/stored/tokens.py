@@ -57,7 +57,7 @@ class TokensPart(StoredPart[TokenKeys]):
         """Not where the disk had no room for them, or in a build of an older version with more than
         it kept: then a segment is without them.
         """
-        name = self._name("token_indptr")
+        name = self.name_of("token_indptr")
         return all(segment.has(name) for segment in build.with_items)
 
     def write(
@@ -124,5 +124,5 @@ class TokensPart(StoredPart[TokenKeys]):
         return TokenKeys(np.concatenate(indptr), stored, table, added, build.rows.stored)
 
     def _kind(self, build: Snapshot) -> str:
-        has_rows = build.base.has(self._name("token_rows"))
+        has_rows = build.base.has(self.name_of("token_rows"))
         return "token_rows" if has_rows else "token_vectors"

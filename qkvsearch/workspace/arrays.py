@@ -6,7 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -29,6 +29,52 @@ def write_array(path: Path, array: np.ndarray) -> dict[str, Any]:
         np.save(_Stream(file), array, allow_pickle=False)
         sync(file)
     return _array_entry(path, array)
+
+
+class ArrayFile:
+    """An array (shape) that is written in pieces, its first rows first, in a file of its own.
+
+    >>> import tempfile
+    >>> with ArrayFile(Path(tempfile.mkdtemp(), "x.npy"), np.int64, (3,)) as file:
+    ...     file.append(np.array([1, 2]))
+    ...     file.append(np.array([3]))
+    >>> read_array(file.stored).tolist()
+    [1, 2, 3]
+    """
+
+    def __init__(self, path: Path, dtype: Any, shape: tuple[int, ...]) -> None:
+        self.path, self.dtype, self.shape, self.n_rows = path, np.dtype(dtype), shape, 0
+        self._file = path.open("wb")
+        header = {"descr": self.dtype.str, "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(self._file, header)
+
+    def append(self, rows: np.ndarray) -> None:
+        if rows.dtype != self.dtype or rows.shape[1:] != self.shape[1:]:
+            raise ValueError(f"{self.path}: rows {rows.dtype} {rows.shape} of {self.shape}")
+        self._file.write(np.ascontiguousarray(rows).data)
+        self.n_rows += len(rows)
+
+    def close(self) -> None:
+        """The disk has all of it when this returns. Raises `ValueError` where rows are missing."""
+        sync(self._file)
+        self._file.close()
+        if self.n_rows != self.shape[0]:
+            raise ValueError(f"{self.path}: {self.n_rows} rows instead of {self.shape[0]}")
+
+    @property
+    def stored(self) -> StoredFile:
+        """Once it is closed."""
+        entry = {**file_entry(self.path), "dtype": self.dtype.str, "shape": list(self.shape)}
+        return StoredFile(self.path, entry)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self._file.close()
 
 
 def end_to_end(pieces: Iterable[np.ndarray], folder: Path) -> tuple[np.ndarray, np.ndarray]:

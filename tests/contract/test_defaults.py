@@ -65,7 +65,8 @@ ENGINE = {
     },
     "recommend_all": {
         "k": 10, "where": None, "only": None, "seen": False, "model": "tastes", "recent": None,
-        "damping": 0.0, "fields": (), "format": None, "raw": False, "progress": None,
+        "damping": 0.0, "fields": (), "format": None, "raw": False, "engine": None,
+        "progress": None,
     },
     "similar": {
         "exclude": (), "k": 10, "where": None, "fields": (), "offset": 0, "min_weight": 0.0,
@@ -114,6 +115,9 @@ CONSTANTS = [
     ("collaborative", "AUTO_REG", 0.2),
     ("collaborative", "HIGHEST_ALPHA0", 1.0),
     ("collaborative", "SHRINKAGE", 5.0),
+    ("engines", "BROADCAST", 64 * 2**20),
+    ("engines", "CHECKPOINT_EVERY", 3),
+    ("stored", "RATINGS_HERE", 5_000_000),
     ("data", "OUTLIERS", 0.005),
     ("data", "LEAST_ONES", 0.4),
     ("data", "MOST_HIGH", 0.2),

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.data.ids import Ids
-from qkvsearch.data.interactions import Interactions
+from qkvsearch.data.interactions import Interactions, MergeCounts, MergedRows
+from qkvsearch.data.report import ReadReport
 
 people = st.sampled_from(["ann", "bob", "cat", None])
 things = st.sampled_from([10, 9, 100, None])
@@ -101,3 +102,36 @@ def test_matrix_has_each_rating_at_its_place_and_zero_elsewhere(rows):
     np.testing.assert_array_equal(log.matrix(log.ratings).toarray(), expected)
     assert log.matrix().dtype == np.float32
     assert log.matrix().sum() == len(log)
+
+
+amounts = st.sampled_from([1.0, 2.0, 5.0, -1.0, -4.0, np.nan])
+bought = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 2), amounts, st.integers(0, 9)))
+
+
+@given(bought)
+def test_users_merged_one_by_one_give_the_pairs_and_counts_of_all_at_once(rows):
+    table = np.array(rows or np.empty((0, 4)))
+    users, items = table[:, 0].astype(np.int32), table[:, 1].astype(np.int32)
+    given_columns = {"weights": table[:, 2], "times": table[:, 3].astype(np.int64)}
+    report = ReadReport("log")
+    log = Interactions.from_numbers(
+        users.copy(), items, Ids(map(str, range(4))), Ids("012"), **given_columns, report=report
+    )
+    positive = table[table[:, 2] > 0, 2]
+    usual = float(np.median(positive)) if len(positive) else 1.0
+    alone, counts = [], MergeCounts()
+    for user in range(4):
+        own = np.flatnonzero(users == user)
+        merged = MergedRows(3, usual=usual, **{k: v[own] for k, v in given_columns.items()})
+        merged.add(users[own], items[own], np.arange(len(own)))
+        alone.append(merged.whole())
+        counts += merged.counts
+    for name in ("users", "items", "weights", "times"):
+        together = np.concatenate([columns[name] for columns in alone])
+        np.testing.assert_array_equal(together, getattr(log, name))
+    said = ReadReport("log")
+    counts.say(said)
+    assert (said.merged, said.notes) == (report.merged, report.notes)
+    assert counts.merged == len(rows) - len(log)
+    assert counts.missing == np.isnan(table[:, 2]).sum()
+    assert counts.refunds == (table[:, 2] < 0).sum()

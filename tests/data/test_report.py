@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from qkvsearch.data.columns import Columns
+from qkvsearch.data.files import scratch
 from qkvsearch.data.readers import read_dataset
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
@@ -34,6 +35,13 @@ def test_a_skipped_row_is_named_as_a_spreadsheet_numbers_it(read):
 
 def test_a_row_that_is_much_too_long_does_not_shift_the_numbers_of_others(read):
     assert "1 without a user, first row 4" in str(read("a,1\nb,2,x,y,z\n,2\n"))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 100])
+def test_rows_that_are_too_long_are_counted_behind_all_others(read, monkeypatch, rows):
+    monkeypatch.setattr(scratch, "ROWS_AT_ONCE", rows)
+    report = read("a,1\nb,2\nc,3,x,y,z\nd,4,x,y,z\n")
+    assert "4 rows read = 2 kept + 0 merged + 2 skipped (2 with too many" in str(report)
 
 
 def test_most_rows_skipped_is_a_warning(read):

@@ -62,6 +62,18 @@ def parse_dates(column: pd.Series, day_first: bool | None = None) -> tuple[pd.Se
     return found.iloc[codes].set_axis(column.index).rename(column.name), notes
 
 
+def iso_dates(cells: pd.Series) -> pd.Series:
+    """The dates (UTC) of distinct texts that are ISO 8601, NaT for others: these are read without a
+    look at the other cells of a column.
+
+    >>> iso_dates(pd.Series(["2024-03-01 10:00", "1/3/24"])).isna().tolist()
+    [False, True]
+    """
+    stripped = cells.str.strip()
+    other = stripped.str.lower().isin(NO_DATES) | stripped.str.fullmatch(NUMBER)
+    return _parsed(stripped[~other], format="ISO8601").reindex(cells.index)
+
+
 def _nothing(index: Any) -> pd.Series:
     return pd.Series(pd.NaT, index=index, dtype="datetime64[us, UTC]")
 

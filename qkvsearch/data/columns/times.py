@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
@@ -13,6 +15,7 @@ from qkvsearch.errors import DataError
 
 # Numbers from here on can only be times: seconds of 2001 and later, or finer units.
 SECONDS_OF_NOW = 1e9
+WITHOUT_TIME = "{n} rows without a time count as earlier than all others"
 # Where a cell has no time.
 MISSING = int(np.iinfo(np.int64).min)
 
@@ -37,7 +40,7 @@ def with_missing(seconds: np.ndarray, report: ReadReport) -> np.ndarray | None:
     if n_missing == len(seconds):
         return None
     if n_missing:
-        report.notes.append(f"{n_missing:,} rows without a time count as earlier than all others")
+        report.note(n_missing, WITHOUT_TIME)
         seconds[missing] = seconds[~missing].min() - 1
     return seconds
 
@@ -68,9 +71,9 @@ def seconds_of_numbers(values: np.ndarray, name: object, report: ReadReport) -> 
             in_unit[unit] += int(((known >= lowest) & (known < beyond)).sum())
     if are_days or are_compact:
         return False
+    note_units(in_unit, n_known, name, report)
     for unit, (lowest, beyond, in_a_second) in UNITS.items():
         if in_unit[unit]:
-            _say_unit(name, unit, in_unit[unit] == n_known, report)
             for rows in pieces_of(len(values)):
                 of_unit = (values[rows] >= lowest) & (values[rows] < beyond)
                 values[rows][of_unit] //= in_a_second
@@ -83,20 +86,21 @@ def are_times(cells: pd.Series) -> pd.Series:
     >>> are_times(pd.Series(["2024-03-01", "1709290000", "7", "soon"])).tolist()
     [True, True, False, False]
     """
-    numbers = _numbers(cells)
+    numbers = numbers_of(cells)
     dates, _ = parse_dates(cells)
     # 1999 may be a year or a count, and 20240301 an id.
     return dates.notna() & ~(numbers.abs() < SECONDS_OF_NOW)
 
 
-def _numbers(column: pd.Series) -> pd.Series:
+def numbers_of(column: pd.Series) -> pd.Series:
+    """Those that 64 bits hold."""
     numbers = pd.to_numeric(column, errors="coerce")
     return numbers.where(numbers.abs() < 2**63)
 
 
 def _seconds(cells: pd.Series, counts: np.ndarray, report: ReadReport) -> pd.Series:
     """Whole numbers (Int64), missing where a cell is no time, which is counted."""
-    numbers = _numbers(cells)
+    numbers = numbers_of(cells)
     if numbers.notna().all() and not _are_dates(cells, numbers):
         return _in_seconds(numbers, cells.name, report)
     dates, notes = parse_dates(cells)
@@ -130,17 +134,27 @@ def _are_dates(column: pd.Series, numbers: pd.Series) -> bool:
 
 def _in_seconds(numbers: pd.Series, name: object, report: ReadReport) -> pd.Series:
     """Numbers as they are, but finer units than seconds, which are said."""
+    n, (found, in_unit) = int(numbers.notna().sum()), whole_seconds(numbers)
+    note_units(in_unit, n, name, report)
+    return found
+
+
+def whole_seconds(numbers: pd.Series) -> tuple[pd.Series, dict[str, int]]:
+    """Numbers as whole seconds (Int64), and how many were in which finer unit."""
+    in_unit = {}
     for unit, (lowest, beyond, in_a_second) in UNITS.items():
         of_unit = numbers.between(lowest, beyond, inclusive="left")
-        if of_unit.any():
-            numbers = numbers.where(~of_unit, numbers // in_a_second)
-            _say_unit(name, unit, bool(of_unit.sum() == numbers.notna().sum()), report)
-    return np.floor(numbers.astype("Float64")).astype("Int64")
+        if n := int(of_unit.sum()):
+            numbers, in_unit[unit] = numbers.where(~of_unit, numbers // in_a_second), n
+    return np.floor(numbers.astype("Float64")).astype("Int64"), in_unit
 
 
-def _say_unit(name: object, unit: str, all_are: bool, report: ReadReport) -> None:
-    which = "is" if all_are else "is in part"
-    report.notes.append(f"column {name} {which} in {unit}, and was brought to seconds")
+def note_units(in_unit: Mapping[str, int], n: int, name: object, report: ReadReport) -> None:
+    """How many numbers were in which finer unit than seconds; n: how many there are."""
+    for unit, count in in_unit.items():
+        if count:
+            which = "is" if count == n else "is in part"
+            report.notes.append(f"column {name} {which} in {unit}, and was brought to seconds")
 
 
 def _count_unreadable(bad: pd.Series, n_bad: int, filled: int, report: ReadReport) -> None:

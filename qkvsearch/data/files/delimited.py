@@ -7,6 +7,7 @@ import io
 import re
 import warnings
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ def read_delimited(
     report = ReadReport(name)
     note_above(report, len(above), "".join(above))
     too_long = np.empty(0, np.int64)
-    for frame, left_out in _numbered(_parsed(label, text, delimiter, quoted, width)):
+    for frame, left_out in parse_rows(label, text, delimiter, quoted, width):
         frame = frame.set_axis(frame.index + len(above)).dropna(how="all")
         too_long = np.append(too_long, left_out + len(above))
         if names is None:
@@ -58,6 +59,47 @@ def read_delimited(
         yield frame[fits].drop(columns=width).set_axis(list(names), axis=1), report
     if names is None:
         raise DataError(f"{label}: {NOTHING}")
+
+
+@dataclass(frozen=True)
+class TextBeginning:
+    """What the beginning of a text tells: its columns, and how many lines come before the first
+    row, `above` of them before the names.
+    """
+
+    names: list[str]
+    delimiter: str
+    n_lines: int
+    above: list[str]
+
+    def note(self, report: ReadReport) -> None:
+        note_above(report, len(self.above), "".join(self.above))
+
+
+def head_of(label: str, text: io.StringIO, delimiter: str | None) -> TextBeginning:
+    """As `read_delimited` finds them. Raises `DataError`."""
+    above = _lines_above(text, [delimiter] if delimiter else DELIMITERS)
+    rest = io.StringIO(text.read()[sum(map(len, above)) :], newline="")
+    delimiter = delimiter or _guess_delimiter(rest)
+    width = _header_width(label, rest, delimiter)
+    check_width(width, label)
+    for number, line in enumerate(rest, len(above) + 1):
+        cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+        if "".join(cells).strip():
+            alone = io.StringIO(line, newline="")
+            frame, _ = next(parse_rows(label, alone, delimiter, True, width))
+            return TextBeginning(distinct(frame.iloc[0, :width]), delimiter, number, above)
+    raise DataError(f"{label}: {NOTHING}")
+
+
+def parse_rows(
+    label: str, text: io.TextIOBase, delimiter: str, quoted: bool, width: int
+) -> Iterator[tuple[pd.DataFrame, np.ndarray]]:
+    """Pieces of a text: rows with at most `width` cells and one more, those without anything too,
+    by their numbers from 1; and the numbers of those that are longer, which are left out. Raises
+    `DataError`.
+    """
+    return _numbered(_parsed(label, text, delimiter, quoted, width))
 
 
 def _parsed(
@@ -93,9 +135,12 @@ def _parsed(
                 raise DataError(f"{label}: not a table: {_in_words(error)}".rstrip()) from None
         said = " ".join(str(warning.message) for warning in caught)
         too_long = np.array(re.findall(r"Skipping line (\d+)", said), dtype=np.int64)
-        if frame is None:
-            return
-        yield frame, too_long
+        if frame is not None:
+            yield frame, too_long
+            continue
+        if len(too_long):  # and nothing else was left
+            yield pd.DataFrame(columns=range(width + 1), dtype=str), too_long
+        return
 
 
 def _numbered(

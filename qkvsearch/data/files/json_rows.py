@@ -43,22 +43,37 @@ def _json_rows(label: str, text: io.TextIOBase) -> Iterator[tuple[int, dict[str,
     """Each object with the number of its line, or with its place in the array."""
     whole = next((line for line in text if line.strip()), "").lstrip().startswith("[")
     text.seek(0)
-    for number, line in [(1, text.read())] if whole else enumerate(text, 1):
-        if not line.strip():
-            continue
-        try:
-            parsed = json.loads(line)
-        except RecursionError:
-            JSON_DEPTH.check(sys.maxsize, f"{label}, line {number}")
-            raise
-        except ValueError as error:
-            raise DataError(f"{label}, line {number}: not JSON: {error}") from None
-        for place, row in enumerate(parsed if whole else [parsed], 1):
-            JSON_DEPTH.check(_depth(row), f"{label}, line {number}")
-            if not isinstance(row, dict):
-                where = f"entry {place}" if whole else f"line {number}"
-                raise DataError(f'{label}, {where}: expected objects like {{"id": 7}}')
-            yield place if whole else number, row
+    if not whole:
+        for number, line in enumerate(text, 1):
+            if (found := parse_line(label, number, line)) is not None:
+                yield number, found
+        return
+    for place, row in enumerate(_parsed(label, 1, text.read()), 1):
+        yield place, _checked(label, 1, f"entry {place}", row)
+
+
+def parse_line(label: str, number: int, line: str) -> dict[str, Any] | None:
+    """The object in a line of JSON Lines; None for a blank one. Raises `DataError`."""
+    if not line.strip():
+        return None
+    return _checked(label, number, f"line {number}", _parsed(label, number, line))
+
+
+def _parsed(label: str, number: int, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError:
+        JSON_DEPTH.check(sys.maxsize, f"{label}, line {number}")
+        raise
+    except ValueError as error:
+        raise DataError(f"{label}, line {number}: not JSON: {error}") from None
+
+
+def _checked(label: str, number: int, where: str, row: Any) -> dict[str, Any]:
+    JSON_DEPTH.check(_depth(row), f"{label}, line {number}")
+    if not isinstance(row, dict):
+        raise DataError(f'{label}, {where}: expected objects like {{"id": 7}}')
+    return row
 
 
 def _depth(value: Any) -> int:

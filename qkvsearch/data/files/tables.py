@@ -151,7 +151,7 @@ def _open_text(path: Path, start: bytes, encoding: str | None) -> tuple[io.TextI
     Tools export UTF-8, UTF-16 or the Windows code page. Files joined from several exports mix
     them, so each line that is not UTF-8 is read as Windows-1252.
     """
-    encoding = encoding or _wide_encoding(start)
+    encoding = encoding or wide_encoding(start)
     if encoding is not None:
         return path.open(encoding=encoding, errors="replace", newline=""), 0
     try:
@@ -171,7 +171,7 @@ def _open_text(path: Path, start: bytes, encoding: str | None) -> tuple[io.TextI
         return io.StringIO("\n".join(lines), newline=""), repaired
 
 
-def _wide_encoding(start: bytes) -> str | None:
+def wide_encoding(start: bytes) -> str | None:
     """Of a text in two or four bytes a letter: by its mark, or by where its zeros are."""
     for mark, encoding in BYTE_ORDER_MARKS.items():
         if start.startswith(mark):

@@ -1,0 +1,69 @@
+"""A log in blocks as the driver sees it: how large they are, and where each begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from qkvsearch.collaborative.confidences import Feedback
+from qkvsearch.engines.spark.sides import Start
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+# Random numbers that the driver passes over at a time.
+SKIPPED_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True)
+class LogBlocks:
+    """A log in blocks of users, row by row of `histories.HISTORIES`, a partition each.
+
+    sizes: of each block that is there how many users. item_counts (n_items,): pairs that count.
+    """
+
+    frame: DataFrame
+    n_partitions: int
+    sizes: dict[int, int]
+    feedback: Feedback
+    item_counts: np.ndarray
+    n_active_users: int
+    n_counting: int
+    mean_confidence: float
+
+    @property
+    def firsts(self) -> dict[int, int]:
+        """The number of each block's first user."""
+        sizes = np.array([self.sizes[block] for block in sorted(self.sizes)])
+        return dict(zip(sorted(self.sizes), (np.cumsum(sizes) - sizes).tolist(), strict=True))
+
+
+def cuts_of(item_counts: np.ndarray, n_blocks: int) -> np.ndarray:
+    """Where blocks of items begin, and the end: as many pairs in each as can be."""
+    reached = np.cumsum(item_counts)
+    wanted = np.linspace(0, reached[-1], n_blocks + 1)[1:-1]
+    inner = np.searchsorted(reached, wanted, side="left") + 1
+    return np.unique(np.concatenate([[0], inner, [len(item_counts)]])).astype(np.int64)
+
+
+def state_of(rng: np.random.Generator) -> dict[str, Any]:
+    return dict(rng.bit_generator.state)
+
+
+def starts_of(
+    rng: np.random.Generator, log: LogBlocks, n_components: int, scale: float
+) -> dict[int, Start]:
+    """Where the users of each block begin in the sequence of random numbers. The driver passes over
+    it; it is left where the items begin.
+    """
+    found = {}
+    for block in sorted(log.sizes):
+        found[block] = Start(state_of(rng), n_components, scale)
+        left = log.sizes[block] * n_components
+        while left:
+            n = min(left, SKIPPED_AT_ONCE)
+            rng.standard_normal(n, dtype=np.float32)
+            left -= n
+    return found

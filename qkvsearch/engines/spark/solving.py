@@ -1,0 +1,229 @@
+"""What an executor does with a block of users or of items: compressed rows, and their embeddings.
+
+Arrays travel as bytes in the cells of Arrow tables, one row a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from qkvsearch.collaborative.solver import LANES, blocks, solve_rows
+from qkvsearch.threads import one_blas_thread
+
+# A side of the alternation, a row a block: histories in compressed rows, int64 and int32; their
+# confidences, float32, one a pair or one for all; embeddings (n, d), float32; XᵀX of these,
+# float64; and which of its rows each block of the other side asks for, int32, one after the other,
+# with where each block's begin, int64.
+SIDE = (
+    "block int, indptr binary, columns binary, confidences binary, asked binary, "
+    "asked_ends binary, x binary, gram binary"
+)
+# What a block asked for, on its way.
+ROWS_ASKED = "target int, source int, x binary"
+SOLVED = "block int, x binary"
+
+Rows = Iterator[pa.RecordBatch]
+
+
+def array_of(cell: Any, dtype: Any) -> np.ndarray:
+    """The array in a cell of bytes, without a copy; empty for a gap."""
+    return np.frombuffer(b"" if cell is None else cell, dtype)
+
+
+def each_row(batches: Rows) -> Iterator[dict[str, Any]]:
+    """The rows of tables one by one; bytes are views."""
+    for batch in batches:
+        for place in range(batch.num_rows):
+            yield {
+                name: _view(batch.column(at)[place]) for at, name in enumerate(batch.schema.names)
+            }
+
+
+def _view(cell: Any) -> Any:
+    return cell.as_buffer() if isinstance(cell, pa.BinaryScalar) and cell.is_valid else cell.as_py()
+
+
+def as_batch(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
+    """Rows of a table; what they lack is a gap."""
+    columns = [
+        pa.array([_plain(row.get(field.name)) for row in rows], field.type) for field in schema
+    ]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _plain(cell: Any) -> Any:
+    return cell.to_pybytes() if isinstance(cell, pa.Buffer) else cell
+
+
+@dataclass(frozen=True)
+class HalfStep:
+    """One half of an iteration: the rows of one side are solved by the embeddings of the other.
+
+    turn (d, d), float32: brings the rows, as they are stored, to the principal axes of the others.
+    spectrum (d,): α₀ times the others' eigenvalues. strength: α₀ times how many others are active.
+    """
+
+    turn: np.ndarray
+    spectrum: np.ndarray
+    reg: float
+    strength: float
+    nu: float
+    cg_steps: int
+
+    def solve(
+        self,
+        indptr: np.ndarray,
+        columns: np.ndarray,
+        confidences: np.ndarray,
+        others: np.ndarray,
+        rows: np.ndarray,
+    ) -> np.ndarray:
+        """New embeddings (n, d) of the rows; `others` (m, d) is in its principal axes already."""
+        d = len(self.spectrum)
+        n_blocks, width = blocks(d)
+        added = n_blocks * LANES * len(width) - d
+        with one_blas_thread():
+            solved = _wider(rows @ self.turn, added)
+        lengths = np.diff(indptr)
+        ridges = (self.reg * (lengths + self.strength) ** self.nu).astype(np.float32)
+        solve_rows(
+            np.flatnonzero(lengths),
+            indptr.astype(np.int64, copy=False),
+            np.array(columns, np.int32),
+            np.array(confidences, np.float32),
+            np.pad(self.spectrum.astype(np.float32), (0, added)),
+            ridges,
+            _wider(others, added),
+            solved,
+            self.cg_steps,
+            width,
+        )
+        return np.ascontiguousarray(solved[:, :d])
+
+
+def _wider(rows: np.ndarray, added: int) -> np.ndarray:
+    """With so many components more, which are zero."""
+    wider = np.pad(rows, ((0, 0), (0, added))) if added else rows
+    return np.ascontiguousarray(wider, dtype=np.float32)
+
+
+def gram_of(rows: np.ndarray) -> bytes:
+    """XᵀX of a block (n, d), in float64."""
+    with one_blas_thread():
+        return (rows.T @ rows).astype(np.float64).tobytes()
+
+
+def solve_users(step: HalfStep, items: Callable[[], np.ndarray]) -> Callable[[Rows], Rows]:
+    """Blocks of users with new embeddings. items: gives the embeddings (n_items, d)."""
+
+    def solve(batches: Rows) -> Rows:
+        for row in each_row(batches):
+            yield as_batch([solved_block(row, step, items())], SIDE_SCHEMA)
+
+    return solve
+
+
+def solved_block(row: dict[str, Any], step: HalfStep, others: np.ndarray) -> dict[str, Any]:
+    """A row of a side, with new embeddings and their Gram matrix."""
+    d = len(step.spectrum)
+    solved = step.solve(
+        array_of(row["indptr"], np.int64),
+        array_of(row["columns"], np.int32),
+        array_of(row["confidences"], np.float32),
+        others,
+        array_of(row["x"], np.float32).reshape(-1, d),
+    )
+    return {**row, "x": solved.tobytes(), "gram": gram_of(solved)}
+
+
+def solve_items(
+    step: HalfStep, users: Callable[[], np.ndarray], items: Callable[[int], np.ndarray]
+) -> Callable[[Rows], Rows]:
+    """Blocks of items solved by the embeddings of all users. items: gives those of a block."""
+
+    def solve(batches: Rows) -> Rows:
+        for row in each_row(batches):
+            row["x"] = items(row["block"]).tobytes()
+            solved = solved_block(row, step, users())
+            yield as_batch([{name: solved[name] for name in SOLVED_SCHEMA.names}], SOLVED_SCHEMA)
+
+    return solve
+
+
+def send_rows(turn: np.ndarray) -> Callable[[Rows], Rows]:
+    """To each block of the other side those rows that it asks for, turned to their axes."""
+
+    def send(batches: Rows) -> Rows:
+        for row in each_row(batches):
+            x = array_of(row["x"], np.float32).reshape(-1, len(turn))
+            asked, ends = array_of(row["asked"], np.int32), array_of(row["asked_ends"], np.int64)
+            for target in np.flatnonzero(np.diff(ends)).tolist():
+                rows = asked[ends[target] : ends[target + 1]]
+                with one_blas_thread():
+                    sent = (x[rows] @ turn).astype(np.float32, copy=False)
+                sending = {"target": target, "source": row["block"], "x": sent.tobytes()}
+                yield as_batch([sending], ROWS_SCHEMA)
+
+    return send
+
+
+def pick_rows(n_components: int) -> Callable[[Rows], Rows]:
+    """Rows of a block of items (block, target, asked, x) to the block of users that asks."""
+
+    def pick(batches: Rows) -> Rows:
+        for row in each_row(batches):
+            x = array_of(row["x"], np.float32).reshape(-1, n_components)
+            sent = x[array_of(row["asked"], np.int32)]
+            sending = {"target": row["target"], "source": row["block"], "x": sent.tobytes()}
+            yield as_batch([sending], ROWS_SCHEMA)
+
+    return pick
+
+
+def solve_with_sent(step: HalfStep, keep: pa.Schema) -> Callable[[pa.Table, pa.Table], pa.Table]:
+    """A block and what was sent to it, by source, to the block with new embeddings."""
+
+    def solve(block: pa.Table, sent: pa.Table) -> pa.Table:
+        d, solved = len(step.spectrum), []
+        others = np.zeros((0, d), np.float32)
+        if sent.num_rows:
+            parts = sent.sort_by("source").column("x").to_pylist()
+            others = np.concatenate([array_of(part, np.float32).reshape(-1, d) for part in parts])
+        for row in each_row(iter(block.to_batches())):
+            found = solved_block(row, step, others)
+            solved.append({name: found[name] for name in keep.names})
+        return pa.Table.from_batches([as_batch(solved, keep)])
+
+    return solve
+
+
+def add_up(dtype: Any) -> Callable[[Rows], Rows]:
+    """Cells of bytes, all of one shape, added up to one of each partition."""
+
+    def add(batches: Rows) -> Rows:
+        total = None
+        for row in each_row(batches):
+            part = array_of(row["part"], dtype)
+            total = part.copy() if total is None else total + part
+        if total is not None:
+            yield as_batch([{"part": total.tobytes()}], PART_SCHEMA)
+
+    return add
+
+
+def _schema(of: str) -> pa.Schema:
+    """The same in Arrow: types match to the bit, or Spark refuses them."""
+    kinds = {"int": pa.int32(), "bigint": pa.int64(), "binary": pa.binary(), "string": pa.string()}
+    return pa.schema(
+        [(name, kinds[kind]) for name, kind in (one.split() for one in of.split(", "))]
+    )
+
+
+arrow_schema = _schema
+SIDE_SCHEMA, ROWS_SCHEMA, SOLVED_SCHEMA = map(_schema, (SIDE, ROWS_ASKED, SOLVED))
+PART_SCHEMA = _schema("part binary")
