@@ -63,7 +63,7 @@ def seconds_of(column: pd.Series, counts: np.ndarray, report: ReadReport) -> pd.
         since = (dates - pd.Timestamp(0, tz="UTC")) // pd.Timedelta(seconds=1)
         found = since.astype("Int64")
         report.notes.extend(notes)
-    unread = (filled & found.isna()).to_numpy(bool)
+    unread = (filled & found.isna()).to_numpy(bool, copy=True)
     unread[unread] = ~say_nothing(column[unread])
     if unread.any():
         bad, there = column[unread], found.notna().to_numpy(bool)
