@@ -72,11 +72,17 @@ def likes_drawn(n_likes: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).choice(n_likes, MOST_DRAWN, replace=False)
 
 
-def usual_level(factors: ImplicitFactors, liked: np.ndarray) -> float:
+def usual_level(factors: ImplicitFactors, items: np.ndarray, confidences: np.ndarray) -> float:
     """The best score that nine of ten single likes of a log come above, each alone a history.
 
-    liked (n,): the items of the likes that were drawn.
+    items, confidences (n,): of the log's interactions.
     """
+    liked = items[confidences > 0]
+    return level_of(factors, liked[likes_drawn(len(liked))])
+
+
+def level_of(factors: ImplicitFactors, liked: np.ndarray) -> float:
+    """The same, of the items (n,) of the likes that were drawn."""
     from scipy.sparse import csr_matrix
 
     drawn, times = np.unique(liked, return_counts=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.factors import ImplicitFactors
-from qkvsearch.collaborative.strength import likes_drawn, usual_level
+from qkvsearch.collaborative.strength import level_of, likes_drawn
 from qkvsearch.data.ids import Ids
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.progress import Progress
@@ -83,7 +83,7 @@ def learn(
     settings = contents.facts.get(TUNED, {}).get("settings", {})
     factors = log.learn(settings, progress)
     n_likes = int(log.n_liking.sum())
-    level = usual_level(factors, log.likes_at(likes_drawn(n_likes)))
+    level = level_of(factors, log.likes_at(likes_drawn(n_likes)))
     part = PreferencesPart()
     part.put_learned(contents, factors, log.item_counts, log.n_liking, level)
     name = part.name_of(USERS)

@@ -12,7 +12,7 @@ import numpy as np
 
 from qkvsearch.collaborative.cold_start import fit_text_map, place_cold_items
 from qkvsearch.collaborative.factors import ImplicitFactors
-from qkvsearch.collaborative.strength import Strength, likes_drawn, usual_level
+from qkvsearch.collaborative.strength import Strength, usual_level
 from qkvsearch.data.interactions import Interactions
 from qkvsearch.errors import DamagedError
 from qkvsearch.labelled import unit_rows
@@ -101,10 +101,11 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
         progress: Progress = silent,
     ) -> None:
         """Where the main head's keys are stored already. confidences (n,): of the interactions."""
-        liked = confidences > 0
-        drawn = log.items[liked][likes_drawn(int(liked.sum()))]
-        level = usual_level(factors, drawn)
-        self.put_learned(contents, factors, _counts(log), _counts(log, liked), level)
+        n_liking, level = (
+            _counts(log, confidences > 0),
+            usual_level(factors, log.items, confidences),
+        )
+        self.put_learned(contents, factors, _counts(log), n_liking, level)
         solved = solved_directions(factors, log.matrix(confidences), progress)
         self.put(contents, user_directions=solved)
 
