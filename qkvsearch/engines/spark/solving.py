@@ -93,7 +93,7 @@ class HalfStep:
         ridges = (self.reg * (lengths + self.strength) ** self.nu).astype(np.float32)
         solve_rows(
             np.flatnonzero(lengths),
-            indptr.astype(np.int64, copy=False),
+            np.array(indptr, np.int64),
             np.array(columns, np.int32),
             np.array(confidences, np.float32),
             np.pad(self.spectrum.astype(np.float32), (0, added)),
@@ -122,14 +122,19 @@ def solve_users(step: HalfStep, items: Callable[[], np.ndarray]) -> Callable[[Ro
     """Blocks of users with new embeddings. items: gives the embeddings (n_items, d)."""
 
     def solve(batches: Rows) -> Rows:
-        for row in each_row(batches):
-            yield as_batch([solved_block(row, step, items())], SIDE_SCHEMA)
+        for batch in batches:
+            for place in range(batch.num_rows):
+                one = batch.slice(place, 1)
+                x, gram = solved_block(next(each_row(iter([one]))), step, items())
+                columns = {"x": pa.array([x], pa.binary()), "gram": pa.array([gram], pa.binary())}
+                cells = [columns.get(name, one.column(name)) for name in SIDE_SCHEMA.names]
+                yield pa.RecordBatch.from_arrays(cells, schema=SIDE_SCHEMA)
 
     return solve
 
 
-def solved_block(row: dict[str, Any], step: HalfStep, others: np.ndarray) -> dict[str, Any]:
-    """A row of a side, with new embeddings and their Gram matrix."""
+def solved_block(row: dict[str, Any], step: HalfStep, others: np.ndarray) -> tuple[bytes, bytes]:
+    """The new embeddings of a row of a side, and their Gram matrix."""
     d = len(step.spectrum)
     solved = step.solve(
         array_of(row["indptr"], np.int64),
@@ -138,7 +143,7 @@ def solved_block(row: dict[str, Any], step: HalfStep, others: np.ndarray) -> dic
         others,
         array_of(row["x"], np.float32).reshape(-1, d),
     )
-    return {**row, "x": solved.tobytes(), "gram": gram_of(solved)}
+    return solved.tobytes(), gram_of(solved)
 
 
 def solve_items(
@@ -149,8 +154,8 @@ def solve_items(
     def solve(batches: Rows) -> Rows:
         for row in each_row(batches):
             row["x"] = items(row["block"]).tobytes()
-            solved = solved_block(row, step, users())
-            yield as_batch([{name: solved[name] for name in SOLVED_SCHEMA.names}], SOLVED_SCHEMA)
+            x, _ = solved_block(row, step, users())
+            yield as_batch([{"block": row["block"], "x": x}], SOLVED_SCHEMA)
 
     return solve
 
@@ -195,8 +200,8 @@ def solve_with_sent(step: HalfStep, keep: pa.Schema) -> Callable[[pa.Table, pa.T
             parts = sent.sort_by("source").column("x").to_pylist()
             others = np.concatenate([array_of(part, np.float32).reshape(-1, d) for part in parts])
         for row in each_row(iter(block.to_batches())):
-            found = solved_block(row, step, others)
-            solved.append({name: found[name] for name in keep.names})
+            x, gram = solved_block(row, step, others)
+            solved.append({**row, "x": x, "gram": gram})
         return pa.Table.from_batches([as_batch(solved, keep)])
 
     return solve
