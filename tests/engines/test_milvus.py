@@ -167,6 +167,19 @@ def test_the_best_of_some_items_are_those_of_a_full_scan(both, monkeypatch, most
     assert sorted(store.above("lsa", query, level)) == sorted(np.flatnonzero(keys @ query > level))
 
 
+def test_items_that_are_far_down_are_named_where_no_search_reaches_them(both, monkeypatch):
+    from qkvsearch.engines.milvus import store as module
+
+    monkeypatch.setattr(module, "MOST_FOUND", 30)
+    monkeypatch.setattr(module, "MOST_NAMED", 8)
+    local, there = both
+    store, keys = there.models.key_store, local.models.dense_keys("lsa").vectors
+    order = np.argsort(-(keys @ keys[5]), kind="stable")
+    mask = np.zeros(160, dtype=bool)
+    mask[order[60:]] = True
+    assert store.nearest("lsa", keys[5], 9, Allowed(mask)).tolist() == order[60:69].tolist()
+
+
 def test_dense_keys_are_not_on_this_machine(both):
     local, there = (sum(1 for file in e.workspace.path.rglob("*.keys.npy")) for e in both)
     assert (local > 0, there) == (True, 0)

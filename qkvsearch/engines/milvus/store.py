@@ -72,20 +72,34 @@ class MilvusKeys:
         filters = self._filters(allowed)
         limit = k if allowed.is_all or filters is not None else FURTHER * k
         while True:
-            positions, scores, is_all = self._found(head, query, min(limit, MOST_FOUND), filters)
+            positions, scores, least = self._found(head, query, min(limit, MOST_FOUND), filters)
             if allowed.mask is not None:
                 kept = allowed.mask[positions]
                 positions, scores = positions[kept], scores[kept]
-            if len(positions) >= k or is_all or limit >= MOST_FOUND:
+            is_sure = least == -np.inf or np.count_nonzero(scores >= least) >= k
+            if not is_sure and limit >= MOST_FOUND and allowed.mask is not None:
+                positions, scores = self._among(head, query, k, np.flatnonzero(allowed.mask))
+            if is_sure or limit >= MOST_FOUND:
                 # Equal scores by row, as they are ranked here.
                 return positions[np.lexsort((positions, -scores))][:k]
             limit *= FURTHER
 
+    def _among(
+        self, head: str, query: Any, k: int, items: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Of these items, which are named some thousands at a time, the best, with their scores."""
+        found = []
+        for begin in range(0, len(items), MOST_NAMED):
+            named = self._named(items[begin : begin + MOST_NAMED])
+            found.append(self._found(head, query, k, named)[:2])
+        positions, scores = zip(*found, strict=True)
+        return np.concatenate(positions), np.concatenate(scores)
+
     def above(self, head: str, query: Any, level: float) -> np.ndarray:
         limit = KEYS_AT_A_TIME
         while True:
-            positions, scores, is_all = self._found(head, query, min(limit, MOST_FOUND), None)
-            if is_all or scores.min() <= level:
+            positions, scores, least = self._found(head, query, min(limit, MOST_FOUND), None)
+            if least <= level:
                 return positions[scores > level]
             if limit >= MOST_FOUND:
                 raise WorkspaceError(
@@ -121,13 +135,13 @@ class MilvusKeys:
 
     def _found(
         self, head: str, query: Any, limit: int, filters: Sequence[str] | None
-    ) -> tuple[np.ndarray, np.ndarray, bool]:
+    ) -> tuple[np.ndarray, np.ndarray, float]:
         """Items that are still there, (n,), with their scores, (n,), of each segment the best; and
-        whether that is all that there is.
+        what no other item scores more than.
         """
         if head == LEXICAL:
             query = {dimension(term.encode()): weight for term, weight in query.items()}
-        positions, scores, is_all = [], [], True
+        positions, scores, least = [], [], -np.inf
         for i, part in enumerate(self.parts):
             with told(self.uri, f"cannot search {part.collection}"), out_of_turn():
                 [hits] = connect(self.uri).search(
@@ -140,11 +154,12 @@ class MilvusKeys:
                     output_fields=[ROW],
                 )
                 rows, values = _columns(hits)
-            is_all &= len(rows) < limit
+            if len(rows) >= limit:
+                least = max(least, float(values.min()))
             positions.append(self.place[rows + part.start])
             scores.append(values)
         found, values = np.concatenate(positions), np.concatenate(scores)
-        return found[found >= 0], values[found >= 0], is_all
+        return found[found >= 0], values[found >= 0], least
 
     def _filters(self, allowed: Allowed) -> list[str] | None:
         """Of each segment, what is to be looked for alone; None where that is everything."""
@@ -156,9 +171,12 @@ class MilvusKeys:
             if None not in found:
                 return list(filter(None, found))
         assert allowed.mask is not None
-        if np.count_nonzero(allowed.mask) > MOST_NAMED:
-            return None
-        stored = self.stored[allowed.mask]
+        left = np.flatnonzero(allowed.mask)
+        return self._named(left) if len(left) <= MOST_NAMED else None
+
+    def _named(self, items: np.ndarray) -> list[str]:
+        """Of each segment the filter that leaves these items alone."""
+        stored = self.stored[items]
         return [
             f"{ROW} in {(ours - part.start).tolist()}"
             for part in self.parts
