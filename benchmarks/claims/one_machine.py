@@ -26,7 +26,7 @@ from benchmarks.support.long_log import write_catalog, write_long_log
 from benchmarks.support.results import Row
 from benchmarks.support.script import main
 
-GIGABYTES = "GB"
+GIGABYTES, SECONDS = "GB", "seconds"
 # Of a log: interactions, users, items.
 LOGS = {
     "1 million": (1_000_000, 20_000, 20_000),
@@ -50,10 +50,9 @@ def log(n: int, n_users: int, n_items: int) -> list[Row]:
         per_pair = found["iteration_work"] / n
         return [
             *of_all(task, found, workspace),
-            Row(task, "most memory while the log is read", GIGABYTES, found["read_peak"] / 1e9),
-            Row(task, "reading items and log", seconds=found["read"]),
-            Row(task, "an iteration", seconds=found["iteration_work"]),
-            Row(task, "an iteration, a million pairs", seconds=per_pair * 1e6),
+            *rows_of(task, "of it, reading items and log", found["read_peak"], found["read"]),
+            Row(task, "an iteration", SECONDS, found["iteration_work"]),
+            Row(task, "an iteration, a million interactions", SECONDS, per_pair * 1e6),
             *opened(task, "recommend --user", workspace, ["recommend", "--user", "7"]),
         ]
 
@@ -83,7 +82,7 @@ def built(place: str, items: Path, rows: Path | None) -> tuple[dict[str, float],
 def of_all(task: str, found: dict[str, float], workspace: Path) -> list[Row]:
     stored = sum(path.stat().st_size for path in workspace.rglob("*") if path.is_file())
     return [
-        Row(task, "a build", GIGABYTES, found["peak"] / 1e9, found["seconds"]),
+        *rows_of(task, "a build", found["peak"], found["seconds"]),
         Row(task, "its workspace on disk", GIGABYTES, stored / 1e9),
     ]
 
@@ -96,7 +95,12 @@ def opened(task: str, name: str, workspace: Path, asked: Sequence[str]) -> list[
     _, status, used = os.wait4(process.pid, 0)
     if status:
         raise subprocess.CalledProcessError(status, words)
-    return [Row(task, name, GIGABYTES, used.ru_maxrss * 1024 / 1e9, perf_counter() - start)]
+    return rows_of(task, name, used.ru_maxrss * 1024, perf_counter() - start)
+
+
+def rows_of(task: str, name: str, memory: float, seconds: float) -> list[Row]:
+    """memory: bytes at the most."""
+    return [Row(task, name, GIGABYTES, memory / 1e9), Row(task, name, SECONDS, seconds)]
 
 
 PARTS = {name: partial(log, *size) for name, size in LOGS.items()} | {
