@@ -144,18 +144,20 @@ def word_by_word(X: Array, W_V: Array) -> Array:
 
 def alone(twice: Twice) -> Step:
     x, rows = twice.inputs, distinct(twice.words)
+    source = say(" (an example of Hung-yi Lee's lectures, 2021)")
     cell, value = ran(word_by_word, X=x, W_V=W_VALUE)
     return step(
         "A layer for each word by itself",
         tell(
-            'In "{sentence}" the word "{word}" stands twice, and may mean two things. A table '
-            "gives each word a vector, X. A *fully connected layer* multiplies each vector by "
+            'In "{sentence}" the word "{word}" stands twice, and may mean two things{source}. '
+            "A table gives each word a vector, X. A *fully connected layer* multiplies each vector by "
             "one matrix: every number of the result is connected to every number of the "
             "vector. The mark ′ stands at a word that was there before: {second}. (A fully "
             "connected layer is also called dense.)",
             second=rows[twice.last],
             sentence=" ".join(twice.words),
             word=twice.word,
+            source=source if " ".join(twice.words) == SENTENCE else "",
         ),
         Formula("X·W"),
         Matrix(say("inputs X"), x, rows, numbered(D), "input"),

@@ -129,9 +129,9 @@ def all_pairs(users: np.ndarray = USERS, films: np.ndarray = FILMS) -> Step:
         Matrix(say("scores U·Mᵀ"), scores, said(USER_NAMES), said(FILM_NAMES), "score"),
         tell(
             "Going through all pairs one by one gives the same: the largest difference is "
-            "{difference}, which is rounding. (An ending such as e-05 says: move the point "
-            "five places to the left.) In the words of this course, a user asks, so the user's "
-            "row is a *query*; a film can be found by its row, which is a *key*.",
+            "{difference}, which is rounding. (≈0 says: not exactly 0, but too small for the "
+            "digits shown.) In the words of this course, a user asks, so the user's row is a "
+            "*query*; a film can be found by its row, which is a *key*.",
             difference=np.abs(scores - loops).max(),
         ),
         bench,

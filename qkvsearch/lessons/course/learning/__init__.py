@@ -145,8 +145,8 @@ def columns(
     return step(
         "The same in columns",
         tell(
-            "Some books write an input as a *column*: I is X turned on its side, and a matrix "
-            "stands before it. W^q, W^k and W^v are our W_Q, W_K and W_V, turned. To keep the "
+            "Hung-yi Lee's lectures (“Self-attention”, 2021), among others, write an input as a "
+            "*column*: I is X turned on its side, and a matrix stands before it. W^q, W^k and W^v are our W_Q, W_K and W_V, turned. To keep the "
             "matrices small, the numbers are others than in the step before."
         ),
         Formula("Q = W^q·I    K = W^k·I    V = W^v·I    A = Kᵀ·Q    O = V·A′"),

@@ -1,7 +1,5 @@
 """Lesson 8, one layer: no mask, padding as key and as query, and looking ahead."""
 
-from dataclasses import replace
-
 import numpy as np
 from numpy import ndarray as Array
 
@@ -120,7 +118,6 @@ def added(bench: Workbench) -> Step:
 def padding(bench: Workbench) -> Step:
     found, seen = under(bench, "padding"), visible(bench, "padding")
     cell, moved = called(influence, **named(bench), mask=seen)
-    words = WORDS if tuple(bench.rows) == tuple("abcD") else bench.rows
     return step(
         "Padding",
         tell(
@@ -130,11 +127,7 @@ def padding(bench: Workbench) -> Step:
             last=bench.rows[-1],
             sums=found["weights"].array.sum(axis=1),
         ),
-        replace(
-            Matrix.of(found["masked"], say("masked scores"), visible=seen),
-            rows=words,
-            columns=words,
-        ),
+        Matrix.of(found["masked"], say("masked scores"), visible=seen),
         Matrix.of(found["weights"], say("weights"), visible=seen),
         tell(
             "Again 1 is added to one input at a time; look at column {last}:",
@@ -146,7 +139,7 @@ def padding(bench: Workbench) -> Step:
             words=moved[:-1, -1],
         ),
         points=(54,),
-        found={**arrays(found, "masked", "weights", "outputs"), "influence": moved, "words": words},
+        found={**arrays(found, "masked", "weights", "outputs"), "influence": moved},
         code=cell,
     )
 
@@ -178,8 +171,8 @@ def paddings_own_row(bench: Workbench) -> Step:
     return step(
         "The padding's own row",
         tell(
-            "Some texts say that under the padding mask, the padding's row is about the "
-            "padding. Look at it in symbols, where {weight} is the weight that {last} "
+            "Is the padding's row, under the padding mask, about the padding? One may read so. "
+            "Look at it in symbols, where {weight} is the weight that {last} "
             "gives to {first}: there is no term with {last}'s own value. The row is a mix of "
             "the words, and all that speaks for {last} in it is its query.",
             weight=f"S_{bench.rows[-1]}{bench.rows[0]}",
@@ -274,7 +267,7 @@ def a_finite_number() -> Step:
     return step(
         "A finite number in place of −∞",
         tell(
-            "It is often said that hiding the padding on both sides makes its row uniform. "
+            "One may read that hiding the padding on both sides makes its row uniform. "
             "That is so only where the scores are *replaced* by a finite number such as "
             "{finite} (−1 with nine zeros). Four scores, {scores}, all hidden:",
             finite=finite,

@@ -127,6 +127,8 @@ def downhill(fitted: Cell) -> Step:
             first=losses[0],
             last=losses[-1],
         ),
+        Matrix(say("users U, learned"), users, said(USER_NAMES), "12", "query"),
+        Matrix(say("films M, learned"), films, said(FILM_NAMES), "12", "key"),
         points=(7,),
         found={"users": users, "films": films, "losses": losses},
         code=fitted,

@@ -10,7 +10,7 @@ GAP = np.nan
 RATINGS = np.array(
     [
         [5, 4, GAP, 1, GAP],
-        [4, GAP, 5, 1, 1],
+        [3, GAP, 5, 1, 1],
         [GAP, 5, 4, GAP, 2],
         [1, 2, GAP, 5, 4],
         [2, GAP, 1, 4, GAP],
@@ -41,6 +41,7 @@ def loss_and_gradients(users: Array, films: Array, ratings: Array) -> tuple[floa
     by_scores = np.zeros(ratings.shape)
     by_scores[known] = by_known
     loss = error + PENALTY * ((users**2).sum() + (films**2).sum())
+    # The square of x has the slope 2x.
     by_users = by_scores @ films + 2 * PENALTY * users
     by_films = by_scores.T @ users + 2 * PENALTY * films
     return loss, by_users, by_films

@@ -10,7 +10,7 @@ from qkvsearch.errors import DataError
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.search.questions import quizzes
 from qkvsearch.lessons.messages import mark, marks, said, say
-from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, Text, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 from qkvsearch.retrieval import DenseKeys, Head, LexicalKeys, Ranking
@@ -148,7 +148,8 @@ def scores(videos: Videos) -> Step:
         tell(
             "A key is a row over the same words. Its number for a word is 0 where the video "
             "does not have it; it is larger for a word that few videos have, and for one "
-            "that makes up more of the text. (The rule is called BM25.)"
+            "that makes up more of the text. (The rule is called BM25: Robertson and Zaragoza, "
+            "2009.)"
         ),
         Matrix(say("keys K"), keys, LETTERS, videos.words, "key"),
         Formula("q·Kᵀ"),
@@ -280,6 +281,25 @@ def by_meaning(texts: list[str], query: str, width: int) -> tuple[np.ndarray, np
     return keys, scores
 
 
+def without_the_word(videos: Videos, ranking: list[str]) -> list[Text]:
+    """Which of what was found has no word of the query; nothing where all have one."""
+    lacking = [place for place in ranking if not videos.head.scores[LETTERS.index(place)]]
+    if not lacking:
+        return []
+    first = lacking[0]
+    return [
+        tell(
+            "No word of “{query}” stands in video {letter}, “{title}”: its score for the words "
+            "is 0. Its place, {rank} of {n}, comes from the meaning alone.",
+            query=videos.query,
+            letter=first,
+            title=TITLES[LETTERS.index(first)],
+            rank=ranking.index(first) + 1,
+            n=len(ranking),
+        )
+    ]
+
+
 def meaning(videos: Videos) -> Step:
     """Dense keys beside the words, fused as the engine fuses its heads."""
     from qkvsearch.embeddings import CorpusEncoder
@@ -307,6 +327,7 @@ def meaning(videos: Videos) -> Step:
             [say("rank"), say("video"), say("title"), say("score"), say("weight")],
             [[hit.rank, hit.id, hit.title, hit.score, hit.weight] for hit in ranking],
         ),
+        *without_the_word(videos, [hit.id for hit in ranking]),
         points=(8,),
         found={"keys": keys, "scores": cosines, "ranking": [hit.id for hit in ranking]},
         code=cell,

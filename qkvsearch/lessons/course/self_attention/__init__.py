@@ -66,7 +66,7 @@ def workbench(given: Given) -> Workbench:
 
 
 def is_the_texts(bench: Workbench) -> bool:
-    """Whether it holds the numbers of the well-known text: the lesson's own, and no mask."""
+    """Whether it holds the numbers of the text with the eight steps: the lesson's own, and no mask."""
     return bench.visible is None and all(
         np.array_equal(bench.matrices[name], own) for name, own in MATRICES.items()
     )

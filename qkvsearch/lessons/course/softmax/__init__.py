@@ -216,7 +216,8 @@ def variances(widths: tuple[int, ...] = WIDTHS, n: int = SAMPLES) -> Step:
         Formula("Var(q·k) ≈ d      Var(q·k / √d) ≈ 1"),
         tell(
             "The variance of a score is about d. Divided by √d, the square root of the width, "
-            "a score has the variance 1 whatever the width. That is why a transformer divides."
+            "a score has the variance 1 whatever the width. That is why a transformer divides "
+            "(Vaswani et al., “Attention Is All You Need”, 2017, section 3.2.1)."
         ),
         points=(50,),
         found={"widths": list(widths), "variances": plain, "scaled": scaled},

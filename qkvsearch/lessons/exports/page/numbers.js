@@ -1,7 +1,11 @@
 // Numbers as people write and read them, and whether an answer to a quiz is right.
 
 const numbers = (() => {
-  const DECIMALS = 4;
+  // Decimals of a number, unless the page says otherwise; a small one has as many digits that count,
+  // up to FURTHER places more. All of them stay in data-value.
+  const asked = document.documentElement.dataset.digits;
+  const DIGITS = asked === undefined ? 2 : Number(asked);
+  const FURTHER = 2;
   const LARGE = 1e21;
   const SHADES = 10;
   const NUMBER =
@@ -38,16 +42,19 @@ const numbers = (() => {
     return Number.isFinite(number) ? number : NaN;
   };
 
-  // At most four decimals; all of them stay in data-value.
   const shown = (number) => {
     if (Number.isNaN(number)) return "NaN";
     if (!Number.isFinite(number)) return number > 0 ? "∞" : "−∞";
     const size = Math.abs(number);
-    if (size > 0 && size < 10 ** -DECIMALS / 2) {
-      return number.toExponential(1).replace(/e([-+])(\d)$/, "e$10$2").replace(/^-/, "−");
-    }
     if (size >= LARGE) return String(number).replace("-", "−");
-    return number.toFixed(DECIMALS).replace(/\.?0+$/, "").replace("-", "−");
+    if (size === 0) return "0";
+    // The power of ten that is not above the number, exactly: toExponential would round it up.
+    const first = Math.floor(Math.log10(size));
+    const power = first + (Number(`1e${first + 1}`) <= size) - (Number(`1e${first}`) > size);
+    const places = Math.min(Math.max(DIGITS, DIGITS - 1 - power), DIGITS + FURTHER);
+    const text = number.toFixed(places);
+    if (Number(text) === 0) return "≈0";
+    return (text.includes(".") ? text.replace(/\.?0+$/, "") : text).replace("-", "−");
   };
 
   // The shade of a weight; from the middle of two it is the deeper one.
