@@ -29,6 +29,8 @@ LESSONS = (
     "self-attention",
     "masks",
     "context",
+    "heads",
+    "block",
     "learning",
 )
 
@@ -55,7 +57,7 @@ def outline() -> Iterator[Outline]:
 def _outline(name: str, module: ModuleType) -> Outline:
     number = LESSONS.index(name) + 1
     further = getattr(module, "FURTHER", 0)
-    return Outline(name, number, say(module.TITLE), say(module.GOAL), module.MINUTES, further)
+    return Outline(name, number, say(module.TITLE), say(module.GOAL), module.MINUTES, further=further)
 
 
 def _module(name: str) -> ModuleType:

@@ -182,7 +182,7 @@ class Outline:
     title: str
     goal: str
     minutes: int
-    further: int
+    further: int = field(default=0, kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,8 +194,8 @@ class Lesson(Outline):
 
     steps: Sequence[Step]
     quizzes: Sequence[Quiz]
-    first: int = 1
-    n_steps: int = 0
+    first: int = field(default=1, kw_only=True)
+    n_steps: int = field(default=0, kw_only=True)
 
     def __post_init__(self) -> None:
         if not self.n_steps:

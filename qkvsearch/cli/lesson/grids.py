@@ -31,6 +31,8 @@ COLOURS = {
     "weighted": "rgb(195,160,0)",
     "output": "rgb(0,135,60)",
 }
+# Nearer to a whole number than this, one is whole: what is left comes of rounding.
+ROUNDING = 1e-9
 # No column of a table is narrower where it has more to hold: two Chinese characters.
 NARROWEST = 4
 # What the symbols of a trace mean, explained beside the first matrix that has them.
@@ -102,7 +104,7 @@ def _padded(text: str, value: float, usual: int, decimals: int) -> str:
     """Zeros and spaces after the point where there is one; a whole number keeps its place."""
     if "e" in text or not np.isfinite(value):
         return text
-    if "." not in text and (value.is_integer() or text == NEARLY_0):
+    if "." not in text and (abs(value - round(value)) < ROUNDING or text == NEARLY_0):
         return text + " " * (decimals + 1)
     whole, _, rest = text.partition(".")
     return f"{whole}.{rest:0<{usual}}".ljust(len(whole) + 1 + decimals)

@@ -1,4 +1,4 @@
-"""Lesson 10: attention without weights, with weights, how they are learned, and a real model."""
+"""Lesson 12: attention without weights, with weights, how they are learned, and a real model."""
 
 import numpy as np
 from numpy import ndarray as Array
@@ -13,6 +13,7 @@ from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.context.outputs import of_themselves
 from qkvsearch.lessons.course.learning import at_work
 from qkvsearch.lessons.course.learning.questions import quizzes
+from qkvsearch.lessons.course.learning.starts import starts
 from qkvsearch.lessons.course.self_attention import W_KEY, W_QUERY, W_VALUE, X
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.parts import Curve, Formula, Given, Matrix, Step, Table, step, tell
@@ -37,9 +38,8 @@ ROUNDS, LEARNING_RATE, DEVIATION = 150, 0.1, 0.1
 
 def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
     steps = [no_weights(), still_x(), columns(), learned()]
-    return [*steps, at_work.by_hand(), at_work.real(given)], quizzes(
-        *(step.found for step in steps)
-    )
+    shown = [*steps[:-1], starts(), steps[-1], *at_work.steps(given)]
+    return shown, quizzes(*(step.found for step in steps))
 
 
 def no_weights(x: Array = X) -> Step:
@@ -225,9 +225,9 @@ def learned() -> Step:
     return step(
         "The matrices are learned",
         tell(
-            "Nobody writes W_Q, W_K and W_V by hand. They start as small random numbers. The "
-            "task here: give back the {width} numbers of the token *before*; the first token "
-            "gives those of the last. An input is its own numbers and where it stands.",
+            "The task here: give back the {width} numbers of the token *before*; the first token "
+            "gives those of the last. An input is its own numbers and where it stands. W_Q, W_K "
+            "and W_V start as small random numbers.",
             width=WIDTH,
         ),
         tell(

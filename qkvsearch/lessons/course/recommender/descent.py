@@ -10,7 +10,7 @@ GAP = np.nan
 RATINGS = np.array(
     [
         [5, 4, GAP, 1, GAP],
-        [3, GAP, 5, 1, 1],
+        [GAP, GAP, 5, 1, 1],
         [GAP, 5, 4, GAP, 2],
         [1, 2, GAP, 5, 4],
         [2, GAP, 1, 4, GAP],
