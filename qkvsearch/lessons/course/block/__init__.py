@@ -84,7 +84,7 @@ def positions(x: Array = X, order: tuple[int, ...] = tuple(SWAPPED)) -> Step:
     placed = sinusoidal_positions(*x.shape, dtype=np.float64)
     cell, (without, noticed) = ran(in_order, X=x, P=placed, order=list(order))
     many = sinusoidal_positions(PLACES, WIDE, dtype=np.float64)
-    products = many @ many.T
+    products = (many @ many.T).round(12)
     return step(
         "Positions",
         tell(

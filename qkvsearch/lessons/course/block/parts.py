@@ -50,17 +50,16 @@ def through(x: Array, n_blocks: int, residual: bool, norm: bool, forward: bool) 
 # --- residual ---
 
 
-def alikeness(x: Array, n_blocks: int) -> Array:
-    kept = [alike(y) for y in through(x, n_blocks, residual=True, norm=True, forward=True)]
-    lost = [alike(y) for y in through(x, n_blocks, residual=False, norm=True, forward=True)]
-    return np.array([kept, lost])
+def alikeness(x: Array, blocks: tuple[int, ...]) -> Array:
+    kept = through(x, max(blocks), residual=True, norm=True, forward=True)
+    lost = through(x, max(blocks), residual=False, norm=True, forward=True)
+    return np.array([[alike(found[n - 1]) for n in blocks] for found in (kept, lost)])
 
 
 def residual(x: Array | None = None) -> Step:
     """How soon tokens become alike, with what was there and without."""
     x = drawn() if x is None else x
-    cell, value = ran(alikeness, x=x, n_blocks=max(SHOWN))
-    chosen = value[:, [n - 1 for n in SHOWN]]
+    cell, value = ran(alikeness, x=x, blocks=SHOWN)
     return step(
         "The residual: keep what was there",
         tell(
@@ -77,7 +76,7 @@ def residual(x: Array | None = None) -> Step:
         ),
         Matrix(
             say("how alike the tokens are"),
-            chosen,
+            value,
             [say("with the residual"), say("without it")],
             [say("blocks: {n}", n=n) for n in SHOWN],
             "output",
@@ -165,7 +164,7 @@ def either(inputs: Array, hidden: Array, bias: Array, output: Array) -> tuple[Ar
     h = np.maximum(0, Linear(hidden, bias)(inputs))
     by_relu = FeedForward(Linear(hidden, bias), Linear(output))(inputs)
     without = Linear(output)(Linear(hidden, bias)(inputs))
-    return h, by_relu, without
+    return h, by_relu[:, 0], without[:, 0]
 
 
 def nearest_line(inputs: Array, wanted: Array) -> Array:
@@ -181,10 +180,10 @@ def feed_forward() -> Step:
     cell, (h, by_relu, without) = ran(either, **given)
     line = nearest_line(EITHER, TRUE)
     one = Linear(OUTPUT @ HIDDEN, OUTPUT @ BIAS)
-    merged = float(np.abs(one(EITHER) - without).max())
+    merged = float(np.abs(one(EITHER)[:, 0] - without).max())
     rows = [
         [f"{a:g}, {b:g}", *map(float, numbers)]
-        for (a, b), *numbers in zip(EITHER, h[:, 0], h[:, 1], by_relu[:, 0], line, strict=True)
+        for (a, b), *numbers in zip(EITHER, h[:, 0], h[:, 1], by_relu, line, strict=True)
     ]
     return step(
         "Feed forward: work on what was found",
@@ -210,11 +209,10 @@ def feed_forward() -> Step:
             "Computed both ways they differ by {merged}, and say {without}. So without ReLU the "
             "second layer would be for nothing.",
             merged=merged,
-            without=without[:, 0],
+            without=without,
         ),
         points=(69,),
-        found={"hidden": h, "outputs": by_relu[:, 0], "line": line, "merged": merged,
-               "without": without[:, 0]},
+        found={"hidden": h, "outputs": by_relu, "line": line, "merged": merged, "without": without},
         code=cell,
     )  # fmt: skip
 

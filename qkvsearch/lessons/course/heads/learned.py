@@ -84,9 +84,9 @@ def learn(n_heads: int, rounds: int) -> tuple[Array, Array]:
 
 def compared(trained: Trained) -> Step:
     """The same width, the same number of weights, the same rounds: one head, and two."""
-    cell = ran(learn, n_heads=2, rounds=ROUNDS)[0]
-    losses = [np.array(losses) for _, losses in trained]
-    unseen = [loss_on_new(w, n) for n, (w, _) in enumerate(trained, start=1)]
+    cell, (falling, left) = ran(learn, n_heads=2, rounds=ROUNDS)
+    losses = [np.array(trained.one[1]), falling]
+    unseen = [loss_on_new(trained.one[0], 1), left]
     weights = sum(array.size for array in trained.two[0].values())
     return step(
         "Learn what one head cannot",
@@ -114,22 +114,23 @@ def compared(trained: Trained) -> Step:
             two=unseen[1].mean(),
         ),
         points=(63,),
-        found={"losses": losses, "unseen": unseen},
+        found={"one": losses[0], "two": falling, "left": left, "unseen": unseen},
         code=cell,
     )
 
 
-def weights_of(w: dict[str, Array]) -> Array:
-    """The learned attention of the first sequence, (2, TOKENS, TOKENS)."""
+def looks(query: Array, key: Array, value: Array) -> tuple[Array, Array]:
     x, _ = two_places(seed=9)
-    weights = attention(*heads_of(x[:1], w, 2), return_weights=True)[1]
-    return weights[0]
+    heads = [split_heads(x[0] @ w, 2) for w in (query, key, value)]
+    first, second = attention(*heads, return_weights=True)[1]
+    return first, second
 
 
 def taken_away(trained: Trained) -> Step:
     """Each head's output made 0: which number is lost with it."""
     w = trained.two[0]
-    cell, weights = ran(weights_of, w=w)
+    cell, found = ran(looks, **{name: w[name] for name in NAMES})
+    weights = np.array(found)
     whole = loss_on_new(w, 2)
     lost = [loss_on_new(w, 2, head) for head in range(2)]
     rows = [[say("both heads"), *whole], *([say("without head {n}", n=n + 1), *lost[n]] for n in (0, 1))]
@@ -165,7 +166,7 @@ def taken_away(trained: Trained) -> Step:
             second=_place(lost[1] - whole),
         ),
         points=(66,),
-        found={"weights": weights, "whole": whole, "lost": lost, "before": before, "after": after},
+        found={"first": weights[0], "second": weights[1], "whole": whole, "lost": lost, "before": before, "after": after},
         code=cell,
     )
 
