@@ -13,6 +13,7 @@ from qkvsearch.errors import QkvError
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.context import layers, outputs
 from qkvsearch.lessons.course.context.questions import quizzes
+from qkvsearch.lessons.drawings import Flow
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -190,6 +191,13 @@ def without_positions(twice: Twice) -> Step:
         Formula("softmax(Q·Kᵀ/√d)·V"),
         Matrix.of(steps["weights"], say("weights")),
         Matrix.of(steps["outputs"], say("outputs")),
+        Flow(
+            "twice",
+            say("With the look-ahead mask, what flows to the same word is no longer the same"),
+            twice.bench,
+            asks=say("word that asks"),
+            asked=say("word that is asked"),
+        ),
         twice.bench,
         points=(24,),
         found={"outputs": value, "apart": twice.apart()["attention"]},

@@ -6,6 +6,7 @@ from qkvsearch.attention import cosine_score
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.dot_product.questions import quizzes
 from qkvsearch.lessons.course.embeddings import FILM_NAMES, FILMS, GENRES
+from qkvsearch.lessons.drawings import Flow
 from qkvsearch.lessons.messages import mark, marks, said, say
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -133,6 +134,13 @@ def all_pairs(users: np.ndarray = USERS, films: np.ndarray = FILMS) -> Step:
             "five places to the left.) In the words of this course, a user asks, so the user's "
             "row is a *query*; a film can be found by its row, which is a *key*.",
             difference=np.abs(scores - loops).max(),
+        ),
+        Flow(
+            "pairs",
+            say("Point at a cell: number by number, the products add up to the score"),
+            bench,
+            asks=say("user"),
+            asked=say("film"),
         ),
         bench,
         points=(6, 5),

@@ -7,6 +7,7 @@ from qkvsearch.attention import cosine_score
 from qkvsearch.attention.symbols import numbered
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.embeddings.questions import quizzes
+from qkvsearch.lessons.drawings import Flow
 from qkvsearch.lessons.messages import mark, marks, said, say
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -152,6 +153,13 @@ def alike() -> Step:
         ),
         Matrix(say("films M"), FILMS, names, genres, "input"),
         Matrix(say("dot products of embeddings"), products, names, names, "score"),
+        Flow(
+            "alike",
+            say("Point at a cell: number by number, the products add up"),
+            bench,
+            asks=say("film"),
+            asked=say("beside the film"),
+        ),
         bench,
         points=(1, 2),
         found={"films": FILMS, "products": products},

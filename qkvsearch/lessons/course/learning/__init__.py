@@ -14,6 +14,7 @@ from qkvsearch.lessons.course.context.outputs import of_themselves
 from qkvsearch.lessons.course.learning import at_work
 from qkvsearch.lessons.course.learning.questions import quizzes
 from qkvsearch.lessons.course.self_attention import W_KEY, W_QUERY, W_VALUE, X
+from qkvsearch.lessons.drawings import Flow
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.parts import Curve, Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -161,6 +162,25 @@ def columns(
         Matrix("W^q", w_query.T, numbered(w_query.shape[1]), numbered(x.shape[1]), "weight"),
         Matrix("W^k", w_key.T, numbered(w_key.shape[1]), numbered(x.shape[1]), "weight"),
         Matrix("A", scores, keys, queries, "score", symbols=names),
+        Flow(
+            "columns",
+            say("The same numbers in rows, as everywhere else in the course"),
+            Workbench(
+                name="few",
+                caption="",
+                matrices={
+                    "inputs": x,
+                    "w_query": w_query,
+                    "w_key": w_key,
+                    "w_value": w_value,
+                },
+                rows=tokens,
+                columns=tokens,
+                scale=1.0,
+            ),
+            asks=say("query of input"),
+            asked=say("key of input"),
+        ),
         Matrix("A′", weights, keys, queries, "weights"),
         Matrix("O", outputs, numbered(len(outputs)), list(tokens), "output"),
         points=(31, 32),

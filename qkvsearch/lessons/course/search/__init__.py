@@ -9,6 +9,7 @@ from qkvsearch.attention.weights import mix
 from qkvsearch.errors import DataError
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.search.questions import quizzes
+from qkvsearch.lessons.drawings import Flow
 from qkvsearch.lessons.messages import mark, marks, said, say
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -189,6 +190,13 @@ def mixed(bench: Workbench) -> Step:
         Formula("Σ w·v"),
         Matrix(say("values V"), values, LETTERS, said(TOPICS), "value"),
         Matrix(say("output Σ w·v"), output, [say("query")], said(TOPICS), "output"),
+        Flow(
+            "mix",
+            say("A search is attention with one query: play it, and turn the temperature"),
+            bench,
+            asks=say("query"),
+            asked=say("video"),
+        ),
         bench,
         points=(9, 8),
         found={**found, "mix": mix(weights, values)},

@@ -7,6 +7,7 @@ from qkvsearch.attention import attention, softmax
 from qkvsearch.attention.gradients import softmax_vjp
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.softmax.questions import quizzes
+from qkvsearch.lessons.drawings import Flow
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, arrays, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -115,6 +116,13 @@ def by_hand(bench: Workbench) -> Step:
         ),
         Matrix.of(steps["values"], say("values V")),
         Matrix.of(steps["outputs"], say("outputs b")),
+        Flow(
+            "softmax",
+            say("Scores become weights, and weights mix values: turn the temperature"),
+            bench,
+            asks=say("query of token"),
+            asked=say("key of token"),
+        ),
         bench,
         points=(51, 9),
         found={"exp": raised, "weights": weights, **arrays(steps, "values", "outputs")},

@@ -1,0 +1,68 @@
+"""Drawings in the terminal: bars of blocks, lines of braille dots, and always the words."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+from rich.cells import cell_len
+from rich.text import Text
+
+from qkvsearch.cli.lesson.grids import COLOURS
+from qkvsearch.cli.lesson.wrapping import WIDEST, marked, wrapped
+from qkvsearch.cli.render import GAP
+from qkvsearch.lessons.drawings import Drawing, Flow
+from qkvsearch.lessons.messages import shown
+from qkvsearch.terminal import printable
+
+# A bar at its longest, and its last block in eighths.
+LONGEST = 24
+EIGHTHS = " ▏▎▍▌▋▊▉█"
+# Of so many bars no more are drawn.
+MOST_BARS = 30
+
+
+def drawing_view(drawing: Drawing, width: int) -> list[Text]:
+    """The drawing's caption, what can be drawn with letters, and what it shows in words."""
+    caption = wrapped(marked(drawing.caption), min(width, WIDEST))
+    caption.stylize("bold")
+    drawn = DRAWN[type(drawing)](drawing, min(width, WIDEST))
+    return [caption, *drawn, wrapped(Text(printable(drawing.told)), min(width, WIDEST))]
+
+
+def bar(share: float, longest: int = LONGEST) -> str:
+    """A share, 0 to 1, of a bar's length.
+
+    >>> bar(0.5, 4), bar(1 / 16, 4), bar(0.0, 4)
+    ('██', '▎', '')
+    """
+    eighths = round(min(max(share, 0.0), 1.0) * longest * 8)
+    return "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()
+
+
+def _flow(flow: Flow, width: int) -> Iterator[Text]:
+    """For each query a bar to each key: its weight, or without values its score."""
+    steps = flow.steps()
+    array = steps["weights"] if flow.has_values else steps["scores"]
+    if array.size > MOST_BARS:
+        return
+    most = 1.0 if flow.has_values else float(np.abs(array).max()) or 1.0
+    rows, columns = (
+        [printable(str(x)) for x in names] for names in (flow.bench.rows, flow.columns)
+    )
+    left, middle = (max(map(cell_len, names)) for names in (rows, columns))
+    colour = COLOURS["weights" if flow.has_values else "score"]
+    longest = min(LONGEST, width - left - middle - 3 * GAP - 8)
+    for row, numbers in zip(rows, array, strict=True):
+        for place, (column, value) in enumerate(zip(columns, numbers, strict=True)):
+            line = Text(_padded(row if place == 0 else "", left) + " " * GAP)
+            line.append(_padded(column, middle) + " " * GAP)
+            line.append(bar(abs(float(value)) / most, max(longest, 1)), style=colour)
+            line.append(f" {shown(value)}" if value else " 0")
+            yield line
+
+
+def _padded(text: str, width: int) -> str:
+    return text + " " * (width - cell_len(text))
+
+
+DRAWN: dict[type, Callable[[Any, int], Iterator[Text]]] = {Flow: _flow}
