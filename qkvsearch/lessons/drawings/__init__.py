@@ -5,7 +5,10 @@ answer, the terminal draws it in letters. `told` says in words what it shows, an
 numbers for those who do not see it.
 """
 
+from qkvsearch.lessons.drawings.arrows import Arrows
+from qkvsearch.lessons.drawings.descent import Descent
 from qkvsearch.lessons.drawings.drawing import Drawing
 from qkvsearch.lessons.drawings.flow import Flow
+from qkvsearch.lessons.drawings.heads import Heads, Reading
 
-__all__ = ["Drawing", "Flow"]
+__all__ = ["Arrows", "Descent", "Drawing", "Flow", "Heads", "Reading"]

@@ -14,7 +14,7 @@ from qkvsearch.lessons.course.context.outputs import of_themselves
 from qkvsearch.lessons.course.learning import at_work
 from qkvsearch.lessons.course.learning.questions import quizzes
 from qkvsearch.lessons.course.self_attention import W_KEY, W_QUERY, W_VALUE, X
-from qkvsearch.lessons.drawings import Flow
+from qkvsearch.lessons.drawings import Flow, Heads, Reading
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.parts import Curve, Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -261,6 +261,14 @@ def learned() -> Step:
         Curve(say("loss"), say("rounds"), np.array(losses)),
         Matrix(say("weights at the start"), before, tokens, tokens, "weights"),
         Matrix(say("weights, learned"), after, tokens, tokens, "weights"),
+        Heads(
+            "learned",
+            say("The weights before and after learning: choose one and a token"),
+            (Reading(tokens, np.stack([before, after])[None]),),
+            head=1,
+            word=1,
+            names=(say("at the start"), say("learned")),
+        ),
         Matrix(say("W_V, learned"), w["value"], numbered(len(w["value"])), ("1", "2"), "weight"),
         tell(
             "Nobody said so, but every token has learned to attend to the one before, and "

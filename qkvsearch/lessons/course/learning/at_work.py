@@ -8,6 +8,8 @@ from qkvsearch.attention import attention
 from qkvsearch.errors import QkvError
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.context.outputs import ANIMAL, meanings
+from qkvsearch.lessons.course.learning.recorded import heads_of, heads_recorded
+from qkvsearch.lessons.drawings import Heads, Reading
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Given, Step, Table, Text, step, tell
 from qkvsearch.texts.analysis import fold
@@ -48,6 +50,12 @@ def by_hand(x: np.ndarray | None = None) -> Step:
             say('Weights of "it", made by hand'),
             [say("word"), say("weight")],
             [[top[k], float(weights[order[k]])] for k in range(MOST)],
+        ),
+        Heads(
+            "hand",
+            say("Every word of the sentence, by the vectors made by hand: point at one"),
+            (Reading(ANIMAL, attention(x, x, x, return_weights=True)[1][None, None]),),
+            word=ANIMAL.index(WORD),
         ),
         points=(14,),
         found={"top": top, "weights": weights},
@@ -96,10 +104,18 @@ def real(given: Given) -> Step:
         tell('What does "{word}" attend to in "{sentence}"?', **asked),
         *explained,
         _largest(found),
+        _drawn(reading, found, given),
         points=(14,),
         found=found,
         code=cell,
     )
+
+
+def _drawn(reading: EncodedText, found: dict[str, Any], given: Given) -> Heads:
+    """All heads as lines: of the reader's sentence, or those that were recorded."""
+    if given.sentence is None:
+        return heads_recorded(WORD, TARGET)
+    return heads_of(reading, reading.position(found["word"]), reading.position(found["target"]))
 
 
 def encoder_for(name: str | None) -> tuple[str, Any, str]:
@@ -135,11 +151,12 @@ def _nothing_here(problem: str) -> Step:
     return step(
         "A real transformer at work",
         tell(
-            "No pretrained model is installed here, so this lesson ends with the vectors made "
-            "by hand. `qkvsearch model fetch minilm` brings a transformer of six layers, and "
-            "`pip install 'qkvsearch[encoders]'` what reads it, with a table of word vectors."
+            "No pretrained model is installed here. What a transformer of six layers made of "
+            "twelve sentences was recorded; for a sentence of your own, `qkvsearch model fetch "
+            "minilm` brings it, and `pip install 'qkvsearch[encoders]'` what reads it."
         ),
         *_reason(problem),
+        heads_recorded(WORD, TARGET),
         points=(14,),
         found={"encoder": ""},
     )

@@ -9,14 +9,18 @@ from qkvsearch.lessons.cells import Cell, ran
 from qkvsearch.lessons.course.recommender.descent import (
     MIDDLE,
     PENALTY,
+    RATE,
     RATINGS,
+    STEPS,
     WIDTH,
     by_nudging,
     fit,
     loss_and_gradients,
     start,
+    walked,
 )
 from qkvsearch.lessons.course.recommender.questions import quizzes
+from qkvsearch.lessons.drawings import Descent
 from qkvsearch.lessons.messages import mark, marks, said, say
 from qkvsearch.lessons.parts import Curve, Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -28,6 +32,10 @@ MINUTES = 6
 
 USER_NAMES = marks("Ana", "Ben", "Chloe", "Dan", "Eve")
 FILM_NAMES = marks("Car chase", "Spider-Man", "Space race", "Love story", "Wedding")
+
+
+# Steps between two places that are drawn of the way.
+EVERY = 5
 
 
 def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
@@ -120,6 +128,7 @@ def downhill(fitted: Cell) -> Step:
             "(← means: becomes.)"
         ),
         Formula("u ← u − rate · gradient"),
+        walk(losses),
         Curve(say("loss"), say("steps"), losses),
         tell(
             "After {steps} steps the loss has fallen from {first} to {last}.",
@@ -130,6 +139,25 @@ def downhill(fitted: Cell) -> Step:
         points=(7,),
         found={"users": users, "films": films, "losses": losses},
         code=fitted,
+    )
+
+
+def walk(losses: np.ndarray, table: np.ndarray = RATINGS) -> Descent:
+    """The same on a map."""
+    users, films = walked(table, WIDTH, RATE, STEPS, every=EVERY)
+    return Descent(
+        "map",
+        say("Watch the embeddings being learned: play it, step by step, and change the rate"),
+        table,
+        users,
+        films,
+        losses,
+        every=EVERY,
+        rate=RATE,
+        middle=MIDDLE,
+        penalty=PENALTY,
+        user_names=said(USER_NAMES),
+        item_names=said(FILM_NAMES),
     )
 
 

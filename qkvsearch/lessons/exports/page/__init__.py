@@ -20,7 +20,8 @@ COURSE = mark("Attention, step by step")
 FILES = Path(__file__).parent
 # What the page is made of, in this order; the server's pages of the course load the same files.
 STYLES = ("colours.css", "page.css", "matrices.css", "drawings.css", "figure.css", "print.css")
-SCRIPTS = ("attention.js", "numbers.js", "bench.js", "player.js", "flow.js", "page.js")
+DRAWINGS = ("player.js", "arrows.js", "descent.js", "flow.js", "heads.js")
+SCRIPTS = ("attention.js", "numbers.js", "bench.js", *DRAWINGS, "page.js")
 
 
 def to_page(lessons: Sequence[Lesson], quizzes: bool = True) -> str:

@@ -5,7 +5,7 @@ drawings.flow = (figure, say) => {
   const settings = { ...given };
   const { rows, columns, stages } = given;
   const hasValues = given.values !== null;
-  const told = figure.querySelector(".told");
+  const telling = startTelling(figure);
   const cells = new Map([...figure.querySelectorAll(".cell")].map((cell) => [cell.dataset.at, cell]));
   const paths = new Map([...figure.querySelectorAll(".flows path")].map((path) => [path.dataset.at, path]));
   const grid = figure.querySelector(".cells");
@@ -60,10 +60,11 @@ drawings.flow = (figure, say) => {
     return `${parts.join(" + ") || 0} = [${steps.outputs[i].map(numbers.shown).join(", ")}]`;
   };
   const tell = ({ stage, i, j }) => {
-    if (i === null) return (told.textContent = say("pointAt"));
-    told.textContent =
-      j === null ? `${rows[i]}: ${ofRow(stage, i)}` : `${rows[i]} · ${columns[j]}: ${sayings[stage](i, j)}`;
-    if (stage === "outputs" && j !== null) told.textContent += `\n${rows[i]}: ${ofRow(stage, i)}`;
+    if (i === null) return telling(say("pointAt"), false);
+    const row = `${rows[i]}: ${ofRow(stage, i)}`;
+    if (j === null) return telling(row);
+    const cell = `${rows[i]} · ${columns[j]}: ${sayings[stage](i, j)}`;
+    telling(stage === "outputs" ? `${cell}\n${row}` : cell);
   };
 
   // --- what is drawn ---

@@ -1,8 +1,9 @@
 // Drawings that move: what starts each by its kind, and the buttons that play, stop and step.
 const drawings = {};
 
-// moments: how many there are now. show(place) draws one. Returns what else may go to a moment.
-const startPlayer = (figure, { moments, show, pause }) => {
+// moments: how many there are now. show(place) draws one. pause: until the next, in milliseconds;
+// stride: how many further that is. Returns what else may go to a moment.
+const startPlayer = (figure, { moments, show, pause, stride = 1 }) => {
   const button = (name) => figure.querySelector(`[data-does="${name}"]`);
   const told = figure.querySelector(".told");
   let place = 0;
@@ -20,7 +21,7 @@ const startPlayer = (figure, { moments, show, pause }) => {
     show(place);
   };
   const next = () => {
-    go(place + 1);
+    go(place + stride);
     if (place === moments() - 1) stop();
   };
   const play = () => {
@@ -63,6 +64,16 @@ const startControls = (figure, change) => {
   }
   for (const hidden of figure.querySelectorAll(".controls")) hidden.hidden = false;
   return found;
+};
+
+// Says a sentence of what is drawn, to those who see it and to those who do not.
+const startTelling = (figure) => {
+  const told = figure.querySelector(".told");
+  const descriptions = [...figure.querySelectorAll("svg > desc")];
+  return (words, isNews = true) => {
+    told.textContent = words;
+    if (isNews) for (const description of descriptions) description.textContent = words;
+  };
 };
 
 // The cells of a drawing's tables, in the order in which they stand, get these numbers.

@@ -5,15 +5,23 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from qkvsearch.lessons.drawings import Drawing, Flow
+from qkvsearch.lessons.drawings import Arrows, Descent, Drawing, Flow, Heads
+from qkvsearch.lessons.exports.page.drawings.arrows import arrows
+from qkvsearch.lessons.exports.page.drawings.descent import descent
 from qkvsearch.lessons.exports.page.drawings.flow import flow
+from qkvsearch.lessons.exports.page.drawings.heads import heads
 from qkvsearch.lessons.exports.page.markup import Html
 
 FILES = Path(__file__).parent.parent
 # What a picture alone takes of the page's style.
 STYLES = ("colours.css", "drawings.css")
 
-DRAWN: dict[type, Callable[[Any, str], list[Html]]] = {Flow: flow}
+DRAWN: dict[type, Callable[[Any, str], list[Html]]] = {
+    Arrows: arrows,
+    Descent: descent,
+    Flow: flow,
+    Heads: heads,
+}
 
 
 def pictures(drawing: Drawing, place: str) -> list[Html]:
