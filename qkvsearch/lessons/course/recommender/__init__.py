@@ -20,7 +20,7 @@ from qkvsearch.lessons.course.recommender.descent import (
     walked,
 )
 from qkvsearch.lessons.course.recommender.questions import quizzes
-from qkvsearch.lessons.drawings import Descent
+from qkvsearch.lessons.drawings import Descent, Flow
 from qkvsearch.lessons.messages import mark, marks, said, say
 from qkvsearch.lessons.parts import Curve, Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -198,6 +198,7 @@ def predicted(fitted: Cell, table: np.ndarray = RATINGS) -> Step:
                 for i, (name, tip) in enumerate(zip(names, tips, strict=True))
             ],
         ),
+        recommended(users, films, gaps),
         bench,
         points=(7, 5, 6),
         found={
@@ -208,6 +209,26 @@ def predicted(fitted: Cell, table: np.ndarray = RATINGS) -> Step:
             "films": films,
         },
         code=cell,
+    )
+
+
+def recommended(users: np.ndarray, films: np.ndarray, gaps: np.ndarray) -> Flow:
+    """What was predicted as attention: rated films are hidden, and the values are the films."""
+    own = Workbench(
+        name="recommended",
+        caption="",
+        matrices={"queries": users, "keys": films, "values": np.eye(len(films))},
+        rows=said(USER_NAMES),
+        columns=said(FILM_NAMES),
+        scale=1.0,
+    )
+    return Flow(
+        "recommended",
+        say("A recommendation is the same: what somebody has rated is hidden, and softmax ranks"),
+        own,
+        asks=say("user"),
+        asked=say("film"),
+        seen=gaps,
     )
 
 
