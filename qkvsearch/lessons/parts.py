@@ -11,6 +11,7 @@ import numpy as np
 
 from qkvsearch.attention.trace import Trace, TraceStep
 from qkvsearch.lessons.cells import Cell, codes
+from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import MaskName, Workbench
@@ -138,7 +139,7 @@ class Curve:
     values: np.ndarray
 
 
-Part = Text | Formula | Matrix | Table | Curve | Workbench
+Part = Text | Formula | Matrix | Table | Curve | Workbench | Drawing
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,9 +7,11 @@ from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.text import Text as Line
 
+from qkvsearch.cli.lesson.drawn import drawing_view
 from qkvsearch.cli.lesson.grids import legends, matrix_view, table_view
 from qkvsearch.cli.lesson.wrapping import WIDEST, marked, wrapped
 from qkvsearch.cli.render import rendered, terminal_width
+from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.messages import say, shown
 from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Table, Text
 from qkvsearch.lessons.workbench import Workbench
@@ -41,6 +43,8 @@ def step_blocks(lesson: Lesson, place: int, number: int, explained: set[str]) ->
     for part in step.parts:
         if isinstance(part, Matrix):
             yield rendered([*matrix_view(part, terminal_width()), *_legends(part, explained)])
+        elif isinstance(part, Drawing):
+            yield rendered(drawing_view(part, terminal_width()))
         elif isinstance(part, Workbench):
             yield rendered([_workbench(part, lesson.name)])
         else:

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from rich.cells import cell_len
 
+from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.exports.document import ROLE_NAMES
+from qkvsearch.lessons.exports.page.drawings import as_address, pictures
 from qkvsearch.lessons.messages import mark, say, shown
 from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Step, Table, Text
 from qkvsearch.lessons.quizzes import Quiz
@@ -16,6 +18,8 @@ from qkvsearch.lessons.workbench import Workbench
 COURSE = mark("Attention, step by step")
 # Points of a curve that a table holds.
 MOST_POINTS = 9
+# A picture that stands in the text.
+PICTURE = re.compile(r"\]\((data:image/svg\+xml;base64,[\w+/=]+)\)")
 CODE = re.compile(r"(`[^`]*`)")
 
 
@@ -37,7 +41,7 @@ def to_markdown(lessons: Sequence[Lesson], quizzes: bool = True, first: int = 1)
             blocks.append(questions(lesson.quizzes))
     if quizzes and any(lesson.quizzes for lesson in lessons):
         blocks.append(answers(lessons))
-    return "\n\n".join(blocks) + "\n"
+    return gathered("\n\n".join(blocks)) + "\n"
 
 
 def heading(lesson: Lesson) -> str:
@@ -48,6 +52,18 @@ def heading(lesson: Lesson) -> str:
 def step(shown_step: Step, number: int) -> str:
     title = f"### {number}. {_prose(shown_step.title)}"
     return "\n\n".join([title, *map(part, shown_step.parts)])
+
+
+def gathered(text: str) -> str:
+    """The text with its pictures at the end, where they are in nobody's way."""
+    found: list[str] = []
+
+    def named(match: re.Match[str]) -> str:
+        found.append(f"[drawing-{len(found) + 1}]: {match[1]}")
+        return f"][drawing-{len(found)}]"
+
+    short = PICTURE.sub(named, text)
+    return "\n".join([short.rstrip("\n"), "", *found]) if found else short.rstrip("\n")
 
 
 def questions(quizzes: Sequence[Quiz]) -> str:
@@ -83,6 +99,8 @@ def part(part: Any) -> str:
             return f"**{_prose(part.name)}**\n\n{table([part.x, part.name], rows, [])}"
         case Workbench():
             return f"> **{say('Try it.')}** {_prose(part.caption)}"
+        case Drawing():
+            return "\n\n".join([f"**{_prose(part.caption)}**", *_pictures(part)])
     raise TypeError(f"a lesson has no part of type {type(part).__name__}")
 
 
@@ -115,6 +133,15 @@ def _matrix(matrix: Matrix) -> Iterator[str]:
         written = matrix.symbols.reshape(rows, -1)
         above = matrix.columns if written.shape[1] == columns else [say("in symbols")]
         yield _labelled(matrix.rows, above, written.tolist())
+
+
+def _pictures(drawing: Drawing) -> Iterator[str]:
+    """An image each, and what it shows in words."""
+    told = drawing.told.replace("[", "(").replace("]", ")").replace("\n", " ")
+    for place, picture in enumerate(pictures(drawing, drawing.name)):
+        words = told if place == 0 else drawing.name
+        yield f"![{_prose(words)}]({as_address(picture)})"
+    yield _prose(drawing.told)
 
 
 def _labelled(rows: Sequence[str], columns: Sequence[str], cells: list[list[str]]) -> str:

@@ -13,6 +13,7 @@ from qkvsearch.errors import QkvError
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.context import layers, outputs
 from qkvsearch.lessons.course.context.questions import quizzes
+from qkvsearch.lessons.drawings import Arrows, Flow
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -192,6 +193,13 @@ def without_positions(twice: Twice) -> Step:
         Formula("softmax(Q·Kᵀ/√d)·V"),
         Matrix.of(steps["weights"], say("weights")),
         Matrix.of(steps["outputs"], say("outputs")),
+        Flow(
+            "twice",
+            say("With the look-ahead mask, what flows to the same word is no longer the same"),
+            twice.bench,
+            asks=say("word that asks"),
+            asked=say("word that is asked"),
+        ),
         twice.bench,
         points=(24,),
         found={"outputs": value, "apart": twice.apart()["attention"]},
@@ -226,6 +234,15 @@ def told_apart(twice: Twice) -> Step:
         Matrix(say("positions P"), twice.positions, rows, numbered(D), "input"),
         Matrix(say("outputs, positions added"), outputs["positions"], rows, numbered(2), "output"),
         Matrix(say("outputs, look-ahead mask"), outputs["look-ahead"], rows, numbered(2), "output"),
+        Arrows(
+            "apart",
+            say("The outputs with positions as arrows: one word, two directions"),
+            outputs["positions"],
+            rows,
+            (say("first number"), say("second number")),
+            against=twice.first,
+            chosen=twice.last,
+        ),
         Table(
             say("How far the two are apart"),
             [say("way"), say("largest difference")],

@@ -7,6 +7,7 @@ from qkvsearch.attention import attention
 from qkvsearch.attention.layers import Linear
 from qkvsearch.attention.scores import cosine_score
 from qkvsearch.lessons.cells import ran
+from qkvsearch.lessons.drawings import Heads, Reading
 from qkvsearch.lessons.messages import marks, said, say
 from qkvsearch.lessons.parts import Matrix, Step, Table, step, tell
 
@@ -189,6 +190,12 @@ def it(x: Array | None = None) -> Step:
             say('Weights of "it", made by hand'),
             [say("word"), say("weight")],
             [[ANIMAL[j], float(weights[j])] for j in order[:MOST]],
+        ),
+        Heads(
+            "hand",
+            say("Every word of the sentence, by the vectors made by hand: point at one"),
+            (Reading(ANIMAL, attention(x, x, x, return_weights=True)[1][None, None]),),
+            word=place,
         ),
         Matrix(
             say('"it", before and after'),

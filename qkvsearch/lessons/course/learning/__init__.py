@@ -15,6 +15,7 @@ from qkvsearch.lessons.course.learning import at_work
 from qkvsearch.lessons.course.learning.questions import quizzes
 from qkvsearch.lessons.course.learning.starts import starts
 from qkvsearch.lessons.course.self_attention import W_KEY, W_QUERY, W_VALUE, X
+from qkvsearch.lessons.drawings import Flow, Heads, Reading
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.parts import Curve, Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -161,6 +162,25 @@ def columns(
         Matrix("W^q", w_query.T, numbered(w_query.shape[1]), numbered(x.shape[1]), "weight"),
         Matrix("W^k", w_key.T, numbered(w_key.shape[1]), numbered(x.shape[1]), "weight"),
         Matrix("A", scores, keys, queries, "score", symbols=names),
+        Flow(
+            "columns",
+            say("The same numbers in rows, as everywhere else in the course"),
+            Workbench(
+                name="few",
+                caption="",
+                matrices={
+                    "inputs": x,
+                    "w_query": w_query,
+                    "w_key": w_key,
+                    "w_value": w_value,
+                },
+                rows=tokens,
+                columns=tokens,
+                scale=1.0,
+            ),
+            asks=say("query of input"),
+            asked=say("key of input"),
+        ),
         Matrix("A′", weights, keys, queries, "weights"),
         Matrix("O", outputs, numbered(len(outputs)), list(tokens), "output"),
         points=(31, 32),
@@ -241,6 +261,14 @@ def learned() -> Step:
         Curve(say("loss"), say("rounds"), np.array(losses)),
         Matrix(say("weights at the start"), before, tokens, tokens, "weights"),
         Matrix(say("weights, learned"), after, tokens, tokens, "weights"),
+        Heads(
+            "learned",
+            say("The weights before and after learning: choose one and a token"),
+            (Reading(tokens, np.stack([before, after])[None]),),
+            head=1,
+            word=1,
+            names=(say("at the start"), say("learned")),
+        ),
         Matrix(say("W_V, learned"), w["value"], numbered(len(w["value"])), ("1", "2"), "weight"),
         tell(
             "Nobody said so, but every token has learned to attend to the one before, and "

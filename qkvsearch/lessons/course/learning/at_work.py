@@ -10,7 +10,9 @@ from qkvsearch.errors import QkvError
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.learning import evidence
 from qkvsearch.lessons.course.learning.evidence import ANIMAL, TWINS
+from qkvsearch.lessons.course.learning.recorded import heads_of, heads_recorded
 from qkvsearch.lessons.course.learning.removal import taken_away
+from qkvsearch.lessons.drawings import Heads
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Given, Step, Table, Text, step, tell
 from qkvsearch.texts.analysis import fold
@@ -39,7 +41,8 @@ def steps(given: Given) -> list[Step]:
     sentence = SENTENCE if given.sentence is None else given.sentence
     if encoder is None and given.sentence is None:
         about = {"encoder": MINILM, "sentence": SENTENCE, "word": WORD, "target": TARGET}
-        return of_layers({**evidence.recorded(), **about}, problem, is_recorded=True)
+        found = {**evidence.recorded(), **about, "is_recorded": True}
+        return of_layers(found, problem, heads_recorded(WORD, TARGET))
     if encoder is None:
         return [_nothing_here(problem)]
     reading = encoder.attend(sentence)
@@ -50,7 +53,8 @@ def steps(given: Given) -> list[Step]:
         return [_of_the_table({**about, "words": at.words, "row": at.row}, at.shown.weight, problem)]
     twin = ANIMAL if given.sentence is None else None
     found = evidence.measured(encoder, sentence, word, at.shown.key, twin)
-    return of_layers({**found, **about}, problem, is_recorded=False)
+    drawn = heads_of(reading, reading.position(word), reading.position(at.shown.key))
+    return of_layers({**found, **about, "is_recorded": False}, problem, drawn)
 
 
 def encoder_for(given: Given) -> tuple[str, Any, str]:
@@ -96,6 +100,7 @@ def _nothing_here(problem: str) -> Step:
             "shows what was recorded of it."
         ),
         *_reason(problem),
+        heads_recorded(WORD, TARGET),
         points=(14,),
         found={"encoder": ""},
     )
@@ -137,18 +142,17 @@ def _of_the_table(found: dict[str, Any], weight: float, problem: str) -> Step:
 # --- a transformer ---
 
 
-def of_layers(found: dict[str, Any], problem: str, is_recorded: bool) -> list[Step]:
+def of_layers(found: dict[str, Any], problem: str, drawn: Heads) -> list[Step]:
     """The strongest weight, the head that singles the word out, and what weights do."""
-    found = {**found, "is_recorded": is_recorded, "has_layers": True}
     return [
-        _strongest(found, problem),
+        _strongest(found, problem, drawn),
         _singled_out(found),
         *([_by_meaning(found)] if "turns" in found else []),
         taken_away(found),
     ]
 
 
-def _strongest(found: dict[str, Any], problem: str) -> Step:
+def _strongest(found: dict[str, Any], problem: str, drawn: Heads) -> Step:
     heads, others, place = found["heads"], found["others"], found["strongest"]
     layer, head = place
     asked = {name: found[name] for name in ("encoder", "sentence", "word", "target")}
@@ -205,6 +209,7 @@ def _strongest(found: dict[str, Any], problem: str) -> Step:
             columns,
             rows,
         ),
+        drawn,
         points=(14,),
         found={**found, "layer": layer, "head": head, "weight": float(heads[place])},
         code=cell,

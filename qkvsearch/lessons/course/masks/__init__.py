@@ -14,6 +14,7 @@ from qkvsearch.lessons.course.masks.one_layer import WORDS, named, outputs, unde
 from qkvsearch.lessons.course.masks.questions import quizzes
 from qkvsearch.lessons.course.self_attention import projected
 from qkvsearch.lessons.course.softmax import scored
+from qkvsearch.lessons.drawings import Flow
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.own_numbers import with_own
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, step, tell
@@ -202,6 +203,13 @@ def side_by_side(bench: Workbench) -> Step:
         ),
         *(Matrix.of(output, title) for output, title in zip(found.values(), titles, strict=True)),
         *own,
+        Flow(
+            "masks",
+            say("Choose a mask, and see what still flows"),
+            bench,
+            asks=say("token that asks"),
+            asked=say("token that is asked"),
+        ),
         bench,
         points=(59,),
         found={**arrays, "all": value, "differences": (last, last_word)},

@@ -7,6 +7,7 @@ from qkvsearch.attention import attention, padding_mask, softmax
 from qkvsearch.attention.masks import add
 from qkvsearch.attention.trace import Trace, trace_self_attention
 from qkvsearch.lessons.cells import called, ran
+from qkvsearch.lessons.drawings import Flow
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Formula, Matrix, Step, Table, arrays, step, tell
 from qkvsearch.lessons.workbench import PROJECTED, MaskName, Workbench, mask_of
@@ -76,6 +77,13 @@ def no_mask(bench: Workbench) -> Step:
             "first number of one input at a time, and each output moves:"
         ),
         Matrix.of(found["weights"], say("weights")),
+        Flow(
+            "none",
+            say("Without a mask something flows from every token to every token"),
+            replace(bench, mask="none", masks=("none",)),
+            asks=say("token that asks"),
+            asked=say("token that is asked"),
+        ),
         influences(bench, moved),
         Matrix.of(found["outputs"], say("outputs")),
         points=(52,),
@@ -132,6 +140,13 @@ def padding(bench: Workbench) -> Step:
         tell(
             "Again 1 is added to one input at a time; look at column {last}:",
             last=bench.rows[-1],
+        ),
+        Flow(
+            "padding",
+            say("Nothing flows out of the padding, not even to its own row"),
+            replace(bench, mask="padding", masks=("none", "padding"), rows=words, columns=words),
+            asks=say("token that asks"),
+            asked=say("token that is asked"),
         ),
         influences(bench, moved),
         tell(

@@ -9,14 +9,18 @@ from qkvsearch.lessons.cells import Cell, ran
 from qkvsearch.lessons.course.recommender.descent import (
     MIDDLE,
     PENALTY,
+    RATE,
     RATINGS,
+    STEPS,
     WIDTH,
     by_nudging,
     fit,
     loss_and_gradients,
     start,
+    walked,
 )
 from qkvsearch.lessons.course.recommender.questions import quizzes
+from qkvsearch.lessons.drawings import Descent, Flow
 from qkvsearch.lessons.messages import mark, marks, said, say
 from qkvsearch.lessons.parts import Curve, Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -28,6 +32,10 @@ MINUTES = 6
 
 USER_NAMES = marks("Ana", "Ben", "Chloe", "Dan", "Eve")
 FILM_NAMES = marks("Car chase", "Spider-Man", "Space race", "Love story", "Wedding")
+
+
+# Steps between two places that are drawn of the way.
+EVERY = 5
 
 
 def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
@@ -120,6 +128,7 @@ def downhill(fitted: Cell) -> Step:
             "(← means: becomes.)"
         ),
         Formula("u ← u − rate · gradient"),
+        walk(losses),
         Curve(say("loss"), say("steps"), losses),
         tell(
             "After {steps} steps the loss has fallen from {first} to {last}.",
@@ -132,6 +141,25 @@ def downhill(fitted: Cell) -> Step:
         points=(7,),
         found={"users": users, "films": films, "losses": losses},
         code=fitted,
+    )
+
+
+def walk(losses: np.ndarray, table: np.ndarray = RATINGS) -> Descent:
+    """The same on a map."""
+    users, films = walked(table, WIDTH, RATE, STEPS, every=EVERY)
+    return Descent(
+        "map",
+        say("Watch the embeddings being learned: play it, step by step, and change the rate"),
+        table,
+        users,
+        films,
+        losses,
+        every=EVERY,
+        rate=RATE,
+        middle=MIDDLE,
+        penalty=PENALTY,
+        user_names=said(USER_NAMES),
+        item_names=said(FILM_NAMES),
     )
 
 
@@ -172,6 +200,7 @@ def predicted(fitted: Cell, table: np.ndarray = RATINGS) -> Step:
                 for i, (name, tip) in enumerate(zip(names, tips, strict=True))
             ],
         ),
+        recommended(users, films, gaps),
         bench,
         points=(7, 5, 6),
         found={
@@ -182,6 +211,26 @@ def predicted(fitted: Cell, table: np.ndarray = RATINGS) -> Step:
             "films": films,
         },
         code=cell,
+    )
+
+
+def recommended(users: np.ndarray, films: np.ndarray, gaps: np.ndarray) -> Flow:
+    """What was predicted as attention: rated films are hidden, and the values are the films."""
+    own = Workbench(
+        name="recommended",
+        caption="",
+        matrices={"queries": users, "keys": films, "values": np.eye(len(films))},
+        rows=said(USER_NAMES),
+        columns=said(FILM_NAMES),
+        scale=1.0,
+    )
+    return Flow(
+        "recommended",
+        say("A recommendation is the same: what somebody has rated is hidden, and softmax ranks"),
+        own,
+        asks=say("user"),
+        asked=say("film"),
+        seen=gaps,
     )
 
 

@@ -66,6 +66,22 @@ def fit(table: np.ndarray = RATINGS) -> Cell:
     return ran(descend, ratings=table, width=WIDTH, rate=RATE, steps=STEPS)[0]
 
 
+def walked(ratings: Array, width: int, rate: float, steps: int, every: int) -> tuple[Array, Array]:
+    """Where `descend` has the users (k, n, d) and films (k, m, d) after each `every`-th step, from
+    before the first one to after the last.
+    """
+    users, films = start(ratings.shape, width)
+    ways = [(users, films)]
+    for step in range(1, steps + 1):
+        _, by_users, by_films = loss_and_gradients(users, films, ratings)
+        users, films = users - rate * by_users, films - rate * by_films
+        if step % every == 0 or step == steps:
+            ways.append((users, films))
+    by_side = zip(*ways, strict=True)
+    all_users, all_films = (np.stack(side) for side in by_side)
+    return all_users, all_films
+
+
 def descend(ratings: Array, width: int, rate: float, steps: int) -> tuple[Array, Array, Array]:
     users, films = start(ratings.shape, width)
     losses = []

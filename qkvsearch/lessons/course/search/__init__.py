@@ -9,6 +9,7 @@ from qkvsearch.attention.weights import mix
 from qkvsearch.errors import DataError
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.search.questions import quizzes
+from qkvsearch.lessons.drawings import Arrows, Flow
 from qkvsearch.lessons.messages import mark, marks, said, say
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, Text, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -190,6 +191,13 @@ def mixed(bench: Workbench) -> Step:
         Formula("Σ w·v"),
         Matrix(say("values V"), values, LETTERS, said(TOPICS), "value"),
         Matrix(say("output Σ w·v"), output, [say("query")], said(TOPICS), "output"),
+        Flow(
+            "mix",
+            say("A search is attention with one query: play it, and turn the temperature"),
+            bench,
+            asks=say("query"),
+            asked=say("video"),
+        ),
         bench,
         points=(9, 8),
         found={**found, "mix": mix(weights, values)},
@@ -318,6 +326,13 @@ def meaning(videos: Videos) -> Step:
         ),
         Matrix(say("keys of meaning"), keys, LETTERS, "12", "key"),
         Matrix(say("scores by meaning"), cosines, [say("query")], LETTERS, "score"),
+        Arrows(
+            "meaning",
+            say("Query and keys as arrows of length one: the product is the cosine of the angle"),
+            np.vstack([encoder.encode_many([videos.query]), keys]),
+            [say("query"), *LETTERS],
+            (say("first number"), say("second number")),
+        ),
         tell(
             "The search box adds up such *heads*, ways of asking, each measured by its own "
             "spread. With words and meaning together it answers:"

@@ -11,6 +11,7 @@ from qkvsearch.lessons.course.self_attention.questions import quizzes
 from qkvsearch.lessons.course.self_attention.text import with_the_text
 from qkvsearch.lessons.course.softmax import scored
 from qkvsearch.lessons.course.translation import mixed
+from qkvsearch.lessons.drawings import Flow
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.own_numbers import with_own
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Text, arrays, step, tell
@@ -260,6 +261,13 @@ def all_outputs(bench: Workbench, steps: Trace) -> Step:
             "first output is {scaled}.",
             d=d,
             scaled=scaled[0],
+        ),
+        Flow(
+            "layer",
+            say("The eight steps as one drawing: play it, or point at a cell"),
+            bench,
+            asks=say("query of input"),
+            asked=say("key of input"),
         ),
         bench,
         points=(35, 37, 39, 45),

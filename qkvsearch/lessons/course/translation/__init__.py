@@ -13,6 +13,7 @@ from qkvsearch.attention.trace import Trace
 from qkvsearch.lessons.cells import given as named
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.translation.questions import quizzes
+from qkvsearch.lessons.drawings import Flow
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, arrays, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -385,6 +386,13 @@ def by_hand(bench: Workbench, found: Trace) -> Step:
             "Change a query and predict, before you look, which character it will attend to most."
         ),
         labelled(found, "outputs", say("outputs")),
+        Flow(
+            "alignment",
+            say("From Chinese to English: point at a cell, or play it step by step"),
+            bench,
+            asks=say("word written"),
+            asked=say("character"),
+        ),
         bench,
         found={"outputs": value},
         code=cell,

@@ -19,8 +19,9 @@ from qkvsearch.lessons.parts import Lesson
 COURSE = mark("Attention, step by step")
 FILES = Path(__file__).parent
 # What the page is made of, in this order; the server's pages of the course load the same files.
-STYLES = ("page.css", "matrices.css", "print.css")
-SCRIPTS = ("attention.js", "numbers.js", "bench.js", "page.js")
+STYLES = ("colours.css", "page.css", "matrices.css", "drawings.css", "figure.css", "print.css")
+DRAWINGS = ("player.js", "arrows.js", "descent.js", "flow.js", "heads.js")
+SCRIPTS = ("attention.js", "numbers.js", "bench.js", *DRAWINGS, "page.js")
 
 
 def to_page(lessons: Sequence[Lesson], quizzes: bool = True) -> str:

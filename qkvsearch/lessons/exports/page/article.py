@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import get_args
 
+from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.exports.document import ROLE_NAMES
 from qkvsearch.lessons.exports.page.bench import workbench
+from qkvsearch.lessons.exports.page.drawings.figure import drawing, drawing_words
 from qkvsearch.lessons.exports.page.figures import curve, matrix, side_by_side, swatch, table
 from qkvsearch.lessons.exports.page.markup import Html, element, joined, mathematics, prose
 from qkvsearch.lessons.exports.page.questions import questions
@@ -121,6 +123,8 @@ def _part(part: Part, lesson: str, place: str) -> Html:
             return curve(part, f"curve-{place}")
         case Workbench():
             return workbench(part, lesson)
+        case Drawing():
+            return drawing(part, lesson)
     raise TypeError(f"the page does not know how to show a {type(part).__name__}")
 
 
@@ -136,4 +140,5 @@ def script_words() -> dict[str, str]:
         "right": say("Right."),
         "wrong": say("Not yet. This is the way to it:"),
         "scrolls": say("{name}, scrolls sideways"),
+        **drawing_words(),
     }

@@ -1,4 +1,4 @@
-// What makes the page answer: workbenches, quizzes, where the reader is, and what scrolls.
+// What makes the page answer: workbenches, drawings, quizzes, where the reader is, and what scrolls.
 
 (() => {
   const words = JSON.parse(document.getElementById("words").textContent);
@@ -6,6 +6,10 @@
   document.documentElement.classList.add("live");
 
   for (const bench of document.querySelectorAll("[data-bench]")) startBench(bench, say);
+
+  for (const drawing of document.querySelectorAll("[data-drawing]")) {
+    drawings[drawing.dataset.drawing](drawing, say);
+  }
 
   for (const quiz of document.querySelectorAll("[data-quiz]")) {
     const verdict = quiz.querySelector(".verdict");
