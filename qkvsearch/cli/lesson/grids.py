@@ -27,7 +27,7 @@ COLOURS = {
     "query": "rgb(225,65,65)",
     "value": "rgb(165,100,225)",
     "score": "rgb(65,135,245)",
-    "weights": "rgb(65,135,245)",
+    "weights": "rgb(25,165,178)",
     "weighted": "rgb(195,160,0)",
     "output": "rgb(0,135,60)",
 }
@@ -136,7 +136,7 @@ def _share(weight: float) -> float:
 
 def _tint(share: float) -> str:
     """The brighter, the more."""
-    return f"rgb({90 - round(25 * share)},{110 + round(25 * share)},{150 + round(95 * share)})"
+    return f"rgb({90 - round(65 * share)},{125 + round(40 * share)},{135 + round(43 * share)})"
 
 
 # --- symbols ---

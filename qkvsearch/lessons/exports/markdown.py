@@ -10,6 +10,7 @@ from rich.cells import cell_len
 from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.exports.document import ROLE_NAMES
 from qkvsearch.lessons.exports.page.drawings import as_address, pictures
+from qkvsearch.lessons.instructor import GUIDANCE
 from qkvsearch.lessons.messages import mark, say, shown
 from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Step, Table, Text
 from qkvsearch.lessons.quizzes import Quiz
@@ -23,11 +24,10 @@ PICTURE = re.compile(r"\]\((data:image/svg\+xml;base64,[\w+/=]+)\)")
 CODE = re.compile(r"(`[^`]*`)")
 
 
-def to_markdown(lessons: Sequence[Lesson], quizzes: bool = True, first: int = 1) -> str:
+def to_markdown(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
     """Lessons one after another, in the language that is spoken.
 
-    quizzes: with each lesson's questions, and all answers at the end. first: the number of a
-    lesson's first step, where what is left of it does not begin at 1.
+    quizzes: with each lesson's questions, and all answers at the end.
 
     >>> from qkvsearch.lessons import lesson
     >>> text = to_markdown([lesson("self-attention")])
@@ -36,7 +36,7 @@ def to_markdown(lessons: Sequence[Lesson], quizzes: bool = True, first: int = 1)
     """
     blocks = [f"# {say(COURSE)}"]
     for lesson in lessons:
-        blocks += [heading(lesson), *(step(one, n) for n, one in enumerate(lesson.steps, first))]
+        blocks += [heading(lesson), *(step(one, n) for n, one in enumerate(lesson.steps, lesson.first))]
         if quizzes and lesson.quizzes:
             blocks.append(questions(lesson.quizzes))
     if quizzes and any(lesson.quizzes for lesson in lessons):
@@ -44,13 +44,45 @@ def to_markdown(lessons: Sequence[Lesson], quizzes: bool = True, first: int = 1)
     return gathered("\n\n".join(blocks)) + "\n"
 
 
+def to_instructors_edition(lessons: Sequence[Lesson]) -> str:
+    """Lessons with what goes wrong in them, what to ask, and every answer below its question."""
+    blocks = [f"# {say(COURSE)}: {say('the instructor’s edition')}"]
+    for lesson in lessons:
+        guidance = GUIDANCE[lesson.name]
+        notes = [
+            f"- **{say('Goes wrong:')}** {say(guidance.wrong)}",
+            f"- **{say('Ask:')}** {say(guidance.ask)}",
+            f"- **{say('Answer:')}** {say(guidance.answer)}",
+        ]
+        blocks += [heading(lesson), "\n".join(notes)]
+        blocks += [step(one, n) for n, one in enumerate(lesson.steps, lesson.first)]
+        blocks.append(f"### {say('Questions')}")
+        for quiz in lesson.quizzes:
+            answer = f"{_prose(quiz.solution)} — {_prose(quiz.worked)}"
+            blocks += [_question(quiz), f"**{say('Answer:')}** {answer}"]
+    return "\n\n".join(blocks) + "\n"
+
+
+def duration(lesson: Lesson) -> str:
+    """What the lesson is for, and how long it takes."""
+    if lesson.further:
+        return say(
+            "{goal} About {core} minutes, and {further} for its further steps.",
+            goal=lesson.goal,
+            core=lesson.minutes - lesson.further,
+            further=lesson.further,
+        )
+    return say("{goal} About {minutes} minutes.", goal=lesson.goal, minutes=lesson.minutes)
+
+
 def heading(lesson: Lesson) -> str:
-    about = say("{goal} About {minutes} minutes.", goal=lesson.goal, minutes=lesson.minutes)
+    about = duration(lesson)
     return f"## {lesson.number}. {_prose(lesson.title)}\n\n{_prose(about)}"
 
 
 def step(shown_step: Step, number: int) -> str:
-    title = f"### {number}. {_prose(shown_step.title)}"
+    further = f" ({say('further')})" if shown_step.is_further else ""
+    title = f"### {number}. {_prose(shown_step.title)}{further}"
     return "\n\n".join([title, *map(part, shown_step.parts)])
 
 

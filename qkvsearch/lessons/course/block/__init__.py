@@ -15,7 +15,7 @@ from qkvsearch.lessons.quizzes import Quiz
 
 TITLE = mark("The whole block of a transformer")
 GOAL = mark("Say what stands around attention in a transformer, and what each part is for.")
-MINUTES = 14
+MINUTES = 18
 
 X = np.array([[1, 0, 2, 1], [0, 2, 1, 0], [1, 1, 0, 2], [2, 0, 1, 1]], dtype=float)
 TOKENS = "abcd"

@@ -23,7 +23,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("Learning, and a real transformer")
 GOAL = mark("See where the weight matrices come from, and what a trained model does with them.")
-MINUTES = 5
+MINUTES = 22
 TAKES = ("sentence", "encoder")
 
 # Their scores are not symmetric, so that a row can be told from a column.

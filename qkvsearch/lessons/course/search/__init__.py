@@ -23,7 +23,7 @@ from qkvsearch.texts.vocabulary import count_terms
 
 TITLE = mark("A search: query, keys and values")
 GOAL = mark("Turn a search into scores, weights and a mix of what was found.")
-MINUTES = 6
+MINUTES = 13
 TAKES = ("sentence",)
 
 QUERY = "transformer"

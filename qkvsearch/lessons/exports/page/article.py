@@ -100,9 +100,10 @@ def _step(step: Step, code: str, lesson: Lesson, number: int) -> Html:
             )
         )
     counter = element("span", f"{lesson.number}.{number}", class_="counter")
+    further = [" ", element("span", say("further"), class_="role")] if step.is_further else []
     return element(
         "section",
-        element("h3", counter, " ", step.title, id=f"{place}-title"),
+        element("h3", counter, " ", step.title, *further, id=f"{place}-title"),
         joined(shown, "\n"),
         id=place,
         class_="step",
@@ -139,6 +140,16 @@ def script_words() -> dict[str, str]:
         "recomputed": say("Computed again. {step}, first row: {row}"),
         "right": say("Right."),
         "wrong": say("Not yet. This is the way to it:"),
+        "again": say("Not yet. {hint} Try once more."),
+        "another": say("It is another one."),
+        "tooMuch": say("That is too much."),
+        "tooLittle": say("That is too little."),
+        "notAll": say("Not all of it is right."),
+        "noNumber": say("That is no answer yet: type {n} numbers, such as 0.25, 1/4 or 25%."),
+        "noWords": say("Name the tokens, or type: none."),
+        "resume": say("Go on where you were: {title}"),
+        "predict": say("Predict before you look"),
+        "reveal": say("Show {name}"),
         "scrolls": say("{name}, scrolls sideways"),
         **drawing_words(),
     }

@@ -70,14 +70,14 @@ const numbers = (() => {
     return words.size === asked.size && [...asked].every((word) => words.has(word));
   };
 
-  // A comma is a decimal one where there are too many numbers otherwise.
+  // A comma is a decimal one where there are not n numbers otherwise.
+  const readAs = (written, n) => {
+    const texts = written.match(NUMBER) ?? [];
+    return texts.length === n ? texts : (written.replace(DECIMAL_COMMA, "$1.$2").match(NUMBER) ?? []);
+  };
+
   const areNear = (given, wanted, tolerance) => {
-    const written = plain(given);
-    let texts = written.match(NUMBER) ?? [];
-    if (texts.length !== wanted.length) {
-      texts = written.replace(DECIMAL_COMMA, "$1.$2").match(NUMBER) ?? [];
-    }
-    const found = texts.map(value);
+    const found = readAs(plain(given), wanted.length).map(value);
     const isNear = (number, i) =>
       Object.is(number, wanted[i]) || Math.abs(number - wanted[i]) <= tolerance;
     return found.length === wanted.length && found.every(isNear);
@@ -89,5 +89,20 @@ const numbers = (() => {
       ? areWords(given, answer, none)
       : areNear(given, [answer].flat().map(held), tolerance);
 
-  return { one, shown, held, heat, isRight };
+  // Whether it is an answer at all: words, or as many numbers as were asked for.
+  const isAnswer = (given, { kind, answer }) => {
+    if (kind === "words") return answer.length === 0 || /[\p{L}\d]/u.test(plain(given));
+    const n = [answer].flat().length;
+    const texts = readAs(plain(given), n);
+    return n === 1 ? texts.length > 0 : texts.length === n;
+  };
+
+  // What is wrong about a wrong answer, by the name of a sentence that says it.
+  const hint = (given, { kind, answer }) => {
+    const wanted = [answer].flat().map(held);
+    if (kind === "words" || wanted.length > 1) return "notAll";
+    return value(readAs(plain(given), 1)[0] ?? "") > wanted[0] ? "tooMuch" : "tooLittle";
+  };
+
+  return { one, shown, held, heat, isRight, isAnswer, hint };
 })();

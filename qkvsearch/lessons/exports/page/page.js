@@ -21,11 +21,19 @@
       const given = [...new FormData(quiz).values()][0] ?? "";
       const { kind, answer, tolerance } = quiz.dataset;
       const asked = { kind, answer: JSON.parse(answer), tolerance: Number(tolerance) };
+      if (!numbers.isAnswer(given, asked)) {
+        delete quiz.dataset.verdict;
+        verdict.textContent = say(kind === "words" ? "noWords" : "noNumber", { n: [asked.answer].flat().length });
+        return;
+      }
       const isRight = numbers.isRight(given, asked, say("none"));
+      const isSecond = quiz.dataset.tried === "yes";
+      quiz.dataset.tried = isRight ? "" : "yes";
       quiz.dataset.verdict = isRight ? "right" : "wrong";
-      verdict.textContent = say(quiz.dataset.verdict);
+      const hint = quiz.querySelector("fieldset") ? "another" : numbers.hint(given, asked);
+      verdict.textContent = isRight ? say("right") : isSecond ? say("wrong") : say("again", { hint: say(hint) });
       worked.hidden = false;
-      worked.open = !isRight;
+      worked.open = !isRight && isSecond;
     });
   }
 
