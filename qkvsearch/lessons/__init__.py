@@ -1,9 +1,9 @@
 """The course: lessons that slow the engine down to a step at a time.
 
-A lesson is a folder in `course`: its module has `TITLE`, `GOAL` and `MINUTES` (by `pace`), `FURTHER`
-where some of them are for steps beyond its core, `TAKES` where it can use something of the reader's
-own (names of fields of `Given`), and `lesson(given)`, which computes its steps and its quizzes. To
-add one: a folder, and its name in `LESSONS`.
+A lesson is a folder in `course`: its module has `TITLE`, `GOAL`, `MINUTES` (by `pace`), `FURTHER`
+where some of them are for steps beyond its core, `TAKES` where it can use something of the
+reader's own (names of fields of `Given`), and `lesson(given)`, which computes its steps and its
+quizzes. To add one: a folder, its name in `LESSONS`, and its `GUIDANCE`.
 """
 
 from collections.abc import Iterator
@@ -57,7 +57,9 @@ def outline() -> Iterator[Outline]:
 def _outline(name: str, module: ModuleType) -> Outline:
     number = LESSONS.index(name) + 1
     further = getattr(module, "FURTHER", 0)
-    return Outline(name, number, say(module.TITLE), say(module.GOAL), module.MINUTES, further=further)
+    return Outline(
+        name, number, say(module.TITLE), say(module.GOAL), module.MINUTES, further=further
+    )
 
 
 def _module(name: str) -> ModuleType:

@@ -16,12 +16,16 @@ class Guidance(NamedTuple):
 
 GUIDANCE = {
     "embeddings": Guidance(
-        mark("“Each column means something.” Here it does, by hand; learned columns have no names."),
+        mark(
+            "“Each column means something.” Here it does, by hand; learned columns have no names."
+        ),
         mark("Before step 3: which two films will have the largest dot product?"),
         mark("A film with itself need not win: long rows make large products."),
     ),
     "dot-product": Guidance(
-        mark("“A large dot product means alike.” It also grows with the lengths; a cosine does not."),
+        mark(
+            "“A large dot product means alike.” It also grows with the lengths; a cosine does not."
+        ),
         mark("Turn an arrow by 90° without changing its length: what becomes of the product?"),
         mark("It is 0, whatever the lengths; beyond 90° it is negative."),
     ),
@@ -51,7 +55,7 @@ GUIDANCE = {
         mark("The weights stay, as they know only queries and keys; the outputs double."),
     ),
     "masks": Guidance(
-        mark("“A hidden token is gone.” It is hidden as a key; it still asks, and the residual keeps it."),
+        mark("“A hidden token is gone.” Hidden as a key, it still asks, and its residual stays."),
         mark("Hide everything from a row. What does softmax give?"),
         mark("0/0: nothing that is defined; a program must choose."),
     ),
@@ -71,7 +75,9 @@ GUIDANCE = {
         mark("Residual, norm and feed forward; attention alone needs the others."),
     ),
     "learning": Guidance(
-        mark("“A large weight is a reason.” It tells where a head looks; take it away to see a cause."),
+        mark(
+            "“A large weight is a reason.” It tells where a head looks; take it away to see causes."
+        ),
         mark("What would you compare a weight with, before you believe it?"),
         mark("The other words, another ending, other heads, and the output without it."),
     ),

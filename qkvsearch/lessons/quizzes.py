@@ -69,7 +69,7 @@ class Quiz:
         """Why this is no answer at all, so that it does not count as a wrong one; "" where it is.
 
         >>> Quiz("a.1", "?", 0.25, "").complaint("zero")
-        'Type a number, such as 0.25, 1/4 or 25%.'
+        'Type a number, such as 1/4 or 25%.'
         """
         given = narrow(given.strip())
         if self.choices:
@@ -79,11 +79,12 @@ class Quiz:
         if isinstance(self.answer, frozenset):
             is_word = any(char.isalnum() for char in given)
             return "" if is_word or not self.answer else say("Name the tokens, or type: none.")
-        n, found = np.size(self.answer), len(read_numbers(given, n))
+        n = np.size(self.answer)
+        found = len(read_numbers(given, n))
         if found and (n == 1 or found == n):
             return ""
         if n == 1:
-            return say("Type a number, such as {a}, 1/4 or 25%.", a=0.25)
+            return say("Type a number, such as 1/4 or 25%.")
         return say("Type {n} numbers, apart by spaces.", n=n)
 
     def hint(self, given: str) -> str:

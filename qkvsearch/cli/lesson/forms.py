@@ -14,11 +14,17 @@ from qkvsearch.lessons.parts import Lesson
 
 
 def forms(
-    lessons: Sequence[Lesson], quizzes: bool, *, is_step: bool, is_array: bool, instructor: bool = False
+    lessons: Sequence[Lesson],
+    quizzes: bool,
+    *,
+    is_step: bool,
+    is_array: bool,
+    instructor: bool = False,
 ) -> dict[str, Callable[[], str]]:
     """By format, what makes the text. is_step: whether it is one step alone.
 
-    instructor: the instructor's edition, as Markdown alone. is_array: JSON is an array of the lessons, else the first one's object.
+    instructor: the instructor's edition, as Markdown alone. is_array: JSON is an array of the
+    lessons, else the first one's object.
     """
 
     if instructor:

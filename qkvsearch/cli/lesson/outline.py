@@ -17,7 +17,7 @@ NARROW = 60
 def outline_page(rows: Sequence[dict[str, Any]], following: str | None) -> str:
     """A line a lesson, and how to go on. following: the first that is not done, None after all."""
     about = say(
-        "{n} lessons, from vectors of words to a transformer at work, about {hours} hours together.",
+        "{n} lessons, from vectors of words to a transformer at work, about {hours} hours in all.",
         n=len(rows),
         hours=round(sum(row["minutes"] for row in rows) / 60, 1),
     )

@@ -36,7 +36,10 @@ def to_markdown(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
     """
     blocks = [f"# {say(COURSE)}"]
     for lesson in lessons:
-        blocks += [heading(lesson), *(step(one, n) for n, one in enumerate(lesson.steps, lesson.first))]
+        blocks += [
+            heading(lesson),
+            *(step(one, n) for n, one in enumerate(lesson.steps, lesson.first)),
+        ]
         if quizzes and lesson.quizzes:
             blocks.append(questions(lesson.quizzes))
     if quizzes and any(lesson.quizzes for lesson in lessons):

@@ -15,7 +15,7 @@ from qkvsearch.lessons.quizzes import Quiz
 
 TITLE = mark("The whole block of a transformer")
 GOAL = mark("Say what stands around attention in a transformer, and what each part is for.")
-MINUTES = 18
+MINUTES = 15
 
 X = np.array([[1, 0, 2, 1], [0, 2, 1, 0], [1, 1, 0, 2], [2, 0, 1, 1]], dtype=float)
 TOKENS = "abcd"
@@ -60,7 +60,7 @@ def outside() -> Step:
         ),
         tell(
             "As many rows go in as come out, and they are as wide: so blocks can be stacked. (This "
-            "is the block of “Attention Is All You Need”, Vaswani et al., 2017, section 3.1. Many "
+            "is the block of “Attention Is All You Need”, Vaswani et al., 2017. Many "
             "newer models norm *before* each part in place of after it.)"
         ),
     )

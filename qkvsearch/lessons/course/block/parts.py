@@ -4,7 +4,6 @@ import numpy as np
 from numpy import ndarray as Array
 
 from qkvsearch.attention.layers import Encoder, FeedForward, LayerNorm, Linear
-from qkvsearch.attention.symbols import numbered
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Formula, Matrix, Step, Table, step, tell
@@ -33,7 +32,7 @@ def alike(x: Array) -> float:
 
 
 def through(x: Array, n_blocks: int, residual: bool, norm: bool, forward: bool) -> list[Array]:
-    """What each block gives, by the layers of an encoder with random weights; some parts left out."""
+    """What each block gives, by an encoder's layers with random weights; some parts left out."""
     stack = Encoder.create(n_blocks, x.shape[1], HEADS, 4 * x.shape[1], rng=0, dtype=np.float64)
     found = []
     for block in stack.layers:
@@ -133,8 +132,8 @@ def norm(row: Array = ROW, x: Array | None = None) -> Step:
         Formula("norm(x) = (x − mean) / √variance"),
         tell(
             "A row ten times as large gives the same, {tenfold}: the norm keeps the direction of "
-            "what differs and forgets the size. What is that good for? Each residual adds something, "
-            "so numbers grow from block to block:",
+            "what differs and forgets the size. What is that good for? Each residual adds "
+            "something, so numbers grow from block to block:",
             tenfold=tenfold,
         ),
         Matrix(
@@ -215,5 +214,3 @@ def feed_forward() -> Step:
         found={"hidden": h, "outputs": by_relu, "line": line, "merged": merged, "without": without},
         code=cell,
     )  # fmt: skip
-
-

@@ -23,7 +23,7 @@ from qkvsearch.texts.language.word_patterns import CJK, RUNS
 
 TITLE = mark("What context buys")
 GOAL = mark("See what attention can tell apart that a layer for each word by itself cannot.")
-MINUTES = 20
+MINUTES = 21
 TAKES = ("sentence",)
 
 SENTENCE = "I saw a saw"
@@ -151,8 +151,8 @@ def alone(twice: Twice) -> Step:
         "A layer for each word by itself",
         tell(
             'In "{sentence}" the word "{word}" stands twice, and may mean two things{source}. '
-            "A table gives each word a vector, X. A *fully connected layer* multiplies each vector by "
-            "one matrix: every number of the result is connected to every number of the "
+            "A table gives each word a vector, X. A *fully connected layer* multiplies each vector "
+            "by one matrix: every number of the result is connected to every number of the "
             "vector. The mark ′ stands at a word that was there before: {second}. (A fully "
             "connected layer is also called dense.)",
             second=rows[twice.last],

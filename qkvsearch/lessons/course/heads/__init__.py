@@ -16,7 +16,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("Many heads, and why")
 GOAL = mark("See what one row of weights cannot do, and what several side by side can.")
-MINUTES = 18
+MINUTES = 14
 
 TOKENS = "abc"
 VALUES = np.array([[4, 1], [1, 4], [0, 0]], dtype=float)
@@ -69,7 +69,7 @@ def one_row(values: Array = VALUES, wanted: Array = WANTED) -> Step:
         ),
         Matrix(say("values V"), values, TOKENS, numbered(2), "value"),
         tell(
-            "All rows of weights were tried, in steps of 0.01. The nearest that one row comes is "
+            "All rows of weights were tried, in steps of a hundredth. The nearest that one row comes is "
             "{output}, by the weights {weights}: {apart} away. What is taken of {first} for its "
             "first number is taken of its second number as well.",
             first=TOKENS[0],
@@ -189,8 +189,8 @@ def joined(x: Array = X, w_out: Array = W_OUT) -> Step:
         Matrix("W_O", w_out, numbered(4), numbered(4), "weight"),
         Matrix(say("outputs"), output, TOKENS, numbered(4), "output"),
         tell(
-            "dₕ is how wide a head is, here {d}. The very same matrices read as *one* head of {all} "
-            "columns give other outputs, up to {difference} away: the split matters.",
+            "dₕ is how wide a head is, here {d}. The very same matrices read as *one* head of "
+            "{all} columns give other outputs, up to {difference} away: the split matters.",
             d=x.shape[1] // N_HEADS,
             all=x.shape[1],
             difference=np.abs(alone - output).max(),

@@ -1,4 +1,4 @@
-"""Lesson 10, learned: a task that one head of the same width cannot do, and what each head is for."""
+"""Lesson 10, learned: what one head of the same width cannot do, and what each head is for."""
 
 from typing import NamedTuple
 
@@ -133,7 +133,10 @@ def taken_away(trained: Trained) -> Step:
     weights = np.array(found)
     whole = loss_on_new(w, 2)
     lost = [loss_on_new(w, 2, head) for head in range(2)]
-    rows = [[say("both heads"), *whole], *([say("without head {n}", n=n + 1), *lost[n]] for n in (0, 1))]
+    rows = [
+        [say("both heads"), *whole],
+        *([say("without head {n}", n=n + 1), *lost[n]] for n in (0, 1)),
+    ]
     tokens = numbered(TOKENS)
     places = np.arange(TOKENS)
     before, after = (weights[:, places, (places + n) % TOKENS].mean(axis=1) for n in (-1, 1))
@@ -166,7 +169,14 @@ def taken_away(trained: Trained) -> Step:
             second=_place(lost[1] - whole),
         ),
         points=(66,),
-        found={"first": weights[0], "second": weights[1], "whole": whole, "lost": lost, "before": before, "after": after},
+        found={
+            "first": weights[0],
+            "second": weights[1],
+            "whole": whole,
+            "lost": lost,
+            "before": before,
+            "after": after,
+        },
         code=cell,
     )
 

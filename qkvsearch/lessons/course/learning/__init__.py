@@ -23,7 +23,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("Learning, and a real transformer")
 GOAL = mark("See where the weight matrices come from, and what a trained model does with them.")
-MINUTES = 22
+MINUTES = 21
 TAKES = ("sentence", "encoder")
 
 # Their scores are not symmetric, so that a row can be told from a column.
@@ -147,7 +147,8 @@ def columns(
         "The same in columns",
         tell(
             "Hung-yi Lee's lectures (“Self-attention”, 2021), among others, write an input as a "
-            "*column*: I is X turned on its side, and a matrix stands before it. W^q, W^k and W^v are our W_Q, W_K and W_V, turned. To keep the "
+            "*column*: I is X turned on its side, and a matrix stands before it. W^q, "
+            "W^k and W^v are our W_Q, W_K and W_V, turned. To keep the "
             "matrices small, the numbers are others than in the step before."
         ),
         Formula("Q = W^q·I    K = W^k·I    V = W^v·I    A = Kᵀ·Q    O = V·A′"),

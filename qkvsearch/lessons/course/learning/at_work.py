@@ -50,7 +50,9 @@ def steps(given: Given) -> list[Step]:
     at = focus(reading, word, TARGET if given.sentence is None else None)
     about = {"encoder": name, "sentence": sentence, "word": word, "target": at.shown.key}
     if not reading.has_layers:
-        return [_of_the_table({**about, "words": at.words, "row": at.row}, at.shown.weight, problem)]
+        return [
+            _of_the_table({**about, "words": at.words, "row": at.row}, at.shown.weight, problem)
+        ]
     twin = ANIMAL if given.sentence is None else None
     found = evidence.measured(encoder, sentence, word, at.shown.key, twin)
     drawn = heads_of(reading, reading.position(word), reading.position(at.shown.key))

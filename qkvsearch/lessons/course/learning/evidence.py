@@ -101,9 +101,7 @@ def without(
             keep[head[1]] = ~hidden
         x = layer(x, mask=keep)
     starts = np.searchsorted(reading.owners, np.arange(len(reading.words)))
-    means: np.ndarray = (
-        np.add.reduceat(x, starts, axis=0) / np.bincount(reading.owners)[:, None]
-    )
+    means: np.ndarray = np.add.reduceat(x, starts, axis=0) / np.bincount(reading.owners)[:, None]
     return means
 
 

@@ -1,5 +1,7 @@
 """Lesson 8, one layer: no mask, padding as key and as query, and looking ahead."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy import ndarray as Array
 
@@ -144,7 +146,7 @@ def padding(bench: Workbench) -> Step:
         Flow(
             "padding",
             say("Nothing flows out of the padding, not even to its own row"),
-            replace(bench, mask="padding", masks=("none", "padding"), rows=words, columns=words),
+            replace(bench, mask="padding", masks=("none", "padding")),
             asks=say("token that asks"),
             asked=say("token that is asked"),
         ),

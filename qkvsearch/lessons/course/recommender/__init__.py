@@ -28,7 +28,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("A recommender that learns")
 GOAL = mark("Learn embeddings of users and films from ratings, and fill the gaps.")
-MINUTES = 15
+MINUTES = 14
 
 USER_NAMES = marks("Ana", "Ben", "Chloe", "Dan", "Eve")
 FILM_NAMES = marks("Car chase", "Spider-Man", "Space race", "Love story", "Wedding")

@@ -20,7 +20,7 @@ from qkvsearch.lessons.workbench import MASKS, PROJECTED, Workbench
 
 TITLE = mark("Self-attention in eight steps")
 GOAL = mark("Compute a self-attention layer by hand, from inputs to outputs.")
-MINUTES = 13
+MINUTES = 12
 TAKES = (*PROJECTED, "mask")
 
 X = np.array([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]], dtype=float)
@@ -64,7 +64,7 @@ def workbench(given: Given) -> Workbench:
 
 
 def is_the_texts(bench: Workbench) -> bool:
-    """Whether it holds the numbers of the text with the eight steps: the lesson's own, and no mask."""
+    """Whether it holds the numbers of the text that the steps come from, and no mask."""
     return bench.visible is None and all(
         np.array_equal(bench.matrices[name], own) for name, own in MATRICES.items()
     )

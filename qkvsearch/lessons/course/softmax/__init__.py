@@ -233,7 +233,7 @@ def variances(widths: tuple[int, ...] = WIDTHS, n: int = SAMPLES) -> Step:
         tell(
             "The variance of a score is about d. Divided by √d, the square root of the width, "
             "a score has the variance 1 whatever the width. That is why a transformer divides "
-            "(Vaswani et al., “Attention Is All You Need”, 2017, section 3.2.1)."
+            "(Vaswani et al., “Attention Is All You Need”, 2017)."
         ),
         points=(50,),
         found={"widths": list(widths), "variances": plain, "scaled": scaled},

@@ -145,7 +145,7 @@ def script_words() -> dict[str, str]:
         "tooMuch": say("That is too much."),
         "tooLittle": say("That is too little."),
         "notAll": say("Not all of it is right."),
-        "noNumber": say("That is no answer yet: type {n} numbers, such as 0.25, 1/4 or 25%."),
+        "noNumber": say("That is no answer yet: type {n} numbers, such as 1/4 or 25%."),
         "noWords": say("Name the tokens, or type: none."),
         "resume": say("Go on where you were: {title}"),
         "predict": say("Predict before you look"),
