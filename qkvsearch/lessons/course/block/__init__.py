@@ -52,7 +52,7 @@ def outside() -> Step:
             "next, six times in a small model, a hundred times in a large one. Attention is one "
             "part of a block. Here are the others; each gets a step of its own."
         ),
-        Formula("y = norm(x + attention(x))    z = norm(y + feed forward(y))"),
+        Formula(say("y = norm(x + attention(x))    z = norm(y + feed forward(y))")),
         Table(
             say("The parts, and what they are for"),
             [say("part"), say("what it does"), say("on what it works")],

@@ -129,7 +129,7 @@ def norm(row: Array = ROW, x: Array | None = None) -> Step:
             normed=by_hand,
             apart=float(np.abs(by_hand - by_layer).max().round(12)),
         ),
-        Formula("norm(x) = (x − mean) / √variance"),
+        Formula(say("norm(x) = (x − mean) / √variance")),
         tell(
             "A row ten times as large gives the same, {tenfold}: the norm keeps the direction of "
             "what differs and forgets the size. What is that good for? Each residual adds "
@@ -191,7 +191,7 @@ def feed_forward() -> Step:
             "with ReLU between them, by itself and in the same way: *feed forward*. In the middle "
             "it is wider than the token, usually four times."
         ),
-        Formula("feed forward(x) = max(0, x·W₁ + b₁)·W₂ + b₂"),
+        Formula(say("feed forward(x) = max(0, x·W₁ + b₁)·W₂ + b₂")),
         tell(
             "Why ReLU? A small task: say 1 where *either* of two numbers is 1, but not both. Two "
             "hidden numbers are enough: h1 = max(0, a + b), h2 = max(0, a + b − 1), and the answer "

@@ -39,7 +39,7 @@ def block(n: int = 3, d: int = SMALL) -> Step:
             heads=HEADS,
         ),
         Matrix(say("inputs with positions"), placed, tokens, numbered(d), "input"),
-        Formula("y = norm(x + attention(x))    z = norm(y + feed forward(y))"),
+        Formula(say("y = norm(x + attention(x))    z = norm(y + feed forward(y))")),
         Matrix(say("outputs z"), by_hand, tokens, numbered(d), "output"),
         tell(
             "Part by part and by the layer `EncoderLayer` of this program, the outputs differ by "

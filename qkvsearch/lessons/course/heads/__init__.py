@@ -185,7 +185,7 @@ def joined(x: Array = X, w_out: Array = W_OUT) -> Step:
             "multiplies by W_O. By hand and by the layer, the outputs differ by {apart}.",
             apart=apart,
         ),
-        Formula("head = softmax(Qₕ·Kₕᵀ/√dₕ)·Vₕ    output = [head 1, head 2]·W_O"),
+        Formula(say("head = softmax(Qₕ·Kₕᵀ/√dₕ)·Vₕ    output = [head 1, head 2]·W_O")),
         Matrix("W_O", w_out, numbered(4), numbered(4), "weight"),
         Matrix(say("outputs"), output, TOKENS, numbered(4), "output"),
         tell(

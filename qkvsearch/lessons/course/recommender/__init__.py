@@ -100,7 +100,13 @@ def slope(table: np.ndarray = RATINGS) -> Step:
             middle=MIDDLE,
             loss=loss,
         ),
-        Formula(f"loss = mean(({MIDDLE:g} + u·m − r)²) + {PENALTY:g}·(Σu² + Σm²)"),
+        Formula(
+            say(
+                "loss = mean(({middle} + u·m − r)²) + {penalty}·(Σu² + Σm²)",
+                middle=MIDDLE,
+                penalty=PENALTY,
+            )
+        ),
         Matrix(say("users U, random"), users, names, "12", "query"),
         tell(
             "(u is a user's row, m a film's, r the rating; Σ says: add up.) For each number of "
@@ -127,7 +133,7 @@ def downhill(fitted: Cell) -> Step:
             "each move is. This is *gradient descent*; what networks learn, they learn by it. "
             "(← means: becomes.)"
         ),
-        Formula("u ← u − rate · gradient"),
+        Formula(say("u ← u − rate · gradient")),
         walk(losses),
         Curve(say("loss"), say("steps"), losses),
         tell(
