@@ -28,7 +28,8 @@ HERE = Path(__file__).parent
 COURSE = "qkvsearch/lessons/course/"
 SENTENCE = re.compile(r"(?<=[.?!:;])\s+")
 CAUSE = re.compile(
-    r"\b(because|therefore|so that|that is why|is why|made it|attends? (most )?to|cannot|depends|larger for)\b"
+    r"\b(because|therefore|so that|that is why|is why|made it|attends? (most )?to|cannot|depends"
+    r"|larger for)\b"
     r"|, so |^So |: so |; so |, for a ",
     re.IGNORECASE,
 )
@@ -37,7 +38,9 @@ CAUSE = re.compile(
 CLAIMS = {
     "so blocks can be stacked": "test_claims::test_blocks_can_be_stacked_as_none_changes_the_width",
     "So a vector that says the place": "test_block::test_positions_make_attention_notice_the_order",
-    "so “two places on”": "test_block::test_positions_know_how_far_apart_they_are_wherever_they_are",
+    "so “two places on”": (
+        "test_block::test_positions_know_how_far_apart_they_are_wherever_they_are"
+    ),
     "So a block *adds*": "test_block::test_without_the_residual_tokens_become_alike_at_once",
     "Each residual adds something": "test_claims::test_it_is_the_residual_that_makes_numbers_grow",
     "So without ReLU the second": "test_block::test_feed_forward_says_what_no_linear_layer_can",
@@ -64,20 +67,30 @@ CLAIMS = {
     "Mixed with what it attends to": (
         "test_context::test_it_comes_nearer_to_what_it_attends_to_and_to_nothing_else"
     ),
-    "So it is positive for a small": "test_dot_product::test_the_sign_goes_by_the_angle_of_any_arrows",
+    "So it is positive for a small": (
+        "test_dot_product::test_the_sign_goes_by_the_angle_of_any_arrows"
+    ),
     "so they add up to {total}": "test_embeddings::test_another_film_has_other_numbers",
-    "Large numbers make large": "test_claims::test_it_is_the_lengths_that_let_a_film_match_another_more",
+    "Large numbers make large": (
+        "test_claims::test_it_is_the_lengths_that_let_a_film_match_another_more"
+    ),
     "what one row of weights cannot do": (
         "test_heads::test_no_row_of_weights_takes_a_number_from_each_of_two"
     ),
-    "{token} attends most to {first} in head 1": "test_heads::test_a_head_sees_only_its_own_columns",
+    "{token} attends most to {first} in head 1": (
+        "test_heads::test_a_head_sees_only_its_own_columns"
+    ),
     "Learn what one head cannot": (
         "test_heads::test_where_both_numbers_come_from_one_token_one_head_is_enough"
     ),
     "so guessing 0 would be wrong": "test_claims::test_guessing_0_is_wrong_by_the_variance",
     "so a head that looks at both": "test_heads::test_what_is_lost_with_a_head_says_what_it_is_for",
-    "every token has learned to attend": "test_claims::test_what_is_attended_to_is_learned_from_the_task",
-    "so words attend to words of": "test_claims::test_without_weight_matrices_the_nearest_are_attended_to",
+    "every token has learned to attend": (
+        "test_claims::test_what_is_attended_to_is_learned_from_the_task"
+    ),
+    "so words attend to words of": (
+        "test_claims::test_without_weight_matrices_the_nearest_are_attended_to"
+    ),
     "{most} of the {n} words attend to it": (
         "test_learning::test_the_strongest_weight_is_given_by_most_words_and_for_the_other_ending"
     ),
@@ -112,7 +125,9 @@ CLAIMS = {
         "test_masks::test_row_d_holds_no_value_of_d_and_only_its_query_speaks_for_it"
     ),
     "The second layer lets them": "test_masks::test_padding_must_be_hidden_in_every_layer",
-    "So move every number": "test_claims::test_uphill_the_loss_grows_and_so_it_does_by_too_large_steps",
+    "So move every number": (
+        "test_claims::test_uphill_the_loss_grows_and_so_it_does_by_too_large_steps"
+    ),
     "so a score is one, too": "test_recommender::test_what_the_history_adds_is_the_score",
     "larger for a word that few videos": (
         "test_claims::test_a_word_counts_more_where_fewer_have_it_and_where_texts_are_shorter"
@@ -121,8 +136,7 @@ CLAIMS = {
         "test_self_attention::test_values_of_width_5_make_outputs_of_width_5"
     ),
     "Softmax depends on nothing": (
-        "test_self_attention::"
-        "test_the_question_on_equal_scores_has_an_example_in_which_they_are"
+        "test_self_attention::test_the_question_on_equal_scores_has_an_example_in_which_they_are"
     ),
     "row by row, for a row": "test_softmax::test_a_query_changes_its_own_row_alone",
     "So every row adds up": "test_softmax::test_softmax_is_taken_per_row",
@@ -137,9 +151,7 @@ CLAIMS = {
     "the decoder attends most to": (
         "test_translation::test_a_changed_query_moves_its_row_and_no_other"
     ),
-    "Every word attends to every": (
-        "test_translation::test_three_words_look_at_four_characters"
-    ),
+    "Every word attends to every": ("test_translation::test_three_words_look_at_four_characters"),
 }
 # They ask, name or calculate, or say why the course does something; nothing follows from a cause.
 NO_CLAIMS = {

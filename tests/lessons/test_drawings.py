@@ -261,6 +261,7 @@ def test_bytes_are_less_than_one_level_off_and_rows_add_up():
     assert np.abs(codes / LEVELS - weights).max() < 1 / LEVELS
 
 
+@pytest.mark.usefixtures("own_models")
 @pytest.mark.skipif(find("minilm") is None, reason="needs minilm: qkvsearch model fetch minilm")
 def test_what_was_recorded_is_what_the_model_attends_to():
     encoder = pretrained("minilm")
@@ -282,7 +283,7 @@ def test_lesson_10_ends_with_lines_also_where_nothing_is_installed(monkeypatch):
     from qkvsearch.lessons.course.learning import at_work
 
     monkeypatch.setattr(at_work, "find", lambda name: None)
-    (part,) = [part for part in at_work.real(at_work.Given()).parts if isinstance(part, Heads)]
+    (part,) = [part for part in at_work.steps(at_work.Given())[0].parts if isinstance(part, Heads)]
     assert len(part.readings) == 12
     i, j = (list(part.first.words).index(word) for word in ("it", "animal"))
     weights = part.first.weights

@@ -11,7 +11,8 @@ from qkvsearch.attention import attention
 from qkvsearch.errors import DataError, QkvError
 from qkvsearch.lessons import Given, lesson
 from qkvsearch.lessons.course import learning
-from qkvsearch.lessons.course.learning import at_work, evidence, starts
+from qkvsearch.lessons.course.learning import at_work, evidence
+from qkvsearch.lessons.course.learning.starts import after_layers
 from qkvsearch.lessons.parts import Curve, Text
 from qkvsearch.lessons.workbench import Workbench
 from qkvsearch.texts.encoders import pretrained
@@ -130,7 +131,7 @@ def test_a_variance_that_knows_the_width_and_relu_keeps_signals_alive(course):
     left = course.showing(38).found["left"]
     assert left["Kaiming"] > 0.1 > 100 * left["Xavier"] > 1e6 * left["Gaussian"]
     # With layers too few to notice, all are alive.
-    assert min(starts.after_layers(1, 4).values()) > 1e-5
+    assert min(after_layers(1, 4).values()) > 1e-5
 
 
 # --- a transformer, asked with controls ---
@@ -222,7 +223,8 @@ def test_the_folder_of_a_transformer_may_be_given(tiny_bert):
     assert found["heads"].shape == (2, 3)
     assert found["weight"] == found["heads"].max() == found["heads"][found["layer"], found["head"]]
     assert found["target_cosines"].shape == (3,)
-    assert step_of(course, "Does that head know what is meant?").found["turns"].shape == (8, 2, 2)
+    # It reads twelve tokens, and the sentences of two endings are longer.
+    assert "Does that head know what is meant?" not in [step.title for step in course.steps]
 
 
 def test_a_weight_that_is_taken_away_is_away_in_that_head_alone(tiny_bert):

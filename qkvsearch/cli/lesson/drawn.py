@@ -42,6 +42,8 @@ def bar(share: float, longest: int = LONGEST) -> str:
     >>> bar(0.5, 4), bar(1 / 16, 4), bar(0.0, 4)
     ('██', '▎', '')
     """
+    if not np.isfinite(share):
+        return ""
     eighths = round(min(max(share, 0.0), 1.0) * longest * 8)
     return "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()
 

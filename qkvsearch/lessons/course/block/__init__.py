@@ -1,5 +1,7 @@
 """Lesson 11: the whole block of a transformer, part by part, put together, and taken apart."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy import ndarray as Array
 
@@ -9,9 +11,11 @@ from qkvsearch.attention.symbols import numbered
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.block import parts, together
 from qkvsearch.lessons.course.block.questions import quizzes
+from qkvsearch.lessons.drawings import Flow
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
+from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("The whole block of a transformer")
 GOAL = mark("Say what stands around attention in a transformer, and what each part is for.")
@@ -81,8 +85,21 @@ def in_order(X: Array, P: Array, order: list[int]) -> tuple[Array, Array]:
 
 def positions(x: Array = X, order: tuple[int, ...] = tuple(SWAPPED)) -> Step:
     """Added to the tokens, positions make attention notice that two of them changed places."""
-    placed = sinusoidal_positions(*x.shape, dtype=np.float64)
+    placed = sinusoidal_positions(len(x), x.shape[1], dtype=np.float64)
     cell, (without, noticed) = ran(in_order, X=x, P=placed, order=list(order))
+    identity = np.eye(x.shape[1])
+    bench = Workbench(
+        name="placed",
+        caption=say("These inputs have their positions. Give two tokens equal rows, and look."),
+        matrices={
+            "inputs": x + placed,
+            "w_query": identity,
+            "w_key": identity,
+            "w_value": identity,
+        },
+        rows=TOKENS,
+        columns=TOKENS,
+    )
     many = sinusoidal_positions(PLACES, WIDE, dtype=np.float64)
     products = (many @ many.T).round(12)
     return step(
@@ -122,6 +139,14 @@ def positions(x: Array = X, order: tuple[int, ...] = tuple(SWAPPED)) -> Step:
                 [say("with positions"), *map(float, noticed)],
             ],
         ),
+        Flow(
+            "placed",
+            say("Attention between tokens that know where they stand"),
+            replace(bench, caption=""),
+            asks=say("token that asks"),
+            asked=say("token that is asked"),
+        ),
+        bench,
         points=(70,),
         found={"P": placed, "without": without, "noticed": noticed, "products": products},
         code=cell,

@@ -1,5 +1,7 @@
 """Lesson 11, the parts: residual, norm and feed forward, each beside what happens without it."""
 
+from typing import Any
+
 import numpy as np
 from numpy import ndarray as Array
 
@@ -36,7 +38,7 @@ def through(x: Array, n_blocks: int, residual: bool, norm: bool, forward: bool) 
     stack = Encoder.create(n_blocks, x.shape[1], HEADS, 4 * x.shape[1], rng=0, dtype=np.float64)
     found = []
     for block in stack.layers:
-        steps = [(block.attention, block.attention_norm)]
+        steps: list[tuple[Any, LayerNorm]] = [(block.attention, block.attention_norm)]
         if forward:
             steps.append((block.feed_forward, block.feed_forward_norm))
         for part, norm_layer in steps:
@@ -180,7 +182,7 @@ def feed_forward() -> Step:
     line = nearest_line(EITHER, TRUE)
     one = Linear(OUTPUT @ HIDDEN, OUTPUT @ BIAS)
     merged = float(np.abs(one(EITHER)[:, 0] - without).max())
-    rows = [
+    rows: list[list[str | float]] = [
         [f"{a:g}, {b:g}", *map(float, numbers)]
         for (a, b), *numbers in zip(EITHER, h[:, 0], h[:, 1], by_relu, line, strict=True)
     ]

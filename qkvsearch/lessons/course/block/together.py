@@ -83,7 +83,7 @@ def without_each(x: Array, n_blocks: int, order: list[int]) -> Array:
     found = []
     for left_out in (None, *parts):
         keep = {name: name != left_out for name in parts[1:]}
-        P = sinusoidal_positions(*x.shape, dtype=np.float64) * (left_out != "positions")
+        P = sinusoidal_positions(len(x), x.shape[1], dtype=np.float64) * (left_out != "positions")
         here, there = (through(z + P, n_blocks, **keep)[-1] for z in (x, x[order]))
         noticed = np.abs(there - here[order]).max() / here.std()
         found.append([alike(here), here.std(), noticed.round(12)])

@@ -9,6 +9,7 @@ from qkvsearch.attention.symbols import numbered
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.heads import learned
 from qkvsearch.lessons.course.heads.questions import quizzes
+from qkvsearch.lessons.drawings import Flow, Heads, Reading
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -20,6 +21,7 @@ MINUTES = 14
 
 TOKENS = "abc"
 VALUES = np.array([[4, 1], [1, 4], [0, 0]], dtype=float)
+KEYS = np.array([[3, 0], [0, 3], [-3, -3]], dtype=float)
 WANTED = np.array([4.0, 4.0])
 
 # Two numbers that say what a token is, two that say where it stands.
@@ -69,13 +71,27 @@ def one_row(values: Array = VALUES, wanted: Array = WANTED) -> Step:
         ),
         Matrix(say("values V"), values, TOKENS, numbered(2), "value"),
         tell(
-            "All rows of weights were tried, in steps of a hundredth. The nearest that one row comes is "
-            "{output}, by the weights {weights}: {apart} away. What is taken of {first} for its "
+            "All rows of weights were tried, in steps of a hundredth. The nearest that one row "
+            "comes is {output}, by the weights {weights}: {apart} away. What is taken of {first} for its "
             "first number is taken of its second number as well.",
             first=TOKENS[0],
             output=output,
             weights=weights,
             apart=apart,
+        ),
+        Flow(
+            "mean",
+            say("One row of weights mixes whole values: try a query that gets [4, 4]"),
+            Workbench(
+                name="mean",
+                caption="",
+                matrices={"queries": np.ones((1, 2)), "keys": KEYS, "values": values},
+                rows=[say("query")],
+                columns=TOKENS,
+                scale=1.0,
+            ),
+            asks=say("query"),
+            asked=say("token that is asked"),
         ),
         Matrix(
             say("wanted, and the nearest mean"),
@@ -155,6 +171,11 @@ def side_by_side(x: Array = X) -> Step:
             second=most[1],
         ),
         Matrix(say("outputs of both heads"), heads, TOKENS, names, "output"),
+        Heads(
+            "two",
+            say("The two heads: choose one and a token"),
+            (Reading(TOKENS, np.stack([first, second])[None]),),
+        ),
         bench_of("first", slice(0, 2), say("Head 1 alone: let it ask for something else.")),
         points=(63, 64),
         found={"first": first, "second": second, "heads": heads, "most": most},
@@ -165,7 +186,8 @@ def side_by_side(x: Array = X) -> Step:
 def by_the_layer(
     X: Array, W_Q: Array, W_K: Array, W_V: Array, W_O: Array, n_heads: int
 ) -> tuple[Array, Array]:
-    layer = MultiHeadAttention(*(Linear(W.T) for W in (W_Q, W_K, W_V, W_O)), n_heads=n_heads)
+    query, key, value, out = (Linear(W.T) for W in (W_Q, W_K, W_V, W_O))
+    layer = MultiHeadAttention(query, key, value, out, n_heads)
     output, weights = layer(X, return_weights=True)
     return output, weights
 
@@ -173,9 +195,9 @@ def by_the_layer(
 def joined(x: Array = X, w_out: Array = W_OUT) -> Step:
     given = {"X": x, "W_Q": W_QUERY, "W_K": W_KEY, "W_V": W_VALUE}
     cell, (output, weights) = ran(by_the_layer, **given, W_O=w_out, n_heads=N_HEADS)
-    by_hand = in_two_heads(*given.values())[-1] @ w_out
+    by_hand = in_two_heads(**given)[-1] @ w_out
     apart = float(np.abs(by_hand - output).max().round(12))
-    alone = by_the_layer(*given.values(), w_out, 1)[0]
+    alone = by_the_layer(**given, W_O=w_out, n_heads=1)[0]
     return step(
         "Split, attend, join",
         tell(

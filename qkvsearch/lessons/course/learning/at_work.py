@@ -53,7 +53,7 @@ def steps(given: Given) -> list[Step]:
         return [
             _of_the_table({**about, "words": at.words, "row": at.row}, at.shown.weight, problem)
         ]
-    twin = ANIMAL if given.sentence is None else None
+    twin = ANIMAL if given.sentence is None and evidence.are_read(encoder) else None
     found = evidence.measured(encoder, sentence, word, at.shown.key, twin)
     drawn = heads_of(reading, reading.position(word), reading.position(at.shown.key))
     return of_layers({**found, **about, "is_recorded": False}, problem, drawn)

@@ -73,6 +73,12 @@ def singled_out(heads: np.ndarray, others: np.ndarray) -> tuple[int, int]:
     return int(layer), int(head)
 
 
+def are_read(encoder: Any, twins: Iterable[Twin] = TWINS) -> bool:
+    """Whether the encoder reads all sentences to their ends: some read only a few tokens."""
+    texts = (sentence for twin in twins for sentence in twin.sentences)
+    return not any(encoder.attend(text).left_out for text in texts)
+
+
 def turns(encoder: Any, head: tuple[int, int], twins: Iterable[Twin] = TWINS) -> np.ndarray:
     """Weights of *it* in that head, (n_twins, 2, 2): by ending, to the first and second noun."""
     found = []

@@ -1,5 +1,7 @@
 """Lesson 4: a search as query, keys and values, by the package's own keys and ranking."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy import ndarray as Array
 from scipy.sparse import csc_matrix
@@ -289,7 +291,7 @@ def by_meaning(texts: list[str], query: str, width: int) -> tuple[np.ndarray, np
     return keys, scores
 
 
-def without_the_word(videos: Videos, ranking: list[str]) -> list[Text]:
+def without_the_word(videos: Videos, ranking: Sequence[str]) -> list[Text]:
     """Which of what was found has no word of the query; nothing where all have one."""
     lacking = [place for place in ranking if not videos.head.scores[LETTERS.index(place)]]
     if not lacking:
@@ -342,7 +344,7 @@ def meaning(videos: Videos) -> Step:
             [say("rank"), say("video"), say("title"), say("score"), say("weight")],
             [[hit.rank, hit.id, hit.title, hit.score, hit.weight] for hit in ranking],
         ),
-        *without_the_word(videos, [hit.id for hit in ranking]),
+        *without_the_word(videos, [str(hit.id) for hit in ranking]),
         points=(8,),
         found={"keys": keys, "scores": cosines, "ranking": [hit.id for hit in ranking]},
         code=cell,

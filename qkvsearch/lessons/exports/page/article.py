@@ -100,7 +100,7 @@ def _step(step: Step, code: str, lesson: Lesson, number: int) -> Html:
             )
         )
     counter = element("span", f"{lesson.number}.{number}", class_="counter")
-    further = [" ", element("span", say("further"), class_="role")] if step.is_further else []
+    further = [" ", element("span", say("further"), class_="note")] if step.is_further else []
     return element(
         "section",
         element("h3", counter, " ", step.title, *further, id=f"{place}-title"),
