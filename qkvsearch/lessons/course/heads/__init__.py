@@ -72,8 +72,8 @@ def one_row(values: Array = VALUES, wanted: Array = WANTED) -> Step:
         Matrix(say("values V"), values, TOKENS, numbered(2), "value"),
         tell(
             "All rows of weights were tried, in steps of a hundredth. The nearest that one row "
-            "comes is {output}, by the weights {weights}: {apart} away. What is taken of {first} for its "
-            "first number is taken of its second number as well.",
+            "comes is {output}, by the weights {weights}: {apart} away. What is taken of {first} "
+            "for its first number is taken of its second number as well.",
             first=TOKENS[0],
             output=output,
             weights=weights,
