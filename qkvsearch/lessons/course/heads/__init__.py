@@ -175,6 +175,7 @@ def side_by_side(x: Array = X) -> Step:
             "two",
             say("The two heads: choose one and a token"),
             (Reading(TOKENS, np.stack([first, second])[None]),),
+            names=(say("weights, head 1"), say("weights, head 2")),
         ),
         bench_of("first", slice(0, 2), say("Head 1 alone: let it ask for something else.")),
         points=(63, 64),
