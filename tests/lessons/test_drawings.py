@@ -29,6 +29,7 @@ from qkvsearch.lessons.exports.markdown import to_markdown
 from qkvsearch.lessons.exports.notebook import to_notebook
 from qkvsearch.lessons.exports.page import to_page
 from qkvsearch.lessons.exports.page.drawings import alone, as_address, pictures
+from qkvsearch.lessons.parts import Given
 from qkvsearch.lessons.workbench import Workbench
 from qkvsearch.texts.encoders import pretrained
 from qkvsearch.texts.pretrained.fetch import find
@@ -321,13 +322,19 @@ def test_bytes_are_less_than_one_level_off_and_rows_add_up():
     assert np.abs(codes / LEVELS - weights).max() < 1 / LEVELS
 
 
-@pytest.mark.skipif(find("minilm") is None, reason="needs minilm: qkvsearch model fetch minilm")
+@pytest.mark.usefixtures("own_models")
 def test_what_was_recorded_is_what_the_model_attends_to():
+    if find("minilm") is None:
+        pytest.skip("needs minilm: qkvsearch model fetch minilm")
     encoder = pretrained("minilm")
     for reading in recorded():
         text = " ".join(word for word in reading.words if word not in ("[CLS]", "[SEP]"))
         weights = encoder.attend(text).word_weights()
         assert np.abs(weights - reading.weights).max() < 1 / LEVELS + 1e-4
+    made = lesson("learning", Given(sentence="A bank by a river"))
+    (part,) = drawings(made, Heads)[-1:]
+    assert part.first.weights.shape[:2] == (6, 12)
+    assert part.first.words[1:-1] == ["A", "bank", "by", "a", "river"]
 
 
 @pytest.mark.skipif(find("static") is None, reason="needs qkvsearch[encoders]")
