@@ -100,10 +100,7 @@ def _set_threads(library: Any, n_threads: int) -> None:
     """Whichever thread asks: since 3.8, threadpoolctl heeds just one until that lets go of it, and
     here callers are counted already.
     """
-    let_go = getattr(library, "clear_controlling_thread", lambda **_: None)
-    let_go(force=True)
-    library.set_num_threads(n_threads)
-    let_go(force=True)
+    getattr(library, "_real_set_num_threads", library.set_num_threads)(n_threads)
 
 
 @lru_cache(maxsize=1)

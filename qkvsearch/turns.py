@@ -26,7 +26,7 @@ _NEEDED = getattr(sys, "_is_gil_enabled", lambda: True)()
 @contextmanager
 def in_turn() -> Iterator[None]:
     """The caller's turn until the end of the block; within a turn of its own nothing more."""
-    if not _NEEDED or getattr(_own, "has_turn", False):
+    if not _NEEDED or getattr(_own, "has_turn", False) or getattr(_own, "takes_none", False):
         yield
         return
     _take()
@@ -47,6 +47,17 @@ def out_of_turn() -> Iterator[None]:
         yield
     finally:
         _take()
+
+
+@contextmanager
+def without_turns() -> Iterator[None]:
+    """The caller takes none until the end of the block: what nobody waits for holds up nobody."""
+    before = getattr(_own, "takes_none", False)
+    _own.takes_none = True
+    try:
+        yield
+    finally:
+        _own.takes_none = before
 
 
 def _take() -> None:

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from qkvsearch import turns
-from qkvsearch.turns import in_turn, out_of_turn
+from qkvsearch.turns import in_turn, out_of_turn, without_turns
 
 pytestmark = pytest.mark.skipif(not turns._NEEDED, reason="threads run at once here")
 
@@ -36,6 +36,25 @@ def test_one_thread_has_its_turn_at_a_time():
     run_all([ask] * 6)
     assert len(most) == 120
     assert set(most) == {1}
+
+
+def test_what_takes_no_turn_waits_for_nobody_and_nobody_for_it():
+    def aside():
+        with without_turns(), in_turn(), out_of_turn():
+            is_beside.set()
+            assert is_done.wait(timeout=20)
+
+    def first():
+        with in_turn():
+            assert is_beside.wait(timeout=20)
+
+    def second():
+        assert is_beside.wait(timeout=20)
+        with in_turn():
+            is_done.set()
+
+    is_beside, is_done = threading.Event(), threading.Event()
+    run_all([first, aside, second])
 
 
 def test_others_have_their_turn_where_one_lets_go_of_it():

@@ -1,7 +1,8 @@
-"""The second pass of search: what attention over the words of the best hundred adds, and costs.
+"""The second pass of search: what attention over the words of the best items adds, and costs.
 
 Known-item search for TED talks by title and tags, on the dev queries alone: MRR@10 by the weight of
-the token head and its temperature. A weight of 0 is a search without it.
+the token head and its temperature, and by how many items are compared. A weight of 0 is a search
+without it.
 
 QKVSEARCH_DATA=data python benchmarks --only token_head    (minutes, minilm ten)
 """
@@ -9,6 +10,7 @@ QKVSEARCH_DATA=data python benchmarks --only token_head    (minutes, minilm ten)
 from __future__ import annotations
 
 from functools import partial
+from itertools import product
 from statistics import fmean, median
 from tempfile import TemporaryDirectory
 
@@ -21,12 +23,14 @@ from qkvsearch.data.ids import id_text
 from qkvsearch.evaluation.metrics import reciprocal_rank
 from qkvsearch.retrieval import fuse_known, top_k
 from qkvsearch.retrieval.late_interaction import (
+    DEPTH,
+    TEMPERATURE,
     item_tokens,
     late_interaction,
     rerank,
     token_keys,
 )
-from qkvsearch.texts.encoders import CHOICES
+from qkvsearch.texts.encoders import CHOICES, SECOND_PASS
 from qkvsearch.texts.pretrained.fetch import find
 
 K = 10
@@ -34,6 +38,7 @@ K = 10
 TOKENS = {"corpus": ["contrastive"], "static": ["static"], "minilm": ["minilm", "static"]}
 TEMPERATURES = [0.02, 0.05, 0.1, 0.2, 0.5]
 WEIGHTS = [0.0, 0.05, 0.1, 0.15, 0.2, 0.3]
+DEPTHS = [10, 20, 30, 50, 100]
 
 
 def by_weight(choice: str) -> list[Row]:
@@ -49,8 +54,8 @@ def by_weight(choice: str) -> list[Row]:
 
 
 def of_tokens(engine: qkv.Engine, choice: str, head: str) -> list[Row]:
-    """MRR@10 by temperature and weight of one encoder's tokens beside the heads of a build, the
-    time of a query's second pass, and the size of what is stored.
+    """MRR@10 by temperature, weight and depth of one encoder's tokens beside the heads of a build,
+    the time of a query's second pass, and the size of what is stored.
     """
     data = ted("dev")
     ids = list(map(id_text, engine.tables.ids("items")))
@@ -67,27 +72,30 @@ def of_tokens(engine: qkv.Engine, choice: str, head: str) -> list[Row]:
     }
     words = {query: encoder.read(text).tokens for query, text in data.queries.items()}
     rows, took = [], []
-    for temperature in TEMPERATURES:
-        attend = partial(late_interaction, keys=keys, lexical=models.lexical_keys)
-        seconds = {
-            query: attend(tokens, labels_of=lambda _: (), temperature=temperature)
-            for query, tokens in words.items()
-        }
-        for weight in WEIGHTS:
-            ranks = []
-            for query, first in firsts.items():
-                if first is None:
-                    ranks.append(0.0)
-                    continue
-                spent, second = timed(partial(rerank, first, seconds[query], weight))
-                took += [spent] if weight else []
-                best = [ids[place] for place in top_k(second.scores, K)]
-                ranks.append(reciprocal_rank(best, data.judgements[query], K))
-            task = f"weight {weight:g}"
-            setting = f"{choice}, tokens of {head}, temperature {temperature:g}"
-            rows.append(Row(task, setting, f"MRR@{K}", fmean(ranks)))
-    size = sum(tokens.nbytes for tokens in stored) / len(ids) / 1e3
+    attend = partial(late_interaction, keys=keys, lexical=models.lexical_keys)
+
+    def mrr(temperature: float, weight: float, depth: int) -> float:
+        ranks = []
+        for query, first in firsts.items():
+            if first is None:
+                ranks.append(0.0)
+                continue
+            second = attend(words[query], labels_of=lambda _: (), temperature=temperature)
+            spent, head = timed(partial(rerank, first, second, weight, depth=depth))
+            took.extend([spent] * (weight > 0 and depth == DEPTH))
+            best = [ids[place] for place in top_k(head.scores, K)]
+            ranks.append(reciprocal_rank(best, data.judgements[query], K))
+        return fmean(ranks)
+
     system = f"{choice}, tokens of {head}"
+    for temperature, weight in product(TEMPERATURES, WEIGHTS):
+        setting = f"{system}, temperature {temperature:g}"
+        figure = mrr(temperature, weight, DEPTH)
+        rows.append(Row(f"weight {weight:g}", setting, f"MRR@{K}", figure))
+    for depth in DEPTHS:
+        figure = mrr(TEMPERATURE, SECOND_PASS.get(head, WEIGHTS[2]), depth)
+        rows.append(Row(f"the best {depth} compared", system, f"MRR@{K}", figure))
+    size = sum(tokens.nbytes for tokens in stored) / len(ids) / 1e3
     cost = Row("the cost", system, "MB for 1,000 items", size, seconds=median(took), ratio=1.0)
     return [*rows, cost]
 

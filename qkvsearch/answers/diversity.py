@@ -60,8 +60,8 @@ def diversified(ranking: Ranking, similarity: Similarity, diversity: float, k: i
     added[positions] = values - relevance[chosen]
     head = plus(ranking.head, DIVERSITY, added)
     hits = [
-        replace(
-            ranking[i], rank=rank, score=float(head.scores[position]), heads=head.by_name(position)
+        ranking[i]._replace(
+            rank=rank, score=float(head.scores[position]), heads=head.by_name(position)
         )
         for rank, (i, position) in enumerate(zip(chosen, positions, strict=True), start=1)
     ]

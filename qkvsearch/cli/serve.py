@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -58,7 +59,8 @@ def command(
       qkvsearch -w shop serve --host 0.0.0.0 --token-file secret.txt
     """
     for library, name in LIBRARIES.items():
-        need(library, "web", "`serve`", name=name)
+        if find_spec(library) is None:  # to import them here would take longer than the rest
+            need(library, "web", "`serve`", name=name)
     from qkvsearch.web.server import serve
     from qkvsearch.web.settings import Settings
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from math import inf, log1p
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -41,8 +41,7 @@ class Way(NamedTuple):
     weight: float = 1.0
 
 
-@dataclass(frozen=True)
-class AskedWord:
+class AskedWord(NamedTuple):
     """A word of a query and all the ways to find it. boost: how many times it counts."""
 
     text: str
@@ -63,7 +62,7 @@ class AskedWord:
         every = {first.term: first}
         for way in more:
             every.setdefault(way.term, way)
-        return replace(self, ways=tuple(every.values()))
+        return self._replace(ways=tuple(every.values()))
 
 
 class FoundWay(NamedTuple):

@@ -27,8 +27,8 @@ from qkvsearch.turns import out_of_turn
 NAME = "token"
 # The key of what an item gets that is not among the candidates of the second pass.
 NOT_COMPARED = "as the lowest of those compared"
-# The candidates of the second pass.
-DEPTH = 100
+# The candidates of the second pass: more find no more, by `token_head.py` among the benchmarks.
+DEPTH = 30
 # The most tokens that are kept of an item's text.
 LONGEST_ITEM = 128
 # Equal keys may get scores that differ in the last bit; rounded, they tie, and ids decide.

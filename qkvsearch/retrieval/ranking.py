@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -28,8 +28,7 @@ SHOWN_HITS, SHOWN_REASONS = 50, 3
 BAR_PIXELS = 80
 
 
-@dataclass(frozen=True)
-class Hit:
+class Hit(NamedTuple):
     """One ranked item. `score` is before the softmax, `weight` after; what does not apply to what
     ranked it is None. fields: cells of its row in the catalog, by the owner's names of the columns.
     """
@@ -53,14 +52,14 @@ class Hit:
         """What applies, in the documented order; the owner's columns come after the weight. One
         that is called like a part of the hit, such as `score`, is `items.score`.
         """
-        known = {name: value for name, value in vars(self).items() if value is not None}
+        known = {name: value for name, value in self._asdict().items() if value is not None}
         own = known.pop("fields", {})
         first = {name: known.pop(name) for name in ("rank", "id", "title", "score", "weight")}
         return first | {own_key(name): cell for name, cell in own.items()} | known
 
 
 # What a row about an item says of itself: an owner's column of such a name is called otherwise.
-ROW_NAMES = (*Hit.__dataclass_fields__, "parts", "reasons", "users", "user", "query")
+ROW_NAMES = (*Hit._fields, "parts", "reasons", "users", "user", "query")
 
 
 def own_key(name: str) -> str:
@@ -119,7 +118,7 @@ class Ranking(Sequence[Hit]):
     def annotated(self, **columns: Sequence[Any]) -> Ranking:
         """The same hits with a field filled in: one value a hit."""
         hits = [
-            replace(hit, **{name: values[i] for name, values in columns.items()})
+            hit._replace(**{name: values[i] for name, values in columns.items()})
             for i, hit in enumerate(self.hits)
         ]
         return replace(self, hits=hits)

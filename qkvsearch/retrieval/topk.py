@@ -30,15 +30,18 @@ def top_k(scores: np.ndarray, k: int, mask: np.ndarray | None = None) -> np.ndar
     if mask is not None and mask.all():
         mask = None
     candidates = _promising(scores, k, mask)
-    if candidates is None:
-        candidates = np.arange(len(scores)) if mask is None else np.flatnonzero(mask)
-    if k < len(candidates):
-        left = scores[candidates]
+    if candidates is None and mask is not None:
+        candidates = mask.nonzero()[0]
+    left = scores if candidates is None else scores[candidates]
+    if k < len(left):
         threshold = np.partition(left, len(left) - k)[len(left) - k] if k > 0 else np.inf
-        above = candidates[left > threshold]
-        level = candidates[left == threshold][: k - len(above)]
-        candidates = np.concatenate([above, level])
-    return candidates[np.lexsort((candidates, -scores[candidates]))]
+        best = (left >= threshold).nonzero()[0]
+        candidates = best if candidates is None else candidates[best]
+        left = left[best]
+    elif candidates is None:
+        candidates = np.arange(len(scores))
+    # Those of one score stand in the order of their positions.
+    return candidates[(-left).argsort(kind="stable")[:k]]
 
 
 def _promising(scores: np.ndarray, k: int, mask: np.ndarray | None) -> np.ndarray | None:

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import count
 
 import numpy as np
 
@@ -17,6 +18,9 @@ from qkvsearch.texts.vocabulary import KEPT_ROWS, Vocabulary
 
 # The spelling in row 0: where a column's text ends.
 END = b""
+# So many beginnings are looked up in the spellings themselves, as many as a single query has. After
+# these, all words are told by their beginnings at once.
+FEW = 12
 
 
 @dataclass(frozen=True)
@@ -237,7 +241,8 @@ class WordIndex:
         >>> WordIndex([(sea, np.arange(1))], 1).terms_beginning("sea")
         {'sea': 'sea', 'season': 'season'}
         """
-        if len(prefix) == SHORTEST and len(self.spellings) <= KEPT_ROWS:
+        is_kept = len(prefix) == SHORTEST and len(self.spellings) <= KEPT_ROWS
+        if is_kept and next(self._n_asked) >= FEW:
             return self._by_beginning.get(prefix, {})
         wanted = prefix.encode(errors="replace")
         found: dict[str, str] = {}
@@ -246,6 +251,10 @@ class WordIndex:
             for spelling, term in words.matched(span):
                 found[term] = min(spelling, found.get(term, spelling))
         return found
+
+    @cached_property
+    def _n_asked(self) -> Iterator[int]:
+        return count()
 
     @cached_property
     def _by_beginning(self) -> Mapping[str, Mapping[str, str]]:

@@ -16,7 +16,7 @@ from qkvsearch.retrieval import DenseKeys, TermKeys
 from qkvsearch.retrieval.late_interaction import TokenKeys
 from qkvsearch.retrieval.word_index import WordIndex
 from qkvsearch.stored.codes import CodesPart
-from qkvsearch.stored.dense import DensePart
+from qkvsearch.stored.dense import DensePart, StoredHead
 from qkvsearch.stored.lexical import LexicalPart
 from qkvsearch.stored.part import BuildReader
 from qkvsearch.stored.tokens import TokensPart
@@ -57,11 +57,20 @@ class StoredModels(BuildReader):
 
     def encoder(self, head: str) -> TextEncoder:
         """What a dense head turns texts into vectors by. Raises as `StoredHead.encoder` does."""
-        return self.load(DensePart(head)).encoder
+        return self._dense(head).encoder
 
     def dense_keys(self, head: str) -> DenseKeys:
         """The items' keys of a dense head."""
-        return self.load(DensePart(head)).keys
+        return self._dense(head).keys
+
+    def _dense(self, head: str) -> StoredHead:
+        if head not in self._heads:
+            self._heads[head] = self.load(DensePart(head))
+        return self._heads[head]
+
+    @cached_property
+    def _heads(self) -> dict[str, StoredHead]:
+        return {}
 
     @cached_property
     def has_tokens(self) -> bool:

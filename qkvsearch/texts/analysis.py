@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from qkvsearch.texts.language.languages import (
     ELIDED_IN_ENGLISH,
@@ -32,8 +32,7 @@ SHORT = 200
 Span = tuple[int, int]
 
 
-@dataclass(frozen=True)
-class Token:
+class Token(NamedTuple):
     """A word, folded, and the term that it is matched by.
 
     also: what a text with this word can be found by besides. parts: of a word that looks like code,
@@ -76,13 +75,13 @@ class Analyzer:
         >>> [token.term for token in Analyzer().query_tokens("It")]
         ['it']
         """
-        return telling(self.tokens(text))
+        return list(_last_told(text, self.language))
 
     def meaningful_tokens(self, text: str) -> list[Token]:
         """What an embedding is made of: the query's words but the numbers. A year in a title would
         otherwise outweigh what the title is about.
         """
-        return [token for token in self.query_tokens(text) if not NUMBER(token.term)]
+        return list(_last_meant(text, self.language))
 
     def terms(self, text: str) -> list[str]:
         """The terms of `meaningful_tokens`."""
@@ -269,10 +268,23 @@ def _last_read(text: str, language: str) -> tuple[Token, ...]:
     return tuple(_read(text, language))
 
 
+# And by each encoder.
+@lru_cache(maxsize=64)
+def _last_told(text: str, language: str) -> tuple[Token, ...]:
+    return tuple(telling(Analyzer(language).tokens(text)))
+
+
+@lru_cache(maxsize=64)
+def _last_meant(text: str, language: str) -> tuple[Token, ...]:
+    return tuple(token for token in _last_told(text, language) if not NUMBER(token.term))
+
+
 # Texts repeat their words.
 @lru_cache(maxsize=1 << 17)
 def _word(run: str, language: str) -> Token:
     """The token of a run that is no CJK, without what is elided."""
+    if run.isascii() and run.isalpha() and run.islower():  # as most are: nothing to fold
+        return Token(run, _term(run, language), run in _folded_stop_words(language))
     word = run[_elided(run, language) :]
     text = fold(word)
     if RUNS.fullmatch(word):
@@ -321,7 +333,8 @@ def _folded_stop_words(language: str) -> frozenset[str]:
 
 def _term(word: str, language: str) -> str:
     # Of a word that is all ending, Arabic stems leave nothing.
-    return fold(stem(word, language) or word)[:MAX_TERM]
+    found = stem(word, language) or word
+    return (found if found.isascii() and found.islower() else fold(found))[:MAX_TERM]
 
 
 def stem(word: str, language: str = ENGLISH) -> str:

@@ -6,9 +6,8 @@ errors are one letter too many, too few or wrong, or two that are swapped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -115,13 +114,14 @@ def is_a_word(word: str, language: str = ENGLISH) -> bool:
     """Whether a dictionary of the language, by Snowball's name, or of English has the word: it is
     no misspelling then, though the catalog be without it.
     """
-    forms = {word.casefold(), fold(word)}
-    return any(form in known for known in _dictionaries(language) for form in forms)
+    folded, lower = fold(word), word.casefold()
+    known = _dictionaries(language)
+    return any(folded in words or lower in words for words in known)
 
 
 def dictionary_words(language: str = ENGLISH) -> set[str]:
     """All words that `is_a_word` knows, folded."""
-    return {fold(word) for known in _dictionaries(language) for word in known.words()}
+    return {fold(word) for known in _dictionaries(language) for word in known}
 
 
 def has_dictionary() -> bool:
@@ -130,7 +130,7 @@ def has_dictionary() -> bool:
 
 
 @lru_cache(maxsize=4)
-def _dictionaries(language: str) -> list[Any]:
+def _dictionaries(language: str) -> list[Collection[str]]:
     """Those of the language and of English that the package has."""
     codes = [code for code, name in CODES.items() if name in (language, ENGLISH)]
     found = map(_dictionary, codes)
@@ -138,11 +138,11 @@ def _dictionaries(language: str) -> list[Any]:
 
 
 @lru_cache(maxsize=4)
-def _dictionary(code: str) -> Any:
+def _dictionary(code: str) -> Collection[str] | None:
     """None where the package has none."""
     from spellchecker import SpellChecker
 
     try:
-        return SpellChecker(language=code).word_frequency
+        return SpellChecker(language=code).word_frequency.dictionary
     except ValueError:
         return None

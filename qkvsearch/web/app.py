@@ -1,21 +1,30 @@
-"""The application: routes of the API and of the pages, behind one guard."""
+"""The application: the pages, and the API once it is imported, behind one guard."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cached_property
+from threading import Lock
 
-from fastapi import FastAPI
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.routing import Mount
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from qkvsearch.web import api, pages
+from qkvsearch.web import pages
 from qkvsearch.web.guard import Guard, access
-from qkvsearch.web.problems import add_handlers
+from qkvsearch.web.problems import handlers
 from qkvsearch.web.service import Service
 from qkvsearch.web.settings import Settings
 
+# What no page waits for begins so many seconds after a worker is there, or when it is asked for.
+LATER = 0.3
 
-def served() -> FastAPI:
+
+def served() -> Starlette:
     """The app of a worker process, as whoever started it said."""
     settings = Settings.published()
     logging.basicConfig(format="%(message)s")
@@ -23,28 +32,54 @@ def served() -> FastAPI:
     return make_app(settings)
 
 
-def make_app(settings: Settings) -> FastAPI:
+def make_app(settings: Settings) -> Starlette:
     """One app over one workspace. Raises `WorkspaceError`."""
     service = Service(settings)
+    api = LaterApi(service)
 
     @asynccontextmanager
-    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        asyncio.get_running_loop().call_later(LATER, api.begin)
         yield
         service.close()
 
-    app = FastAPI(
-        title="qkvsearch",
-        version="1",
-        description=api.DESCRIPTION,
+    app = Starlette(
+        routes=[*pages.routes(service), Mount("/", api)],
         lifespan=lifespan,
-        generate_unique_id_function=lambda route: route.name,
-        docs_url=None,  # its page would load scripts from elsewhere; /docs is one of ours
-        redoc_url=None,
-        redirect_slashes=False,
+        exception_handlers=handlers(),
+        middleware=[Middleware(Guard, service=service, pages=tuple(pages.PAGES))],
     )
     app.state.service = service
-    api.add_routes(app, service)
-    paths = pages.add_routes(app, service)
-    add_handlers(app)
-    app.add_middleware(Guard, service=service, pages=paths)
     return app
+
+
+class LaterApi:
+    """The API as an application that is imported by its first request, if not before: to import
+    FastAPI and describe the parameters takes longer than to start everything else.
+    """
+
+    def __init__(self, service: Service) -> None:
+        self.service, self._lock = service, Lock()
+
+    def begin(self) -> None:
+        """Have it ready, and then the engine warm, before anybody asks."""
+        asyncio.get_running_loop().run_in_executor(None, self._prepare)
+
+    def _prepare(self) -> None:
+        self._load()
+        self.service.engine.follow()
+
+    @cached_property
+    def _app(self) -> ASGIApp:
+        from qkvsearch.web.api import make_api
+
+        return make_api(self.service)
+
+    def _load(self) -> ASGIApp:
+        with self._lock:
+            return self._app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_there = "_app" in self.__dict__
+        app = self._app if is_there else await asyncio.to_thread(self._load)
+        await app(scope, receive, send)

@@ -54,11 +54,11 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        began, status = time.perf_counter(), 0
+        began, status, is_whole = time.perf_counter(), 0, False
         self.service.metrics.began()
 
         async def with_headers(message: Message) -> None:
-            nonlocal status
+            nonlocal status, is_whole
             if message["type"] == "http.response.start":
                 status = message["status"]
                 headers = MutableHeaders(raw=message["headers"])
@@ -67,6 +67,8 @@ class Guard:
                 kept = "no-cache" if scope["path"].startswith(OPEN) else "no-store"
                 headers.setdefault("Cache-Control", kept)
                 message["headers"] = headers.raw
+            else:
+                is_whole = not message.get("more_body", False)
             await send(message)
 
         try:
@@ -77,9 +79,10 @@ class Guard:
             await problem_of(refused)(scope, receive, with_headers)
         except Exception as bug:
             log.error("a request failed", exc_info=bug)
-            if status:  # a part of the answer is gone already
+            if not status:
+                await problem(*BUG)(scope, receive, with_headers)
+            elif not is_whole:  # a part of the answer is gone already
                 raise
-            await problem(*BUG)(scope, receive, with_headers)
         finally:
             self._tell(scope, status, time.perf_counter() - began)
 
@@ -99,7 +102,8 @@ class Guard:
 
     def _tell(self, scope: Scope, status: int, seconds: float) -> None:
         """One line of JSON, without what was asked for unless that is wanted."""
-        route = getattr(scope.get("route"), "path", "other")
+        own: str = scope["path"] if scope["path"] in self.pages else "other"
+        route = getattr(scope.get("route"), "path", own)
         if scope["path"].startswith(API) and not route.startswith(API):
             route = f"{API}{route}"  # a router's own path has no prefix
         method = scope["method"] if scope["method"] in METHODS else "other"

@@ -7,9 +7,8 @@ import logging
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import compile_path
 
@@ -41,12 +40,9 @@ def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> 
     return Response(body, status, headers, MEDIA_TYPE)
 
 
-def add_handlers(app: FastAPI) -> None:
-    """Every error of the app becomes a problem."""
-    app.add_exception_handler(Problem, _problem)
-    app.add_exception_handler(QkvError, _of_the_engine)
-    app.add_exception_handler(RequestValidationError, _of_a_parameter)
-    app.add_exception_handler(HTTPException, _of_the_framework)
+def handlers() -> dict[Any, Any]:
+    """What an app does with errors: every one becomes a problem."""
+    return {Problem: _problem, QkvError: _of_the_engine, HTTPException: _of_the_framework}
 
 
 def problem_of(refused: Problem) -> Response:
@@ -71,12 +67,17 @@ def _names_a_file(message: str) -> bool:
     return "/" in message or "\\" in message
 
 
-async def _of_a_parameter(_: Request, error: Any) -> Response:
+async def of_a_parameter(_: Request, error: Any) -> Response:
     """The first that does not fit, by its name."""
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"][1:]) or "body"
     said = first["msg"][:1].lower() + first["msg"][1:]
     return problem(HTTPStatus.UNPROCESSABLE_ENTITY, f"`{place}`: {said}")
+
+
+async def of_a_bug(_: Request, error: Any) -> Response:
+    """What an app says that is asked by another, which logs it."""
+    return problem(*BUG)
 
 
 async def _of_the_framework(request: Request, error: Any) -> Response:
@@ -91,6 +92,8 @@ async def _of_the_framework(request: Request, error: Any) -> Response:
 
 def _methods(request: Request) -> str:
     """What the API has at this address, by any of its routes; "" for what is no part of it."""
+    if not hasattr(request.app, "openapi"):
+        return "GET, HEAD"  # a page
     found = [
         method.upper()
         for path, methods in request.app.openapi()["paths"].items()

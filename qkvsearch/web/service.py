@@ -9,9 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 from http import HTTPStatus
 from typing import Any, TypeVar
 
-from fastapi import Request
+from starlette.requests import Request
 
 from qkvsearch.engine import Engine
+from qkvsearch.web.following import FollowingEngine
 from qkvsearch.web.metrics import Metrics
 from qkvsearch.web.problems import Problem
 from qkvsearch.web.settings import Settings
@@ -27,7 +28,7 @@ class Service:
         self.settings = settings
         # A change waits for a writer no longer than a request may take.
         wait = settings.seconds / 2
-        self.engine = Engine(settings.workspace, follow=True, wait=wait)
+        self.engine = FollowingEngine(settings.workspace, wait=wait)
         self.metrics = Metrics()
         self.token = None if settings.token_file is None else BearerToken(settings.token_file)
         self._threads = ThreadPoolExecutor(settings.threads, "answer")

@@ -87,7 +87,7 @@ CONSTANTS = [
     ("retrieval", "K1", 1.2),
     ("retrieval", "B", 0.75),
     ("retrieval", "RANK_CONSTANT", 60),
-    ("retrieval", "DEPTH", 100),
+    ("retrieval", "DEPTH", 30),
     ("retrieval", "LONGEST_ITEM", 128),
     ("retrieval", "TEMPERATURE", 0.05),
     ("texts", "SECOND_PASS", {"static": 0.15, "minilm": 0.2, "transformer": 0.2}),

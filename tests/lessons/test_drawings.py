@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import re
+from base64 import b64decode
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 
 from qkvsearch.attention import attention, cosine_score
+from qkvsearch.cli.lesson.braille import Canvas
+from qkvsearch.cli.lesson.drawn import bar, drawing_view
 from qkvsearch.lessons import LESSONS, language, lesson
 from qkvsearch.lessons.course.learning.recorded import heads_of, recorded
 from qkvsearch.lessons.course.recommender.descent import (
@@ -20,8 +25,11 @@ from qkvsearch.lessons.course.recommender.descent import (
 )
 from qkvsearch.lessons.drawings import Arrows, Descent, Drawing, Flow, Heads, Reading
 from qkvsearch.lessons.drawings.heads import LEVELS, in_bytes
+from qkvsearch.lessons.exports.markdown import to_markdown
+from qkvsearch.lessons.exports.notebook import to_notebook
 from qkvsearch.lessons.exports.page import to_page
 from qkvsearch.lessons.exports.page.drawings import alone, as_address, pictures
+from qkvsearch.lessons.parts import Given
 from qkvsearch.lessons.workbench import Workbench
 from qkvsearch.texts.encoders import pretrained
 from qkvsearch.texts.pretrained.fetch import find
@@ -111,6 +119,59 @@ def test_what_a_drawing_is_called_is_text_and_never_markup():
     for part in parts:
         for picture in pictures(part, "here"):
             assert "<script" not in picture
+
+
+@EVERY
+def test_in_markdown_and_notebooks_pictures_stand_at_the_end_of_the_text(taught, name):
+    made = taught(name)
+    wanted = [p for d in drawings(made) for p in pictures(d, d.name)]
+    text = to_markdown([made])
+    body, _, held = text.partition("\n[drawing-1]: ")
+    assert re.findall(r"\]\[drawing-(\d+)\]", body) == [str(n + 1) for n in range(len(wanted))]
+    assert "base64" not in body
+    found = re.findall(r"data:image/svg\+xml;base64,(\S+)", held)
+    assert [b64decode(one).decode() for one in found] == [alone(picture) for picture in wanted]
+    cells = json.loads(to_notebook([made]))["cells"]
+    shown = "".join("".join(cell["source"]) for cell in cells)
+    assert shown.count("data:image/svg+xml;base64,") == len(wanted)
+
+
+@EVERY
+@pytest.mark.parametrize("width", [40, 80])
+def test_the_terminal_draws_no_wider_than_it_is(taught, name, width):
+    for drawing in drawings(taught(name)):
+        lines = "\n".join(text.plain for text in drawing_view(drawing, width)).split("\n")
+        assert max(map(cell_len, lines)) <= width
+        assert drawing.caption.split()[0] in lines[0]
+
+
+def test_numbers_too_large_are_drawn_all_the_same():
+    given = {
+        name: np.array([[1e308, -1e308], [1.0, 2.0]]) for name in ("queries", "keys", "values")
+    }
+    flow = Flow("f", "c", Workbench("b", "", given, "ab", "ab"), "q", "k")
+    for picture in pictures(flow, "here"):
+        assert not re.search(r'="[^"]*(?:nan|inf)[^"]*"', re.sub("data-value=.*?>", "", picture))
+    assert flow.told
+    assert list(drawing_view(flow, 80))
+
+
+def test_bars_are_as_long_as_weights():
+    assert [bar(share, 8) for share in (1.0, 0.5, 1 / 64, 0.0, np.inf)] == [
+        "█" * 8, "█" * 4, "▏", "", "█" * 8,
+    ]  # fmt: skip
+
+
+def test_a_canvas_has_lines_and_names_where_they_belong():
+    canvas = Canvas(10, 5, (0.0, 9.0), (0.0, 4.0))
+    canvas.line(np.array([0.0, 0.0]), np.array([9.0, 0.0]), "")
+    canvas.write(np.array([0.0, 4.0]), "水b", "")
+    lines = [line.plain for line in canvas.lines()]
+    assert lines[0] == "水b"
+    assert lines[1:4] == ["", "", ""]
+    assert lines[4] == "⣀" * 10
+    canvas.write(np.array([0.0, 4.0]), "c", "")
+    assert canvas.lines()[1].plain == "c", "the place was taken"
 
 
 # --- attention ---
@@ -262,13 +323,18 @@ def test_bytes_are_less_than_one_level_off_and_rows_add_up():
 
 
 @pytest.mark.usefixtures("own_models")
-@pytest.mark.skipif(find("minilm") is None, reason="needs minilm: qkvsearch model fetch minilm")
 def test_what_was_recorded_is_what_the_model_attends_to():
+    if find("minilm") is None:
+        pytest.skip("needs minilm: qkvsearch model fetch minilm")
     encoder = pretrained("minilm")
     for reading in recorded():
         text = " ".join(word for word in reading.words if word not in ("[CLS]", "[SEP]"))
         weights = encoder.attend(text).word_weights()
         assert np.abs(weights - reading.weights).max() < 1 / LEVELS + 1e-4
+    made = lesson("learning", Given(sentence="A bank by a river"))
+    (part,) = drawings(made, Heads)[-1:]
+    assert part.first.weights.shape[:2] == (6, 12)
+    assert part.first.words[1:-1] == ["A", "bank", "by", "a", "river"]
 
 
 @pytest.mark.skipif(find("static") is None, reason="needs qkvsearch[encoders]")

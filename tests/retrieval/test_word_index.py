@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.retrieval.word_index import WordIndex, WordSequences
+from qkvsearch.retrieval.word_index import FEW, WordIndex, WordSequences
 from qkvsearch.texts.analysis import Analyzer
+from qkvsearch.texts.related import SHORTEST
 
 FIELDS = [
     ["Rain jacket", "Jacket potatoes", "The rain", "", "注意力"],
@@ -49,7 +50,12 @@ def test_terms_that_begin_alike_are_the_same_read_at_once_or_looked_for(monkeypa
     spelled, terms = ["", "jackets", "rained", "mice"], ["", "jacket", "rain", "mouse"]
     more = WordSequences.numbered(spelled, terms, np.array([0, 4]), np.array([1, 2, 3, 0]))
     pieces = [(more, np.array([5])), (WordSequences.of_fields(FIELDS), np.arange(5))]
-    at_once = WordIndex(pieces, 6).terms_beginning(beginning)
+    index = WordIndex(pieces, 6)
+    looked_for = [index.terms_beginning(beginning) for _ in range(FEW)]
+    at_once = index.terms_beginning(beginning)
+    assert ("_by_beginning" in vars(index)) is (len(beginning) == SHORTEST)
+    assert looked_for == [at_once] * FEW
+    assert [list(found) for found in looked_for] == [list(at_once)] * FEW
     monkeypatch.setattr("qkvsearch.retrieval.word_index.KEPT_ROWS", 0)
     assert list(WordIndex(pieces, 6).terms_beginning(beginning).items()) == list(at_once.items())
     expected = {"jack": {"jacket": "jacket"}, "mice": {"mouse": "mice"}, "mous": {}}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 
@@ -71,7 +73,10 @@ def test_it_answers_from_what_is_published_meanwhile(asking, tmp_path):
     with asking(tmp_path / "ws") as client:
         assert client.get("/api/v1/health").json()["items"] == 2
         engine.add(pd.DataFrame({"id": ["c"], "title": ["green kite"]}))
-        assert client.get("/api/v1/health").json()["items"] == 3
+        end = time.monotonic() + 60
+        while client.get("/api/v1/health").json()["items"] != 3:
+            assert time.monotonic() < end
+            time.sleep(0.05)
         assert "c" in {hit["id"] for hit in client.get("/api/v1/search?q=kite").json()["hits"]}
 
 

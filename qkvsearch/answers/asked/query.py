@@ -148,7 +148,7 @@ class Query:
                 word = word.also(self._begun(token))
             if token.text in self._labels:
                 label, boost = self._labels[token.text]
-                word = replace(word, text=label, boost=boost)
+                word = word._replace(text=label, boost=boost)
             found.append(word)
         return [*found, *self.lexicon.synonyms.longer(self.text)]
 
@@ -226,6 +226,8 @@ class Query:
     def _as_likely(self, found: LabelledVectors, head: str) -> LabelledVectors:
         """A word that is no word yet as the mean of what it may become, by how likely each is."""
         begun = self._unfinished
+        if not begun:
+            return found
         rows = [row for row, label in enumerate(found.labels) if fold(str(label)) in begun]
         if not rows:
             return found
@@ -255,8 +257,10 @@ class Query:
     @property
     def late_labels(self) -> list[tuple[Any, float]]:
         """How reasons name each token of the main head's reading, and how many times it counts."""
-        found = []
-        for label in self.reading.tokens.labels:
+        found, labels = [], self.reading.tokens.labels
+        if not (self._labels or self._unfinished):
+            return [(label, 1.0) for label in labels]
+        for label in labels:
             name, boost = self._named(label)
             is_begun = fold(str(label)) in self._unfinished
             found.append((name, boost * self._completions[0][1] if is_begun else boost))
@@ -279,7 +283,7 @@ class Query:
         return read & {self.tokens[-1].text} if may_be_others else set()
 
     def _named(self, label: Any) -> tuple[Any, float]:
-        return self._labels.get(fold(str(label)), (label, 1.0)) if self._labels else (label, 1.0)
+        return self._labels.get(fold(str(label)), (label, 1.0))
 
     # --- what is said ---
 

@@ -37,12 +37,12 @@ def drawing_view(drawing: Drawing, width: int) -> list[Text]:
 
 
 def bar(share: float, longest: int = LONGEST) -> str:
-    """A share, 0 to 1, of a bar's length.
+    """A share, 0 to 1, of a bar's length; nothing of what is no number.
 
     >>> bar(0.5, 4), bar(1 / 16, 4), bar(0.0, 4)
     ('██', '▎', '')
     """
-    if not np.isfinite(share):
+    if np.isnan(share):
         return ""
     eighths = round(min(max(share, 0.0), 1.0) * longest * 8)
     return "█" * (eighths // 8) + EIGHTHS[eighths % 8].strip()
@@ -54,7 +54,7 @@ def _flow(flow: Flow, width: int) -> Iterator[Text]:
     array = steps["weights"] if flow.has_values else steps["scores"]
     if array.size > MOST_BARS:
         return
-    most = 1.0 if flow.has_values else float(np.abs(array).max()) or 1.0
+    most = 1.0 if flow.has_values else float(np.nan_to_num(np.abs(array)).max()) or 1.0
     rows, columns = (
         [printable(str(x)) for x in names] for names in (flow.bench.rows, flow.columns)
     )

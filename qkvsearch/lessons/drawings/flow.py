@@ -100,7 +100,7 @@ class Flow(Drawing):
         steps = self.steps()
         rows, columns = list(self.bench.rows), list(self.columns)
         if not self.has_values:
-            best = np.nanargmax(steps["scores"], axis=1)
+            best = np.nan_to_num(steps["scores"]).argmax(axis=1)
             found = self._said(rows, columns, best, steps["scores"])
             return say("The largest score of each {asks}: {found}.", asks=self.asks, found=found)
         best = np.nan_to_num(steps["weights"]).argmax(axis=1)

@@ -5,8 +5,12 @@ from __future__ import annotations
 from importlib import import_module
 
 from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
 
+from qkvsearch.web import lesson_pages
+from qkvsearch.web.api import beside
 from qkvsearch.web.api.answers import PROBLEMS
+from qkvsearch.web.problems import handlers, of_a_bug, of_a_parameter
 from qkvsearch.web.service import Service
 
 PREFIX = "/api/v1"
@@ -19,8 +23,26 @@ GROUPS = tuple("search explain recommend similar items facets users attend map s
 CHANGING = ("record",)
 
 
-def add_routes(app: FastAPI, service: Service) -> None:
-    """All questions; and changes, unless the server is read-only."""
+def make_api(service: Service) -> FastAPI:
+    """All questions, and changes unless the server is read-only; what lies beside the pages."""
+    app = FastAPI(
+        title="qkvsearch",
+        version="1",
+        description=DESCRIPTION,
+        generate_unique_id_function=lambda route: route.name,
+        docs_url=None,  # its page would load scripts from elsewhere; /docs is one of ours
+        redoc_url=None,
+        redirect_slashes=False,
+        exception_handlers={
+            **handlers(),
+            RequestValidationError: of_a_parameter,
+            Exception: of_a_bug,
+        },
+    )
+    app.state.service = service
     for name in (*GROUPS, *(() if service.settings.read_only else CHANGING)):
         module = import_module(f"qkvsearch.web.api.{name}")
         app.include_router(module.router, prefix=PREFIX, responses=PROBLEMS)
+    beside.add_routes(app)
+    lesson_pages.add_routes(app, service)
+    return app

@@ -1,4 +1,4 @@
-"""The pages: a file for each, with its title and its words; the script of that name fills it."""
+"""The pages: a file for each, with its words; the template and the script of that name fill it."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI, Request
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
 from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from qkvsearch.lessons import messages
@@ -32,18 +33,13 @@ PAGES = {
 TAGS = {"en": "en", "zh": "zh-Hans"}
 
 
-def add_routes(app: FastAPI, service: Service) -> tuple[str, ...]:
-    """The pages, their files, and the JSON beside each; the paths that hold nothing of the
-    workspace come back.
-    """
-    paths = []
+def routes(service: Service) -> list[BaseRoute]:
+    """The pages and their files: nothing that needs the API, so that they are there before it."""
+    found: list[BaseRoute] = [Mount("/static", StaticFiles(directory=FILES), name="static")]
     for path, (name, _) in PAGES.items():
         module = import_module(f"qkvsearch.web.pages.{name}")
-        app.add_api_route(path, _page(module, path, service), include_in_schema=False)
-        module.add_routes(app, service)
-        paths.append(path)
-    app.mount("/static", StaticFiles(directory=FILES), name="static")
-    return tuple(paths)
+        found.append(Route(path, _page(module, path, service), methods=["GET"], name=name))
+    return found
 
 
 def _page(module: Any, path: str, service: Service) -> Any:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import FastAPI
-
 from qkvsearch.lessons.messages import say
 from qkvsearch.texts.pretrained.fetch import MINILM, find
-from qkvsearch.web.api import attend
 from qkvsearch.web.service import Service
 
 # What there is to see at once, and what it shows: which word, looking at which.
@@ -91,8 +88,3 @@ def facts(service: Service) -> dict[str, Any]:
         "encoders": [*installed, main],
         "examples": EXAMPLES,
     }
-
-
-def add_routes(app: FastAPI, service: Service) -> None:
-    """The JSON beside the page."""
-    app.add_api_route("/attend.json", attend.attend, include_in_schema=False)

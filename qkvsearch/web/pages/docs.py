@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import FastAPI
-
 from qkvsearch.lessons.messages import say
 from qkvsearch.web.service import Service
 
@@ -48,8 +46,3 @@ def words() -> dict[str, str]:
 def facts(service: Service) -> dict[str, Any]:
     """What its script must know at once."""
     return {"hasToken": service.token is not None}
-
-
-def add_routes(app: FastAPI, service: Service) -> None:
-    """The JSON beside the page: the description that it is made of."""
-    app.add_api_route("/docs.json", app.openapi, include_in_schema=False)

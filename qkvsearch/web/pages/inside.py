@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import FastAPI
-from starlette.responses import Response
-
-from qkvsearch.engine import Engine
 from qkvsearch.lessons.messages import say
-from qkvsearch.web.api import state
-from qkvsearch.web.api.answers import Asked, as_json
 from qkvsearch.web.service import Service
 
 
@@ -88,17 +82,3 @@ def _builds() -> dict[str, str]:
 def facts(service: Service) -> dict[str, Any]:
     """What its script must know at once."""
     return {}
-
-
-def add_routes(app: FastAPI, service: Service) -> None:
-    """The JSON beside the page."""
-
-    async def inside(service: Asked) -> Response:
-        return as_json(await service.ask(_all))
-
-    app.add_api_route("/inside.json", inside, include_in_schema=False)
-
-
-def _all(engine: Engine) -> dict[str, Any]:
-    """What the page shows."""
-    return {"info": state.facts(engine), "builds": state.all_builds(engine)}

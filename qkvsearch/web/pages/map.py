@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import FastAPI
-
 from qkvsearch.lessons.messages import say
-from qkvsearch.web.api import map as api
 from qkvsearch.web.service import Service
 
 
@@ -56,8 +53,3 @@ def words() -> dict[str, str]:
 def facts(service: Service) -> dict[str, Any]:
     """What its script must know at once."""
     return {"users": bool(service.engine.snapshot.facts.get("n_users"))}
-
-
-def add_routes(app: FastAPI, service: Service) -> None:
-    """The JSON beside the page."""
-    app.add_api_route("/map.json", api.item_map, include_in_schema=False)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fastapi import FastAPI
-
 from qkvsearch.lessons.messages import say
-from qkvsearch.web.api.recommend import recommend
 from qkvsearch.web.service import Service
 
 
@@ -110,8 +107,3 @@ def _of_recording() -> dict[str, str]:
 def facts(service: Service) -> dict[str, Any]:
     """How much may be asked for and recorded at once."""
     return {"most": service.settings.hits, "batch": service.settings.batch}
-
-
-def add_routes(app: FastAPI, service: Service) -> None:
-    """The JSON beside the page, by the same parameters as in its address."""
-    app.add_api_route("/recommend.json", recommend, include_in_schema=False)

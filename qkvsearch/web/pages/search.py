@@ -2,56 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
-
-from fastapi import FastAPI, Query
-from starlette.responses import Response
+from typing import Any
 
 from qkvsearch.lessons.messages import say
-from qkvsearch.web.api import items, search, similar
-from qkvsearch.web.api.answers import Asked
-from qkvsearch.web.api.filters import Filters
-from qkvsearch.web.api.questions import Name, QueryParameters, Text
 from qkvsearch.web.service import Service
-
-
-class PageQuestion(QueryParameters):
-    """What the page's address says: a search, the neighbours of an item, or what is there."""
-
-    q: Text = ""
-    prefix: bool = False
-    filter: Filters = ()
-    where: Text | None = None
-    heads: Text | None = None
-    user: Text | None = None
-    similar: Name | None = None
-    sort: Text | None = None
-    k: Annotated[int, Query(ge=0)] = 20
-    # What is open, and in which language, changes nothing of the answer.
-    open: Text = ""
-    lang: Text = ""
-
-
-async def as_json(service: Asked, question: Annotated[PageQuestion, Query()]) -> Response:
-    """The answer that the page of this address shows."""
-    asked = question.options("similar", "sort", "open", "lang")
-    common = {name: asked[name] for name in ("filter", "where", "k")}
-    if question.similar is not None:
-        near = similar.SimilarQuestion(items=(question.similar,), **common)
-        return await similar.similar(service, near)
-    if question.q:
-        return await search.search(service, search.SearchQuestion(**asked))
-    return await items.items(service, items.ItemsQuestion(sort=question.sort, **common))
 
 
 def facts(service: Service) -> dict[str, Any]:
     """What its script must know at once."""
     return {"most": service.settings.hits}
-
-
-def add_routes(app: FastAPI, service: Service) -> None:
-    """The JSON beside the page."""
-    app.add_api_route("/search.json", as_json, include_in_schema=False)
 
 
 def words() -> dict[str, str]:
@@ -68,7 +27,7 @@ def _of_lists() -> dict[str, str]:
         "neighbours": say("{n} neighbours are shown"),
         "none": say("Nothing was found."),
         "noneHere": say("No item fits these filters."),
-        "like": say("Like “{title}”"),
+        "likeTitle": say("Similar to “{title}”"),
         "more": say("More"),
         "searchedFor": say("No item has “{typed}”: searched for “{read}”."),
         "unfinished": say(
@@ -86,7 +45,7 @@ def _of_lists() -> dict[str, str]:
 def _of_filters() -> dict[str, str]:
     return {
         "clear": say("Clear all filters"),
-        "drop": say("Without the filter {column}: {value}"),
+        "drop": say("{filter}, a filter: take it away"),
         "fewer": say("Fewer"),
         "allOf": say("All {n}"),
         "mostFrequent": say("The {n} most frequent values are listed."),

@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+# Seconds: a machine may have other work.
+WITHIN = 120
+
 
 @pytest.fixture(scope="session")
 def site(chromium, serving, videos_path):
@@ -17,20 +20,22 @@ def site(chromium, serving, videos_path):
 
 @pytest.fixture(scope="session")
 def visit(chromium):
-    """Opens an address; afterwards nothing may have been asked of another origin, nor complained
-    of, but for `expected` texts of the console.
+    """Opens an address, or no page yet for None; afterwards nothing may have been asked of another
+    origin, nor complained of, but for `expected` texts of the console.
     """
 
     @contextmanager
     def visiting(server, path="/", expected=(), **options):
         context = chromium.new_context(reduced_motion="reduce", **options)
+        context.set_default_timeout(1000 * WITHIN)
         page = context.new_page()
         requests, complaints = [], []
         page.on("request", lambda request: requests.append(request.url))
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         try:
-            page.goto(server.url + path)
+            if path is not None:
+                page.goto(server.url + path)
             yield page
             assert [text for text in complaints if not any(e in text for e in expected)] == []
             assert [url for url in requests if not url.startswith((server.url, "data:"))] == []

@@ -166,7 +166,7 @@ def test_values_of_a_facet_are_alternatives(visit, site):
             assert page.evaluate("document.activeElement.dataset.filter") == f"category:{value}"
         assert "71 items fit" in page.inner_text("#status")
         assert page.get_by_label("Nature").count() == 1
-        page.get_by_role("button", name="Without the filter category: Cooking").click()
+        page.get_by_role("button", name="category: Cooking, a filter").click()
         page.wait_for_function("() => !location.search.includes('Cooking')")
         loaded(page)
         assert "41 items fit" in page.inner_text("#status")

@@ -42,7 +42,19 @@ drawings.arrows = (figure, say) => {
     for (const [name, value] of Object.entries({ x1, y1, x2, y2 })) line.setAttribute(name, value);
   };
 
-  const drawArrow = (group, vector, isBelow) => {
+  // On which side of the arrow that others may cover there is more room for its name.
+  const sideOf = (found) => {
+    const [x, y] = at(found[against]);
+    const length = Math.hypot(x - origin[0], y - origin[1]) || 1;
+    const [dx, dy] = [(x - origin[0]) / length, (y - origin[1]) / length];
+    const others = found.filter((_, i) => i !== against).map(at);
+    const room = (side) =>
+      Math.min(
+        ...others.map(([a, b]) => Math.hypot(x - side * FAR * dy - (a + FAR * dx), y + side * FAR * dx - (b + FAR * dy))),
+      );
+    return room(1) >= room(-1) ? 1 : -1;
+  };
+  const drawArrow = (group, vector, beside) => {
     const [line, head, label] = group.children;
     const [x, y] = at(vector);
     const length = Math.hypot(x - origin[0], y - origin[1]) || 1;
@@ -52,8 +64,8 @@ drawings.arrows = (figure, say) => {
     place(line, origin, back);
     const corners = [1, -1].map((s) => [back[0] + s * 0.4 * HEAD * dy, back[1] - s * 0.4 * HEAD * dx]);
     head.setAttribute("points", [[x, y], ...corners].map((corner) => corner.join(",")).join(" "));
-    label.setAttribute("x", x + (isBelow ? -FAR * dy : FAR * dx));
-    label.setAttribute("y", y + (isBelow ? FAR * dx : FAR * dy) + 4);
+    label.setAttribute("x", x + (beside ? -beside * FAR * dy : FAR * dx));
+    label.setAttribute("y", y + (beside ? beside * FAR * dx : FAR * dy) + 4);
   };
 
   const drawBeside = (a, b) => {
@@ -74,7 +86,7 @@ drawings.arrows = (figure, say) => {
     const a = found[against];
     for (const group of svg.querySelectorAll("[data-arrow]")) {
       const i = Number(group.dataset.arrow);
-      drawArrow(group, found[i], i === against);
+      drawArrow(group, found[i], i === against ? sideOf(found) : 0);
       group.classList.toggle("chosen", i === chosen);
     }
     if (!coefficients) drawBeside(a, found[chosen]);

@@ -76,8 +76,9 @@ export function showChosen(columns, chosen, where, change, others = []) {
   const chips = chosen.map((filter) => {
     const column = columns.find((one) => filter.startsWith(`${one.name}:`)) ?? { name: filter.split(":")[0], type: "" };
     const value = text(shown(column, filter.slice(column.name.length + 1))).slice(0, 80);
-    const made = chip(owned(`${column.name}: ${value}`, 120), () => change(chosen.filter((one) => one !== filter), where));
-    made.setAttribute("aria-label", say("drop", { column: text(column.name).slice(0, 60), value }));
+    const name = text(`${column.name}: ${value}`).slice(0, 120);
+    const made = chip(owned(name), () => change(chosen.filter((one) => one !== filter), where));
+    made.setAttribute("aria-label", say("drop", { filter: name }));
     return made;
   });
   if (where) chips.push(chip(owned(where, 120), () => change(chosen, "")));

@@ -49,7 +49,7 @@ function entry(hit, sides, options) {
     { "data-id": String(hit.id) },
     el("div", { class: "hit" }, el("h2", {}, title), shown, passage(hit, find, shown?.textContent)),
     has ? el("div", { class: "score" }, bar(hit, sides), figures(hit)) : null,
-    el("a", { class: "like quiet", href: likes, "aria-label": say("like", { title: shortly(hit) }) }, say("similar")),
+    el("a", { class: "like quiet", href: likes, "aria-label": say("likeTitle", { title: shortly(hit) }) }, say("similar")),
   );
   if (has) {
     item.value = hit.rank;

@@ -106,15 +106,32 @@ def _arrows(part: Arrows, at: Plane) -> Iterator[Html]:
             role = "output"
         yield element(
             "g",
-            *_arrow(*both[place], at, place == part.against),
+            *_arrow(*both[place], at, _side(part, at) if place == part.against else 0),
             class_="arrow against" if place == part.against else "arrow",
             data_role=role,
             data_arrow=str(place),
         )
 
 
-def _arrow(vector: np.ndarray, label: str, at: Plane, is_below: bool) -> Iterator[Html]:
-    """A line, its head, and its name beyond the tip, or beside it where others may cover it."""
+def _side(part: Arrows, at: Plane) -> int:
+    """On which side of the arrow that others may cover there is more room for its name."""
+    (x0, y0), (x, y) = at(0, 0), at(*part.vectors[part.against])
+    length = math.hypot(x - x0, y - y0) or 1.0
+    dx, dy = (x - x0) / length, (y - y0) / length
+    others = [at(*v) for place, v in enumerate(part.all_vectors) if place != part.against]
+    # Names of others are beyond their tips.
+    room = {
+        side: min(
+            math.hypot(x - side * FAR * dy - (a + FAR * dx), y + side * FAR * dx - (b + FAR * dy))
+            for a, b in others
+        )
+        for side in (1, -1)
+    }
+    return 1 if room[1] >= room[-1] else -1
+
+
+def _arrow(vector: np.ndarray, label: str, at: Plane, beside: int) -> Iterator[Html]:
+    """A line, its head, and its name: 0 is beyond the tip, 1 and -1 the two sides of it."""
     (x0, y0), (x, y) = at(0, 0), at(*vector)
     length = math.hypot(x - x0, y - y0) or 1.0
     dx, dy = (x - x0) / length, (y - y0) / length
@@ -122,5 +139,5 @@ def _arrow(vector: np.ndarray, label: str, at: Plane, is_below: bool) -> Iterato
     corners = [(x, y), *((back[0] + s * side[0], back[1] + s * side[1]) for s in (1, -1))]
     yield line(x0, y0, *back)
     yield element("polygon", points=" ".join(f"{number(p)},{number(q)}" for p, q in corners))
-    along = (-FAR * dy, FAR * dx) if is_below else (FAR * dx, FAR * dy)
+    along = (-beside * FAR * dy, beside * FAR * dx) if beside else (FAR * dx, FAR * dy)
     yield text(x + along[0], y + along[1] + 4, label, "middle")

@@ -139,7 +139,7 @@ def _arrows(part: Arrows, place: str) -> list[Html]:
 
 def _descent(part: Descent, place: str) -> list[Html]:
     users = [("-1", say("nobody")), *((str(i), str(n)) for i, n in enumerate(part.user_names))]
-    range_: dict[str, Any] = {"least": 0.05, "most": 1.5, "by": 0.05, "value": part.rate}
+    range_: dict[str, Any] = {"least": 0.05, "most": 3.5, "by": 0.05, "value": part.rate}
     return [
         element("div", *player(), class_="player"),
         slider("rate", say("rate"), place, **range_),

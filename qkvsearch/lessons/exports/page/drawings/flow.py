@@ -23,7 +23,8 @@ CELL, SHORTEST, HIGHEST, ROW, LABEL = 64, 30, 40, 34, 100
 # A flow's width where its weight is 1, and what is left of a weight of 0.
 WIDEST, THINNEST = 16, 0.6
 # A vector's strip of numbers: the side of each.
-STRIP, MOST_STRIP = 13, 5
+STRIP, NARROW, MOST_STRIP = 13, 8, 5
+ENDS = ("values", "outputs")
 
 
 def flow(part: Flow, place: str) -> list[Html]:
@@ -134,9 +135,9 @@ def _flows(part: Flow, place: str) -> Html:
     steps, rows, columns = part.steps(), list(part.bench.rows), list(part.columns)
     weights = np.nan_to_num(steps["weights"])
     high = ROW * max(len(rows), len(columns))
-    strips = [STRIP * min(steps[name].shape[1], MOST_STRIP) for name in ("values", "outputs")]
-    room = min(max(wide(word) for word in (*rows, *columns)) * 1.08, 84) + 8
-    left, right = room + strips[1] + 8, WIDE - room - strips[0] - 8
+    strips = [strip_of(steps[name]) * min(steps[name].shape[1], MOST_STRIP) for name in ENDS]
+    rooms = [min(max(map(wide, labels)) * 1.08, 84) + 8 for labels in (columns, rows)]
+    left, right = rooms[1] + strips[1] + 8, WIDE - rooms[0] - strips[0] - 8
     y = [[34 + (k + 0.5) * high / n for k in range(n)] for n in (len(rows), len(columns))]
     lines = [
         curve(
@@ -148,8 +149,8 @@ def _flows(part: Flow, place: str) -> Html:
         for j in range(len(columns))
     ]  # fmt: skip
     ends = [
-        *_ends(rows, steps["outputs"], y[0], (room, room + 4), "output"),
-        *_ends(columns, steps["values"], y[1], (WIDE - room, right + 4), "value"),
+        *_ends(rows, steps["outputs"], y[0], (rooms[1], rooms[1] + 4), "output"),
+        *_ends(columns, steps["values"], y[1], (WIDE - rooms[0], right + 4), "value"),
     ]
     heads = [
         text(0, 13, say("outputs, for each {asks}", asks=part.asks), class_="side"),
@@ -168,6 +169,11 @@ def _opacity(weight: float) -> str:
     return number_of(0.08 + 0.72 * min(weight, 1)) if weight > 0 else "0"
 
 
+def strip_of(vectors: np.ndarray) -> int:
+    """How wide a number of a strip is: less where there are many."""
+    return STRIP if vectors.shape[1] <= 4 else NARROW
+
+
 def _ends(
     labels: Sequence[str],
     vectors: np.ndarray,
@@ -176,14 +182,14 @@ def _ends(
     role: str,
 ) -> list[Html]:
     """A label and a vector's strip at each end of the flows. x: of the label, and of the strip."""
-    shares = strengths(vectors, "")
+    shares, side = strengths(vectors, ""), strip_of(vectors)
     is_output = role == "output"
     found = []
     for place, label in enumerate(labels):
         at, anchor = (x[0] - 4, "end") if is_output else (x[0] + 4, "start")
         strip = [
             rect(
-                x[1] + STRIP * k, y[place] - STRIP / 2, STRIP - 2, STRIP, rx="2",
+                x[1] + side * k, y[place] - STRIP / 2, side - 2, STRIP, rx="2",
                 fill_opacity=number_of(0.06 + 0.94 * float(share)),
                 class_="minus" if vectors[place, k] < 0 else None,
             )

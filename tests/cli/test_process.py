@@ -1,0 +1,44 @@
+"""What is different where a command has a process of its own: how it ends."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+LEFT = """
+import atexit, sys, threading, time
+from qkvsearch.cli import process
+{before}
+process()
+"""
+
+
+def ended(*args, before="", **options):
+    command = [sys.executable, "-c", LEFT.format(before=before), *args]
+    return subprocess.run(command, text=True, stderr=subprocess.PIPE, **options)
+
+
+@pytest.mark.parametrize(
+    ("args", "code"), [(["--version"], 0), (["show", "nowhere"], 1), (["show", "--nowhere"], 2)]
+)
+def test_codes_and_output_arrive(args, code, tmp_path):
+    run = ended(*args, stdout=subprocess.PIPE, cwd=tmp_path)
+    assert run.returncode == code
+    assert run.stdout.startswith("qkvsearch") if code == 0 else "Error" in run.stderr
+
+
+def test_what_is_to_be_done_at_exit_is_done(tmp_path):
+    before = "atexit.register(lambda: print('at exit'))"
+    assert ended("--version", before=before, stdout=subprocess.PIPE).stdout.endswith("at exit\n")
+
+
+def test_threads_come_to_their_end():
+    before = "threading.Thread(target=lambda: (time.sleep(.3), print('done'))).start()"
+    assert "done" in ended("--version", before=before, stdout=subprocess.PIPE).stdout
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_is_no_success():
+    with open("/dev/full", "w") as full:
+        assert ended("--help", stdout=full).returncode != 0

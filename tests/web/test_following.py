@@ -1,0 +1,142 @@
+"""What a server answers from while builds are published: its own, until the next one is ready."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+import pandas as pd
+import pytest
+
+pytest.importorskip("fastapi", reason="needs qkvsearch[web]")
+
+from qkvsearch import Engine, build
+from qkvsearch.answers.opened import OpenedBuild
+from qkvsearch.web import following
+from qkvsearch.web.following import FollowingEngine, warm
+
+LOG = pd.DataFrame({"user": [7, 7, 8, 8], "item": [1, 2, 2, 3]})
+MORE = pd.DataFrame({"id": [4], "title": ["green kite"]})
+WITHIN = 60
+
+
+@pytest.fixture
+def path(tmp_path):
+    items = {"id": [1, 2, 3], "title": ["red kite", "blue kite", "steel kettle"]}
+    build(tmp_path / "ws", items=pd.DataFrame(items), interactions=LOG, encoder="corpus").close()
+    return tmp_path / "ws"
+
+
+@pytest.fixture
+def engine(path, monkeypatch):
+    monkeypatch.setattr(following, "EVERY", 0.01)
+    with FollowingEngine(path) as engine:
+        engine.follow()
+        yield engine
+
+
+def until(holds):
+    end = time.monotonic() + WITHIN
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_a_published_build_answers_soon(engine, path):
+    with Engine(path) as writer:
+        writer.add(MORE)
+        until(lambda: 4 in engine.items)
+        writer.rollback()
+        until(lambda: 4 not in engine.items)
+
+
+def test_nobody_waits_until_it_is_open_and_has_answered(engine, path, monkeypatch):
+    may_go_on, asked = threading.Event(), []
+
+    def slowly(build, ends):
+        warm(build, ends)
+        asked.append(build)
+        assert may_go_on.wait(WITHIN)
+
+    monkeypatch.setattr(following, "warm", slowly)
+    with Engine(path) as writer:
+        writer.add(MORE)
+    until(lambda: asked)
+    assert asked[0].n_items == 4
+    assert engine.n_items == 3
+    assert {hit.id for hit in engine.search("kite")} == {1, 2}
+    may_go_on.set()
+    until(lambda: engine.n_items == 4)
+    assert engine.build in asked
+
+
+def test_a_question_waits_where_its_build_was_deleted(path):
+    with FollowingEngine(path) as engine, Engine(path) as writer:
+        writer.add(MORE)
+        assert engine.n_items == 3  # nobody has looked
+        writer.forget(7)
+        assert 7 not in engine.users
+        assert engine.n_items == 4
+
+
+def test_what_is_recorded_is_seen_at_once(path):
+    with FollowingEngine(path) as engine, Engine(path) as other:
+        other.record(7, 3)
+        assert next(row["id"] for row in engine.history(7)) == 3
+
+
+def test_its_own_change_is_not_undone_by_what_was_being_opened(engine, path, monkeypatch):
+    may_go_on, is_open = threading.Event(), threading.Event()
+
+    def slowly(build, ends):
+        is_open.set()
+        assert may_go_on.wait(WITHIN)
+
+    monkeypatch.setattr(following, "warm", slowly)
+    with Engine(path) as writer:
+        writer.add(MORE)
+    assert is_open.wait(WITHIN)
+    engine.remove([1, 2])
+    may_go_on.set()
+    monkeypatch.setattr(following, "warm", warm)
+    time.sleep(0.2)
+    assert list(engine.items) == [3, 4]
+
+
+def test_one_that_cannot_be_opened_is_told_of_and_the_former_answers(
+    engine, path, monkeypatch, caplog
+):
+    def broken(workspace):
+        raise OSError("disk on fire")
+
+    monkeypatch.setattr(following, "AGAIN", 0.01)
+    with caplog.at_level(logging.ERROR, "qkvsearch.web"):
+        monkeypatch.setattr(following, "OpenedBuild", broken)
+        with Engine(path) as writer:
+            writer.add(MORE)
+        until(lambda: "disk on fire" in caplog.text)
+    assert {hit.id for hit in engine.search("kite")} == {1, 2}
+    monkeypatch.setattr(following, "OpenedBuild", OpenedBuild)
+    until(lambda: engine.n_items == 4)
+
+
+def test_it_closes_once_nothing_reads_its_files(path, monkeypatch):
+    ended = []
+
+    def slowly(build, ends):
+        assert ends.wait(WITHIN)
+        time.sleep(0.1)
+        ended.append(build.search("kite"))
+
+    monkeypatch.setattr(following, "warm", slowly)
+    with FollowingEngine(path) as engine:
+        engine.follow()
+    assert ended
+
+
+def test_a_catalog_of_one_long_title_is_warmed(tmp_path):
+    items = pd.DataFrame({"id": ["a,b"], "title": ["word " * 100_000]})
+    with build(tmp_path / "ws", items=items, encoder="corpus") as engine:
+        warm(engine.build, threading.Event())
+        assert engine.n_items == 1
