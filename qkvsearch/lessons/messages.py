@@ -23,6 +23,8 @@ DIGITS, MOST_DIGITS = 2, 12
 # A small number has as many digits that count, up to so many places further; then it is nearly 0.
 FURTHER = 2
 NEARLY_0 = "≈0"
+# Half a hundredth may come as a little less, from one sum, and as a little more from another.
+ROUNDING, EXACT = 1 + 1e-12, 1e6
 # From here on a number is written with an exponent: 22 digits are no number to read.
 LARGE = 1e21
 
@@ -133,12 +135,15 @@ def shown(value: Any) -> str:
         return "∞" if number > 0 else "−∞"
     if abs(number) >= LARGE:
         return repr(number).replace("-", "−")
-    exact, n = Decimal(number), digits()
+    if number == 0:
+        return "0"
+    # What lies in the middle but for a rounding of sums lies in the middle.
+    exact, n = Decimal(number * ROUNDING if abs(number) < EXACT else number), digits()
     # Where its first digit that counts stands; rounding does not move it for what is shown.
-    first = -exact.adjusted() if number else 0
+    first = -exact.adjusted()
     places = min(max(n, n - 1 + first), n + FURTHER)
     rounded = exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
-    if number and not rounded:
+    if not rounded:
         return NEARLY_0
     text = f"{rounded:f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text

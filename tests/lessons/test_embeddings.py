@@ -37,7 +37,7 @@ def test_the_film_sums_to_1_and_has_the_dot_product_and_length_of_the_source(cou
     assert found["self_product"] == pytest.approx(0.365, abs=1e-12)
     assert found["length"] == pytest.approx(0.60415, abs=5e-6)
     texts = " ".join(part.text for part in course.showing(2).parts if hasattr(part, "text"))
-    assert "with itself is 0.36." in texts
+    assert "with itself is 0.37." in texts
     assert "Spider-Man: No Way Home" in texts
 
 

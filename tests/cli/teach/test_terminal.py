@@ -138,9 +138,9 @@ class TestARealTerminal:
 
     def test_it_waits_for_enter_and_goes_on(self, spawn):
         session = spawn(NAME, "--lang", "en")
-        assert "Step 2:" not in session.read_until("Enter goes on")
+        assert "Step 2 of" not in session.read_until("Enter goes on")
         session.type("\n")
-        session.read_until("Step 2:")
+        session.read_until("Step 2 of 8:")
         session.read_until("Enter goes on")
         session.type("q\n")
         assert session.exit_code() == 0

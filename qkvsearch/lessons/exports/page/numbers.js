@@ -6,6 +6,9 @@ const numbers = (() => {
   const asked = document.documentElement.dataset.digits;
   const DIGITS = asked === undefined ? 2 : Number(asked);
   const FURTHER = 2;
+  // As in Python: what lies in the middle but for a rounding of sums lies in the middle.
+  const ROUNDING = 1 + 1e-12;
+  const EXACT = 1e6;
   const LARGE = 1e21;
   const SHADES = 10;
   const NUMBER =
@@ -45,14 +48,15 @@ const numbers = (() => {
   const shown = (number) => {
     if (Number.isNaN(number)) return "NaN";
     if (!Number.isFinite(number)) return number > 0 ? "∞" : "−∞";
-    const size = Math.abs(number);
+    const nudged = Math.abs(number) < EXACT ? number * ROUNDING : number;
+    const size = Math.abs(nudged);
     if (size >= LARGE) return String(number).replace("-", "−");
     if (size === 0) return "0";
     // The power of ten that is not above the number, exactly: toExponential would round it up.
     const first = Math.floor(Math.log10(size));
     const power = first + (Number(`1e${first + 1}`) <= size) - (Number(`1e${first}`) > size);
     const places = Math.min(Math.max(DIGITS, DIGITS - 1 - power), DIGITS + FURTHER);
-    const text = number.toFixed(places);
+    const text = nudged.toFixed(places);
     if (Number(text) === 0) return "≈0";
     return (text.includes(".") ? text.replace(/\.?0+$/, "") : text).replace("-", "−");
   };
