@@ -9,7 +9,7 @@ from qkvsearch.errors import QkvError
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.context.outputs import ANIMAL, meanings
 from qkvsearch.lessons.course.learning.recorded import heads_of, heads_recorded
-from qkvsearch.lessons.drawings import Heads, Reading
+from qkvsearch.lessons.drawings import AttendedText, Heads
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Given, Step, Table, Text, step, tell
 from qkvsearch.texts.analysis import fold
@@ -54,7 +54,7 @@ def by_hand(x: np.ndarray | None = None) -> Step:
         Heads(
             "hand",
             say("Every word of the sentence, by the vectors made by hand: point at one"),
-            (Reading(ANIMAL, attention(x, x, x, return_weights=True)[1][None, None]),),
+            (AttendedText(ANIMAL, attention(x, x, x, return_weights=True)[1][None, None]),),
             word=ANIMAL.index(WORD),
         ),
         points=(14,),
