@@ -23,7 +23,7 @@ from qkvsearch.lessons.course.recommender.descent import (
     descend,
     walked,
 )
-from qkvsearch.lessons.drawings import Arrows, Descent, Drawing, Flow, Heads, Reading
+from qkvsearch.lessons.drawings import Arrows, AttendedText, Descent, Drawing, Flow, Heads
 from qkvsearch.lessons.drawings.heads import LEVELS, in_bytes
 from qkvsearch.lessons.exports.markdown import to_markdown
 from qkvsearch.lessons.exports.notebook import to_notebook
@@ -114,7 +114,7 @@ def test_what_a_drawing_is_called_is_text_and_never_markup():
     parts = [
         Flow("f", evil, bench, evil, evil),
         Arrows("a", evil, np.eye(2), [evil, "b"], (evil, evil)),
-        Heads("h", evil, (Reading([evil, "b"], np.full((1, 1, 2, 2), 0.5)),)),
+        Heads("h", evil, (AttendedText([evil, "b"], np.full((1, 1, 2, 2), 0.5)),)),
     ]
     for part in parts:
         for picture in pictures(part, "here"):

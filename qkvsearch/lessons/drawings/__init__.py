@@ -9,6 +9,6 @@ from qkvsearch.lessons.drawings.arrows import Arrows
 from qkvsearch.lessons.drawings.descent import Descent
 from qkvsearch.lessons.drawings.drawing import Drawing
 from qkvsearch.lessons.drawings.flow import Flow
-from qkvsearch.lessons.drawings.heads import Heads, Reading
+from qkvsearch.lessons.drawings.heads import AttendedText, Heads
 
-__all__ = ["Arrows", "Descent", "Drawing", "Flow", "Heads", "Reading"]
+__all__ = ["Arrows", "AttendedText", "Descent", "Drawing", "Flow", "Heads"]

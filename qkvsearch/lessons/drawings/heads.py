@@ -15,7 +15,7 @@ NAMED = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Reading:
+class AttendedText:
     """A text as heads read it. words (n); weights (n_layers, n_heads, n, n), each row adds up to 1.
 
     codes: uint8 of the same shape, where the weights are these over `LEVELS`; else None.
@@ -41,14 +41,14 @@ class Heads(Drawing):
 
     name: str
     caption: str
-    readings: Sequence[Reading]
+    readings: Sequence[AttendedText]
     layer: int = 0
     head: int = 0
     word: int = 0
     names: Sequence[str] = ()
 
     @property
-    def first(self) -> Reading:
+    def first(self) -> AttendedText:
         return self.readings[0]
 
     @property

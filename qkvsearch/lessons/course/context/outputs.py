@@ -7,7 +7,7 @@ from qkvsearch.attention import attention
 from qkvsearch.attention.layers import Linear
 from qkvsearch.attention.scores import cosine_score
 from qkvsearch.lessons.cells import ran
-from qkvsearch.lessons.drawings import Heads, Reading
+from qkvsearch.lessons.drawings import AttendedText, Heads
 from qkvsearch.lessons.messages import marks, said, say
 from qkvsearch.lessons.parts import Matrix, Step, Table, step, tell
 
@@ -194,7 +194,7 @@ def it(x: Array | None = None) -> Step:
         Heads(
             "hand",
             say("Every word of the sentence, by the vectors made by hand: point at one"),
-            (Reading(ANIMAL, attention(x, x, x, return_weights=True)[1][None, None]),),
+            (AttendedText(ANIMAL, attention(x, x, x, return_weights=True)[1][None, None]),),
             word=place,
         ),
         Matrix(

@@ -9,7 +9,7 @@ from qkvsearch.attention.symbols import numbered
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.heads import learned
 from qkvsearch.lessons.course.heads.questions import quizzes
-from qkvsearch.lessons.drawings import Flow, Heads, Reading
+from qkvsearch.lessons.drawings import AttendedText, Flow, Heads
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -174,7 +174,7 @@ def side_by_side(x: Array = X) -> Step:
         Heads(
             "two",
             say("The two heads: choose one and a token"),
-            (Reading(TOKENS, np.stack([first, second])[None]),),
+            (AttendedText(TOKENS, np.stack([first, second])[None]),),
             names=(say("weights, head 1"), say("weights, head 2")),
         ),
         bench_of("first", slice(0, 2), say("Head 1 alone: let it ask for something else.")),

@@ -1,5 +1,7 @@
 """Lesson 12: attention without weights, with weights, how they are learned, and a real model."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy import ndarray as Array
 
@@ -15,7 +17,7 @@ from qkvsearch.lessons.course.learning import at_work
 from qkvsearch.lessons.course.learning.questions import quizzes
 from qkvsearch.lessons.course.learning.starts import starts
 from qkvsearch.lessons.course.self_attention import W_KEY, W_QUERY, W_VALUE, X
-from qkvsearch.lessons.drawings import Flow, Heads, Reading
+from qkvsearch.lessons.drawings import AttendedText, Flow, Heads
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.parts import Curve, Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -163,25 +165,7 @@ def columns(
         Matrix("W^q", w_query.T, numbered(w_query.shape[1]), numbered(x.shape[1]), "weight"),
         Matrix("W^k", w_key.T, numbered(w_key.shape[1]), numbered(x.shape[1]), "weight"),
         Matrix("A", scores, keys, queries, "score", symbols=names),
-        Flow(
-            "columns",
-            say("The same numbers in rows, as everywhere else in the course"),
-            Workbench(
-                name="few",
-                caption="",
-                matrices={
-                    "inputs": x,
-                    "w_query": w_query,
-                    "w_key": w_key,
-                    "w_value": w_value,
-                },
-                rows=tokens,
-                columns=tokens,
-                scale=1.0,
-            ),
-            asks=say("query of input"),
-            asked=say("key of input"),
-        ),
+        _in_rows(x, w_query, w_key, w_value, tokens),
         Matrix("A′", weights, keys, queries, "weights"),
         Matrix("O", outputs, numbered(len(outputs)), list(tokens), "output"),
         points=(31, 32),
@@ -194,6 +178,17 @@ def columns(
             "apart": apart,
         },
         code=cell,
+    )
+
+
+def _in_rows(x: Array, w_query: Array, w_key: Array, w_value: Array, tokens: Sequence[str]) -> Flow:
+    matrices = {"inputs": x, "w_query": w_query, "w_key": w_key, "w_value": w_value}
+    return Flow(
+        "columns",
+        say("The same numbers in rows, as everywhere else in the course"),
+        Workbench("few", "", matrices, rows=tokens, columns=tokens, scale=1.0),
+        asks=say("query of input"),
+        asked=say("key of input"),
     )
 
 
@@ -265,7 +260,7 @@ def learned() -> Step:
         Heads(
             "learned",
             say("The weights before and after learning: choose one and a token"),
-            (Reading(tokens, np.stack([before, after])[None]),),
+            (AttendedText(tokens, np.stack([before, after])[None]),),
             head=1,
             word=1,
             names=(say("at the start"), say("learned")),

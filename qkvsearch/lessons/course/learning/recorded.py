@@ -5,7 +5,7 @@ from importlib.resources import files
 
 import numpy as np
 
-from qkvsearch.lessons.drawings import Heads, Reading
+from qkvsearch.lessons.drawings import AttendedText, Heads
 from qkvsearch.lessons.drawings.heads import LEVELS
 from qkvsearch.lessons.messages import say
 from qkvsearch.texts.encoded_text import EncodedText
@@ -14,7 +14,7 @@ FILE = "minilm_heads.npz"
 
 
 @cache
-def recorded() -> tuple[Reading, ...]:
+def recorded() -> tuple[AttendedText, ...]:
     """Every sentence, with the weights of all layers and heads; `docs/minilm_heads.py` says how
     they lie in the file.
     """
@@ -28,7 +28,7 @@ def recorded() -> tuple[Reading, ...]:
         size = int(shape.prod()) * n * n
         own = codes[at : at + size].reshape(*shape, n, n)
         at += size
-        readings.append(Reading(words[end - n : end].tolist(), own / LEVELS, own))
+        readings.append(AttendedText(words[end - n : end].tolist(), own / LEVELS, own))
     return tuple(readings)
 
 
@@ -45,11 +45,11 @@ def heads_recorded(word: str, target: str) -> Heads:
 def heads_of(reading: EncodedText, word: int, target: int) -> Heads:
     """The same of a text that was just read; word, target: their places in it."""
     caption = say("All that attends to one another in your sentence: choose a word")
-    found = Reading(list(reading.words), reading.word_weights())
+    found = AttendedText(list(reading.words), reading.word_weights())
     return _heads((found,), word, target, caption)
 
 
-def _heads(readings: tuple[Reading, ...], word: int, target: int, caption: str) -> Heads:
+def _heads(readings: tuple[AttendedText, ...], word: int, target: int, caption: str) -> Heads:
     weights = readings[0].weights
     layer, head = np.unravel_index(weights[:, :, word, target].argmax(), weights.shape[:2])
     return Heads("heads", caption, readings, layer=int(layer), head=int(head), word=word)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from qkvsearch.lessons.drawings import Arrows, Descent, Drawing, Flow, Heads, Reading
+from qkvsearch.lessons.drawings import Arrows, AttendedText, Descent, Drawing, Flow, Heads
 from qkvsearch.lessons.drawings.flow import STAGES
 from qkvsearch.lessons.exports.page.bench import MASK_NAMES
 from qkvsearch.lessons.exports.page.drawings import pictures
@@ -167,7 +167,7 @@ def _heads(part: Heads, place: str) -> list[Html]:
     return found
 
 
-def text_of(reading: Reading) -> str:
+def text_of(reading: AttendedText) -> str:
     """A reading's words as a line, without the signs at its ends."""
     return " ".join(word for word in reading.words if word not in ("[CLS]", "[SEP]"))
 
