@@ -123,6 +123,14 @@ three masks side by side
 why every layer needs the mask
 attention keeps the order of the tokens
 three questions from the beginning, answered
+one head has one row of weights for all columns of its output
+heads split, attend and are joined by a last matrix
+many heads are learned by as many numbers as one wide head
+what a head is for: what happens without it
+the residual keeps tokens apart
+the norm brings the numbers of every block to one scale
+feed forward works on each token, and needs an activation
+positions, added once, make order count; the block is all of these
 """.strip().splitlines()
 
 

@@ -148,7 +148,9 @@ def attend(given: Inputs, options: AttentionOptions, block_size: BlockSize) -> A
         if empty.any() and options.empty_rows != "zero":
             value = _at(given.value, place[:-1], given.shape[:-2])
             weight = EMPTY_ROWS[options.empty_rows](len(value))
-            output[place][empty] = weight * value.sum(axis=0, dtype=given.working)
+            # A sum over no keys is 0, whatever the weights would be.
+            mean = weight * value.sum(axis=0, dtype=given.working) if len(value) else 0
+            output[place][empty] = mean
 
     _for_each_part(given, options, block_size, keep)
     return output
@@ -206,6 +208,7 @@ def _for_each_part(
     def worker() -> Callable[[Place], None]:
         # One array for all blocks: allocating one for each would cost as much as the exponentials.
         scratch = np.empty((rows_size, keys_size), given.working)
+        exact = mix if options.normalize == "none" else _mix_shares
 
         @np.errstate(all="ignore")
         def work(place: Place) -> None:
@@ -225,7 +228,7 @@ def _for_each_part(
                 # weights are 0, and take nothing from an infinite value.
                 for few in _slices(some.start, some.stop, max(1, scratch.size // n_keys)):
                     room = np.empty((few.stop - few.start, n_keys), given.working)
-                    keep((*index, few), _in_numpy(head, own, few, room, mix))
+                    keep((*index, few), _in_numpy(head, own, few, room, exact))
 
         return work
 
@@ -241,6 +244,12 @@ def _for_each_part(
 def _is_sound(part: Partial) -> bool:
     """False where an infinite or NaN value, visible or hidden, reached the result."""
     return bool(np.isfinite(part.mixed.sum()) and np.isfinite(part.total.sum()))
+
+
+def _mix_shares(terms: Array, value: Array) -> Array:
+    """terms @ value, where a value adds nothing whose share of its row's terms is 0."""
+    total = terms.sum(axis=-1, keepdims=True)
+    return mix(terms / np.where(total == 0, 1, total), value) * total
 
 
 def _is_plain(given: Inputs, options: AttentionOptions) -> bool:

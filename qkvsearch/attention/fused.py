@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 import sys
 
+import numpy as np
+
 from qkvsearch.attention.arguments import AttentionOptions, Inputs
 from qkvsearch.attention.arrays import Array, cast, namespace
 
@@ -38,7 +40,9 @@ def attend(given: Inputs, options: AttentionOptions) -> Array:
     if is_causal or (is_plain and options.sides == (None, None)):
         output = kernel(q, k, v, is_causal=is_causal, scale=options.scale)
     else:
-        shape = given.shape[-2:] if is_plain else given.shape
+        # One for all batches and heads that share their mask and bias.
+        leads = [x.shape[:-2] for x in (options.mask, options.bias) if x is not None]
+        shape = (*np.broadcast_shapes(*leads), *given.shape[-2:])
         zeros = xp.zeros(shape, dtype=given.working, device=q.device)
         shown = options.visible(zeros)
         empty = xp.all(shown == -math.inf, axis=-1, keepdims=True)

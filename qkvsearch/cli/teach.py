@@ -1,4 +1,4 @@
-"""`qkvsearch teach`: the course in ten lessons, its quizzes, and their answers judged."""
+"""`qkvsearch teach`: the course in twelve lessons, its quizzes, and their answers judged."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 FILE = click.Path(dir_okay=False, path_type=Path)
 MASKS = ("none", "padding", "look-ahead", "both", "causal")
-FIELDS = ("name", "number", "title", "goal", "minutes", "done")
+FIELDS = ("name", "number", "title", "goal", "minutes", "further", "done", "step")
 JUDGED = ("student", "quiz", "given", "right", "answer", "worked")
 PLOTTED = (".png", ".svg")
 # Options that bring something of the reader's own: the fields of `Given`.
@@ -35,6 +35,8 @@ class Asked:
     all_: bool
     list_: bool
     no_quiz: bool
+    predict: bool
+    instructor: bool
     answers: Path | None
     plot: Path | None
 
@@ -49,6 +51,8 @@ class Asked:
             raise click.UsageError("--plot draws a lesson: teach LESSON --plot FILE")
         if self.plot is not None and self.plot.suffix.lower() not in PLOTTED:
             raise click.BadParameter(f"a plot is {' or '.join(PLOTTED)}", param_hint="--plot")
+        if self.instructor and (self.list_ or self.step or not (self.lesson or self.all_)):
+            raise click.UsageError("--instructor goes with a whole LESSON or --all")
         if self.answers is not None and (self.list_ or self.all_ or self.step or self.plot):
             raise click.UsageError("--answers goes with a LESSON or alone")
 
@@ -57,8 +61,19 @@ class Asked:
 @click.argument("lesson", required=False)
 @click.option("--list", "list_", is_flag=True, help="List the lessons, their goals and times.")
 @click.option("--step", type=int, metavar="N", help="One step of the lesson alone, from 1.")
-@click.option("--all", "all_", is_flag=True, help="All ten lessons, one after another.")
+@click.option("--all", "all_", is_flag=True, help="All twelve lessons, one after another.")
 @click.option("--no-quiz", is_flag=True, help="Leave the questions out.")
+@click.option("--predict", is_flag=True, help="Ask for a number of each step before it is shown.")
+@click.option(
+    "--digits",
+    type=click.IntRange(0, 12),
+    default=2,
+    show_default=True,
+    help="Decimals of the numbers that are shown; JSON has all of them.",
+)
+@click.option(
+    "--instructor", is_flag=True, help="The instructor's edition: what goes wrong, what to ask."
+)
 @click.option(
     "--lang",
     type=click.Choice(["en", "zh"]),
@@ -80,12 +95,14 @@ class Asked:
 )
 @click.option("--plot", type=FILE, help="Draw the lesson's weights and curves: .png or .svg.")
 @document_options
-def command(output: Output, lang: str | None, **asked: Any) -> None:
-    """Learn attention from its numbers: a course of ten lessons, from embeddings to transformers.
+def command(output: Output, lang: str | None, digits: int, **asked: Any) -> None:
+    """Learn attention from its numbers: a course of twelve lessons, from embeddings to
+    transformers.
 
     Alone it shows the course and which lessons are done. A lesson has steps and ends with
-    questions; on a terminal it waits for Enter between steps and judges your answers, elsewhere it
-    prints everything. Every number is computed as you read. A lesson with --format html is a page
+    questions; on a terminal it waits for Enter between steps, goes back (b), judges your answers
+    and goes on where you left it, elsewhere it prints everything. Every number is computed as you
+    read. A lesson with --format html is a page
     whose matrices can be edited, with --format ipynb a notebook.
 
     \b
@@ -99,13 +116,14 @@ def command(output: Output, lang: str | None, **asked: Any) -> None:
     import numpy as np
 
     from qkvsearch.lessons import language
+    from qkvsearch.lessons.messages import decimals
 
     own = {name: asked.pop(name) for name in OWN}
     what = Asked(**{**asked, "lesson": _name(asked["lesson"])})
     if what.lesson is None and any(value is not None for value in own.values()):
         raise click.UsageError("matrices, masks and sentences of your own go with a LESSON")
     # Where one's own numbers are too large for exp, ∞ and NaN say so.
-    with language(lang or _spoken()), np.errstate(all="ignore"):
+    with language(lang or _spoken()), decimals(digits), np.errstate(all="ignore"):
         if what.answers is not None:
             _judge(what.answers, what.lesson, _given(own), output)
         elif what.lesson is None and not what.all_:
@@ -145,8 +163,11 @@ def _outline(what: Asked, output: Output) -> None:
     from qkvsearch.cli.lesson.outline import goals_table, outline_page
     from qkvsearch.lessons import outline, progress
 
-    done = progress.done()
-    rows = [{**vars(line), "done": line.name in done} for line in outline()]
+    done, places = progress.done(), progress.places()
+    rows = [
+        {**vars(line), "done": line.name in done, "step": places.get(line.name)}
+        for line in outline()
+    ]
     following = progress.following()
     is_list = what.list_ or output.format != "table"
     as_text = goals_table if is_list else partial(outline_page, following=following)
@@ -170,15 +191,23 @@ def _lessons(what: Asked, given: Given, output: Output) -> None:
     is_text = output.format == "table" and output.path is None
     is_whole, quizzes = what.step is None, not what.no_quiz
     computed = (_only(lesson(name, given), what.step) for name in names)
-    if is_text and is_interactive() and what.plot is None:
-        read(computed, quizzes, first=what.step or 1, is_whole=is_whole)
+    if is_text and is_interactive() and what.plot is None and not what.instructor:
+        read(computed, quizzes, is_whole=is_whole, predict=what.predict)
         return
     found = list(computed)
     if what.plot is not None:
         from qkvsearch.cli.lesson.plot import write_plot
 
         write_plot(what.plot, found)
-    output.write_document(forms(found, quizzes, what.step, is_array=what.all_))
+    output.write_document(
+        forms(
+            found,
+            quizzes,
+            is_step=not is_whole,
+            is_array=what.all_,
+            instructor=what.instructor,
+        )
+    )
     if what.plot is not None:
         settings().say(f"Wrote {what.plot}.")
     if is_text and is_whole and what.lesson is not None:
@@ -193,7 +222,8 @@ def _only(lesson: Lesson, step: int | None) -> Lesson:
         raise QkvError(
             f"no step {step} in the lesson {lesson.name}: it has steps 1 to {len(lesson.steps)}"
         )
-    return replace(lesson, steps=lesson.steps[step - 1 : step], quizzes=[])
+    one = lesson.steps[step - 1 : step]
+    return replace(lesson, steps=one, quizzes=[], first=step, n_steps=len(lesson.steps))
 
 
 # --- answers ---

@@ -1,8 +1,9 @@
-"""The course: ten lessons that slow the engine down to a step at a time.
+"""The course: lessons that slow the engine down to a step at a time.
 
-A lesson is a folder in `course`: its module has `TITLE`, `GOAL` and `MINUTES`, `TAKES` where it can
-use something of the reader's own (names of fields of `Given`), and `lesson(given)`, which computes
-its steps and its quizzes. To add one: a folder, and its name in `LESSONS`.
+A lesson is a folder in `course`: its module has `TITLE`, `GOAL`, `MINUTES` (by `pace`), `FURTHER`
+where some of them are for steps beyond its core, `TAKES` where it can use something of the
+reader's own (names of fields of `Given`), and `lesson(given)`, which computes its steps and its
+quizzes. To add one: a folder, its name in `LESSONS`, and its `GUIDANCE`.
 """
 
 from collections.abc import Iterator
@@ -28,6 +29,8 @@ LESSONS = (
     "self-attention",
     "masks",
     "context",
+    "heads",
+    "block",
     "learning",
 )
 
@@ -53,7 +56,10 @@ def outline() -> Iterator[Outline]:
 
 def _outline(name: str, module: ModuleType) -> Outline:
     number = LESSONS.index(name) + 1
-    return Outline(name, number, say(module.TITLE), say(module.GOAL), module.MINUTES)
+    further = getattr(module, "FURTHER", 0)
+    return Outline(
+        name, number, say(module.TITLE), say(module.GOAL), module.MINUTES, further=further
+    )
 
 
 def _module(name: str) -> ModuleType:

@@ -18,12 +18,18 @@ import numpy as np
 LOCALE = Path(__file__).with_name("locale")
 DOMAIN = "lessons"
 LANGUAGES = ("en", "zh")
-# Decimals of a number in a sentence or a matrix; all of them are in JSON.
-DECIMALS = 4
+# Decimals of a number in a sentence or a matrix unless asked for others; JSON has all of them.
+DIGITS, MOST_DIGITS = 2, 12
+# A small number has as many digits that count, up to so many places further; then it is nearly 0.
+FURTHER = 2
+NEARLY_0 = "≈0"
+# Half a hundredth may come as a little less, from one sum, and as a little more from another.
+ROUNDING, EXACT = 1 + 1e-12, 1e6
 # From here on a number is written with an exponent: 22 digits are no number to read.
 LARGE = 1e21
 
 _spoken: ContextVar[str] = ContextVar("_spoken", default="en")
+_digits: ContextVar[int] = ContextVar("_digits", default=DIGITS)
 
 
 @contextmanager
@@ -47,6 +53,26 @@ def spoken() -> str:
     return _spoken.get()
 
 
+@contextmanager
+def decimals(n: int) -> Iterator[None]:
+    """All numbers that are said within have so many decimals.
+
+    >>> with decimals(4):
+    ...     shown(1 / 3)
+    '0.3333'
+    """
+    token = _digits.set(n)
+    try:
+        yield
+    finally:
+        _digits.reset(token)
+
+
+def digits() -> int:
+    """How many decimals numbers have."""
+    return _digits.get()
+
+
 @cache
 def _translations(name: str) -> gettext.NullTranslations:
     if name == "en":
@@ -58,7 +84,7 @@ def say(message: str, **live: Any) -> str:
     """A message in the language that is spoken, its {names} filled in; numbers are shortened.
 
     >>> say("weights"), say("The score is {score}.", score=2 / 3)
-    ('weights', 'The score is 0.6667.')
+    ('weights', 'The score is 0.67.')
     """
     text = _translations(spoken()).gettext(message)
     return text.format_map(_Shown(live)) if live else text
@@ -89,12 +115,13 @@ def said(messages: Iterable[str]) -> list[str]:
 def shown(value: Any) -> str:
     """A number as a person reads it, a list of them in brackets, a word as it is.
 
-    What lies in the middle is rounded away from 0, as at school and in the page's script.
+    What lies in the middle is rounded away from 0, as at school and in the page's script. A number
+    below 1 has as many digits that count as others have decimals; one too small for that is ≈0.
 
     >>> shown(2.0), shown(1 / 3), shown(-np.inf), shown([1.5, 2]), shown(6e-06), shown("a")
-    ('2', '0.3333', '−∞', '[1.5, 2]', '6.0e-06', 'a')
-    >>> shown(0.03125), shown(-0.03125), shown(-1e300)
-    ('0.0313', '−0.0313', '−1e+300')
+    ('2', '0.33', '−∞', '[1.5, 2]', '≈0', 'a')
+    >>> shown(0.03125), shown(-0.03125), shown(0.00142), shown(-1e300)
+    ('0.031', '−0.031', '0.0014', '−1e+300')
     """
     if isinstance(value, str):
         return value
@@ -106,13 +133,21 @@ def shown(value: Any) -> str:
         return "NaN"
     if math.isinf(number):
         return "∞" if number > 0 else "−∞"
-    if 0 < abs(number) < 10**-DECIMALS / 2:
-        return f"{number:.1e}".replace("-", "−", 1) if number < 0 else f"{number:.1e}"
     if abs(number) >= LARGE:
         return repr(number).replace("-", "−")
-    rounded = Decimal(number).quantize(Decimal(1).scaleb(-DECIMALS), ROUND_HALF_UP)
-    text = f"{rounded:f}".rstrip("0").rstrip(".")
-    return "0" if text in ("-0", "0") else text.replace("-", "−")
+    if number == 0:
+        return "0"
+    # What lies in the middle but for a rounding of sums lies in the middle.
+    exact, n = Decimal(number * ROUNDING if abs(number) < EXACT else number), digits()
+    # Where its first digit that counts stands; rounding does not move it for what is shown.
+    first = -exact.adjusted()
+    places = min(max(n, n - 1 + first), n + FURTHER)
+    rounded = exact.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP)
+    if not rounded:
+        return NEARLY_0
+    text = f"{rounded:f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return text.replace("-", "−")
 
 
 def plain(value: Any) -> Any:

@@ -63,11 +63,19 @@ def with_own(bench: Workbench, own: Given) -> Workbench:
         raise DataError(f"`inputs`: {len(x)} rows are more than the {MOST_TOKENS} that are shown")
     for name in PROJECTED[1:]:
         weight = matrices[name]
-        if len(weight) != x.shape[1]:
+        if len(weight) == x.shape[1]:
+            continue
+        if given[name] is None:  # the lesson's own, which nobody gave
             raise DataError(
-                f"`{name}`: {weight.shape[0]} rows, but the inputs have {x.shape[1]} columns; a "
-                "weight matrix needs a row for each of them"
+                f"`inputs`: {x.shape[1]} columns, but the lesson's weight matrices have "
+                f"{len(weight)} rows, one for each column of its inputs; give inputs of "
+                f"{len(weight)} columns, or weights of your own, too, `w_query`, `w_key` and "
+                "`w_value`"
             )
+        raise DataError(
+            f"`{name}`: {weight.shape[0]} rows, but the inputs have {x.shape[1]} columns; a "
+            "weight matrix needs a row for each of them"
+        )
     if w_query.shape[1] != w_key.shape[1]:
         raise DataError(
             f"`w_query` has {w_query.shape[1]} columns and `w_key` {w_key.shape[1]}: a query and a "

@@ -11,6 +11,7 @@ import numpy as np
 
 from qkvsearch.attention.trace import Trace, TraceStep
 from qkvsearch.lessons.cells import Cell, codes
+from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import MaskName, Workbench
@@ -138,7 +139,7 @@ class Curve:
     values: np.ndarray
 
 
-Part = Text | Formula | Matrix | Table | Curve | Workbench
+Part = Text | Formula | Matrix | Table | Curve | Workbench | Drawing
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +147,8 @@ class Step:
     """One idea: a title, its parts in order, and which points of the course it shows.
 
     found: what was computed, by name, for whoever asks for a single number. code: the lines of
-    Python that computed it, or None; their value is in `found`, too.
+    Python that computed it, or None; their value is in `found`, too. is_further: whether it goes
+    beyond the lesson's core, which can be understood without it.
     """
 
     title: str
@@ -154,6 +156,7 @@ class Step:
     points: tuple[int, ...] = ()
     found: dict[str, Any] = field(default_factory=dict)
     code: Cell | None = None
+    is_further: bool = False
 
 
 def step(
@@ -171,7 +174,8 @@ def step(
 class Outline:
     """A lesson's line in the list of the course.
 
-    name: what the command line calls it. minutes: how long it takes in class.
+    name: what the command line calls it. minutes: how long it takes, by `lessons.pace`, of which
+    `further` are for steps beyond its core.
     """
 
     name: str
@@ -179,14 +183,24 @@ class Outline:
     title: str
     goal: str
     minutes: int
+    further: int = field(default=0, kw_only=True)
 
 
 @dataclass(frozen=True, eq=False)
 class Lesson(Outline):
-    """A lesson, computed: steps counted from 1, and quizzes whose answers came with them."""
+    """A lesson, computed: steps counted from 1, and quizzes whose answers came with them.
+
+    first: the number of its first step, and n_steps, of all that it has, where only some are here.
+    """
 
     steps: Sequence[Step]
     quizzes: Sequence[Quiz]
+    first: int = field(default=1, kw_only=True)
+    n_steps: int = field(default=0, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if not self.n_steps:
+            object.__setattr__(self, "n_steps", len(self.steps))
 
     @property
     def coded(self) -> list[tuple[Step, str]]:

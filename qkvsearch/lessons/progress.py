@@ -1,8 +1,8 @@
-"""Which lessons a person has done: a small file among their data, and never a reason to stop."""
+"""How far a person has come: a small file among their data, and never a reason to stop."""
 
 import json
 from contextlib import suppress
-from pathlib import Path
+from typing import Any
 
 from qkvsearch.errors import DataError
 from qkvsearch.files import write_file
@@ -14,31 +14,57 @@ FILE = "lessons.json"
 
 def done() -> frozenset[str]:
     """The lessons done so far; none where the file is missing, damaged or not to be read."""
-    with suppress(OSError, ValueError, RuntimeError, RecursionError):
-        found = json.loads(_path().read_text(encoding="utf-8"))
-        if isinstance(found, dict) and isinstance(found.get("done"), list):
-            return frozenset(name for name in LESSONS if name in found["done"])
-    return frozenset()
+    found = _kept().get("done")
+    return frozenset(name for name in LESSONS if isinstance(found, list) and name in found)
+
+
+def places() -> dict[str, int]:
+    """The lessons that were begun and not ended, the last one at the end: by name, the step, from
+    1, that comes next.
+    """
+    found = _kept().get("at")
+    pairs = found.items() if isinstance(found, dict) else ()
+    return {
+        name: step for name, step in pairs if name in LESSONS and type(step) is int and step > 0
+    }
 
 
 def remember(lesson: str) -> bool:
     """Note that the lesson is done; whether that could be kept."""
-    names = done() | {lesson}
-    try:
-        path = _path()
-        path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps({"done": [name for name in LESSONS if name in names]})
-        write_file(path, f"{text}\n".encode())
-    except (OSError, RuntimeError, DataError):  # the latter where there is no home at all
-        return False
-    return True
+    others = {name: step for name, step in places().items() if name != lesson}
+    return _keep(done() | {lesson}, others)
+
+
+def keep_place(lesson: str, step: int) -> bool:
+    """Note that this step comes next; whether that could be kept."""
+    others = {name: at for name, at in places().items() if name != lesson}
+    return _keep(done(), {**others, lesson: step})
 
 
 def following() -> str | None:
-    """The first lesson that is not done; None where all are."""
+    """The lesson that was left in its midst, the last one first; else the first that is not done.
+    None where all are.
+    """
     there = done()
-    return next((name for name in LESSONS if name not in there), None)
+    return next(reversed(places()), next((name for name in LESSONS if name not in there), None))
 
 
-def _path() -> Path:
-    return data_folder() / FILE
+def _kept() -> dict[str, Any]:
+    with suppress(OSError, ValueError, RuntimeError, RecursionError):
+        found = json.loads((data_folder() / FILE).read_text(encoding="utf-8"))
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
+def _keep(names: frozenset[str], at: dict[str, int]) -> bool:
+    kept: dict[str, Any] = {"done": [name for name in LESSONS if name in names]}
+    if at:
+        kept["at"] = at
+    try:
+        path = data_folder() / FILE
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_file(path, f"{json.dumps(kept)}\n".encode())
+    except (OSError, RuntimeError, DataError):  # the latter where there is no home at all
+        return False
+    return True

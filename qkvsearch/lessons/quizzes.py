@@ -59,14 +59,52 @@ class Quiz:
             # Any of these may be a token, too.
             return words - ({say("none").casefold()} | AND - asked) == asked
         wanted = np.atleast_1d(np.asarray(self.answer, dtype=float))
-        found = NUMBER.findall(given)
-        if len(found) != len(wanted):
-            found = NUMBER.findall(DECIMAL_COMMA.sub(r"\1.\2", given))
-        numbers = [as_number(text) for text in found]
+        numbers = read_numbers(given, len(wanted))
         # Infinities are near themselves alone, and so is NaN.
         return len(numbers) == len(wanted) and np.allclose(
             numbers, wanted, rtol=0, atol=self.tolerance, equal_nan=True
         )
+
+    def complaint(self, given: str) -> str:
+        """Why this is no answer at all, so that it does not count as a wrong one; "" where it is.
+
+        >>> Quiz("a.1", "?", 0.25, "").complaint("zero")
+        'Type a number, such as 1/4 or 25%.'
+        """
+        given = narrow(given.strip())
+        if self.choices:
+            if self._chosen(given) is not None:
+                return ""
+            return say("Type the number of a choice, 1 to {n}.", n=len(self.choices))
+        if isinstance(self.answer, frozenset):
+            is_word = any(char.isalnum() for char in given)
+            return "" if is_word or not self.answer else say("Name the tokens, or type: none.")
+        n = np.size(self.answer)
+        found = len(read_numbers(given, n))
+        if found and (n == 1 or found == n):
+            return ""
+        if n == 1:
+            return say("Type a number, such as 1/4 or 25%.")
+        return say("Type {n} numbers, apart by spaces.", n=n)
+
+    def hint(self, given: str) -> str:
+        """Of a wrong answer: what is wrong about it, without what would be right."""
+        if self.choices:
+            return say("It is another one.")
+        if isinstance(self.answer, frozenset):
+            asked = {narrow(word).casefold() for word in self.answer}
+            words = {word.casefold() for word in SEPARATORS.split(narrow(given)) if word} - AND
+            return say(
+                "Of what you name {right} belong there; {missing} are missing.",
+                right=len(words & asked),
+                missing=len(asked - words),
+            )
+        wanted = np.atleast_1d(np.asarray(self.answer, dtype=float))
+        found = read_numbers(given, len(wanted))
+        if len(wanted) == 1 and len(found) == 1:
+            return say("That is too much.") if found[0] > wanted[0] else say("That is too little.")
+        near = np.isclose(found, wanted, rtol=0, atol=self.tolerance, equal_nan=True)
+        return say("{right} of {n} numbers are right.", right=int(near.sum()), n=len(wanted))
 
     def _chosen(self, given: str) -> int | None:
         """By number, from 1 as it is shown, by letter, or in full."""
@@ -117,6 +155,19 @@ def quiz(
     Its lesson gives it its name.
     """
     return Quiz("", say(question, **live), answer, say(worked, **live), choices, tolerance)
+
+
+def read_numbers(given: str, n: int = 1) -> list[float]:
+    """The numbers in what was typed; a comma is a decimal one where there are not n otherwise.
+
+    >>> read_numbers("1/4, 25%", 2), read_numbers("0,25"), read_numbers("zero")
+    ([0.25, 0.25], [0.25], [])
+    """
+    given = narrow(given)
+    found = NUMBER.findall(given)
+    if len(found) != n:
+        found = NUMBER.findall(DECIMAL_COMMA.sub(r"\1.\2", given))
+    return [as_number(text) for text in found]
 
 
 def narrow(text: str) -> str:

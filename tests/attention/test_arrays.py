@@ -128,6 +128,22 @@ def test_the_fused_kernel_is_used_where_it_means_the_same(monkeypatch, name):
     assert fused_calls(monkeypatch, return_weights=True, **OPTIONS[name]) == 0
 
 
+@pytest.mark.parametrize(("shape", "n_masks"), [((5, 7), 1), ((7,), 1), ((2, 1, 1, 7), 2)])
+def test_a_mask_that_batches_share_is_made_once_for_all_of_them(monkeypatch, shape, n_masks):
+    torch = library("torch")
+    masks = []
+    kernel = torch.nn.functional.scaled_dot_product_attention
+    monkeypatch.setattr(
+        torch.nn.functional,
+        "scaled_dot_product_attention",
+        lambda *a, **k: masks.append(k["attn_mask"]) or kernel(*a, **k),
+    )
+    mask = np.random.default_rng(3).random(shape) < 0.5
+    got = attention(*(torch.asarray(x) for x in (Q, K, V)), mask=torch.asarray(mask))
+    np.testing.assert_allclose(got, attention(Q, K, V, mask=mask))
+    assert [made.untyped_storage().nbytes() for made in masks] == [n_masks * 5 * 7 * 8]
+
+
 def test_gradients_flow_through_either_path():
     torch = library("torch")
     grads = []

@@ -236,6 +236,15 @@ def test_a_weight_that_is_0_beside_all_keys_takes_nothing_in_whatever_blocks(blo
     assert attention([[1.0]], keys, values, scale=1, block_size=block_size).tolist() == [[2]]
 
 
+@pytest.mark.parametrize("block_size", ["auto", 1, 2, 3])
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_a_term_above_0_whose_share_is_0_takes_nothing_in_whatever_blocks(block_size, value):
+    """exp(−744.5) is the smallest number there is; half of it is 0."""
+    keys, values = [[0.0], [744.5], [744.5]], [[value], [1.0], [3.0]]
+    assert np.exp(-744.5) > 0 == np.exp(-744.5) / 2
+    assert attention([[1.0]], keys, values, scale=1, block_size=block_size).tolist() == [[2]]
+
+
 # --- which path ---
 
 

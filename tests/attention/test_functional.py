@@ -462,6 +462,11 @@ def test_no_keys_make_every_row_empty(normalize, empty_rows):
     )
     np.testing.assert_array_equal(output, np.zeros((3, 4)))
     assert weights.shape == (3, 0)
+    for block_size in ("auto", 1, 2):
+        blocks = attention(
+            random(3, 2), random(0, 2), random(0, 4), block_size=block_size, **options
+        )
+        np.testing.assert_array_equal(blocks, output)
 
 
 def test_no_keys_raise_when_empty_rows_do():

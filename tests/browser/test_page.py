@@ -168,7 +168,7 @@ def test_what_was_computed_is_said_once_the_reader_pauses(bench, matrices):
         "status => status.textContent", arg=status.element_handle()
     ).json_value()
     first = ", ".join(
-        f"{number:.4f}".rstrip("0").rstrip(".") for number in matrices(bench)["outputs"][0]
+        f"{number:.2f}".rstrip("0").rstrip(".") for number in matrices(bench)["outputs"][0]
     )
     assert said == f"Computed again. outputs, first row: {first}"
 

@@ -89,6 +89,9 @@ def test_a_wrong_answer_shows_the_worked_step_and_a_right_one_is_right(
             form = page.locator(f'[data-quiz="{quiz.name}"]')
             assert not form.locator(".worked").is_visible()
             answer(form, quiz, is_right=False)
+            assert form.locator(".verdict").inner_text().endswith("Try once more.")
+            assert not form.locator(".worked p").first.is_visible()
+            answer(form, quiz, is_right=False)
             assert form.locator(".verdict").inner_text() == "Not yet. This is the way to it:"
             assert form.locator(".worked p").first.is_visible()
             answer(form, quiz, is_right=True)
@@ -102,7 +105,8 @@ def answer(form, quiz, is_right):
         chosen = right if is_right else (right + 1) % len(quiz.choices)
         form.locator("input").nth(chosen).check()
     else:
-        form.locator("input").fill(right_answer(quiz) if is_right else "98765")
+        wrong = " ".join(["98765"] * np.size(quiz.answer))
+        form.locator("input").fill(right_answer(quiz) if is_right else wrong)
     form.locator("input").last.press("Enter")
 
 
@@ -110,6 +114,50 @@ def right_answer(quiz):
     if isinstance(quiz.answer, frozenset):
         return " ".join(quiz.answer)
     return ", ".join(map(repr, np.atleast_1d(quiz.answer).astype(float).tolist()))
+
+
+def test_what_is_no_answer_is_no_wrong_one(course, visit, lesson_file):
+    with visit(lesson_file("masks")) as page:
+        form = page.locator('[data-quiz="masks.1"]')
+        for text in ("zero", "?"):
+            form.locator("input").fill(text)
+            form.locator("input").press("Enter")
+            assert form.get_attribute("data-verdict") is None
+            assert "no answer yet" in form.locator(".verdict").inner_text()
+        for text, hint in (("0", "too little"), ("9", "This is the way")):
+            form.locator("input").fill(text)
+            form.locator("input").press("Enter")
+            assert hint in form.locator(".verdict").inner_text()
+
+
+def test_answers_and_what_is_covered_are_there_after_a_reload(chromium, lesson_file):
+    with chromium.new_page() as page:
+        page.goto(lesson_file("masks").as_uri())
+        form = page.locator('[data-quiz="masks.1"]')
+        form.locator("input").fill("6")
+        form.locator("input").press("Enter")
+        toggle = page.get_by_role("button", name="Predict before you look")
+        weights = page.locator("#masks-5 .matrix[data-role=weights]").first
+        assert weights.locator("table").is_visible()
+        toggle.click()
+        assert not weights.locator("table").is_visible()
+        page.reload()
+        assert page.locator('[data-quiz="masks.1"]').get_attribute("data-verdict") == "right"
+        weights = page.locator("#masks-5 .matrix[data-role=weights]").first
+        assert not weights.locator("table").is_visible()
+        weights.get_by_role("button").click()
+        assert weights.locator("table").is_visible()
+
+
+def test_whether_it_is_an_answer_is_judged_as_python_judges_it(course, visit, lesson_file):
+    quizzes = [quiz for one in course.values() for quiz in one.quizzes if not quiz.choices]
+    with visit(lesson_file("masks")) as page:
+        for quiz in [*quizzes, *TYPED]:
+            judged = page.evaluate(IS_ONE, [ANSWERS, asked(quiz)])
+            assert judged == [not quiz.complaint(text) for text in ANSWERS], quiz.name
+
+
+IS_ONE = "([given, quiz]) => given.map(text => numbers.isAnswer(text, quiz))"
 
 
 def test_an_answer_is_judged_as_python_judges_it(course, visit, lesson_file):

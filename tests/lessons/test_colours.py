@@ -13,7 +13,7 @@ from qkvsearch.cli.lesson.grids import COLOURS
 from qkvsearch.lessons import exports
 from qkvsearch.lessons.parts import Role
 
-CSS = (Path(exports.__file__).parent / "page" / "matrices.css").read_text(encoding="utf-8")
+CSS = (Path(exports.__file__).parent / "page" / "colours.css").read_text(encoding="utf-8")
 # Degrees of the colour circle that people call by these names.
 HUES = {
     "key": ("orange", 20, 42),

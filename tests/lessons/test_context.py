@@ -20,7 +20,7 @@ def course():
 
 def test_it_has_its_points_a_workbench_and_quizzes(course):
     shown = {point for step in course.steps for point in step.points}
-    assert shown == {15, 18, 19, 20, 21, 22, 24, 25, 26, 27, 29, 34}
+    assert shown == {14, 15, 18, 19, 20, 21, 22, 24, 25, 26, 27, 29, 34}
     benches = [p for step in course.steps for p in step.parts if isinstance(p, Workbench)]
     assert len({bench.name for bench in benches}) == len(benches) == 2
     assert len(course.quizzes) >= 3
@@ -122,17 +122,36 @@ def test_patches_and_frames_are_sequences_too(course):
     np.testing.assert_array_equal(stripes > 0.25, [[1, 0, 1, 0], [0, 1, 0, 1]] * 2)
 
 
+@pytest.mark.point(14)
+def test_by_hand_it_looks_at_itself_the_animal_and_the_street(course):
+    assert course.showing(14).found["top"][:3] == ["it", "animal", "street"]
+    wide = outputs.meanings()
+    wide[outputs.ANIMAL.index("street")] *= 2
+    assert outputs.it(wide).found["top"][:1] == ["street"]
+
+
 @pytest.mark.point(15)
-def test_it_comes_nearer_to_the_animal(course):
-    found = course.showing(15).found
-    assert found["after"] > found["before"] + 0.05
+def test_it_comes_nearer_to_what_it_attends_to_and_to_nothing_else(course):
+    near = course.showing(15).found["near"]
+    assert near["animal"][1] > near["animal"][0] + 0.05
+    assert near["street"][1] > near["street"][0] + 0.04
+    assert near["others"][1] < near["others"][0]
     # Without an animal to look at there is nothing to take from it.
     x = outputs.meanings()
     away = x.copy()
     away[outputs.ANIMAL.index("animal")] = outputs.SMALL_WORD
     there = outputs.ANIMAL.index("it")
-    moved = outputs.it(away).found["mixed"][there] - found["mixed"][there]
+    moved = outputs.it(away).found["mixed"][there] - course.showing(15).found["mixed"][there]
     assert np.abs(moved).max() > 0.1
+
+
+@pytest.mark.point(15)
+def test_context_by_hand_does_not_find_out_which_noun_is_meant(course):
+    """Where the street is too wide, the animal stays nearer: our hand made it so."""
+    found = course.showing(15).found
+    for near in (found["near"], found["swapped"]):
+        assert near["animal"][1] > near["street"][1] + 0.05
+    assert found["near"]["animal"][0] > found["near"]["street"][0]
 
 
 # --- beside other layers ---

@@ -31,7 +31,8 @@ OWN = {name: RNG.normal(size=shape) for name, shape in SHAPES.items()}
 # What their code computes stands in a table or in a sentence.
 IN_WORDS = {
     ("embeddings", 4), ("dot-product", 1), ("recommender", 2), ("translation", 4),
-    ("masks", 9), ("masks", 13), ("context", 6),
+    ("translation", 5), ("masks", 7), ("masks", 12), ("context", 6), ("heads", 1), ("block", 2),
+    ("block", 4),
 }  # fmt: skip
 BARS = re.compile(r"(?<!\\)\|")
 
@@ -127,7 +128,7 @@ def test_markdown_says_what_is_hidden_and_escapes_what_is_no_markup(odd):
     assert "Then `a < b`, and &lt;PAD> is a token." in text
     scores, words, loss = tables(text)
     assert scores[0] == ["a", "−∞ ✕", "∞"]
-    assert scores[1] == ["&lt;PAD>", "NaN", "0.3333"]
+    assert scores[1] == ["&lt;PAD>", "NaN", "0.33"]
     assert "p\\|q" in text
     assert "(score, 2 × 2)" in text
     assert "✕: hidden." in text

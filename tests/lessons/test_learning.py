@@ -1,4 +1,4 @@
-"""Lesson 10: attention's matrices, how they are learned, and what a real model attends to."""
+"""Lesson 12: attention's matrices, how they are learned, and what a real model attends to."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from qkvsearch.attention import attention
 from qkvsearch.errors import DataError, QkvError
 from qkvsearch.lessons import Given, lesson
 from qkvsearch.lessons.course import learning
-from qkvsearch.lessons.course.context.outputs import ANIMAL, meanings
-from qkvsearch.lessons.course.learning import at_work
+from qkvsearch.lessons.course.learning import at_work, evidence
+from qkvsearch.lessons.course.learning.starts import after_layers
 from qkvsearch.lessons.parts import Curve, Text
 from qkvsearch.lessons.workbench import Workbench
+from qkvsearch.texts.encoders import pretrained
 from qkvsearch.texts.pretrained import fetch as models
 
 
@@ -30,7 +31,7 @@ def nothing_installed(monkeypatch):
 
 def test_it_has_its_points_a_workbench_and_quizzes(course):
     shown = {point for step in course.steps for point in step.points}
-    assert shown == {14, 16, 17, 31, 32, 33}
+    assert shown == {14, 15, 16, 17, 31, 32, 33, 38}
     assert any(isinstance(part, Workbench) for step in course.steps for part in step.parts)
     assert len(course.quizzes) >= 3
 
@@ -117,21 +118,91 @@ def test_what_is_learned_holds_for_sequences_that_it_did_not_see():
     assert np.square(outputs - target).mean() < 1e-3 * np.square(target).mean()
 
 
+@pytest.mark.point(38)
+def test_initializers_draw_with_the_variance_that_they_aim_at(course):
+    drawn = course.showing(38).found["variances"]
+    assert drawn["Gaussian"] == pytest.approx(0.0004, rel=0.05)
+    assert drawn["Xavier"] == pytest.approx(2 / 7, rel=0.05)
+    assert drawn["Kaiming"] == pytest.approx(2 / 4, rel=0.05)
+
+
+@pytest.mark.point(38)
+def test_a_variance_that_knows_the_width_and_relu_keeps_signals_alive(course):
+    left = course.showing(38).found["left"]
+    assert left["Kaiming"] > 0.1 > 100 * left["Xavier"] > 1e6 * left["Gaussian"]
+    # With layers too few to notice, all are alive.
+    assert min(after_layers(1, 4).values()) > 1e-5
+
+
+# --- a transformer, asked with controls ---
+
+
+def step_of(course, title):
+    return next(step for step in course.steps if step.title == title)
+
+
+def told(step):
+    return " ".join(part.text for part in step.parts if isinstance(part, Text))
+
+
 @pytest.mark.point(14)
-def test_by_hand_it_looks_at_itself_the_animal_and_the_street(course):
-    assert course.showing(14).found["top"][:3] == ["it", "animal", "street"]
-    wide = meanings()
-    wide[ANIMAL.index("street")] *= 2
-    assert at_work.by_hand(wide).found["top"][:1] == ["street"]
+@pytest.mark.usefixtures("nothing_installed")
+class TestRecorded:
+    """What the last steps claim, by what MiniLM gave once."""
+
+    @pytest.fixture(scope="class")
+    def recorded(self):
+        return evidence.recorded()
+
+    def test_without_a_model_it_says_that_the_numbers_are_recorded(self):
+        course = lesson("learning")
+        assert "It is not installed here" in told(step_of(course, "A real transformer at work"))
+        assert len(course.steps) == 9
+
+    def test_the_strongest_weight_is_given_by_most_words_and_for_the_other_ending(self, recorded):
+        place = recorded["strongest"]
+        assert place == (5, 11)
+        assert recorded["heads"][place] == recorded["heads"].max() > 0.6
+        assert recorded["others"][place] > 0.35
+        assert recorded["most"][place] > len(recorded["words"]) / 2
+        to_animal, to_street = recorded["swapped"]
+        assert to_animal[place] > 0.5 > 10 * to_street[place]
+
+    def test_another_head_singles_the_word_out(self, recorded):
+        place = recorded["singled"]
+        assert place != recorded["strongest"]
+        assert recorded["heads"][place] > 6 * recorded["others"][place]
+        assert recorded["swapped"][0][place] < recorded["heads"][place] / 2
+
+    def test_it_turns_to_the_right_noun_no_more_often_than_a_coin(self, recorded):
+        turned = at_work.right_turns(recorded["turns"])
+        assert turned[0]  # the sentence that it was chosen by
+        assert turned[1:].sum() == 4
+        assert len(turned) - 1 == 7
+
+    def test_words_of_a_sentence_come_nearer_altogether(self, recorded):
+        words = recorded["words"]
+        before, after = (dict(zip(words, row, strict=True)) for row in recorded["cosines"])
+        assert after["animal"] > before["animal"] + 0.5
+        assert min(after["The"], after["was"]) > after["animal"]
+        assert recorded["swapped_cosine"] > 0.5
+
+    def test_equal_weights_do_not_count_equally(self, recorded):
+        strong, singled = (cut for cut in recorded["removed"] if cut["head"])
+        assert abs(strong["weight"] - singled["weight"]) < 0.02
+        assert strong["moved"] > 20 * singled["moved"]
+
+    def test_the_most_weight_is_not_what_moves_it_most(self, recorded):
+        cuts = {cut["key"]: cut for cut in recorded["removed"] if cut["head"] is None}
+        assert max(cuts, key=lambda key: cuts[key]["weight"]) == "[CLS]"
+        assert max(cuts, key=lambda key: cuts[key]["moved"]) == "animal"
+        assert cuts["animal"]["near"] < 0.6 * recorded["cosines"][1][2] < 2 * cuts["street"]["near"]
 
 
-# --- what is installed ---
-
-
-def test_without_a_model_the_lesson_says_so_and_is_whole(nothing_installed):
+def test_of_a_sentence_of_ones_own_nothing_is_recorded(nothing_installed):
     course = lesson("learning", Given(sentence="the dog ran as it was late"))
-    assert len(course.steps) == 6
     assert "No pretrained model is installed here" in course.steps[-1].parts[0].text
+    assert len(course.steps) == 6
 
 
 def test_a_model_that_cannot_be_read_is_named(nothing_installed, monkeypatch):
@@ -140,24 +211,45 @@ def test_a_model_that_cannot_be_read_is_named(nothing_installed, monkeypatch):
 
     monkeypatch.setattr(at_work, "find", lambda name: name)
     monkeypatch.setattr(at_work, "pretrained", refuse)
-    parts = lesson("learning").steps[-1].parts
-    assert "cannot be read: no package 'tokenizers' here" in parts[1].text
+    step = step_of(lesson("learning"), "A real transformer at work")
+    assert "cannot be read: no package 'tokenizers' here" in told(step)
     with pytest.raises(QkvError, match="no package 'tokenizers'"):  # asked for, it is an error
         lesson("learning", Given(encoder="minilm"))
 
 
 def test_the_folder_of_a_transformer_may_be_given(tiny_bert):
-    found = lesson("learning", Given(encoder=str(tiny_bert))).steps[-1].found
+    course = lesson("learning", Given(encoder=str(tiny_bert)))
+    found = step_of(course, "A real transformer at work").found
     assert found["heads"].shape == (2, 3)
     assert found["weight"] == found["heads"].max() == found["heads"][found["layer"], found["head"]]
-    assert len(found["cosines"]) == 3
+    assert found["target_cosines"].shape == (3,)
+    # It reads twelve tokens, and the sentences of two endings are longer.
+    assert "Does that head know what is meant?" not in [step.title for step in course.steps]
+
+
+def test_a_weight_that_is_taken_away_is_away_in_that_head_alone(tiny_bert):
+    encoder = pretrained(str(tiny_bert))
+    reading = encoder.attend("the cat sat")
+    word, key = reading.words[1], reading.words[2]
+    same = evidence.without(encoder, reading, word, word, (99, 0))  # in a layer that there is not
+    np.testing.assert_allclose(same, reading.word_vectors()[-1], atol=1e-5)
+    one = evidence.without(encoder, reading, word, key, (0, 1))
+    every = evidence.without(encoder, reading, word, key)
+    assert np.abs(one - same).max() > 1e-6
+    assert np.abs(every - one).max() > 1e-6
+
+
+def test_of_ones_own_sentence_there_is_no_other_ending(tiny_bert):
+    course = lesson("learning", Given(encoder=str(tiny_bert), sentence="the cat sat on it"))
+    titles = [step.title for step in course.steps]
+    assert "Take a weight away" in titles
+    assert "Does that head know what is meant?" not in titles
 
 
 def test_static_says_that_it_is_no_transformer():
     if models.find("static") is None:
         pytest.skip("needs the static table: pip install 'qkvsearch[encoders]'")
-    course = lesson("learning")  # there is no minilm: `no_models`
-    step = course.steps[-1]
+    step = lesson("learning", Given(encoder="static")).steps[-1]
     assert step.found["encoder"] == "static"
     assert "This is no transformer" in step.parts[1].text
     assert (step.found["word"], step.found["target"]) == ("it", "animal")
@@ -189,18 +281,20 @@ class TestMinilm:
         if models.find("minilm") is None:
             pytest.skip("needs minilm: qkvsearch model fetch minilm")
 
-    def test_a_head_of_minilm_looks_from_it_to_the_animal(self):
-        found = lesson("learning").steps[-1].found
-        assert found["encoder"] == "minilm"
-        assert found["heads"].shape == (6, 12)
-        assert (found["layer"], found["head"]) == (5, 11)
-        assert found["weight"] == found["heads"].max() > 0.6
-        assert found["words"][found["row"].argmax()] == "animal"
-        assert found["cosines"][-1] > found["cosines"][0] + 0.5  # point 15, by a real model
+    def test_minilm_gives_what_was_recorded(self):
+        found = step_of(lesson("learning"), "A real transformer at work").found
+        recorded = evidence.recorded()
+        assert not found["is_recorded"]
+        for name in ("heads", "others", "most", "cosines", "swapped", "turns"):
+            np.testing.assert_allclose(np.array(found[name]), recorded[name], atol=1e-3)
+        for one, other in zip(found["removed"], recorded["removed"], strict=True):
+            assert one["key"] == other["key"]
+            assert one["moved"] == pytest.approx(other["moved"], abs=1e-3)
 
     def test_another_sentence_has_another_answer(self):
         given = Given(sentence="The trophy did not fit into the suitcase as it was too big")
-        assert lesson("learning", given).steps[-1].found["word"] == "it"
+        found = step_of(lesson("learning", given), "A real transformer at work").found
+        assert found["word"] == "it"
 
 
 # --- questions ---

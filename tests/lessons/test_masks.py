@@ -90,7 +90,6 @@ def test_minus_infinity_is_added_before_the_softmax(found, showing):
 
 @pytest.mark.point(54)
 def test_the_paddings_column_is_0_and_its_row_still_sums_to_1(found):
-    assert found(54)["words"] == ("I", "like", "coffee", "<PAD>")
     np.testing.assert_array_equal(found(54)["masked"][:, 3], [-np.inf] * 4)
     np.testing.assert_array_equal(found(54)["weights"][:, 3], [0] * 4)
     np.testing.assert_allclose(found(54)["weights"].sum(axis=1), [1] * 4)
@@ -224,6 +223,28 @@ def test_the_leak_is_there_whatever_the_padding_is(change):
     np.testing.assert_array_equal(moved["both"], [0, 0, 0])
     assert moved["first"].max() > 1e-4
     assert moved["none"].mean() > moved["first"].mean()
+
+
+@pytest.mark.point(60)
+def test_the_padding_goes_on_by_its_query_and_by_the_residual(found):
+    """Each alone is enough; without both nothing is left to leak."""
+    carried = found(60)["carried"]
+    assert (carried["query"] > 1e-4).all()
+    assert (carried["residual"] > 1e-4).all()
+    np.testing.assert_array_equal(carried["both"], [0, 0, 0])
+    keep, x = np.arange(4) < 3, masks.X
+    np.testing.assert_allclose(layers.cut(x, keep, False, False), found(60)["first"], atol=1e-14)
+
+
+def test_neighbouring_tables_name_the_tokens_alike(taught):
+    for step in taught("masks").steps:
+        labels = {"".join(m.rows) for m in parts(step, Matrix) if len(m.rows) == 4}
+        assert len(labels) <= 1, step.title
+
+
+def test_eight_steps_are_the_core_and_the_rest_goes_further(taught):
+    course = taught("masks")
+    assert [step.is_further for step in course.steps] == [False] * 8 + [True] * 9
 
 
 @pytest.mark.point(61)

@@ -11,7 +11,7 @@ from qkvsearch.cli.heatmap import HIDDEN, SHADES, shade
 from qkvsearch.cli.lesson.wrapping import ATOM, wrapped
 from qkvsearch.cli.render import GAP, abreast
 from qkvsearch.lessons.exports.document import ROLE_NAMES
-from qkvsearch.lessons.messages import mark, say, shown
+from qkvsearch.lessons.messages import NEARLY_0, digits, mark, say, shown
 from qkvsearch.lessons.parts import Matrix, Table
 from qkvsearch.terminal import printable
 
@@ -27,10 +27,12 @@ COLOURS = {
     "query": "rgb(225,65,65)",
     "value": "rgb(165,100,225)",
     "score": "rgb(65,135,245)",
-    "weights": "rgb(65,135,245)",
+    "weights": "rgb(25,165,178)",
     "weighted": "rgb(195,160,0)",
     "output": "rgb(0,135,60)",
 }
+# Nearer to a whole number than this, one is whole: what is left comes of rounding.
+ROUNDING = 1e-9
 # No column of a table is narrower where it has more to hold: two Chinese characters.
 NARROWEST = 4
 # What the symbols of a trace mean, explained beside the first matrix that has them.
@@ -83,25 +85,29 @@ def aligned(array: np.ndarray) -> np.ndarray:
 
     >>> aligned(np.array([[1.0, 0.25, 0.0], [-np.inf, 0.5, 0.0]])).tolist()
     [['1', '0.25', '0'], ['−∞', '0.50', '0']]
+    >>> aligned(np.array([[0.5], [0.0014]]))[:, 0].tolist()
+    ['0.50  ', '0.0014']
     """
     texts = np.array([[shown(value) for value in row] for row in array], dtype=object)
-    points = (len(t) - t.index(".") - 1 for t in texts.flat if "." in t and "e" not in t)
-    decimals = max(points, default=0)
+    points = [len(t) - t.index(".") - 1 for t in texts.flat if "." in t and "e" not in t]
+    # A small number has more; zeros that fill the others up would seem to be known.
+    usual = min(max(points, default=0), digits())
     for j, column in enumerate(texts.T):
+        decimals = max((len(t.partition(".")[2]) for t in column if "e" not in t), default=0)
         has_point = any("." in text for text in column)
         for i, text in enumerate(column if has_point else ()):
-            texts[i, j] = _padded(text, float(array[i, j]), decimals)
+            texts[i, j] = _padded(text, float(array[i, j]), usual, max(decimals, usual))
     return texts.reshape(np.shape(array))
 
 
-def _padded(text: str, value: float, decimals: int) -> str:
-    """Zeros after the point where there is one; a whole number keeps its place without."""
+def _padded(text: str, value: float, usual: int, decimals: int) -> str:
+    """Zeros and spaces after the point where there is one; a whole number keeps its place."""
     if "e" in text or not np.isfinite(value):
         return text
-    if "." not in text and value.is_integer():
+    if "." not in text and (abs(value - round(value)) < ROUNDING or text == NEARLY_0):
         return text + " " * (decimals + 1)
     whole, _, rest = text.partition(".")
-    return f"{whole}.{rest:0<{decimals}}"
+    return f"{whole}.{rest:0<{usual}}".ljust(len(whole) + 1 + decimals)
 
 
 def _cells(matrix: Matrix) -> list[list[Text]]:
@@ -130,7 +136,7 @@ def _share(weight: float) -> float:
 
 def _tint(share: float) -> str:
     """The brighter, the more."""
-    return f"rgb({90 - round(25 * share)},{110 + round(25 * share)},{150 + round(95 * share)})"
+    return f"rgb({90 - round(65 * share)},{125 + round(40 * share)},{135 + round(43 * share)})"
 
 
 # --- symbols ---

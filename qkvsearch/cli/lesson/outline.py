@@ -17,11 +17,15 @@ NARROW = 60
 def outline_page(rows: Sequence[dict[str, Any]], following: str | None) -> str:
     """A line a lesson, and how to go on. following: the first that is not done, None after all."""
     about = say(
-        "Ten lessons, from vectors of words to a transformer at work, about {n} minutes together.",
-        n=sum(row["minutes"] for row in rows),
+        "{n} lessons, from vectors of words to a transformer at work, about {hours} hours in all.",
+        n=len(rows),
+        hours=round(sum(row["minutes"] for row in rows) / 60, 1),
     )
+    step = next((row["step"] for row in rows if row["name"] == following), None)
     command = f"`qkvsearch teach {following or rows[0]['name']}`"
-    if following is None:
+    if step is not None:
+        last = say("Go on at step {step}: {command}", step=step, command=command)
+    elif following is None:
         last = say("All lessons are done. Any of them again: {command}", command=command)
     elif any(row["done"] for row in rows):
         last = say("Go on: {command}", command=command)
@@ -70,7 +74,8 @@ def _lines(rows: Sequence[dict[str, Any]]) -> str:
     grid.add_column(say("minutes"), justify="right", no_wrap=True)
     grid.add_column("", no_wrap=True)
     for row in rows:
-        done = say("done") if row["done"] else ""
+        done = say("done") if row["done"] else say("at step {n}", n=row["step"] or 1)
+        done = done if row["done"] or row["step"] else ""
         cells = (str(row["number"]), row["name"], row["title"], str(row["minutes"]), done)
         grid.add_row(*map(Text, cells))
     return rendered([grid])

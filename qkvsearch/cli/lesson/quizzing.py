@@ -13,18 +13,19 @@ from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.terminal import printable
 
 INDENT = 3
+TRIES = 2
 
 
 def ask(quizzes: Sequence[Quiz]) -> int:
-    """Ask one after another; how many were right. A wrong answer is shown the step that leads to
-    the right one. Raises `click.Abort` where the person stops.
+    """Ask one after another; how many were right. After a wrong answer there is a hint and a second
+    try, then the step that leads to the right one. What is no answer does not count; Enter alone
+    gives up. Raises `click.Abort` where the person stops.
     """
     n_right = 0
     for number, quiz in enumerate(quizzes, start=1):
         number_of = say("Question {number} of {n}", number=number, n=len(quizzes))
         write_text(f"\n{_heading(number_of)}{rendered(_question(quiz))}")
-        given = prompt(say("Your answer:"))
-        if quiz.is_right(given):
+        if _tried(quiz):
             n_right += 1
             write_text(_heading(say("Right.")))
         else:
@@ -32,6 +33,25 @@ def ask(quizzes: Sequence[Quiz]) -> int:
             write_text(rendered([paragraph(quiz.worked)]))
     write_text(f"\n{rendered([paragraph(total(None, n_right, len(quizzes)))])}")
     return n_right
+
+
+def _tried(quiz: Quiz) -> bool:
+    """Whether one of `TRIES` answers is right."""
+    tries = 0
+    while True:
+        given = prompt(say("Your answer:"))
+        if quiz.is_right(given):
+            return True
+        if not given:
+            return False
+        if complaint := quiz.complaint(given):
+            write_text(rendered([paragraph(complaint)]))
+            continue
+        tries += 1
+        if tries == TRIES:
+            return False
+        again = say("Not yet. {hint} Try once more.", hint=quiz.hint(given))
+        write_text(rendered([paragraph(again)]))
 
 
 def printed(quizzes: Sequence[Quiz]) -> str:

@@ -1,10 +1,13 @@
-"""A lesson read at a terminal: a screen at a time, then its questions, and that it is done."""
+"""A lesson read at a terminal: a screen at a time, forth and back, then its questions; where one
+was is remembered.
+"""
 
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from qkvsearch.cli.context import settings
+from qkvsearch.cli.lesson.predicting import Prediction
 from qkvsearch.cli.lesson.quizzing import ask, prompt
 from qkvsearch.cli.lesson.view import heading, paragraph, step_blocks
 from qkvsearch.cli.render import rendered, write_text
@@ -12,11 +15,19 @@ from qkvsearch.lessons import progress
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Lesson
 
-STOP = {"q", "quit"}
+STOP, BACK, SKIP = {"q", "quit"}, {"b", "back"}, {"s", "skip"}
 
 
 class Stopped(Exception):
     """The person has read enough for now."""
+
+
+class Turned(Exception):
+    """The person goes back a step."""
+
+
+class Skipped(Exception):
+    """The person goes on to the questions."""
 
 
 def is_interactive() -> bool:
@@ -30,17 +41,18 @@ def offer(lesson: str) -> str | None:
     return None if typed.casefold() in STOP else typed or lesson
 
 
-def read(lessons: Iterable[Lesson], quizzes: bool, *, first: int, is_whole: bool) -> None:
+def read(lessons: Iterable[Lesson], quizzes: bool, *, is_whole: bool, predict: bool) -> None:
     """One lesson after another, as long as the person goes on.
 
-    first: the number of the first step that is there; is_whole: whether all steps are, so that the
-    lesson is done at its end. Raises `click.Abort` where the person stops by Ctrl-C.
+    is_whole: whether all steps are there, so that a lesson goes on where it was left and is done at
+    its end. predict: a number is asked for before it is shown. Raises `click.Abort` where the
+    person stops by Ctrl-C.
     """
     try:
         for count, lesson in enumerate(lessons):
             if count:
                 _pause()
-            _read_one(lesson, quizzes, first)
+            _read_one(lesson, quizzes, is_whole, predict)
             if is_whole:
                 remember(lesson.name)
                 _say(say("Done: {title}.", title=lesson.title))
@@ -57,18 +69,67 @@ def remember(lesson: str) -> None:
         settings().say(say("That this lesson is done could not be kept on this machine."))
 
 
-def _read_one(lesson: Lesson, quizzes: bool, first: int) -> None:
+def _read_one(lesson: Lesson, quizzes: bool, is_whole: bool, predict: bool) -> None:
+    n, place = len(lesson.steps), 0
     explained: set[str] = set()
     screen = _Screen()
     screen.show(heading(lesson))
-    for place in range(len(lesson.steps)):
-        if place:
-            screen.turn()
-        for block in step_blocks(lesson, place, first + place, explained):
-            screen.show(block)
+    if is_whole and 1 < (before := progress.places().get(lesson.name, 1)) <= n:
+        place = before - 1
+        _say(
+            say(
+                "You were at step {step} of {n}, and go on there. `--step 1` shows the first.",
+                step=before,
+                n=n,
+            )
+        )
+    has_begun = False
+    while place < n:
+        try:
+            if has_begun:
+                screen.turn()
+            has_begun = True
+            if is_whole:
+                progress.keep_place(lesson.name, place + 1)
+            _show_step(lesson, place, explained, screen, predict)
+            place += 1
+        except Turned:
+            place = max(place - 1, 0)
+            has_begun, screen.used = False, 0
+        except Skipped:
+            break
     if quizzes and lesson.quizzes:
-        screen.turn()
+        _pause()
         ask(lesson.quizzes)
+
+
+def _show_step(
+    lesson: Lesson, place: int, explained: set[str], screen: "_Screen", predict: bool
+) -> None:
+    step = lesson.steps[place]
+    if step.is_further and place and not lesson.steps[place - 1].is_further:
+        screen.show(
+            rendered(
+                [
+                    paragraph(
+                        say(
+                            "That was the core of this lesson. {n} further steps follow, about "
+                            "{minutes} minutes; s skips them.",
+                            n=sum(one.is_further for one in lesson.steps),
+                            minutes=lesson.further,
+                        )
+                    )
+                ]
+            )
+        )
+    prediction = Prediction.of(step) if predict else None
+    for part, block in step_blocks(lesson, place, explained):
+        if prediction is not None and part is prediction.matrix:
+            screen.ask(prediction.ask)
+            screen.show(block)
+            _say(prediction.judged())
+        else:
+            screen.show(block)
 
 
 class _Screen:
@@ -85,15 +146,25 @@ class _Screen:
         write_text(f"\n{block}")
         self.used += height
 
+    def ask(self, question: Callable[[], None]) -> None:
+        question()
+        self.used += 2
+
     def turn(self) -> None:
-        _pause()
+        _pause(Turned, Skipped)
         self.used = 0
 
 
-def _pause() -> None:
+def _pause(*ways: type[Exception]) -> None:
+    """Wait for Enter. ways: what else may be asked for, `Turned` and `Skipped`."""
     write_text("\n")
-    if prompt(say("Enter goes on, q ends.")).casefold() in STOP:
+    text = say("Enter goes on, b goes back, q ends.") if ways else say("Enter goes on, q ends.")
+    typed = prompt(text).casefold()
+    if typed in STOP:
         raise Stopped
+    for words, way in ((BACK, Turned), (SKIP, Skipped)):
+        if typed in words and way in ways:
+            raise way
 
 
 def _say(text: str) -> None:

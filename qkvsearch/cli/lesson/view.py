@@ -7,11 +7,14 @@ from rich.cells import cell_len
 from rich.console import RenderableType
 from rich.text import Text as Line
 
+from qkvsearch.cli.lesson.drawn import drawing_view
 from qkvsearch.cli.lesson.grids import legends, matrix_view, table_view
 from qkvsearch.cli.lesson.wrapping import WIDEST, marked, wrapped
 from qkvsearch.cli.render import rendered, terminal_width
+from qkvsearch.lessons.drawings import Drawing
+from qkvsearch.lessons.exports.markdown import duration
 from qkvsearch.lessons.messages import say, shown
-from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Table, Text
+from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Part, Table, Text
 from qkvsearch.lessons.workbench import Workbench
 from qkvsearch.terminal import printable
 
@@ -26,25 +29,36 @@ INDENT = 4
 def heading(lesson: Lesson) -> str:
     """The lesson's number, title and goal."""
     number = say("Lesson {number}: {title}", number=lesson.number, title=lesson.title)
-    about = say("{goal} About {minutes} minutes.", goal=lesson.goal, minutes=lesson.minutes)
+    about = duration(lesson)
     return title(number, "═") + rendered([paragraph(about)])
 
 
-def step_blocks(lesson: Lesson, place: int, number: int, explained: set[str]) -> Iterator[str]:
-    """A step's title and its parts, a text each.
+def step_blocks(
+    lesson: Lesson, place: int, explained: set[str]
+) -> Iterator[tuple[Part | None, str]]:
+    """A step's title and its parts, each with its text.
 
-    place: of the step in the lesson as it is shown; number: its own. explained: the signs that have
-    been explained already; those explained here join them.
+    place: of the step in the lesson as it is shown. explained: the signs that have been explained
+    already; those explained here join them.
     """
     step = lesson.steps[place]
-    yield title(say("Step {number}: {title}", number=number, title=step.title), "─")
+    number = {"number": lesson.first + place, "n": lesson.n_steps, "title": step.title}
+    named = say("Step {number} of {n}: {title}", **number)
+    if step.is_further:
+        named = say("Step {number} of {n}, further: {title}", **number)
+    yield None, title(named, "─")
     for part in step.parts:
-        if isinstance(part, Matrix):
-            yield rendered([*matrix_view(part, terminal_width()), *_legends(part, explained)])
-        elif isinstance(part, Workbench):
-            yield rendered([_workbench(part, lesson.name)])
-        else:
-            yield rendered(_view(part))
+        yield part, _block(part, lesson, explained)
+
+
+def _block(part: Part, lesson: Lesson, explained: set[str]) -> str:
+    if isinstance(part, Matrix):
+        return rendered([*matrix_view(part, terminal_width()), *_legends(part, explained)])
+    if isinstance(part, Drawing):
+        return rendered(drawing_view(part, terminal_width()))
+    if isinstance(part, Workbench):
+        return rendered([_workbench(part, lesson.name)])
+    return rendered(_view(part))
 
 
 def title(text: str, line: str) -> str:

@@ -1,1 +1,1 @@
-"""The ten lessons, a file each."""
+"""The lessons, a folder each."""

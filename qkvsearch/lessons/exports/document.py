@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.messages import mark, plain, say
 from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Role, Step, Table, Text
 from qkvsearch.lessons.workbench import Workbench
@@ -66,6 +67,9 @@ def _part(part: Any) -> dict[str, Any]:
             return {"kind": "curve", "name": part.name, "x": part.x, "values": plain(part.values)}
         case Workbench():
             return _workbench(part)
+        case Drawing():
+            about = {"name": part.name, "caption": part.caption, "told": part.told}
+            return {"kind": type(part).__name__.lower(), **about, **plain(part.numbers())}
     raise TypeError(f"a lesson has no part of type {type(part).__name__}")
 
 

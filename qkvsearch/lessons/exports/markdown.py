@@ -7,7 +7,10 @@ from typing import Any
 import numpy as np
 from rich.cells import cell_len
 
+from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.exports.document import ROLE_NAMES
+from qkvsearch.lessons.exports.page.drawings import as_address, pictures
+from qkvsearch.lessons.instructor import GUIDANCE
 from qkvsearch.lessons.messages import mark, say, shown
 from qkvsearch.lessons.parts import Curve, Formula, Lesson, Matrix, Step, Table, Text
 from qkvsearch.lessons.quizzes import Quiz
@@ -16,14 +19,15 @@ from qkvsearch.lessons.workbench import Workbench
 COURSE = mark("Attention, step by step")
 # Points of a curve that a table holds.
 MOST_POINTS = 9
+# A picture that stands in the text.
+PICTURE = re.compile(r"\]\((data:image/svg\+xml;base64,[\w+/=]+)\)")
 CODE = re.compile(r"(`[^`]*`)")
 
 
-def to_markdown(lessons: Sequence[Lesson], quizzes: bool = True, first: int = 1) -> str:
+def to_markdown(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
     """Lessons one after another, in the language that is spoken.
 
-    quizzes: with each lesson's questions, and all answers at the end. first: the number of a
-    lesson's first step, where what is left of it does not begin at 1.
+    quizzes: with each lesson's questions, and all answers at the end.
 
     >>> from qkvsearch.lessons import lesson
     >>> text = to_markdown([lesson("self-attention")])
@@ -32,22 +36,69 @@ def to_markdown(lessons: Sequence[Lesson], quizzes: bool = True, first: int = 1)
     """
     blocks = [f"# {say(COURSE)}"]
     for lesson in lessons:
-        blocks += [heading(lesson), *(step(one, n) for n, one in enumerate(lesson.steps, first))]
+        blocks += [
+            heading(lesson),
+            *(step(one, n) for n, one in enumerate(lesson.steps, lesson.first)),
+        ]
         if quizzes and lesson.quizzes:
             blocks.append(questions(lesson.quizzes))
     if quizzes and any(lesson.quizzes for lesson in lessons):
         blocks.append(answers(lessons))
+    return gathered("\n\n".join(blocks)) + "\n"
+
+
+def to_instructors_edition(lessons: Sequence[Lesson]) -> str:
+    """Lessons with what goes wrong in them, what to ask, and every answer below its question."""
+    blocks = [f"# {say(COURSE)}: {say('the instructor’s edition')}"]
+    for lesson in lessons:
+        guidance = GUIDANCE[lesson.name]
+        notes = [
+            f"- **{say('Goes wrong:')}** {say(guidance.wrong)}",
+            f"- **{say('Ask:')}** {say(guidance.ask)}",
+            f"- **{say('Answer:')}** {say(guidance.answer)}",
+        ]
+        blocks += [heading(lesson), "\n".join(notes)]
+        blocks += [step(one, n) for n, one in enumerate(lesson.steps, lesson.first)]
+        blocks.append(f"### {say('Questions')}")
+        for quiz in lesson.quizzes:
+            answer = f"{_prose(quiz.solution)} — {_prose(quiz.worked)}"
+            blocks += [_question(quiz), f"**{say('Answer:')}** {answer}"]
     return "\n\n".join(blocks) + "\n"
 
 
+def duration(lesson: Lesson) -> str:
+    """What the lesson is for, and how long it takes."""
+    if lesson.further:
+        return say(
+            "{goal} About {core} minutes, and {further} for its further steps.",
+            goal=lesson.goal,
+            core=lesson.minutes - lesson.further,
+            further=lesson.further,
+        )
+    return say("{goal} About {minutes} minutes.", goal=lesson.goal, minutes=lesson.minutes)
+
+
 def heading(lesson: Lesson) -> str:
-    about = say("{goal} About {minutes} minutes.", goal=lesson.goal, minutes=lesson.minutes)
+    about = duration(lesson)
     return f"## {lesson.number}. {_prose(lesson.title)}\n\n{_prose(about)}"
 
 
 def step(shown_step: Step, number: int) -> str:
-    title = f"### {number}. {_prose(shown_step.title)}"
+    further = f" ({say('further')})" if shown_step.is_further else ""
+    title = f"### {number}. {_prose(shown_step.title)}{further}"
     return "\n\n".join([title, *map(part, shown_step.parts)])
+
+
+def gathered(text: str) -> str:
+    """The text with its pictures at the end, where they are in nobody's way."""
+    found: list[str] = []
+
+    def named(match: re.Match[str]) -> str:
+        found.append(f"[drawing-{len(found) + 1}]: {match[1]}")
+        return f"][drawing-{len(found)}]"
+
+    short = PICTURE.sub(named, text)
+    return "\n".join([short.rstrip("\n"), "", *found]) if found else short.rstrip("\n")
 
 
 def questions(quizzes: Sequence[Quiz]) -> str:
@@ -83,6 +134,8 @@ def part(part: Any) -> str:
             return f"**{_prose(part.name)}**\n\n{table([part.x, part.name], rows, [])}"
         case Workbench():
             return f"> **{say('Try it.')}** {_prose(part.caption)}"
+        case Drawing():
+            return "\n\n".join([f"**{_prose(part.caption)}**", *_pictures(part)])
     raise TypeError(f"a lesson has no part of type {type(part).__name__}")
 
 
@@ -115,6 +168,15 @@ def _matrix(matrix: Matrix) -> Iterator[str]:
         written = matrix.symbols.reshape(rows, -1)
         above = matrix.columns if written.shape[1] == columns else [say("in symbols")]
         yield _labelled(matrix.rows, above, written.tolist())
+
+
+def _pictures(drawing: Drawing) -> Iterator[str]:
+    """An image each, and what it shows in words."""
+    told = drawing.told.replace("[", "(").replace("]", ")").replace("\n", " ")
+    for place, picture in enumerate(pictures(drawing, drawing.name)):
+        words = told if place == 0 else drawing.name
+        yield f"![{_prose(words)}]({as_address(picture)})"
+    yield _prose(drawing.told)
 
 
 def _labelled(rows: Sequence[str], columns: Sequence[str], cells: list[list[str]]) -> str:

@@ -40,7 +40,7 @@ def _cells(lessons: Sequence[Lesson], quizzes: bool) -> Iterator[dict[str, Any]]
 
 
 def _step_cells(step: Step, code: str, number: int, place: str) -> Iterator[dict[str, Any]]:
-    yield _text(place, markdown.step(step, number))
+    yield _text(place, markdown.gathered(markdown.step(step, number)))
     if code:
         yield _code(f"{place}-code", code)
     benches = [part for part in step.parts if isinstance(part, Workbench)]

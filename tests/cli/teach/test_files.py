@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from qkvsearch.lessons import LESSONS
+from qkvsearch.lessons.instructor import GUIDANCE
 
 NAME = "self-attention"
 
@@ -81,3 +82,13 @@ def test_a_plot_without_matplotlib_says_what_to_install(qkv, monkeypatch, tmp_pa
     answer = qkv("teach", NAME, "--plot", "a.png")
     assert (answer.code, answer.stdout) == (1, "")
     assert "pip install 'qkvsearch[plot]' (--format html needs nothing)" in answer.stderr
+
+
+def test_the_instructors_edition_has_every_answer_below_its_question(qkv, computed):
+    text = qkv("teach", "masks", "--instructor").stdout
+    assert GUIDANCE["masks"].wrong in text
+    assert GUIDANCE["masks"].ask in text
+    for quiz in computed("masks").quizzes:
+        _, _, after = text.partition(f"**{quiz.name}**")
+        assert f"**Answer:** {quiz.solution.replace('<', '&lt;')} — " in after
+    assert qkv("teach", "masks", "--step", 1, "--instructor").code == 2

@@ -37,10 +37,10 @@ def test_ones_own_matrices_go_through_the_lesson(qkv, own):
     [
         (("softmax", "--input", "x.csv"), "--input has no place in the lesson softmax"),
         ((NAME, "--input", "no.csv"), "no.csv: cannot read"),
-        ((NAME, "--input", "x.csv"), "--wq: 4 rows, but the inputs have 2 columns"),
+        ((NAME, "--input", "x.csv"), "--input: 2 columns, but the lesson's weight matrices have 4"),
         ((NAME, "--sentence", "hi"), "--sentence has no place in the lesson self-attention"),
         (("mask",), "no lesson 'mask'; did you mean masks"),
-        (("11",), "no lesson '11'"),
+        (("13",), "no lesson '13'"),
         ((NAME, "--step", "0"), "no step 0 in the lesson self-attention: it has steps 1 to 8\n"),
         ((NAME, "--step", "9"), "no step 9 in the lesson self-attention: it has steps 1 to 8\n"),
         (("--answers", "no.csv"), "no.csv: cannot read"),

@@ -26,7 +26,7 @@ def at_a_terminal(qkv, monkeypatch):
 
 
 def pauses(text):
-    return text.count("Enter goes on, q ends.")
+    return text.count("Enter goes on, ")
 
 
 def test_at_a_terminal_it_waits_and_judges_and_shows_the_step_after_a_wrong_answer(
@@ -35,10 +35,15 @@ def test_at_a_terminal_it_waits_and_judges_and_shows_the_step_after_a_wrong_answ
     quizzes = taught.quizzes
     enters = [""] * pauses(at_a_terminal("teach", NAME, types=[""] * 99).stdout)
     assert len(enters) >= len(taught.steps)
-    answer = at_a_terminal("teach", NAME, types=[*enters, "11", "2", "b"])
+    answer = at_a_terminal("teach", NAME, types=[*enters, "zero", "11", "0", "2", "b"])
     assert answer.code == 0
     assert pauses(answer.stdout) == len(enters)
     assert quizzes[0].worked in answer.stdout
+    assert "Type a number" in answer.stdout
+    assert (
+        "Not yet. That is too little. Try once more." in answer.stdout
+        or "too much" in answer.stdout
+    )
     assert quizzes[1].worked not in answer.stdout
     assert answer.stdout.count("Right.") == 2
     assert "2 of 3 right." in answer.stdout
@@ -49,7 +54,7 @@ def test_at_a_terminal_it_waits_and_judges_and_shows_the_step_after_a_wrong_answ
 def test_no_screen_is_higher_than_the_terminal(at_a_terminal, monkeypatch):
     monkeypatch.setenv("LINES", "24")
     answer = at_a_terminal("teach", NAME, "--no-quiz", types=[""] * 99)
-    screens = answer.stdout.split("Enter goes on, q ends.")
+    screens = answer.stdout.split("Enter goes on, ")
     assert max(screen.count("\n") for screen in screens) <= 24
     assert progress.done() == {NAME}
 
@@ -87,6 +92,34 @@ def test_all_at_a_terminal_goes_from_lesson_to_lesson(at_a_terminal):
     assert progress.done() == {LESSONS[0]}
 
 
+def test_b_goes_back_and_a_lesson_goes_on_where_it_was_left(at_a_terminal):
+    answer = at_a_terminal("teach", "dot-product", types=[""] * 40 + ["q"])
+    assert progress.places() == {} or progress.done() == {"dot-product"}
+    progress.keep_place("masks", 3)
+    answer = at_a_terminal("teach", "masks", types=["b", "q"])
+    assert "You were at step 3 of 17" in answer.stdout
+    shown = [line for line in answer.stdout.splitlines() if line.startswith("Step ")]
+    assert [line.partition(":")[0] for line in shown] == ["Step 3 of 17", "Step 2 of 17"]
+    assert progress.places() == {"masks": 2}
+    assert "Go on at step 2: qkvsearch teach masks" in at_a_terminal("teach", types=["q"]).stdout
+
+
+def test_s_skips_the_further_steps(at_a_terminal):
+    progress.keep_place("masks", 9)
+    answer = at_a_terminal("teach", "masks", types=["s", "q"])
+    assert "That was the core of this lesson. 9 further steps follow" in answer.stdout
+    assert "Step 10 of 17" not in answer.stdout
+
+
+def test_a_number_may_be_predicted_before_it_is_shown(at_a_terminal):
+    types = ["0.98"] + [""] * 30
+    answer = at_a_terminal("teach", NAME, "--step", 5, "--predict", types=types)
+    question = "Predict: weights, row b, column b?"
+    assert answer.stdout.index(question) < answer.stdout.index("As you said: 0.98.")
+    answer = at_a_terminal("teach", NAME, "--step", 5, "--predict", types=["3", *types[1:]])
+    assert "You said 3; it is 0.98." in answer.stdout
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals to ask")
 class TestARealTerminal:
     @pytest.fixture
@@ -105,16 +138,16 @@ class TestARealTerminal:
 
     def test_it_waits_for_enter_and_goes_on(self, spawn):
         session = spawn(NAME, "--lang", "en")
-        assert "Step 2:" not in session.read_until("Enter goes on")
+        assert "Step 2 of" not in session.read_until("Enter goes on")
         session.type("\n")
-        session.read_until("Step 2:")
+        session.read_until("Step 2 of 8:")
         session.read_until("Enter goes on")
         session.type("q\n")
         assert session.exit_code() == 0
 
     def test_ctrl_c_is_130(self, spawn):
         session = spawn(NAME, "--lang", "en")
-        session.read_until("Enter goes on, q ends. ")
+        session.read_until("q ends. ")
         session.type_until("\x03", "Stopped.")
         assert session.exit_code() == 130
 

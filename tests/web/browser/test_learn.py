@@ -157,7 +157,8 @@ def test_it_looks_as_in_the_file(visit, site, chromium, taught, tmp_path):
 
 def test_the_longest_lesson_is_small_enough_to_load(visit, site):
     sizes = []
-    with visit(site) as page:
-        page.on("response", lambda answer: sizes.append(len(answer.body())))
+    with visit(site, None) as page:
+        page.on("response", lambda answer: sizes.append(int(answer.headers["content-length"])))
         page.goto(f"{site.url}/learn/masks", wait_until="networkidle")
-    assert sum(sizes) <= 150_000
+    # A page and its scripts, of which a third are drawings and what moves them.
+    assert 100_000 < sum(sizes) <= 250_000

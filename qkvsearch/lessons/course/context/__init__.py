@@ -13,6 +13,7 @@ from qkvsearch.errors import QkvError
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.context import layers, outputs
 from qkvsearch.lessons.course.context.questions import quizzes
+from qkvsearch.lessons.drawings import Arrows, Flow
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -22,7 +23,7 @@ from qkvsearch.texts.language.word_patterns import CJK, RUNS
 
 TITLE = mark("What context buys")
 GOAL = mark("See what attention can tell apart that a layer for each word by itself cannot.")
-MINUTES = 6
+MINUTES = 21
 TAKES = ("sentence",)
 
 SENTENCE = "I saw a saw"
@@ -144,18 +145,20 @@ def word_by_word(X: Array, W_V: Array) -> Array:
 
 def alone(twice: Twice) -> Step:
     x, rows = twice.inputs, distinct(twice.words)
+    source = say(" (an example of Hung-yi Lee's lectures, 2021)")
     cell, value = ran(word_by_word, X=x, W_V=W_VALUE)
     return step(
         "A layer for each word by itself",
         tell(
-            'In "{sentence}" the word "{word}" stands twice, and may mean two things. A table '
-            "gives each word a vector, X. A *fully connected layer* multiplies each vector by "
-            "one matrix: every number of the result is connected to every number of the "
+            'In "{sentence}" the word "{word}" stands twice, and may mean two things{source}. '
+            "A table gives each word a vector, X. A *fully connected layer* multiplies each vector "
+            "by one matrix: every number of the result is connected to every number of the "
             "vector. The mark ′ stands at a word that was there before: {second}. (A fully "
             "connected layer is also called dense.)",
             second=rows[twice.last],
             sentence=" ".join(twice.words),
             word=twice.word,
+            source=source if " ".join(twice.words) == SENTENCE else "",
         ),
         Formula("X·W"),
         Matrix(say("inputs X"), x, rows, numbered(D), "input"),
@@ -190,6 +193,13 @@ def without_positions(twice: Twice) -> Step:
         Formula("softmax(Q·Kᵀ/√d)·V"),
         Matrix.of(steps["weights"], say("weights")),
         Matrix.of(steps["outputs"], say("outputs")),
+        Flow(
+            "twice",
+            say("With the look-ahead mask, what flows to the same word is no longer the same"),
+            twice.bench,
+            asks=say("word that asks"),
+            asked=say("word that is asked"),
+        ),
         twice.bench,
         points=(24,),
         found={"outputs": value, "apart": twice.apart()["attention"]},
@@ -224,6 +234,15 @@ def told_apart(twice: Twice) -> Step:
         Matrix(say("positions P"), twice.positions, rows, numbered(D), "input"),
         Matrix(say("outputs, positions added"), outputs["positions"], rows, numbered(2), "output"),
         Matrix(say("outputs, look-ahead mask"), outputs["look-ahead"], rows, numbered(2), "output"),
+        Arrows(
+            "apart",
+            say("The outputs with positions as arrows: one word, two directions"),
+            outputs["positions"],
+            rows,
+            (say("first number"), say("second number")),
+            against=twice.first,
+            chosen=twice.last,
+        ),
         Table(
             say("How far the two are apart"),
             [say("way"), say("largest difference")],

@@ -7,6 +7,7 @@ from qkvsearch.attention import attention
 from qkvsearch.attention.layers import Linear
 from qkvsearch.attention.scores import cosine_score
 from qkvsearch.lessons.cells import ran
+from qkvsearch.lessons.drawings import AttendedText, Heads
 from qkvsearch.lessons.messages import marks, said, say
 from qkvsearch.lessons.parts import Matrix, Step, Table, step, tell
 
@@ -28,6 +29,11 @@ MEANINGS = {
     "tired": [0, 2, 0, 1],
 }
 SMALL_WORD = [0, 0, 0, 1]
+# In the place of "tired".
+WIDE = [0, 0, 2, 1]
+NOUNS = ("animal", "street")
+# At most this many weights are listed.
+MOST = 6
 
 # Light is 1, dark is −1.
 IMAGE = np.kron(np.eye(2) * 2 - 1, np.ones((2, 2)))
@@ -139,24 +145,57 @@ def of_themselves(X: Array) -> Array:
     return mixed
 
 
-def it(x: Array | None = None) -> Step:
-    x = meanings() if x is None else x
-    place, (cell, mixed) = ANIMAL.index("it"), ran(of_themselves, X=x)
-    near = {
-        word: [float(cosine_score(a[[place]], x[[ANIMAL.index(word)]])[0, 0]) for a in (x, mixed)]
-        for word in ("animal", "street")
+def weights_of(X: Array, words: list[str], word: str) -> Array:
+    _, weights = attention(X, X, X, return_weights=True)
+    return weights[words.index(word)]
+
+
+def nearness(x: Array) -> dict[str, tuple[float, float]]:
+    """Cosines of *it* with the animal, with the street, and on average with the other words, before
+    and after it is mixed with what it attends to.
+    """
+    here, mixed = ANIMAL.index("it"), of_themselves(x)
+    cosines = np.array([cosine_score(a[[here]], x)[0] for a in (x, mixed)])
+    places = {name: [ANIMAL.index(name)] for name in NOUNS}
+    others = [i for i, word in enumerate(ANIMAL) if word not in ("it", *NOUNS)]
+    return {
+        name: (float(cosines[0, at].mean()), float(cosines[1, at].mean()))
+        for name, at in {**places, "others": others}.items()
     }
+
+
+def it(x: Array | None = None) -> Step:
+    """What *it* attends to by vectors made by hand, and what it is nearer to afterwards."""
+    x = meanings() if x is None else x
+    place, (cell, weights) = ANIMAL.index("it"), ran(weights_of, X=x, words=ANIMAL, word="it")
+    order = np.argsort(-weights, kind="stable")
+    top, mixed = [ANIMAL[j] for j in order], of_themselves(x)
+    wide = x.copy()
+    wide[-1] = WIDE
+    near, swapped = nearness(x), nearness(wide)
     names = [say("a thing"), say("alive"), say("a place"), say("goes on")]
-    before, after = near["animal"]
+    titles = {"animal": "animal", "street": "street", "others": say("the other words, on average")}
     return step(
         "An output knows its surroundings",
         tell(
-            'In "{sentence}" the word "it" could stand for many things. The vectors are made '
-            'by hand. Mixed with what it attends to, "it" comes nearer to "animal". Cosine, '
-            "the dot product at length one, is {before} before and {after} after.",
+            'What is "it" in "{sentence}" (an example of Jakob Uszkoreit\'s, 2017)? The vectors '
+            'are made by hand. By them "it" attends most to "{first}", "{second}" and "{third}": '
+            "to itself and to the two things that it could be.",
             sentence=" ".join(ANIMAL),
-            before=before,
-            after=after,
+            first=top[0],
+            second=top[1],
+            third=top[2],
+        ),
+        Table(
+            say('Weights of "it", made by hand'),
+            [say("word"), say("weight")],
+            [[ANIMAL[j], float(weights[j])] for j in order[:MOST]],
+        ),
+        Heads(
+            "hand",
+            say("Every word of the sentence, by the vectors made by hand: point at one"),
+            (AttendedText(ANIMAL, attention(x, x, x, return_weights=True)[1][None, None]),),
+            word=place,
         ),
         Matrix(
             say('"it", before and after'),
@@ -165,12 +204,21 @@ def it(x: Array | None = None) -> Step:
             names,
             "output",
         ),
+        tell(
+            "Mixed with what it attends to, it comes nearer to both of them, and not to the other "
+            "words. (Cosine: the dot product at length one.) That is what context does to a vector."
+        ),
         Table(
             say('Cosine of "it" with'),
-            [say("word"), say("before"), say("after")],
-            [[word, *pair] for word, pair in near.items()],
+            [say("word"), say("before"), say("after"), say("after, “wide” for “tired”")],
+            [[titles[name], *near[name], swapped[name][1]] for name in near],
         ),
-        points=(15,),
-        found={"before": before, "after": after, "mixed": mixed, "near": near},
+        tell(
+            'But it does not find out which one is meant: "animal" was nearer from the start, by '
+            "our hand, and it stays nearer where the street is “too wide” (last column). Does a "
+            "real model find out? The last lesson asks one."
+        ),
+        points=(14, 15),
+        found={"top": top, "weights": weights, "mixed": mixed, "near": near, "swapped": swapped},
         code=cell,
     )

@@ -6,6 +6,7 @@ from qkvsearch.attention import cosine_score
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.dot_product.questions import quizzes
 from qkvsearch.lessons.course.embeddings import FILM_NAMES, FILMS, GENRES
+from qkvsearch.lessons.drawings import Arrows, Flow
 from qkvsearch.lessons.messages import mark, marks, said, say
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -13,7 +14,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("The dot product: how well two rows match")
 GOAL = mark("Read a dot product as an angle and as a match, for one pair and for all.")
-MINUTES = 5
+MINUTES = 11
 
 ARROW = np.array([2.0, 0.0])
 # The same length or another, from the same direction to the opposite one.
@@ -49,6 +50,14 @@ def angles(arrow: np.ndarray = ARROW, others: np.ndarray = OTHERS) -> Step:
             "A row of two numbers is an arrow on paper: the first says how far to the right, the "
             "second how far up. Our arrow is a = {arrow}. Here are others, turning away from it.",
             arrow=arrow,
+        ),
+        Arrows(
+            "angles",
+            say("Two arrows, the angle between them, and the shadow of one on the other"),
+            np.vstack([arrow, others]),
+            ["a", *names],
+            (say("to the right"), say("up")),
+            chosen=2,
         ),
         Matrix(say("arrows b"), others, names, [say("to the right"), say("up")], "key"),
         Formula(f"a·b = |a|·|b|·cos({say('angle')})"),
@@ -129,10 +138,17 @@ def all_pairs(users: np.ndarray = USERS, films: np.ndarray = FILMS) -> Step:
         Matrix(say("scores U·Mᵀ"), scores, said(USER_NAMES), said(FILM_NAMES), "score"),
         tell(
             "Going through all pairs one by one gives the same: the largest difference is "
-            "{difference}, which is rounding. (An ending such as e-05 says: move the point "
-            "five places to the left.) In the words of this course, a user asks, so the user's "
-            "row is a *query*; a film can be found by its row, which is a *key*.",
+            "{difference}, which is rounding. (≈0 says: not exactly 0, but too small for the "
+            "digits shown.) In the words of this course, a user asks, so the user's row is a "
+            "*query*; a film can be found by its row, which is a *key*.",
             difference=np.abs(scores - loops).max(),
+        ),
+        Flow(
+            "pairs",
+            say("Point at a cell: number by number, the products add up to the score"),
+            bench,
+            asks=say("user"),
+            asked=say("film"),
         ),
         bench,
         points=(6, 5),

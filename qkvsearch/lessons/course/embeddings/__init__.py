@@ -7,6 +7,7 @@ from qkvsearch.attention import cosine_score
 from qkvsearch.attention.symbols import numbered
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.embeddings.questions import quizzes
+from qkvsearch.lessons.drawings import Arrows, Flow
 from qkvsearch.lessons.messages import mark, marks, said, say
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -14,7 +15,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("Embeddings: things as rows of numbers")
 GOAL = mark("Describe a film or a word by a few numbers, so that alike things look alike.")
-MINUTES = 5
+MINUTES = 11
 
 GENRES = marks("action", "romance", "drama", "thrilling")
 # The first is the film "Spider-Man: No Way Home".
@@ -152,6 +153,13 @@ def alike() -> Step:
         ),
         Matrix(say("films M"), FILMS, names, genres, "input"),
         Matrix(say("dot products of embeddings"), products, names, names, "score"),
+        Flow(
+            "alike",
+            say("Point at a cell: number by number, the products add up"),
+            bench,
+            asks=say("film"),
+            asked=say("beside the film"),
+        ),
         bench,
         points=(1, 2),
         found={"films": FILMS, "products": products},
@@ -186,6 +194,7 @@ def arithmetic(a: str = "king", b: str = "man", c: str = "woman", vectors: Array
             target=target,
             nearest=named[order[0]],
         ),
+        _in_a_plane(vectors, places, order),
         Table(
             say("Nearest to the result"),
             [say("word"), say("cosine")],
@@ -199,4 +208,27 @@ def arithmetic(a: str = "king", b: str = "man", c: str = "woman", vectors: Array
             "cosine": float(cosines[order[0]]),
         },
         code=cell,
+    )
+
+
+def _in_a_plane(vectors: Array, places: list[int], others: list[int]) -> Arrows:
+    """Two of the four numbers: the way from the second word to the first, gone from the third."""
+    named = said(WORDS)
+    # In these two numbers a princess is a queen, and a boy a man.
+    grown = [place for place in others if vectors[place, QUALITIES.index("young")] < 0.5]
+    return Arrows(
+        "arithmetic",
+        say(
+            "Two of the four numbers of grown-ups in a plane: the way from the second word to the "
+            "first, gone from the third"
+        ),
+        vectors[places, :2],
+        [named[place] for place in places],
+        (say(QUALITIES[0]), say(QUALITIES[1])),
+        against=0,
+        chosen=3,
+        coefficients=(1.0, -1.0, 1.0),
+        total=say("result"),
+        dots=vectors[grown, :2],
+        dot_labels=[named[place] for place in grown],
     )

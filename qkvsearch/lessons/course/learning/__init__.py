@@ -1,4 +1,6 @@
-"""Lesson 10: attention without weights, with weights, how they are learned, and a real model."""
+"""Lesson 12: attention without weights, with weights, how they are learned, and a real model."""
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy import ndarray as Array
@@ -13,7 +15,9 @@ from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.context.outputs import of_themselves
 from qkvsearch.lessons.course.learning import at_work
 from qkvsearch.lessons.course.learning.questions import quizzes
+from qkvsearch.lessons.course.learning.starts import starts
 from qkvsearch.lessons.course.self_attention import W_KEY, W_QUERY, W_VALUE, X
+from qkvsearch.lessons.drawings import AttendedText, Flow, Heads
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.parts import Curve, Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -21,7 +25,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("Learning, and a real transformer")
 GOAL = mark("See where the weight matrices come from, and what a trained model does with them.")
-MINUTES = 5
+MINUTES = 21
 TAKES = ("sentence", "encoder")
 
 # Their scores are not symmetric, so that a row can be told from a column.
@@ -37,9 +41,8 @@ ROUNDS, LEARNING_RATE, DEVIATION = 150, 0.1, 0.1
 
 def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
     steps = [no_weights(), still_x(), columns(), learned()]
-    return [*steps, at_work.by_hand(), at_work.real(given)], quizzes(
-        *(step.found for step in steps)
-    )
+    shown = [*steps[:-1], starts(), steps[-1], *at_work.steps(given)]
+    return shown, quizzes(*(step.found for step in steps))
 
 
 def no_weights(x: Array = X) -> Step:
@@ -145,8 +148,9 @@ def columns(
     return step(
         "The same in columns",
         tell(
-            "Some books write an input as a *column*: I is X turned on its side, and a matrix "
-            "stands before it. W^q, W^k and W^v are our W_Q, W_K and W_V, turned. To keep the "
+            "Hung-yi Lee's lectures (“Self-attention”, 2021), among others, write an input as a "
+            "*column*: I is X turned on its side, and a matrix stands before it. W^q, "
+            "W^k and W^v are our W_Q, W_K and W_V, turned. To keep the "
             "matrices small, the numbers are others than in the step before."
         ),
         Formula("Q = W^q·I    K = W^k·I    V = W^v·I    A = Kᵀ·Q    O = V·A′"),
@@ -161,6 +165,7 @@ def columns(
         Matrix("W^q", w_query.T, numbered(w_query.shape[1]), numbered(x.shape[1]), "weight"),
         Matrix("W^k", w_key.T, numbered(w_key.shape[1]), numbered(x.shape[1]), "weight"),
         Matrix("A", scores, keys, queries, "score", symbols=names),
+        _in_rows(x, w_query, w_key, w_value, tokens),
         Matrix("A′", weights, keys, queries, "weights"),
         Matrix("O", outputs, numbered(len(outputs)), list(tokens), "output"),
         points=(31, 32),
@@ -173,6 +178,17 @@ def columns(
             "apart": apart,
         },
         code=cell,
+    )
+
+
+def _in_rows(x: Array, w_query: Array, w_key: Array, w_value: Array, tokens: Sequence[str]) -> Flow:
+    matrices = {"inputs": x, "w_query": w_query, "w_key": w_key, "w_value": w_value}
+    return Flow(
+        "columns",
+        say("The same numbers in rows, as everywhere else in the course"),
+        Workbench("few", "", matrices, rows=tokens, columns=tokens, scale=1.0),
+        asks=say("query of input"),
+        asked=say("key of input"),
     )
 
 
@@ -225,9 +241,9 @@ def learned() -> Step:
     return step(
         "The matrices are learned",
         tell(
-            "Nobody writes W_Q, W_K and W_V by hand. They start as small random numbers. The "
-            "task here: give back the {width} numbers of the token *before*; the first token "
-            "gives those of the last. An input is its own numbers and where it stands.",
+            "The task here: give back the {width} numbers of the token *before*; the first token "
+            "gives those of the last. An input is its own numbers and where it stands. W_Q, W_K "
+            "and W_V start as small random numbers.",
             width=WIDTH,
         ),
         tell(
@@ -241,6 +257,14 @@ def learned() -> Step:
         Curve(say("loss"), say("rounds"), np.array(losses)),
         Matrix(say("weights at the start"), before, tokens, tokens, "weights"),
         Matrix(say("weights, learned"), after, tokens, tokens, "weights"),
+        Heads(
+            "learned",
+            say("The weights before and after learning: choose one and a token"),
+            (AttendedText(tokens, np.stack([before, after])[None]),),
+            head=1,
+            word=1,
+            names=(say("at the start"), say("learned")),
+        ),
         Matrix(say("W_V, learned"), w["value"], numbered(len(w["value"])), ("1", "2"), "weight"),
         tell(
             "Nobody said so, but every token has learned to attend to the one before, and "

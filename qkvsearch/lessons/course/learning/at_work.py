@@ -1,13 +1,18 @@
-"""Lesson 10, attention at work: "it" in a sentence, by vectors made by hand and by a real model."""
+"""Lesson 12, attention at work: "it" in a sentence by a real model, and what its weights show."""
+
+from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
 
-from qkvsearch.attention import attention
 from qkvsearch.errors import QkvError
 from qkvsearch.lessons.cells import ran
-from qkvsearch.lessons.course.context.outputs import ANIMAL, meanings
+from qkvsearch.lessons.course.learning import evidence
+from qkvsearch.lessons.course.learning.evidence import ANIMAL, TWINS
+from qkvsearch.lessons.course.learning.recorded import heads_of, heads_recorded
+from qkvsearch.lessons.course.learning.removal import taken_away
+from qkvsearch.lessons.drawings import Heads
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Given, Step, Table, Text, step, tell
 from qkvsearch.texts.analysis import fold
@@ -16,46 +21,11 @@ from qkvsearch.texts.encoders import pretrained
 from qkvsearch.texts.language.stop_words import STOP_WORDS
 from qkvsearch.texts.pretrained.fetch import find
 
-SENTENCE = " ".join(ANIMAL)
+SENTENCE = ANIMAL.sentences[0]
 WORD, TARGET = "it", "animal"
-# At most this many weights are listed.
+MINILM = "minilm"
+# At most this many rows are listed.
 MOST = 6
-
-
-def weights_of(X: np.ndarray, words: list[str], word: str) -> np.ndarray:
-    _, weights = attention(X, X, X, return_weights=True)
-    return weights[words.index(word)]
-
-
-def by_hand(x: np.ndarray | None = None) -> Step:
-    """What *it* attends to, by the vectors made by hand of the lesson before."""
-    x = meanings() if x is None else x
-    cell, weights = ran(weights_of, X=x, words=ANIMAL, word=WORD)
-    order = np.argsort(-weights, kind="stable")
-    top = [ANIMAL[j] for j in order]
-    return step(
-        "What does it attend to?",
-        tell(
-            'Take "{sentence}". What is "it"? By the vectors that were made by hand, "it" '
-            'attends most to "{first}", "{second}" and "{third}": to itself and to the two '
-            "things that it could be.",
-            sentence=SENTENCE,
-            first=top[0],
-            second=top[1],
-            third=top[2],
-        ),
-        Table(
-            say('Weights of "it", made by hand'),
-            [say("word"), say("weight")],
-            [[top[k], float(weights[order[k]])] for k in range(MOST)],
-        ),
-        points=(14,),
-        found={"top": top, "weights": weights},
-        code=cell,
-    )
-
-
-# --- what is installed ---
 
 
 def weights_between(encoder: str, sentence: str, word: str, target: str) -> np.ndarray:
@@ -64,54 +34,42 @@ def weights_between(encoder: str, sentence: str, word: str, target: str) -> np.n
     return reading.word_weights()[:, :, i, j]
 
 
-def real(given: Given) -> Step:
-    """The same question to an encoder: the one that is given, or the best that is installed."""
-    name, encoder, problem = encoder_for(given.encoder)
-    if encoder is None:
-        return _nothing_here(problem)
+def steps(given: Given) -> list[Step]:
+    """The question to a transformer, with its controls; or to the static table, where there is no
+    transformer and the sentence is the reader's own."""
+    name, encoder, problem = encoder_for(given)
     sentence = SENTENCE if given.sentence is None else given.sentence
+    if encoder is None and given.sentence is None:
+        about = {"encoder": MINILM, "sentence": SENTENCE, "word": WORD, "target": TARGET}
+        found = {**evidence.recorded(), **about, "is_recorded": True}
+        return of_layers(found, problem, heads_recorded(WORD, TARGET))
+    if encoder is None:
+        return [_nothing_here(problem)]
     reading = encoder.attend(sentence)
     word = word_to_ask(reading)
-    target = TARGET if given.sentence is None else None
-    at = focus(reading, word, target)
-    places = [reading.position(word), reading.position(at.shown.key)]
-    asked = {"encoder": name, "sentence": sentence, "word": word, "target": at.shown.key}
-    cell, value = ran(weights_between, **asked)
-    vectors = reading.word_vectors()[:, places]
-    lengths = np.linalg.norm(vectors, axis=2).prod(axis=1)
-    cosines = vectors.prod(axis=1).sum(axis=1) / np.where(lengths > 0, lengths, 1)
-    found = {
-        **asked,
-        "heads": value,
-        "cosines": cosines,
-        "row": at.row,
-        "words": at.words,
-        "layer": at.shown.layer,
-        "head": at.shown.head,
-        "weight": at.shown.weight,
-    }
-    explained = _of_layers(found) if reading.has_layers else _of_the_table(found, problem)
-    return step(
-        "A real transformer at work",
-        tell('What does "{word}" attend to in "{sentence}"?', **asked),
-        *explained,
-        _largest(found),
-        points=(14,),
-        found=found,
-        code=cell,
-    )
+    at = focus(reading, word, TARGET if given.sentence is None else None)
+    about = {"encoder": name, "sentence": sentence, "word": word, "target": at.shown.key}
+    if not reading.has_layers:
+        return [
+            _of_the_table({**about, "words": at.words, "row": at.row}, at.shown.weight, problem)
+        ]
+    twin = ANIMAL if given.sentence is None and evidence.are_read(encoder) else None
+    found = evidence.measured(encoder, sentence, word, at.shown.key, twin)
+    drawn = heads_of(reading, reading.position(word), reading.position(at.shown.key))
+    return of_layers({**found, **about, "is_recorded": False}, problem, drawn)
 
 
-def encoder_for(name: str | None) -> tuple[str, Any, str]:
-    """A name, its encoder or None for nothing installed, and why a better one is not used.
+def encoder_for(given: Given) -> tuple[str, Any, str]:
+    """A name, its encoder or None for no transformer, and why an installed one is not used. The
+    static table answers only where it is asked for, or where a sentence is the reader's own.
 
     Raises `QkvError` where the encoder asked for is not installed; one that was not asked for and
     cannot be read is passed over.
     """
-    if name is not None:
-        return name, pretrained(name), ""
+    if given.encoder is not None:
+        return given.encoder, pretrained(given.encoder), ""
     problem = ""
-    for choice in ("minilm", "static"):
+    for choice in (MINILM, *(["static"] if given.sentence is not None else [])):
         if find(choice) is None:
             continue
         try:
@@ -131,15 +89,20 @@ def word_to_ask(reading: EncodedText) -> str:
     return ([word for word in words if fold(word) not in STOP_WORDS] or words)[-1]
 
 
+# --- without a transformer ---
+
+
 def _nothing_here(problem: str) -> Step:
     return step(
         "A real transformer at work",
         tell(
-            "No pretrained model is installed here, so this lesson ends with the vectors made "
-            "by hand. `qkvsearch model fetch minilm` brings a transformer of six layers, and "
-            "`pip install 'qkvsearch[encoders]'` what reads it, with a table of word vectors."
+            "No pretrained model is installed here that could read a sentence of your own. "
+            "`qkvsearch model fetch minilm` brings a transformer of six layers, and `pip install "
+            "'qkvsearch[encoders]'` what reads it. Without a sentence of your own, this lesson "
+            "shows what was recorded of it."
         ),
         *_reason(problem),
+        heads_recorded(WORD, TARGET),
         points=(14,),
         found={"encoder": ""},
     )
@@ -149,58 +112,243 @@ def _reason(problem: str) -> list[Text]:
     return [tell("One is here but cannot be read: {problem}", problem=problem)] if problem else []
 
 
-def _of_layers(found: dict[str, Any]) -> list[Text | Table]:
-    """The head of each layer that attends most from the word to the target, and their cosine."""
-    heads, cosines = found["heads"], found["cosines"]
-    rows = [[n, int(row.argmax()), float(row.max())] for n, row in enumerate(heads)]
-    return [
-        tell(
-            "This is {encoder}, a transformer of {n_layers} layers, in each {n_heads} *heads*: "
-            "attentions side by side, each with matrices of its own, learned from texts. They are "
-            "counted from 0. [CLS] and [SEP] are signs that it puts at both ends of a text.",
-            n_layers=len(heads),
-            n_heads=heads.shape[1],
-            **found,
-        ),
-        tell(
-            'Head {head} of layer {layer} attends most from "{word}" to "{target}", with weight '
-            "{weight}. The cosine of the two words' vectors was {before} before any layer, and "
-            "is {after} after the last: that is how much the layers changed the vectors by their "
-            "context.",
-            before=cosines[0],
-            after=cosines[-1],
-            **found,
-        ),
-        Table(
-            say('From "{word}" to "{target}", the head that attends most', **found),
-            [say("layer"), say("head"), say("weight"), say("cosine after")],
-            [[*row, float(cosine)] for row, cosine in zip(rows, cosines[1:], strict=True)],
-        ),
-    ]
-
-
-def _of_the_table(found: dict[str, Any], problem: str) -> list[Text | Table]:
+def _of_the_table(found: dict[str, Any], weight: float, problem: str) -> Step:
     """What attention without weights makes of vectors that know no sentence."""
-    return [
+    order = np.argsort(-found["row"], kind="stable")[:MOST]
+    return step(
+        "A real transformer at work",
+        tell('What does "{word}" attend to in "{sentence}"?', **found),
         *_reason(problem),
         tell(
             "This is no transformer but the *static* table: one vector a word, learned from "
             "texts, the same in every sentence. Attention over it has no weight matrices of its "
             'own, so words attend to words of similar meaning. The weight from "{word}" to '
             '"{target}" is {weight}.',
+            weight=weight,
             **found,
         ),
         tell(
             "`qkvsearch model fetch minilm` brings a transformer, whose layers and heads were "
             "learned; then this step shows what they attend to."
         ),
+        Table(
+            say('What "{word}" attends to most', **found),
+            [say("word"), say("weight")],
+            [[found["words"][j], float(found["row"][j])] for j in order],
+        ),
+        points=(14,),
+        found={**found, "weight": weight},
+    )
+
+
+# --- a transformer ---
+
+
+def of_layers(found: dict[str, Any], problem: str, drawn: Heads) -> list[Step]:
+    """The strongest weight, the head that singles the word out, and what weights do."""
+    return [
+        _strongest(found, problem, drawn),
+        _singled_out(found),
+        *([_by_meaning(found)] if "turns" in found else []),
+        taken_away(found),
     ]
 
 
-def _largest(found: dict[str, Any]) -> Table:
+def _strongest(found: dict[str, Any], problem: str, drawn: Heads) -> Step:
+    heads, others, place = found["heads"], found["others"], found["strongest"]
+    layer, head = place
+    asked = {name: found[name] for name in ("encoder", "sentence", "word", "target")}
+    cell = None if found["is_recorded"] else ran(weights_between, **asked)[0]
+    columns = [say("layer"), say("head"), say('weight of "{word}"', **found), say("of the others")]
+    best = [(n, int(row.argmax())) for n, row in enumerate(heads)]
+    rows: list[list[str | float]] = [
+        [n, j, float(heads[n, j]), float(others[n, j])] for n, j in best
+    ]
+    if "swapped" in found:
+        columns.append(say("too “{ending}”", ending=ANIMAL.endings[1]))
+        rows = [[*row, float(found["swapped"][0][at])] for row, at in zip(rows, best, strict=True)]
     order = np.argsort(-found["row"], kind="stable")[:MOST]
-    return Table(
-        say('What "{word}" attends to most', **found),
-        [say("word"), say("weight")],
-        [[found["words"][j], float(found["row"][j])] for j in order],
+    return step(
+        "A real transformer at work",
+        tell('What does "{word}" attend to in "{sentence}"?', **found),
+        *_reason(problem),
+        tell(
+            "This is {encoder}, a transformer of {n_layers} layers, in each {n_heads} heads, "
+            "learned from texts. They are counted from 0. [CLS] and [SEP] are signs that it puts "
+            "at both ends of a text.",
+            n_layers=len(heads),
+            n_heads=heads.shape[1],
+            **found,
+        ),
+        *_recording(found),
+        tell(
+            'Head {head} of layer {layer} gives the largest weight from "{word}" to "{target}", '
+            "{weight}. That looks like an answer. But one number alone is none: compare it with "
+            "what it would be if the answer were wrong. Such a number is called a *control*.",
+            head=head,
+            layer=layer,
+            weight=heads[place],
+            word=found["word"],
+            target=found["target"],
+        ),
+        Table(
+            say('What "{word}" attends to most', **found),
+            [say("word"), say("weight")],
+            [[found["words"][j], float(found["row"][j])] for j in order],
+        ),
+        tell(
+            "The first control is the other words: in the same head they give “{target}” "
+            "{others} on average, and {most} of the {n} words attend to it most of all. A weight "
+            "that most words give says little about the one that we asked about.",
+            target=found["target"],
+            others=others[place],
+            most=int(found["most"][place]),
+            n=len(found["words"]),
+        ),
+        *_other_ending(found),
+        Table(
+            say('From "{word}" to "{target}": each layer\'s strongest head', **found),
+            columns,
+            rows,
+        ),
+        drawn,
+        points=(14,),
+        found={**found, "layer": layer, "head": head, "weight": float(heads[place])},
+        code=cell,
     )
+
+
+def _recording(found: dict[str, Any]) -> list[Text]:
+    if not found["is_recorded"]:
+        return []
+    return [
+        tell(
+            "It is not installed here: these are numbers that it gave once, by a script of this "
+            "program. With `qkvsearch model fetch minilm` they are computed as you read, and "
+            "`--sentence` takes one of your own."
+        )
+    ]
+
+
+def _other_ending(found: dict[str, Any]) -> list[Text]:
+    """The same head, where the word means the other noun."""
+    if "swapped" not in found:
+        return []
+    place, (to_target, to_rival) = found["strongest"], found["swapped"]
+    return [
+        tell(
+            "The second control is a sentence in which the answer is another one: where the "
+            "street is “too {ending}”, the same head still gives “{target}” {weight}, and "
+            "“{rival}” {other}. So this weight is not what finds out the meaning of “{word}”.",
+            ending=ANIMAL.endings[1],
+            rival=ANIMAL.nouns[1],
+            weight=to_target[place],
+            other=to_rival[place],
+            word=found["word"],
+            target=found["target"],
+        )
+    ]
+
+
+def _singled_out(found: dict[str, Any]) -> Step:
+    heads, others, place = found["heads"], found["others"], found["singled"]
+    before, after = found["cosines"]
+    here, there = (found["words"].index(found[name]) for name in ("word", "target"))
+    own = [i for i, name in enumerate(found["words"]) if i != here and is_word(name)]
+    order = sorted(own, key=lambda i: -after[i])
+    return step(
+        "With controls: a head, and a cosine",
+        tell(
+            "Look for the head in which “{word}” gives “{target}” much more than the other words "
+            "do. It is head {head} of layer {layer}: {weight}, where the others give {others} on "
+            "average. Here the weight does say something about “{word}”.",
+            head=place[1],
+            layer=place[0],
+            weight=heads[place],
+            others=others[place],
+            word=found["word"],
+            target=found["target"],
+        ),
+        tell(
+            "Nearness needs a control as well. The cosine of the two words' vectors was {first} "
+            "before any layer and is {last} after the last one. But words of one sentence come "
+            "nearer to each other altogether: for “{word}” and the others the mean cosine went "
+            "from {mean_first} to {mean_last}.",
+            first=before[there],
+            last=after[there],
+            mean_first=np.mean([before[i] for i in own if i != there]),
+            mean_last=np.mean([after[i] for i in own if i != there]),
+            word=found["word"],
+        ),
+        Table(
+            say('Cosine of "{word}" with', **found),
+            [say("word"), say("before any layer"), say("after the last")],
+            [
+                [found["words"][i], float(before[i]), float(after[i])]
+                for i in dict.fromkeys([*order[:MOST], there])
+            ],
+        ),
+        points=(14, 15),
+        found={**found, "own": own},
+    )
+
+
+def _by_meaning(found: dict[str, Any]) -> Step:
+    """The head that was singled out, on sentences of two endings."""
+    turned = right_turns(found["turns"])
+    rows: list[list[str | float]] = []
+    for twin, weights, is_right in zip(TWINS, found["turns"], turned, strict=True):
+        for ending, (first, second) in zip(twin.endings, weights, strict=True):
+            short = f"{twin.nouns[0]} / {twin.nouns[1]}"
+            rows.append([short, ending, float(first), float(second), _turned(is_right)])
+    (layer, head), first = found["singled"], found["turns"][0]
+    return step(
+        "Does that head know what is meant?",
+        tell(
+            "In that head, {head} of layer {layer}, “too {ending}” takes the weight from “{it}” to "
+            "“{first}” from {before} down to {after}, and raises that to “{second}” from "
+            "{other_before} to {other_after}. As it should be! But the head was chosen by this "
+            "sentence, out of {n}. A fair test takes sentences that had no part in the choice.",
+            head=head,
+            layer=layer,
+            ending=ANIMAL.endings[1],
+            it=WORD,
+            first=ANIMAL.nouns[0],
+            second=ANIMAL.nouns[1],
+            before=first[0, 0],
+            after=first[1, 0],
+            other_before=first[0, 1],
+            other_after=first[1, 1],
+            n=found["heads"].size,
+        ),
+        tell(
+            "Here are {n} others. Each begins in the same way twice, and its last word decides "
+            "what “it” is. The head turns to the right noun in {right} of the {n}; a coin would "
+            "in half of them. That the head tells which noun is meant, these numbers do not show; "
+            "that it did so in one sentence was luck, or a habit that fitted.",
+            n=len(turned) - 1,
+            right=int(turned[1:].sum()),
+        ),
+        Table(
+            say("Weights of “it” in that head, to the first and to the second noun"),
+            [say("nouns"), say("last word"), say("first"), say("second"), say("turned right")],
+            rows,
+        ),
+        points=(14,),
+        found={"turns": found["turns"], "turned": turned},
+    )
+
+
+def right_turns(weights: np.ndarray) -> np.ndarray:
+    """Whether the first ending draws more to the first noun than the second ending does, compared
+    with the second noun: (n, 2, 2) -> bool (n,).
+
+    >>> right_turns(np.array([[[0.6, 0.1], [0.3, 0.2]], [[0.3, 0.1], [0.5, 0.1]]]))
+    array([ True, False])
+    """
+    lead = weights[:, :, 0] - weights[:, :, 1]
+    return lead[:, 0] > lead[:, 1]
+
+
+def _turned(is_right: bool) -> str:
+    return say("yes") if is_right else say("no")

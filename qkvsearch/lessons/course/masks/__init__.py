@@ -14,6 +14,7 @@ from qkvsearch.lessons.course.masks.one_layer import WORDS, named, outputs, unde
 from qkvsearch.lessons.course.masks.questions import quizzes
 from qkvsearch.lessons.course.self_attention import projected
 from qkvsearch.lessons.course.softmax import scored
+from qkvsearch.lessons.drawings import Flow
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.own_numbers import with_own
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, step, tell
@@ -22,7 +23,7 @@ from qkvsearch.lessons.workbench import MASKS, PROJECTED, Workbench
 
 TITLE = mark("Masks, or what a token may attend to")
 GOAL = mark("Say what each mask does, and why it is needed in every layer.")
-MINUTES = 8
+MINUTES, FURTHER = 27, 9
 TAKES = (*PROJECTED, "mask")
 
 X = np.array([[1, 0, 2], [0, 1, 1], [1, 1, 0], [2, 0, 1]], dtype=float)
@@ -36,25 +37,29 @@ FEWEST, NARROWEST = 3, 3
 @np.errstate(all="ignore")  # the reader's numbers may be too large for exp
 def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
     bench = workbench(given)
-    steps = [
+    core = [
         tokens(bench),
-        projections(bench),
         scores(bench),
         one_layer.no_mask(bench),
         one_layer.added(bench),
         one_layer.padding(bench),
+        one_layer.look_ahead(bench),
+        side_by_side(bench),
+        layers.every_layer(bench),
+    ]
+    further = [
+        projections(bench),
         one_layer.paddings_own_row(bench),
         layers.batches(bench),
         one_layer.both_sides(bench),
         one_layer.a_finite_number(),
-        one_layer.look_ahead(bench),
         layers.passes(),
-        side_by_side(bench),
-        layers.every_layer(bench),
         layers.order_stays(bench),
         layers.no_mixing(bench),
     ]
-    return [*steps, answers(steps)], quizzes(bench, steps[-3].found["moved"])
+    further.append(answers([*core, *further]))
+    beyond = [replace(step, is_further=True) for step in further]
+    return [*core, *beyond], quizzes(bench, core[-1].found["moved"])
 
 
 def workbench(given: Given) -> Workbench:
@@ -198,6 +203,13 @@ def side_by_side(bench: Workbench) -> Step:
         ),
         *(Matrix.of(output, title) for output, title in zip(found.values(), titles, strict=True)),
         *own,
+        Flow(
+            "masks",
+            say("Choose a mask, and see what still flows"),
+            bench,
+            asks=say("token that asks"),
+            asked=say("token that is asked"),
+        ),
         bench,
         points=(59,),
         found={**arrays, "all": value, "differences": (last, last_word)},

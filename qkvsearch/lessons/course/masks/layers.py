@@ -165,8 +165,24 @@ def moved_by_padding(X: Array, keep: Array, masked: int) -> Array:
     return np.abs(after - before).max(axis=1)[:-1]
 
 
+def cut(X: Array, keep: Array, by_query: bool, by_residual: bool) -> Array:
+    """How far the words move with the padding, hidden in the first layer only, where what carries
+    it through that layer is cut: its query, the residual, or both.
+    """
+    first, second = encoder(X.shape[1]).layers
+    if by_query:
+        first.attention.query.weight[:] = 0
+    after = []
+    for x in (X, raised(X, len(X) - 1)):
+        own = np.zeros_like(x, dtype=float) if by_residual else x
+        mixed = first.attention_norm(own + first.attention(x, mask=keep))
+        after.append(second(first.feed_forward_norm(mixed + first.feed_forward(mixed))))
+    return np.abs(after[1] - after[0]).max(axis=1)[:-1]
+
+
 def every_layer(bench: Workbench) -> Step:
-    """How far the words move with the padding, as it is hidden in two layers, in one, in none."""
+    """How far the words move with the padding, as it is hidden in two layers, in one, in none; and
+    what carries it through the first."""
     x = bench.matrices["inputs"]
     seen = visible(bench, "padding")
     cell, value = ran(moved_by_padding, X=x, keep=seen, masked=1)
@@ -179,6 +195,13 @@ def every_layer(bench: Workbench) -> Step:
         "both": say("in both layers"),
         "first": say("in the first only"),
         "none": say("in none"),
+    }
+    ways = {"query": (True, False), "residual": (False, True), "both": (True, True)}
+    carried = {name: cut(x, seen, *way) for name, way in ways.items()}
+    cuts = {
+        "query": say("its query"),
+        "residual": say("its residual"),
+        "both": say("both"),
     }
     return step(
         "In every layer",
@@ -194,16 +217,28 @@ def every_layer(bench: Workbench) -> Step:
             [[titles[name], *map(float, far)] for name, far in moved.items()],
         ),
         tell(
-            "After the first layer, row {last} is still the padding's: its query made it. "
-            "Unless the second layer hides it again, the words read it there. On average they "
-            "move by {first} with one mask, by {none} with none, by {both} with both.",
+            "After the first layer, row {last} is still the padding's. Unless the second layer "
+            "hides it again, the words read it there. On average they move by {first} with one "
+            "mask, by {none} with none, by {both} with both.",
             last=bench.rows[-1],
             first=moved["first"].mean(),
             none=moved["none"].mean(),
             both=moved["both"].mean(),
         ),
+        tell(
+            "What carries {last} through the first layer, where no token attends to it? Two "
+            "things: its own query, and the *residual*, by which a layer adds to each output "
+            "the token's own input. Cut one of them and the words still move; cut both, and "
+            "nothing of {last} is left:",
+            last=bench.rows[-1],
+        ),
+        Table(
+            say("hidden in the first only: how far the outputs move"),
+            [say("cut in the first layer"), *bench.rows[:-1]],
+            [[cuts[name], *map(float, far)] for name, far in carried.items()],
+        ),
         points=(60,),
-        found={"moved": moved, "first": moved["first"]},
+        found={"moved": moved, "first": moved["first"], "carried": carried},
         code=cell,
     )
 
@@ -281,9 +316,9 @@ def no_mixing(bench: Workbench) -> Step:
             [[t, *map(float, moved[name])] for t, name in zip(titles, names, strict=True)],
         ),
         tell(
-            "Tokens interact in one place only, in the scores. With no mask, even there the "
-            "order does not matter: put the tokens in the order {order}, and the same "
-            "outputs come in that order (difference {difference}).",
+            "Tokens meet in two places only: in the scores, and where the weights mix the "
+            "values. With no mask, even there the order does not matter: put the tokens in the "
+            "order {order}, and the same outputs come in that order (difference {difference}).",
             order=say(", ").join(bench.rows[place] for place in order),
             difference=difference,
         ),

@@ -9,6 +9,7 @@ from qkvsearch.attention import attention, padding_mask, softmax
 from qkvsearch.attention.masks import add
 from qkvsearch.attention.trace import Trace, trace_self_attention
 from qkvsearch.lessons.cells import called, ran
+from qkvsearch.lessons.drawings import Flow
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Formula, Matrix, Step, Table, arrays, step, tell
 from qkvsearch.lessons.workbench import PROJECTED, MaskName, Workbench, mask_of
@@ -78,6 +79,13 @@ def no_mask(bench: Workbench) -> Step:
             "first number of one input at a time, and each output moves:"
         ),
         Matrix.of(found["weights"], say("weights")),
+        Flow(
+            "none",
+            say("Without a mask something flows from every token to every token"),
+            replace(bench, mask="none", masks=("none",)),
+            asks=say("token that asks"),
+            asked=say("token that is asked"),
+        ),
         influences(bench, moved),
         Matrix.of(found["outputs"], say("outputs")),
         points=(52,),
@@ -120,7 +128,6 @@ def added(bench: Workbench) -> Step:
 def padding(bench: Workbench) -> Step:
     found, seen = under(bench, "padding"), visible(bench, "padding")
     cell, moved = called(influence, **named(bench), mask=seen)
-    words = WORDS if tuple(bench.rows) == tuple("abcD") else bench.rows
     return step(
         "Padding",
         tell(
@@ -130,15 +137,18 @@ def padding(bench: Workbench) -> Step:
             last=bench.rows[-1],
             sums=found["weights"].array.sum(axis=1),
         ),
-        replace(
-            Matrix.of(found["masked"], say("masked scores"), visible=seen),
-            rows=words,
-            columns=words,
-        ),
+        Matrix.of(found["masked"], say("masked scores"), visible=seen),
         Matrix.of(found["weights"], say("weights"), visible=seen),
         tell(
             "Again 1 is added to one input at a time; look at column {last}:",
             last=bench.rows[-1],
+        ),
+        Flow(
+            "padding",
+            say("Nothing flows out of the padding, not even to its own row"),
+            replace(bench, mask="padding", masks=("none", "padding")),
+            asks=say("token that asks"),
+            asked=say("token that is asked"),
         ),
         influences(bench, moved),
         tell(
@@ -146,7 +156,7 @@ def padding(bench: Workbench) -> Step:
             words=moved[:-1, -1],
         ),
         points=(54,),
-        found={**arrays(found, "masked", "weights", "outputs"), "influence": moved, "words": words},
+        found={**arrays(found, "masked", "weights", "outputs"), "influence": moved},
         code=cell,
     )
 
@@ -178,8 +188,8 @@ def paddings_own_row(bench: Workbench) -> Step:
     return step(
         "The padding's own row",
         tell(
-            "Some texts say that under the padding mask, the padding's row is about the "
-            "padding. Look at it in symbols, where {weight} is the weight that {last} "
+            "Is the padding's row, under the padding mask, about the padding? One may read so. "
+            "Look at it in symbols, where {weight} is the weight that {last} "
             "gives to {first}: there is no term with {last}'s own value. The row is a mix of "
             "the words, and all that speaks for {last} in it is its query.",
             weight=f"S_{bench.rows[-1]}{bench.rows[0]}",
@@ -274,7 +284,7 @@ def a_finite_number() -> Step:
     return step(
         "A finite number in place of −∞",
         tell(
-            "It is often said that hiding the padding on both sides makes its row uniform. "
+            "One may read that hiding the padding on both sides makes its row uniform. "
             "That is so only where the scores are *replaced* by a finite number such as "
             "{finite} (−1 with nine zeros). Four scores, {scores}, all hidden:",
             finite=finite,

@@ -86,8 +86,8 @@ def moved_by_padding(bench: Workbench) -> Quiz:
     change = bench.steps({"inputs": x}, mask="padding")["outputs"]
     far = np.abs(change - bench.steps(mask="padding")["outputs"]).max(axis=1)
     return quiz(
-        "Padding is hidden, and 1 is added to the first number of {last}. Which outputs move? "
-        "(name the tokens)",
+        "Padding is hidden as a key (not as a query), and 1 is added to the first number of "
+        "{last}. Which outputs move? (name the tokens)",
         named(bench, far),
         "The outputs move by {far}. No token attends to {last}, but it still asks with its query.",
         last=bench.rows[-1],

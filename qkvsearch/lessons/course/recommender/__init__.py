@@ -9,14 +9,18 @@ from qkvsearch.lessons.cells import Cell, ran
 from qkvsearch.lessons.course.recommender.descent import (
     MIDDLE,
     PENALTY,
+    RATE,
     RATINGS,
+    STEPS,
     WIDTH,
     by_nudging,
     fit,
     loss_and_gradients,
     start,
+    walked,
 )
 from qkvsearch.lessons.course.recommender.questions import quizzes
+from qkvsearch.lessons.drawings import Descent, Flow
 from qkvsearch.lessons.messages import mark, marks, said, say
 from qkvsearch.lessons.parts import Curve, Formula, Given, Matrix, Step, Table, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -24,10 +28,14 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("A recommender that learns")
 GOAL = mark("Learn embeddings of users and films from ratings, and fill the gaps.")
-MINUTES = 6
+MINUTES = 14
 
 USER_NAMES = marks("Ana", "Ben", "Chloe", "Dan", "Eve")
 FILM_NAMES = marks("Car chase", "Spider-Man", "Space race", "Love story", "Wedding")
+
+
+# Steps between two places that are drawn of the way.
+EVERY = 5
 
 
 def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
@@ -92,7 +100,13 @@ def slope(table: np.ndarray = RATINGS) -> Step:
             middle=MIDDLE,
             loss=loss,
         ),
-        Formula(f"loss = mean(({MIDDLE:g} + u·m − r)²) + {PENALTY:g}·(Σu² + Σm²)"),
+        Formula(
+            say(
+                "loss = mean(({middle} + u·m − r)²) + {penalty}·(Σu² + Σm²)",
+                middle=MIDDLE,
+                penalty=PENALTY,
+            )
+        ),
         Matrix(say("users U, random"), users, names, "12", "query"),
         tell(
             "(u is a user's row, m a film's, r the rating; Σ says: add up.) For each number of "
@@ -119,7 +133,8 @@ def downhill(fitted: Cell) -> Step:
             "each move is. This is *gradient descent*; what networks learn, they learn by it. "
             "(← means: becomes.)"
         ),
-        Formula("u ← u − rate · gradient"),
+        Formula(say("u ← u − rate · gradient")),
+        walk(losses),
         Curve(say("loss"), say("steps"), losses),
         tell(
             "After {steps} steps the loss has fallen from {first} to {last}.",
@@ -127,9 +142,30 @@ def downhill(fitted: Cell) -> Step:
             first=losses[0],
             last=losses[-1],
         ),
+        Matrix(say("users U, learned"), users, said(USER_NAMES), "12", "query"),
+        Matrix(say("films M, learned"), films, said(FILM_NAMES), "12", "key"),
         points=(7,),
         found={"users": users, "films": films, "losses": losses},
         code=fitted,
+    )
+
+
+def walk(losses: np.ndarray, table: np.ndarray = RATINGS) -> Descent:
+    """The same on a map."""
+    users, films = walked(table, WIDTH, RATE, STEPS, every=EVERY)
+    return Descent(
+        "map",
+        say("Watch the embeddings being learned: play it, step by step, and change the rate"),
+        table,
+        users,
+        films,
+        losses,
+        every=EVERY,
+        rate=RATE,
+        middle=MIDDLE,
+        penalty=PENALTY,
+        user_names=said(USER_NAMES),
+        item_names=said(FILM_NAMES),
     )
 
 
@@ -170,6 +206,7 @@ def predicted(fitted: Cell, table: np.ndarray = RATINGS) -> Step:
                 for i, (name, tip) in enumerate(zip(names, tips, strict=True))
             ],
         ),
+        recommended(users, films, gaps),
         bench,
         points=(7, 5, 6),
         found={
@@ -180,6 +217,26 @@ def predicted(fitted: Cell, table: np.ndarray = RATINGS) -> Step:
             "films": films,
         },
         code=cell,
+    )
+
+
+def recommended(users: np.ndarray, films: np.ndarray, gaps: np.ndarray) -> Flow:
+    """What was predicted as attention: rated films are hidden, and the values are the films."""
+    own = Workbench(
+        name="recommended",
+        caption="",
+        matrices={"queries": users, "keys": films, "values": np.eye(len(films))},
+        rows=said(USER_NAMES),
+        columns=said(FILM_NAMES),
+        scale=1.0,
+    )
+    return Flow(
+        "recommended",
+        say("A recommendation is the same: what somebody has rated is hidden, and softmax ranks"),
+        own,
+        asks=say("user"),
+        asked=say("film"),
+        seen=gaps,
     )
 
 

@@ -10,7 +10,7 @@ GAP = np.nan
 RATINGS = np.array(
     [
         [5, 4, GAP, 1, GAP],
-        [4, GAP, 5, 1, 1],
+        [GAP, GAP, 5, 1, 1],
         [GAP, 5, 4, GAP, 2],
         [1, 2, GAP, 5, 4],
         [2, GAP, 1, 4, GAP],
@@ -41,6 +41,7 @@ def loss_and_gradients(users: Array, films: Array, ratings: Array) -> tuple[floa
     by_scores = np.zeros(ratings.shape)
     by_scores[known] = by_known
     loss = error + PENALTY * ((users**2).sum() + (films**2).sum())
+    # The square of x has the slope 2x.
     by_users = by_scores @ films + 2 * PENALTY * users
     by_films = by_scores.T @ users + 2 * PENALTY * films
     return loss, by_users, by_films
@@ -63,6 +64,22 @@ def by_nudging(users: Array, films: Array, ratings: Array) -> tuple[Array, Array
 def fit(table: np.ndarray = RATINGS) -> Cell:
     """The `users` (n, d) and `films` (m, d) that descent leaves, and its `losses` (steps + 1,)."""
     return ran(descend, ratings=table, width=WIDTH, rate=RATE, steps=STEPS)[0]
+
+
+def walked(ratings: Array, width: int, rate: float, steps: int, every: int) -> tuple[Array, Array]:
+    """Where `descend` has the users (k, n, d) and films (k, m, d) after each `every`-th step, from
+    before the first one to after the last.
+    """
+    users, films = start(ratings.shape, width)
+    ways = [(users, films)]
+    for step in range(1, steps + 1):
+        _, by_users, by_films = loss_and_gradients(users, films, ratings)
+        users, films = users - rate * by_users, films - rate * by_films
+        if step % every == 0 or step == steps:
+            ways.append((users, films))
+    by_side = zip(*ways, strict=True)
+    all_users, all_films = (np.stack(side) for side in by_side)
+    return all_users, all_films
 
 
 def descend(ratings: Array, width: int, rate: float, steps: int) -> tuple[Array, Array, Array]:

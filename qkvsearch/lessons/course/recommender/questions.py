@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from qkvsearch.lessons.course.recommender.descent import MIDDLE, loss_and_gradients
+from qkvsearch.lessons.course.recommender.descent import MIDDLE, PENALTY, loss_and_gradients
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Step
 from qkvsearch.lessons.quizzes import Quiz, quiz
@@ -44,17 +44,21 @@ def _direction() -> Quiz:
     """One user, one film, one rating that is predicted too low."""
     user, film, rating = np.array([[1.0]]), np.array([[1.0]]), np.array([[MIDDLE + 2]])
     _, gradient, _ = loss_and_gradients(user, film, rating)
+    by_penalty = 2 * PENALTY * user[0, 0]
     return quiz(
         "A user is the single number {user}, a film {film}. The rating is {rating}, but "
         "{predicted} is predicted. Which way does descent move the user's number?",
         float(gradient[0, 0] > 0),
-        "The prediction is too low; a larger number raises it. The gradient is {gradient}, "
-        "and the step goes against it.",
+        "The prediction is too low; a larger number raises it. The error's part of the gradient "
+        "is {by_error}, the penalty's {by_penalty}, together {gradient}, and the step goes "
+        "against it.",
         choices=(say("up"), say("down")),
         user=user[0, 0],
         film=film[0, 0],
         rating=rating[0, 0],
         predicted=MIDDLE + user[0, 0] * film[0, 0],
+        by_error=gradient[0, 0] - by_penalty,
+        by_penalty=by_penalty,
         gradient=gradient[0, 0],
     )
 

@@ -1,5 +1,7 @@
 """Lesson 4: a search as query, keys and values, by the package's own keys and ranking."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy import ndarray as Array
 from scipy.sparse import csc_matrix
@@ -9,8 +11,9 @@ from qkvsearch.attention.weights import mix
 from qkvsearch.errors import DataError
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.search.questions import quizzes
+from qkvsearch.lessons.drawings import Arrows, Flow
 from qkvsearch.lessons.messages import mark, marks, said, say
-from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, step, tell
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, Text, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 from qkvsearch.retrieval import DenseKeys, Head, LexicalKeys, Ranking
@@ -22,7 +25,7 @@ from qkvsearch.texts.vocabulary import count_terms
 
 TITLE = mark("A search: query, keys and values")
 GOAL = mark("Turn a search into scores, weights and a mix of what was found.")
-MINUTES = 6
+MINUTES = 13
 TAKES = ("sentence",)
 
 QUERY = "transformer"
@@ -148,7 +151,8 @@ def scores(videos: Videos) -> Step:
         tell(
             "A key is a row over the same words. Its number for a word is 0 where the video "
             "does not have it; it is larger for a word that few videos have, and for one "
-            "that makes up more of the text. (The rule is called BM25.)"
+            "that makes up more of the text. (The rule is called BM25: Robertson and Zaragoza, "
+            "2009.)"
         ),
         Matrix(say("keys K"), keys, LETTERS, videos.words, "key"),
         Formula("q·Kᵀ"),
@@ -189,6 +193,13 @@ def mixed(bench: Workbench) -> Step:
         Formula("Σ w·v"),
         Matrix(say("values V"), values, LETTERS, said(TOPICS), "value"),
         Matrix(say("output Σ w·v"), output, [say("query")], said(TOPICS), "output"),
+        Flow(
+            "mix",
+            say("A search is attention with one query: play it, and turn the temperature"),
+            bench,
+            asks=say("query"),
+            asked=say("video"),
+        ),
         bench,
         points=(9, 8),
         found={**found, "mix": mix(weights, values)},
@@ -280,6 +291,25 @@ def by_meaning(texts: list[str], query: str, width: int) -> tuple[np.ndarray, np
     return keys, scores
 
 
+def without_the_word(videos: Videos, ranking: Sequence[str]) -> list[Text]:
+    """Which of what was found has no word of the query; nothing where all have one."""
+    lacking = [place for place in ranking if not videos.head.scores[LETTERS.index(place)]]
+    if not lacking:
+        return []
+    first = lacking[0]
+    return [
+        tell(
+            "No word of “{query}” stands in video {letter}, “{title}”: its score for the words "
+            "is 0. Its place, {rank} of {n}, comes from the meaning alone.",
+            query=videos.query,
+            letter=first,
+            title=TITLES[LETTERS.index(first)],
+            rank=ranking.index(first) + 1,
+            n=len(ranking),
+        )
+    ]
+
+
 def meaning(videos: Videos) -> Step:
     """Dense keys beside the words, fused as the engine fuses its heads."""
     from qkvsearch.embeddings import CorpusEncoder
@@ -298,6 +328,13 @@ def meaning(videos: Videos) -> Step:
         ),
         Matrix(say("keys of meaning"), keys, LETTERS, "12", "key"),
         Matrix(say("scores by meaning"), cosines, [say("query")], LETTERS, "score"),
+        Arrows(
+            "meaning",
+            say("Query and keys as arrows of length one: the product is the cosine of the angle"),
+            np.vstack([encoder.encode_many([videos.query]), keys]),
+            [say("query"), *LETTERS],
+            (say("first number"), say("second number")),
+        ),
         tell(
             "The search box adds up such *heads*, ways of asking, each measured by its own "
             "spread. With words and meaning together it answers:"
@@ -307,6 +344,7 @@ def meaning(videos: Videos) -> Step:
             [say("rank"), say("video"), say("title"), say("score"), say("weight")],
             [[hit.rank, hit.id, hit.title, hit.score, hit.weight] for hit in ranking],
         ),
+        *without_the_word(videos, [str(hit.id) for hit in ranking]),
         points=(8,),
         found={"keys": keys, "scores": cosines, "ranking": [hit.id for hit in ranking]},
         code=cell,

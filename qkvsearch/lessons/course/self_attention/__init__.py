@@ -4,7 +4,6 @@ import numpy as np
 from numpy import ndarray as Array
 
 from qkvsearch.attention import attention, softmax
-from qkvsearch.attention.layers.initializers import gaussian, kaiming_normal, xavier_normal
 from qkvsearch.attention.trace import Trace, project
 from qkvsearch.lessons.cells import given as named
 from qkvsearch.lessons.cells import ran
@@ -12,23 +11,22 @@ from qkvsearch.lessons.course.self_attention.questions import quizzes
 from qkvsearch.lessons.course.self_attention.text import with_the_text
 from qkvsearch.lessons.course.softmax import scored
 from qkvsearch.lessons.course.translation import mixed
+from qkvsearch.lessons.drawings import Flow
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.own_numbers import with_own
-from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, Text, arrays, step, tell
+from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Text, arrays, step, tell
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import MASKS, PROJECTED, Workbench
 
 TITLE = mark("Self-attention in eight steps")
 GOAL = mark("Compute a self-attention layer by hand, from inputs to outputs.")
-MINUTES = 8
+MINUTES = 12
 TAKES = (*PROJECTED, "mask")
 
 X = np.array([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]], dtype=float)
 W_KEY = np.array([[0, 0, 1], [1, 1, 0], [0, 1, 0], [1, 1, 0]], dtype=float)
 W_QUERY = np.array([[1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 1]], dtype=float)
 W_VALUE = np.array([[0, 2, 0], [0, 3, 0], [1, 0, 3], [1, 1, 0]], dtype=float)
-# Matrices drawn, to see how far their numbers spread.
-SAMPLES = 4_000
 # Columns that a wider W_V has more.
 MORE = 2
 MATRICES = {"inputs": X, "w_query": W_QUERY, "w_key": W_KEY, "w_value": W_VALUE}
@@ -66,7 +64,7 @@ def workbench(given: Given) -> Workbench:
 
 
 def is_the_texts(bench: Workbench) -> bool:
-    """Whether it holds the numbers of the well-known text: the lesson's own, and no mask."""
+    """Whether it holds the numbers of the text that the steps come from, and no mask."""
     return bench.visible is None and all(
         np.array_equal(bench.matrices[name], own) for name, own in MATRICES.items()
     )
@@ -94,9 +92,7 @@ def inputs(steps: Trace) -> Step:
 
 
 def weights(steps: Trace) -> Step:
-    """Weights are given here; in life they start at random, at a scale that keeps signals alive."""
     shape = steps["w_key"].array.shape
-    variances = spreads((shape[1], shape[0]))
     names = {"w_key": "W_K", "w_query": "W_Q", "w_value": "W_V"}
     given = arrays(steps, *names)
     return step(
@@ -104,18 +100,12 @@ def weights(steps: Trace) -> Step:
         tell(
             "One matrix makes keys, one makes queries, one makes values. Each has as many "
             "rows as an input has numbers, {d_in}, and as many columns as its result. They are "
-            "given here; a network starts with small random numbers and learns. How small "
-            "is a choice, and the variance of the draws tells the choices apart:",
+            "given here; the last lesson shows how a network starts them and learns them.",
             d_in=shape[0],
         ),
-        Table(
-            say("Ways to start a matrix of this size"),
-            [say("way"), say("variance wanted"), say("variance drawn")],
-            [[name, wanted, drawn] for name, wanted, drawn in variances],
-        ),
         *(Matrix.of(steps[name], letter) for name, letter in names.items()),
-        points=(35, 36, 37, 38),
-        found={**given, "variances": {name: drawn for name, _, drawn in variances}},
+        points=(35, 36, 37),
+        found=given,
         code=named(**{names[name]: array for name, array in given.items()}),
     )
 
@@ -272,6 +262,13 @@ def all_outputs(bench: Workbench, steps: Trace) -> Step:
             d=d,
             scaled=scaled[0],
         ),
+        Flow(
+            "layer",
+            say("The eight steps as one drawing: play it, or point at a cell"),
+            bench,
+            asks=say("query of input"),
+            asked=say("key of input"),
+        ),
         bench,
         points=(35, 37, 39, 45),
         found={"outputs": outputs, "singly": singly, "wide": wide, "scaled": scaled},
@@ -308,21 +305,6 @@ def hiding(bench: Workbench, steps: Trace) -> list[Text | Formula | Matrix]:
 
 
 # --- what the steps are compared with ---
-
-
-def spreads(shape: tuple[int, int]) -> list[tuple[str, float, float]]:
-    """Initializers by name, with the variance that they aim at and that of many draws."""
-    fan_out, fan_in = shape
-    drawn = {
-        "Gaussian": (gaussian, 0.02**2),
-        "Xavier": (xavier_normal, 2 / (fan_in + fan_out)),
-        "Kaiming": (kaiming_normal, 2 / fan_in),
-    }
-    rng = np.random.default_rng(0)
-    return [
-        (name, wanted, float(np.var([start(shape, rng) for _ in range(SAMPLES)])))
-        for name, (start, wanted) in drawn.items()
-    ]
 
 
 def projected_singly(x: np.ndarray, weight: np.ndarray) -> np.ndarray:

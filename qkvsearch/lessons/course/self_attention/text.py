@@ -1,4 +1,4 @@
-"""Lesson 7, what a well-known text makes of steps 5 to 8 by rounded weights (T2)."""
+"""Lesson 7, what the text that they come from makes of steps 5 to 8 by rounded weights (T2)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -24,8 +24,9 @@ def with_the_text(after: Sequence[Step], steps: Trace) -> list[Step]:
     names = say("weighted values, rounded"), say("output 1, by the text's weights")
     softmax, weighted, output, outputs = after
     of_weights = tell(
-        "A well-known text, to calculate more easily, keeps only the largest weights: {theirs} for "
-        "the first row. Rounded to one decimal it would be {ours}, which adds up to {total}: "
+        "The text that these eight steps and their numbers come from (Raimi Karim, “Illustrated: "
+        "Self-Attention”, 2019) keeps only the largest weights, to calculate more easily: {theirs} "
+        "for the first row. Rounded to one decimal it would be {ours}, which adds up to {total}: "
         "rounded weights need not add up to 1.",
         theirs=row,
         ours=ours,

@@ -7,6 +7,7 @@ from qkvsearch.attention import attention, softmax
 from qkvsearch.attention.gradients import softmax_vjp
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.softmax.questions import quizzes
+from qkvsearch.lessons.drawings import Arrows, Flow
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, arrays, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -14,7 +15,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("Softmax and temperature")
 GOAL = mark("Turn scores into weights by hand, and know why they are divided by √d.")
-MINUTES = 6
+MINUTES = 14
 
 QUERIES = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 KEYS = np.array([[1.0, 0.0], [2.0, 1.0], [0.0, 1.0]])
@@ -64,6 +65,14 @@ def scores(bench: Workbench) -> Step:
         ),
         Matrix.of(steps["queries"], say("queries Q")),
         Matrix.of(steps["keys"], say("keys K")),
+        Arrows(
+            "scores",
+            say("The first query and the keys as arrows: turn one and see its score"),
+            np.vstack([queries[:1], keys]),
+            ["q¹", "k¹", "k²", "k³"],
+            (say("first number"), say("second number")),
+            chosen=2,
+        ),
         Formula("α₁,₂ = q¹·k²"),
         tell(
             "The score α₁,₂ (“alpha one two”) says how well the second key answers the first "
@@ -115,6 +124,13 @@ def by_hand(bench: Workbench) -> Step:
         ),
         Matrix.of(steps["values"], say("values V")),
         Matrix.of(steps["outputs"], say("outputs b")),
+        Flow(
+            "softmax",
+            say("Scores become weights, and weights mix values: turn the temperature"),
+            bench,
+            asks=say("query of token"),
+            asked=say("key of token"),
+        ),
         bench,
         points=(51, 9),
         found={"exp": raised, "weights": weights, **arrays(steps, "values", "outputs")},
@@ -216,7 +232,8 @@ def variances(widths: tuple[int, ...] = WIDTHS, n: int = SAMPLES) -> Step:
         Formula("Var(q·k) ≈ d      Var(q·k / √d) ≈ 1"),
         tell(
             "The variance of a score is about d. Divided by √d, the square root of the width, "
-            "a score has the variance 1 whatever the width. That is why a transformer divides."
+            "a score has the variance 1 whatever the width. That is why a transformer divides "
+            "(Vaswani et al., “Attention Is All You Need”, 2017)."
         ),
         points=(50,),
         found={"widths": list(widths), "variances": plain, "scaled": scaled},

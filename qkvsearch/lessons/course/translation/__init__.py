@@ -13,6 +13,7 @@ from qkvsearch.attention.trace import Trace
 from qkvsearch.lessons.cells import given as named
 from qkvsearch.lessons.cells import ran
 from qkvsearch.lessons.course.translation.questions import quizzes
+from qkvsearch.lessons.drawings import Flow
 from qkvsearch.lessons.messages import mark, say
 from qkvsearch.lessons.parts import Formula, Given, Matrix, Step, Table, arrays, step, tell
 from qkvsearch.lessons.quizzes import Quiz
@@ -20,7 +21,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("Translation, one sentence asking another")
 GOAL = mark("Say where the query, the keys and the values of a translation come from.")
-MINUTES = 5
+MINUTES = 14
 
 CHINESE = "潮水退了，才知道谁没穿裤子"
 ENGLISH = "When the tide goes out, we know who is not wearing pants."
@@ -101,7 +102,7 @@ def vectors(found: Trace) -> Step:
         ),
         tell(
             "The *queries* come from the decoder: after each word, what it needs to know for "
-            "the next one. (Some texts slip here and take them from the encoder.) *Keys* and "
+            "the next one. (It is a common slip to take them from the encoder.) *Keys* and "
             "*values* come from the encoder, one of each for every character. The numbers are "
             "made by hand; a network learns them."
         ),
@@ -196,7 +197,7 @@ def added_up(weights: np.ndarray, V: np.ndarray) -> np.ndarray:
 
 
 def second_output(found: Trace) -> Step:
-    """b² takes the weights of the second query: some texts print the first index wrong."""
+    """b² takes the weights of the second query: the first index is easily written wrong."""
     cell, value = ran(added_up, weights=found["weights"].array, V=found["values"].array)
     first, second = found["outputs"].array[0], value
     weighted = found["weighted"]
@@ -217,8 +218,8 @@ def second_output(found: Trace) -> Step:
             "weighted",
         ),
         tell(
-            "Added up by column: b² = {second}. Texts that slip and keep the first query's "
-            "weights, α′₁ᵢ, would get {first}, which is b¹ once more.",
+            "Added up by column: b² = {second}. Who slips and keeps the first query's weights, "
+            "α′₁ᵢ, gets {first}, which is b¹ once more.",
             second=second,
             first=first,
         ),
@@ -250,9 +251,14 @@ def next_word(found: Trace) -> Step:
         tell(
             "The last output, {output}, is the *prediction vector*. A *dense layer* has a "
             "row of numbers for each word it knows; the dot product with the vector is the "
-            "word's score, and softmax turns the scores into probabilities.",
+            "word's score, and softmax turns the scores into probabilities. For “{word}” the "
+            "products are {products}, together {score}.",
             output=output,
+            word=word,
+            products=output * MEANINGS[WORDS.index(word)],
+            score=scores[WORDS.index(word)],
         ),
+        Matrix(say("dense layer: a row a word"), MEANINGS, WORDS, meanings(), "weight"),
         Table(
             say("The words that this small layer knows"),
             [say("word"), say("score"), say("probability")],
@@ -380,6 +386,13 @@ def by_hand(bench: Workbench, found: Trace) -> Step:
             "Change a query and predict, before you look, which character it will attend to most."
         ),
         labelled(found, "outputs", say("outputs")),
+        Flow(
+            "alignment",
+            say("From Chinese to English: point at a cell, or play it step by step"),
+            bench,
+            asks=say("word written"),
+            asked=say("character"),
+        ),
         bench,
         found={"outputs": value},
         code=cell,

@@ -13,14 +13,17 @@ from string import Template
 
 from qkvsearch.lessons.exports.page.article import article, contents, script_words, welcome
 from qkvsearch.lessons.exports.page.markup import joined
-from qkvsearch.lessons.messages import mark, say, spoken
+from qkvsearch.lessons.messages import digits, mark, say, spoken
 from qkvsearch.lessons.parts import Lesson
 
 COURSE = mark("Attention, step by step")
 FILES = Path(__file__).parent
 # What the page is made of, in this order; the server's pages of the course load the same files.
-STYLES = ("page.css", "matrices.css", "print.css")
-SCRIPTS = ("attention.js", "numbers.js", "bench.js", "page.js")
+STYLES = ("colours.css", "page.css", "matrices.css", "drawings.css", "figure.css", "print.css")
+DRAWINGS = ("player.js", "arrows.js", "descent.js", "flow.js", "heads.js")
+SCRIPTS = ("attention.js", "numbers.js", "bench.js", *DRAWINGS, "page.js")
+# Of the page alone; the server keeps progress by a script of its own.
+OWN_SCRIPTS = ("keep.js",)
 
 
 def to_page(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
@@ -30,12 +33,13 @@ def to_page(lessons: Sequence[Lesson], quizzes: bool = True) -> str:
     """
     style, script = (
         "\n" + "".join((FILES / name).read_text(encoding="utf-8") for name in names)
-        for names in (STYLES, SCRIPTS)
+        for names in (STYLES, (*SCRIPTS, *OWN_SCRIPTS))
     )
     course = say(COURSE)
     title = course if len(lessons) != 1 else f"{lessons[0].title} · {course}"
     return Template((FILES / "page.html").read_text(encoding="utf-8")).substitute(
         language={"zh": "zh-Hans"}.get(spoken(), spoken()),
+        digits=digits(),
         title=joined([title]),
         policy=f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; "
         "base-uri 'none'; form-action 'none'",

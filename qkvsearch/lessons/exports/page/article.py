@@ -4,8 +4,10 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import get_args
 
+from qkvsearch.lessons.drawings import Drawing
 from qkvsearch.lessons.exports.document import ROLE_NAMES
 from qkvsearch.lessons.exports.page.bench import workbench
+from qkvsearch.lessons.exports.page.drawings.figure import drawing, drawing_words
 from qkvsearch.lessons.exports.page.figures import curve, matrix, side_by_side, swatch, table
 from qkvsearch.lessons.exports.page.markup import Html, element, joined, mathematics, prose
 from qkvsearch.lessons.exports.page.questions import questions
@@ -98,9 +100,10 @@ def _step(step: Step, code: str, lesson: Lesson, number: int) -> Html:
             )
         )
     counter = element("span", f"{lesson.number}.{number}", class_="counter")
+    further = [" ", element("span", say("further"), class_="note")] if step.is_further else []
     return element(
         "section",
-        element("h3", counter, " ", step.title, id=f"{place}-title"),
+        element("h3", counter, " ", step.title, *further, id=f"{place}-title"),
         joined(shown, "\n"),
         id=place,
         class_="step",
@@ -121,6 +124,8 @@ def _part(part: Part, lesson: str, place: str) -> Html:
             return curve(part, f"curve-{place}")
         case Workbench():
             return workbench(part, lesson)
+        case Drawing():
+            return drawing(part, lesson)
     raise TypeError(f"the page does not know how to show a {type(part).__name__}")
 
 
@@ -135,5 +140,16 @@ def script_words() -> dict[str, str]:
         "recomputed": say("Computed again. {step}, first row: {row}"),
         "right": say("Right."),
         "wrong": say("Not yet. This is the way to it:"),
+        "again": say("Not yet. {hint} Try once more."),
+        "another": say("It is another one."),
+        "tooMuch": say("That is too much."),
+        "tooLittle": say("That is too little."),
+        "notAll": say("Not all of it is right."),
+        "noNumber": say("That is no answer yet: type {n} numbers, such as 1/4 or 25%."),
+        "noWords": say("Name the tokens, or type: none."),
+        "resume": say("Go on where you were: {title}"),
+        "predict": say("Predict before you look"),
+        "reveal": say("Show {name}"),
         "scrolls": say("{name}, scrolls sideways"),
+        **drawing_words(),
     }

@@ -58,7 +58,10 @@ const attention = (() => {
     const scores = product(queries, transposed(keys));
     if (!values) return { queries, keys, scores };
 
-    const visible = maskOf(settings.mask, queries.length, keys.length, settings.padded);
+    // seen: what is hidden whatever the mask is, or nothing.
+    const { seen } = settings;
+    const byMask = maskOf(settings.mask, queries.length, keys.length, settings.padded);
+    const visible = each(byMask, (isVisible, i, j) => isVisible && (!seen || seen[i][j]));
     const scale = settings.scale / settings.temperature;
     const scaled = each(scores, (score) => score * scale);
     const masked = each(scaled, (score, i, j) => (visible[i][j] ? score : -Infinity));

@@ -1,7 +1,14 @@
 // Numbers as people write and read them, and whether an answer to a quiz is right.
 
 const numbers = (() => {
-  const DECIMALS = 4;
+  // Decimals of a number, unless the page says otherwise; a small one has as many digits that count,
+  // up to FURTHER places more. All of them stay in data-value.
+  const asked = document.documentElement.dataset.digits;
+  const DIGITS = asked === undefined ? 2 : Number(asked);
+  const FURTHER = 2;
+  // As in Python: what lies in the middle but for a rounding of sums lies in the middle.
+  const ROUNDING = 1 + 1e-12;
+  const EXACT = 1e6;
   const LARGE = 1e21;
   const SHADES = 10;
   const NUMBER =
@@ -38,16 +45,20 @@ const numbers = (() => {
     return Number.isFinite(number) ? number : NaN;
   };
 
-  // At most four decimals; all of them stay in data-value.
   const shown = (number) => {
     if (Number.isNaN(number)) return "NaN";
     if (!Number.isFinite(number)) return number > 0 ? "∞" : "−∞";
-    const size = Math.abs(number);
-    if (size > 0 && size < 10 ** -DECIMALS / 2) {
-      return number.toExponential(1).replace(/e([-+])(\d)$/, "e$10$2").replace(/^-/, "−");
-    }
+    const nudged = Math.abs(number) < EXACT ? number * ROUNDING : number;
+    const size = Math.abs(nudged);
     if (size >= LARGE) return String(number).replace("-", "−");
-    return number.toFixed(DECIMALS).replace(/\.?0+$/, "").replace("-", "−");
+    if (size === 0) return "0";
+    // The power of ten that is not above the number, exactly: toExponential would round it up.
+    const first = Math.floor(Math.log10(size));
+    const power = first + (Number(`1e${first + 1}`) <= size) - (Number(`1e${first}`) > size);
+    const places = Math.min(Math.max(DIGITS, DIGITS - 1 - power), DIGITS + FURTHER);
+    const text = nudged.toFixed(places);
+    if (Number(text) === 0) return "≈0";
+    return (text.includes(".") ? text.replace(/\.?0+$/, "") : text).replace("-", "−");
   };
 
   // The shade of a weight; from the middle of two it is the deeper one.
@@ -63,14 +74,14 @@ const numbers = (() => {
     return words.size === asked.size && [...asked].every((word) => words.has(word));
   };
 
-  // A comma is a decimal one where there are too many numbers otherwise.
+  // A comma is a decimal one where there are not n numbers otherwise.
+  const readAs = (written, n) => {
+    const texts = written.match(NUMBER) ?? [];
+    return texts.length === n ? texts : (written.replace(DECIMAL_COMMA, "$1.$2").match(NUMBER) ?? []);
+  };
+
   const areNear = (given, wanted, tolerance) => {
-    const written = plain(given);
-    let texts = written.match(NUMBER) ?? [];
-    if (texts.length !== wanted.length) {
-      texts = written.replace(DECIMAL_COMMA, "$1.$2").match(NUMBER) ?? [];
-    }
-    const found = texts.map(value);
+    const found = readAs(plain(given), wanted.length).map(value);
     const isNear = (number, i) =>
       Object.is(number, wanted[i]) || Math.abs(number - wanted[i]) <= tolerance;
     return found.length === wanted.length && found.every(isNear);
@@ -82,5 +93,20 @@ const numbers = (() => {
       ? areWords(given, answer, none)
       : areNear(given, [answer].flat().map(held), tolerance);
 
-  return { one, shown, held, heat, isRight };
+  // Whether it is an answer at all: words, or as many numbers as were asked for.
+  const isAnswer = (given, { kind, answer }) => {
+    if (kind === "words") return answer.length === 0 || /[\p{L}\d]/u.test(plain(given));
+    const n = [answer].flat().length;
+    const texts = readAs(plain(given), n);
+    return n === 1 ? texts.length > 0 : texts.length === n;
+  };
+
+  // What is wrong about a wrong answer, by the name of a sentence that says it.
+  const hint = (given, { kind, answer }) => {
+    const wanted = [answer].flat().map(held);
+    if (kind === "words" || wanted.length > 1) return "notAll";
+    return value(readAs(plain(given), 1)[0] ?? "") > wanted[0] ? "tooMuch" : "tooLittle";
+  };
+
+  return { one, shown, held, heat, isRight, isAnswer, hint };
 })();

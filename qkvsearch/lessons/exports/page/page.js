@@ -1,4 +1,4 @@
-// What makes the page answer: workbenches, quizzes, where the reader is, and what scrolls.
+// What makes the page answer: workbenches, drawings, quizzes, where the reader is, and what scrolls.
 
 (() => {
   const words = JSON.parse(document.getElementById("words").textContent);
@@ -6,6 +6,10 @@
   document.documentElement.classList.add("live");
 
   for (const bench of document.querySelectorAll("[data-bench]")) startBench(bench, say);
+
+  for (const drawing of document.querySelectorAll("[data-drawing]")) {
+    drawings[drawing.dataset.drawing](drawing, say);
+  }
 
   for (const quiz of document.querySelectorAll("[data-quiz]")) {
     const verdict = quiz.querySelector(".verdict");
@@ -17,11 +21,19 @@
       const given = [...new FormData(quiz).values()][0] ?? "";
       const { kind, answer, tolerance } = quiz.dataset;
       const asked = { kind, answer: JSON.parse(answer), tolerance: Number(tolerance) };
+      if (!numbers.isAnswer(given, asked)) {
+        delete quiz.dataset.verdict;
+        verdict.textContent = say(kind === "words" ? "noWords" : "noNumber", { n: [asked.answer].flat().length });
+        return;
+      }
       const isRight = numbers.isRight(given, asked, say("none"));
+      const isSecond = quiz.dataset.tried === "yes";
+      quiz.dataset.tried = isRight ? "" : "yes";
       quiz.dataset.verdict = isRight ? "right" : "wrong";
-      verdict.textContent = say(quiz.dataset.verdict);
+      const hint = quiz.querySelector("fieldset") ? "another" : numbers.hint(given, asked);
+      verdict.textContent = isRight ? say("right") : isSecond ? say("wrong") : say("again", { hint: say(hint) });
       worked.hidden = false;
-      worked.open = !isRight;
+      worked.open = !isRight && isSecond;
     });
   }
 

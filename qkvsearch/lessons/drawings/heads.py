@@ -1,0 +1,123 @@
+"""Heads of attention as lines between words: who attends to whom, and how much."""
+
+import base64
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from qkvsearch.lessons.drawings.drawing import Drawing, NumberTable
+from qkvsearch.lessons.messages import say
+
+# Words that are named as those attended to most.
+NAMED = 3
+
+
+@dataclass(frozen=True, eq=False)
+class AttendedText:
+    """A text as heads read it. words (n); weights (n_layers, n_heads, n, n), each row adds up to 1.
+
+    codes: uint8 of the same shape, where the weights are these over `LEVELS`; else None.
+    """
+
+    words: Sequence[str]
+    weights: np.ndarray
+    codes: np.ndarray | None = None
+
+
+# A weight in a byte is a whole number of these.
+LEVELS = 255
+
+
+@dataclass(frozen=True, eq=False)
+class Heads(Drawing):
+    """Lines between the words of a text, one head at a time.
+
+    name: one word, unique in its lesson. readings: the texts to choose from, all by the same heads.
+    layer, head, word: those shown first. names: what the heads are called, where they are no heads
+    of a model; else they are counted.
+    """
+
+    name: str
+    caption: str
+    readings: Sequence[AttendedText]
+    layer: int = 0
+    head: int = 0
+    word: int = 0
+    names: Sequence[str] = ()
+
+    @property
+    def first(self) -> AttendedText:
+        return self.readings[0]
+
+    @property
+    def weights(self) -> np.ndarray:
+        """(n, n) of the head that is shown first: row = the word that attends."""
+        found: np.ndarray = self.first.weights[self.layer, self.head]
+        return found
+
+    @property
+    def told(self) -> str:
+        words, row = self.first.words, self.weights[self.word]
+        best = np.argsort(-row, kind="stable")[:NAMED]
+        found = say("; ").join(say("{word} {weight}", word=words[j], weight=row[j]) for j in best)
+        told = say("What “{word}” attends to most: {found}.", word=words[self.word], found=found)
+        return f"{self.place}: {told}" if self.place else told
+
+    @property
+    def place(self) -> str:
+        """What the head is called; nothing where there is only one."""
+        if self.names:
+            return str(self.names[self.head])
+        n_layers, n_heads = self.first.weights.shape[:2]
+        if n_layers * n_heads == 1:
+            return ""
+        return say("layer {layer}, head {head}", layer=str(self.layer), head=str(self.head))
+
+    @property
+    def tables(self) -> list[NumberTable]:
+        """The weights of the head that is shown first."""
+        words = [str(word) for word in self.first.words]
+        rows: list[list[str | float]] = [
+            [word, *map(float, row)] for word, row in zip(words, self.weights, strict=True)
+        ]
+        return [([say("word"), *words], rows)]
+
+    def numbers(self) -> dict[str, Any]:
+        readings = [
+            {"words": list(one.words), "weights": one.weights}
+            if one.codes is None
+            else {"words": list(one.words), "codes": _coded(one.codes)}
+            for one in self.readings
+        ]
+        n_layers, n_heads = self.first.weights.shape[:2]
+        return {
+            "readings": readings,
+            "levels": LEVELS,
+            "n_layers": n_layers,
+            "n_heads": n_heads,
+            "layer": self.layer,
+            "head": self.head,
+            "word": self.word,
+            "names": list(self.names),
+        }
+
+
+def in_bytes(weights: np.ndarray) -> np.ndarray:
+    """Weights (..., n) as uint8 over `LEVELS`, each off by less than one of them.
+
+    Each row adds up to `LEVELS` still: what rounding down leaves goes to those who lost most.
+
+    >>> in_bytes(np.array([1 / 3, 1 / 3, 1 / 3])), in_bytes(np.array([0.999, 0.001]))
+    (array([85, 85, 85], dtype=uint8), array([255,   0], dtype=uint8))
+    """
+    wanted = weights / weights.sum(axis=-1, keepdims=True) * LEVELS
+    found = np.floor(wanted + 1e-9)
+    missing = LEVELS - found.sum(axis=-1, keepdims=True)
+    lost = np.argsort(np.argsort(found - wanted, axis=-1, kind="stable"), axis=-1)
+    return (found + (lost < missing)).astype(np.uint8)
+
+
+def _coded(codes: np.ndarray) -> str:
+    return base64.b64encode(np.ascontiguousarray(codes).tobytes()).decode("ascii")

@@ -1,0 +1,199 @@
+// The drawing of attention: a stage at a time, a cell or a row at a time, and under the pointer.
+
+drawings.flow = (figure, say) => {
+  const given = JSON.parse(figure.dataset.numbers);
+  const settings = { ...given };
+  const { rows, columns, stages } = given;
+  const hasValues = given.values !== null;
+  const telling = startTelling(figure);
+  const cells = new Map([...figure.querySelectorAll(".cell")].map((cell) => [cell.dataset.at, cell]));
+  const paths = new Map([...figure.querySelectorAll(".flows path")].map((path) => [path.dataset.at, path]));
+  const grid = figure.querySelector(".cells");
+  const matrices = Object.fromEntries(
+    ["queries", "keys", "values"].map((name) => [name, given[name]?.map((row) => row.map(numbers.held))]),
+  );
+  let steps = {};
+
+  // Scores one by one while they are few; what follows goes by rows.
+  const few = rows.length * columns.length <= 20;
+  const moments = stages.flatMap((stage) =>
+    rows.flatMap((_, i) =>
+      few && stage === "scores" ? columns.map((_, j) => ({ stage, i, j })) : [{ stage, i, j: null }],
+    ),
+  );
+  const firstOf = (stage) => moments.findIndex((moment) => moment.stage === stage);
+
+  const compute = () => {
+    steps = attention.steps(matrices, { ...settings, temperature: Number(settings.temperature) });
+    const each = rows.flatMap((_, i) =>
+      columns.flatMap((_, j) =>
+        stages.filter((stage) => stage !== "outputs").map((stage) => steps[stage][i][j]),
+      ),
+    );
+    fillNumbers(figure, hasValues ? [...each, ...steps.outputs.flat()] : each);
+  };
+
+  // --- what is said of a cell or a row ---
+
+  const short = (number) => numbers.shown(Math.round(number * 100) / 100 || 0);
+  const products = (a, b) =>
+    a.map((entry, k) => [entry, b[k]]).filter(([x, y]) => x && y)
+      .map(([x, y]) => `${short(x)}×${short(y)}`).join(" + ").replaceAll("+ −", "− ") || "0";
+  const sayings = {
+    scores: (i, j) => `${products(matrices.queries[i], matrices.keys[j])} = ${short(steps.scores[i][j])}`,
+    scaled: (i, j) =>
+      `${short(steps.scores[i][j])} × ${numbers.shown(settings.scale / settings.temperature)} = ${short(steps.scaled[i][j])}`,
+    masked: (i, j) => (steps.visible[i][j] ? say("staysAs", { number: short(steps.masked[i][j]) }) : say("becomesHidden")),
+    weights: (i, j) => {
+      const sum = steps.masked[i].map((score) => `exp(${short(score)})`).join(" + ");
+      const weight = numbers.shown(steps.weights[i][j]);
+      if (settings.normalize !== "softmax") return weight;
+      return columns.length > 6 ? weight : `exp(${short(steps.masked[i][j])}) / (${sum}) = ${weight}`;
+    },
+    outputs: (i, j) => `${numbers.shown(steps.weights[i][j])} × [${matrices.values[j].map(short).join(", ")}]`,
+  };
+  const ofRow = (stage, i) => {
+    if (stage !== "outputs") return columns.map((column, j) => `${column} ${short(steps[stage][i][j])}`).join(", ");
+    const parts = columns.flatMap((_, j) =>
+      steps.weights[i][j] ? [`${short(steps.weights[i][j])}·[${matrices.values[j].map(short).join(", ")}]`] : [],
+    );
+    return `${parts.join(" + ") || 0} = [${steps.outputs[i].map(numbers.shown).join(", ")}]`;
+  };
+  const tell = ({ stage, i, j }) => {
+    if (i === null) return telling(say("pointAt"), false);
+    const row = `${rows[i]}: ${ofRow(stage, i)}`;
+    if (j === null) return telling(row);
+    const cell = `${rows[i]} · ${columns[j]}: ${sayings[stage](i, j)}`;
+    telling(stage === "outputs" ? `${cell}\n${row}` : cell);
+  };
+
+  // --- what is drawn ---
+
+  const paintCell = (cell, stage, isReached) => {
+    const [i, j] = cell.dataset.at.split(" ").map(Number);
+    const array = steps[stage];
+    const number = array[i][j];
+    const most = stage === "weights" ? 1 : Math.max(...array.flat().filter(Number.isFinite).map(Math.abs)) || 1;
+    const [box, text] = cell.children;
+    box.setAttribute("fill-opacity", isReached && Number.isFinite(number) ? Math.min(Math.abs(number) / most, 1) : 0);
+    box.classList.toggle("minus", number < 0);
+    text.classList.toggle("veiled", !isReached);
+    if (text.textContent || isReached) text.textContent = text.dataset.small ? "" : short(number);
+    cell.dataset.value = number;
+    const hides = hasValues && !steps.visible[i][j] && ["masked", "weights"].includes(stage);
+    cell.classList.toggle("hides", hides && isReached);
+  };
+
+  const mark = ({ i, j }) => {
+    for (const [at, cell] of cells) {
+      const [row, column] = at.split(" ").map(Number);
+      cell.classList.toggle("lit", row === i || column === j);
+      cell.classList.toggle("chosen", row === i && column === j);
+    }
+    for (const label of figure.querySelectorAll("[data-row]")) label.classList.toggle("lit", Number(label.dataset.row) === i);
+    for (const label of figure.querySelectorAll("[data-column]")) label.classList.toggle("lit", Number(label.dataset.column) === j);
+  };
+
+  const paintFlows = ({ stage, i, j }) => {
+    const isFlowing = stage === "outputs" || stage === "weights";
+    for (const [at, path] of paths) {
+      const [row, column] = at.split(" ").map(Number);
+      const weight = steps.weights[row][column];
+      const isMeant = i === null || row === i;
+      path.setAttribute("stroke-width", 0.6 + 16 * Math.min(Math.max(weight, 0), 1));
+      path.setAttribute("stroke-opacity", weight > 0 ? 0.08 + 0.72 * Math.min(weight, 1) : 0);
+      path.dataset.value = weight;
+      path.classList.toggle("faint", !isFlowing || !isMeant);
+      path.classList.toggle("chosen", row === i && column === j);
+      path.classList.toggle("moving", stage === "outputs" && isMeant && weight > 0.02);
+    }
+    for (const end of figure.querySelectorAll("[data-end]")) {
+      const [role, place] = end.dataset.end.split(" ");
+      const vectors = role === "output" ? steps.outputs : matrices.values;
+      const vector = vectors[Number(place)];
+      const most = Math.max(...vectors.flat().map(Math.abs)) || 1;
+      [...end.querySelectorAll("rect")].forEach((box, k) => {
+        box.setAttribute("fill-opacity", 0.06 + 0.94 * Math.min(Math.abs(vector[k]) / most, 1));
+        box.classList.toggle("minus", vector[k] < 0);
+      });
+      end.dataset.value = JSON.stringify(vector);
+      end.classList.toggle("faint", role === "output" && !isFlowing);
+    }
+  };
+
+  const draw = (moment, place) => {
+    // A stage fills cell by cell; the one before it is seen where it has not come.
+    const shown = moment.stage === "outputs" ? "weights" : moment.stage;
+    grid.dataset.stage = shown;
+    for (const cell of cells.values()) {
+      const [i, j] = cell.dataset.at.split(" ").map(Number);
+      const own = moments.findIndex(
+        (one) => one.stage === moment.stage && one.i === i && (one.j === null || one.j === j),
+      );
+      paintCell(cell, shown, place === undefined || moment.stage === "outputs" || own <= place);
+    }
+    mark(moment);
+    if (hasValues) paintFlows(moment);
+    for (const button of figure.querySelectorAll("[data-does='stage']")) {
+      button.ariaPressed = String(button.dataset.stage === moment.stage);
+    }
+    tell(moment);
+  };
+
+  // --- what is done ---
+
+  // The pair that was chosen last, if any; the pointer looks at others without choosing them.
+  let chosen = { i: null, j: null };
+  const choose = ({ i, j }) => {
+    chosen = { i, j };
+    if (i !== null) controls.row.value = i;
+    if (j !== null) controls.column.value = j;
+  };
+  const showMoment = (place) => {
+    choose(moments[place]);
+    draw(moments[place], place);
+  };
+  const player = startPlayer(figure, { moments: () => moments.length, show: showMoment, pause: () => 900 });
+  const look = (at = chosen) => draw({ stage: moments[player.at()].stage, ...at });
+  // A stage as a whole, with what was chosen before.
+  const turnTo = (stage) => {
+    const kept = chosen;
+    player.go(firstOf(stage));
+    choose(kept);
+    look();
+  };
+
+  const controls = startControls(figure, (name, value) => {
+    player.stop();
+    if (name === "row" || name === "column") {
+      choose({ i: Number(controls.row.value), j: Number(controls.column.value) });
+      return look();
+    }
+    settings[name] = value;
+    compute();
+    if (name === "mask") turnTo("weights");
+    else look();
+  });
+  for (const button of figure.querySelectorAll("[data-does='stage']")) {
+    button.addEventListener("click", () => turnTo(button.dataset.stage));
+  }
+  for (const [at, shape] of [...cells, ...paths]) {
+    const [i, j] = at.split(" ").map(Number);
+    shape.addEventListener("pointerenter", () => {
+      if (!figure.classList.contains("plays")) look({ i, j });
+    });
+    shape.addEventListener("click", () => {
+      player.stop();
+      choose({ i, j });
+      look();
+    });
+  }
+  for (const svg of figure.querySelectorAll("svg")) {
+    svg.addEventListener("pointerleave", () => {
+      if (!figure.classList.contains("plays")) look();
+    });
+  }
+  for (const { lastChild } of cells.values()) if (!lastChild.textContent) lastChild.dataset.small = "yes";
+  compute();
+  turnTo(stages.at(-1));
+};

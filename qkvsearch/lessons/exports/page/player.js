@@ -1,0 +1,85 @@
+// Drawings that move: what starts each by its kind, and the buttons that play, stop and step.
+const drawings = {};
+
+// moments: how many there are now. show(place) draws one. pause: until the next, in milliseconds;
+// stride: how many further that is. Returns what else may go to a moment.
+const startPlayer = (figure, { moments, show, pause, stride = 1 }) => {
+  const button = (name) => figure.querySelector(`[data-does="${name}"]`);
+  const told = figure.querySelector(".told");
+  let place = 0;
+  let timer = null;
+
+  const stop = () => {
+    clearInterval(timer);
+    timer = null;
+    button("play").textContent = button("play").dataset.play;
+    figure.classList.remove("plays");
+    told.ariaLive = null;
+  };
+  const go = (wanted) => {
+    place = Math.min(Math.max(wanted, 0), moments() - 1);
+    show(place);
+  };
+  const next = () => {
+    go(place + stride);
+    if (place === moments() - 1) stop();
+  };
+  const play = () => {
+    // What runs by is not read aloud.
+    told.ariaLive = "off";
+    figure.classList.add("plays");
+    button("play").textContent = button("play").dataset.pause;
+    if (place === moments() - 1) go(0);
+    timer = setInterval(next, pause());
+  };
+  const by = (steps) => {
+    stop();
+    go(place + steps);
+  };
+  button("play").addEventListener("click", () => (timer === null ? play() : stop()));
+  button("step").addEventListener("click", () => by(1));
+  button("back")?.addEventListener("click", () => by(-1));
+  button("restart").addEventListener("click", () => by(-Infinity));
+  return {
+    stop,
+    at: () => place,
+    go: (wanted) => {
+      stop();
+      go(wanted);
+    },
+  };
+};
+
+// The fields of a figure by their names; change(name, value) hears of each.
+const startControls = (figure, change) => {
+  const found = {};
+  for (const control of figure.querySelectorAll("[data-control]")) {
+    const name = control.dataset.control;
+    found[name] = control;
+    const output = figure.querySelector(`[data-output="${name}"]`);
+    control.addEventListener("input", () => {
+      if (output) output.textContent = numbers.shown(Number(control.value));
+      change(name, control.value);
+    });
+  }
+  for (const hidden of figure.querySelectorAll(".controls")) hidden.hidden = false;
+  return found;
+};
+
+// Says a sentence of what is drawn, to those who see it and to those who do not.
+const startTelling = (figure) => {
+  const told = figure.querySelector(".told");
+  const descriptions = [...figure.querySelectorAll("svg > desc")];
+  return (words, isNews = true) => {
+    told.textContent = words;
+    if (isNews) for (const description of descriptions) description.textContent = words;
+  };
+};
+
+// The cells of a drawing's tables, in the order in which they stand, get these numbers.
+const fillNumbers = (figure, found) => {
+  figure.querySelectorAll(".numbers td.number").forEach((cell, place) => {
+    cell.dataset.value = found[place];
+    cell.textContent = numbers.shown(found[place]);
+  });
+};

@@ -1,0 +1,84 @@
+"""What whoever teaches a lesson should know: what goes wrong in it, and what to ask the class."""
+
+from typing import NamedTuple
+
+from qkvsearch.lessons.messages import mark
+
+
+class Guidance(NamedTuple):
+    """Messages to be said: what people wrongly take from the lesson, with what is so; a question
+    for the class, and its answer."""
+
+    wrong: str
+    ask: str
+    answer: str
+
+
+GUIDANCE = {
+    "embeddings": Guidance(
+        mark(
+            "“Each column means something.” Here it does, by hand; learned columns have no names."
+        ),
+        mark("Before step 3: which two films will have the largest dot product?"),
+        mark("A film with itself need not win: long rows make large products."),
+    ),
+    "dot-product": Guidance(
+        mark(
+            "“A large dot product means alike.” It also grows with the lengths; a cosine does not."
+        ),
+        mark("Turn an arrow by 90° without changing its length: what becomes of the product?"),
+        mark("It is 0, whatever the lengths; beyond 90° it is negative."),
+    ),
+    "recommender": Guidance(
+        mark("“The computer finds genres.” It finds numbers that fit; a name is what we read in."),
+        mark("What would the loss do if the rate were ten times as large?"),
+        mark("The steps would jump over the valley, and the loss could grow."),
+    ),
+    "search": Guidance(
+        mark("“A weight is the probability that a video is right.” It is a share of the scores."),
+        mark("All scores grow by 1. What do the weights do?"),
+        mark("Nothing: exp of all of them grows by the same factor, which the sum divides out."),
+    ),
+    "softmax": Guidance(
+        mark("“Doubling the scores changes nothing.” Adding does not, doubling sharpens."),
+        mark("Which temperature gives equal weights, and which one all weight to one key?"),
+        mark("A very high one, and one near 0, unless two scores are equally large."),
+    ),
+    "translation": Guidance(
+        mark("“The query comes from what is read.” It comes from what is being written."),
+        mark("The source has twice as many characters. Which matrices change their shape?"),
+        mark("Keys, values and weights (in columns); the queries do not."),
+    ),
+    "self-attention": Guidance(
+        mark("“Output 1 belongs to input 1 alone.” It is a mix of all values, by query 1."),
+        mark("Double W_V. What happens to the weights, and what to the outputs?"),
+        mark("The weights stay, as they know only queries and keys; the outputs double."),
+    ),
+    "masks": Guidance(
+        mark("“A hidden token is gone.” Hidden as a key, it still asks, and its residual stays."),
+        mark("Hide everything from a row. What does softmax give?"),
+        mark("0/0: nothing that is defined; a program must choose."),
+    ),
+    "context": Guidance(
+        mark("“Attention knows the order.” Without positions or a look-ahead mask it does not."),
+        mark("How could the two “saw” get different outputs without positions?"),
+        mark("By a look-ahead mask: the second one sees more words than the first."),
+    ),
+    "heads": Guidance(
+        mark("“More heads are more numbers to learn.” At the same width they are as many."),
+        mark("One row of weights: can an output hold more than the largest value?"),
+        mark("No: it is a mean of the values, and lies between them."),
+    ),
+    "block": Guidance(
+        mark("“Attention does the work.” Most numbers of a block are in feed forward."),
+        mark("Which parts could be computed for one token without knowing the others?"),
+        mark("Residual, norm and feed forward; attention alone needs the others."),
+    ),
+    "learning": Guidance(
+        mark(
+            "“A large weight is a reason.” It tells where a head looks; take it away to see causes."
+        ),
+        mark("What would you compare a weight with, before you believe it?"),
+        mark("The other words, another ending, other heads, and the output without it."),
+    ),
+}

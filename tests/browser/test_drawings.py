@@ -1,0 +1,388 @@
+"""Every drawing of every lesson, driven as a reader does, beside NumPy."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from qkvsearch.lessons import LESSONS
+from qkvsearch.lessons.course.recommender.descent import RATINGS, WIDTH, descend
+from qkvsearch.lessons.drawings import Arrows, Descent, Drawing, Flow, Heads
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+
+CLOSE = {"rtol": 1e-6, "atol": 1e-6}
+EVERY = pytest.mark.parametrize("name", LESSONS)
+
+
+@pytest.fixture
+def figures(course, visit, lesson_file):
+    """By the kind of a drawing: each of a lesson, with its figure on the page."""
+
+    def of(page, name, kind):
+        parts = [part for step in course[name].steps for part in step.parts]
+        for part in parts:
+            if isinstance(part, kind):
+                yield part, page.locator(f'[data-place="{name}.{part.name}"]')
+
+    return of
+
+
+def table(figure):
+    """All numbers of a figure's tables, in order, unrounded."""
+    return figure.locator(".numbers td.number").evaluate_all(
+        "cells => cells.map(cell => Number(cell.dataset.value))"
+    )
+
+
+def press(figure, does):
+    figure.locator(f'[data-does="{does}"]').click()
+
+
+def slide(figure, name, value):
+    figure.locator(f'[data-control="{name}"]').evaluate(
+        """(field, value) => {
+            field.value = value;
+            field.dispatchEvent(new Event("input", { bubbles: true }));
+        }""",
+        str(value),
+    )
+
+
+def pick(figure, name, value):
+    figure.locator(f'select[data-control="{name}"]').select_option(str(value))
+
+
+# --- attention ---
+
+
+@EVERY
+def test_flows_compute_what_numpy_does(name, visit, lesson_file, figures):
+    with visit(lesson_file(name)) as page:
+        for flow, figure in figures(page, name, Flow):
+            for mask in flow.bench.masks:
+                if len(flow.bench.masks) > 1:
+                    pick(figure, "mask", mask)
+                agree(flow, figure, mask)
+            if figure.locator('[data-control="temperature"]').count():
+                slide(figure, "temperature", 0.5)
+                warm = replace(flow, bench=replace(flow.bench, temperature=0.5))
+                agree(warm, figure, flow.bench.masks[-1])
+
+
+def agree(flow, figure, mask):
+    wanted = flow.steps(mask)
+    shape = wanted["scores"].shape
+    for stage in flow.stages:
+        button = figure.locator(f'[data-stage="{stage}"][data-does]')
+        if not button.count():
+            continue  # no division before the temperature was turned
+        button.click()
+        assert button.get_attribute("aria-pressed") == "true"
+        cells = figure.locator(".cell").evaluate_all("all => all.map(c => c.dataset.value)")
+        shown = "weights" if stage == "outputs" else stage
+        found = np.array([float(cell.replace("Infinity", "inf")) for cell in cells])
+        np.testing.assert_allclose(found.reshape(shape), wanted[shown], **CLOSE)
+    if flow.has_values:
+        flows = figure.locator(".flows path").evaluate_all("all => all.map(p => p.dataset.value)")
+        np.testing.assert_allclose(
+            np.array(flows, float).reshape(shape), wanted["weights"], **CLOSE
+        )
+        outputs = table(figure)[-wanted["outputs"].size :]
+        np.testing.assert_allclose(outputs, wanted["outputs"].ravel(), **CLOSE)
+
+
+@EVERY
+def test_under_the_pointer_row_and_column_light_up_and_products_add_up(
+    name, visit, lesson_file, figures
+):
+    with visit(lesson_file(name)) as page:
+        for flow, figure in figures(page, name, Flow):
+            figure.locator('[data-does="stage"]').first.click()
+            L, S = flow.steps()["scores"].shape
+            for i, j in {(0, 0), (L - 1, S - 1), (L // 2, S // 2)}:
+                figure.locator(f'.cell[data-at="{i} {j}"]').hover()
+                lit = figure.locator(".cell.lit").evaluate_all("all => all.map(c => c.dataset.at)")
+                wanted = {f"{a} {b}" for a in range(L) for b in range(S) if a == i or b == j}
+                assert set(lit) == wanted
+                assert figure.locator(".cell.chosen").get_attribute("data-at") == f"{i} {j}"
+                assert figure.locator("text.lit[data-row]").get_attribute("data-row") == str(i)
+                told = figure.locator(".told").inner_text()
+                assert sum_of(told) == pytest.approx(flow.steps()["scores"][i, j], abs=0.05)
+
+
+def sum_of(told):
+    """The sum of the products that a sentence shows."""
+    sums = told.rpartition(": ")[2].split(" = ")[0].replace("−", "-").replace("- ", "+ -")
+    pairs = [product.split("×") for product in sums.split(" + ") if "×" in product]
+    return sum(float(a) * float(b) for a, b in pairs)
+
+
+def test_a_drawing_plays_stops_and_is_stepped(visit, lesson_file):
+    with visit(lesson_file("self-attention")) as page:
+        figure = page.locator('[data-place="self-attention.layer"]')
+        press(figure, "restart")
+        told = figure.locator(".told")
+        first = told.inner_text()
+        press(figure, "step")
+        second = told.inner_text()
+        assert first != second
+        assert figure.locator(".cell.chosen").get_attribute("data-at") == "0 1"
+        press(figure, "back")
+        assert told.inner_text() == first
+        play = figure.locator('[data-does="play"]')
+        play.click()
+        assert play.inner_text() == "Pause"
+        assert told.get_attribute("aria-live") == "off"
+        page.wait_for_function(
+            "([told, first]) => told.textContent !== first", arg=[told.element_handle(), first]
+        )
+        play.click()
+        stopped = told.inner_text()
+        page.wait_for_timeout(1200)
+        assert told.inner_text() == stopped
+        assert play.inner_text() == "Play"
+        assert told.get_attribute("aria-live") is None
+
+
+def test_query_and_key_are_chosen_by_keyboard(visit, lesson_file):
+    with visit(lesson_file("masks")) as page:
+        figure = page.locator('[data-place="masks.masks"]')
+        figure.locator('select[data-control="row"]').focus()
+        page.keyboard.press("ArrowDown")
+        assert figure.locator(".cell.chosen").get_attribute("data-at") == "1 0"
+        pick(figure, "column", 3)
+        assert figure.locator(".cell.chosen").get_attribute("data-at") == "1 3"
+        pick(figure, "mask", "padding")
+        assert figure.locator(".cell.chosen").get_attribute("data-at") == "1 3"
+        assert figure.locator(".cell.hides").count() == 4
+
+
+# --- arrows ---
+
+
+@EVERY
+def test_arrows_follow_the_pointer_and_the_keys(name, visit, lesson_file, figures):
+    with visit(lesson_file(name)) as page:
+        for part, figure in figures(page, name, Arrows):
+            figure.scroll_into_view_if_needed()
+            box = part.box
+            same(part, figure, box)
+            for place in range(len(part.vectors)):
+                part = dragged(page, part, figure, place)
+                same(part, figure, box)
+            handle = figure.locator("button.handle").first
+            handle.focus()
+            page.keyboard.press("ArrowUp")
+            page.keyboard.press("Shift+ArrowLeft")
+            spacing = box[2]
+            vectors = read(figure, part)
+            moved = part.vectors[0] + [-spacing, 0.1 * spacing]
+            np.testing.assert_allclose(vectors[0], np.clip(moved, *box[:2]), atol=0.006)
+            same(replace(part, vectors=vectors), figure, box)
+            press(figure, "restart")
+            assert read(figure, part)[0] != pytest.approx(vectors[0])
+
+
+def read(figure, part):
+    rows = np.reshape(table(figure), (-1, 5))
+    return rows[: len(part.vectors), :2]
+
+
+def dragged(page, part, figure, place):
+    """The arrow, moved by the mouse to the middle of the half that it is not in."""
+    box = figure.locator("svg").bounding_box()
+    handle = figure.locator("button.handle").nth(place).bounding_box()
+    x, y = (handle[a] + handle[b] / 2 for a, b in (("x", "width"), ("y", "height")))
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 0.7 * box["width"], box["y"] + (0.3 + 0.05 * place) * box["height"])
+    page.mouse.up()
+    vectors = read(figure, part)
+    return replace(part, vectors=vectors)
+
+
+def same(part, figure, box):
+    """The plane stays as it was drawn, wherever the arrows are."""
+    columns = [part.all_vectors, part.lengths, part.degrees, part.products]
+    wanted = np.column_stack(columns)
+    np.testing.assert_allclose(np.reshape(table(figure), wanted.shape), wanted, **CLOSE)
+    nearest = figure.locator(".dot.nearest")
+    if part.nearest >= 0:
+        assert nearest.get_attribute("data-dot") == str(part.nearest)
+    # The tip is where the vector says.
+    low, high, _ = box
+    unit = (360 - 28) / (high - low)
+    for place, (x, y) in enumerate(part.all_vectors):
+        points = figure.locator(f'[data-arrow="{place}"] polygon').get_attribute("points")
+        tip = np.array(points.split()[0].split(","), float)
+        np.testing.assert_allclose(tip, [14 + (x - low) * unit, 346 - (y - low) * unit], atol=0.06)
+
+
+def test_a_dragged_arrow_lands_under_the_pointer(visit, lesson_file, course):
+    (part,) = [p for p in course["dot-product"].steps[0].parts if isinstance(p, Arrows)]
+    with visit(lesson_file("dot-product")) as page:
+        figure = page.locator('[data-place="dot-product.angles"]')
+        figure.scroll_into_view_if_needed()
+        moved = dragged(page, part, figure, 1)
+        low, high, _ = part.box
+        unit = (360 - 28) / (high - low)
+        wanted = [low + (0.7 * 360 - 14) / unit, low + (0.65 * 360 - 14) / unit]
+        np.testing.assert_allclose(moved.vectors[1], wanted, atol=0.03)
+        handle = figure.locator("button.handle").nth(1)
+        assert handle.get_attribute("aria-label").startswith("tip of b1: ")
+
+
+# --- gradient descent ---
+
+
+@EVERY
+def test_descent_walks_as_numpy_does(name, visit, lesson_file, figures):
+    with visit(lesson_file(name)) as page:
+        for part, figure in figures(page, name, Descent):
+            walks(part, figure, page)
+
+
+def walks(part, figure, page):
+    for steps in (0, 1, 13):
+        press(figure, "restart")
+        for _ in range(steps):
+            press(figure, "step")
+        check_walk(figure, part.rate, steps)
+    press(figure, "restart")
+    slide(figure, "rate", 0.7)
+    for _ in range(9):
+        press(figure, "step")
+    check_walk(figure, 0.7, 9)
+    press(figure, "play")
+    page.wait_for_function(
+        "told => /step (2[0-9]|[3-9][0-9])/.test(told.textContent)",
+        arg=figure.locator(".told").element_handle(),
+    )
+    press(figure, "play")
+    check_walk(figure, 0.7, int(re.search(r"\d+", figure.locator(".told").inner_text())[0]))
+
+
+def check_walk(figure, rate, steps):
+    users, items, losses = descend(RATINGS, WIDTH, rate, steps)
+    wanted = [*users.ravel(), *items.ravel(), steps, losses[-1]]
+    np.testing.assert_allclose(table(figure), wanted, **CLOSE)
+    assert len(figure.locator(".losses").get_attribute("points").split()) == steps + 1
+
+
+def test_too_high_a_rate_is_told_and_a_user_sees_predictions(visit, lesson_file):
+    with visit(lesson_file("recommender")) as page:
+        figure = page.locator('[data-place="recommender.map"]')
+        pick(figure, "user", 1)
+        told = figure.locator(".told").inner_text()
+        assert "Ben: Car chase" in told
+        n_rated = int(np.isfinite(RATINGS[1]).sum())
+        assert told.count("(rated ") == n_rated
+        assert told.count("(not rated)") == RATINGS.shape[1] - n_rated
+        slide(figure, "rate", 3)
+        press(figure, "play")
+        page.wait_for_function(
+            "told => told.textContent.includes('the rate is too high')",
+            arg=figure.locator(".told").element_handle(),
+        )
+
+
+# --- heads ---
+
+
+@EVERY
+def test_heads_show_the_weights(name, visit, lesson_file, figures):
+    with visit(lesson_file(name)) as page:
+        for part, figure in figures(page, name, Heads):
+            same_weights(part, figure, part.readings[0], part.layer, part.head)
+            n_layers, n_heads = part.first.weights.shape[:2]
+            for place, reading in list(enumerate(part.readings))[:3]:
+                if len(part.readings) > 1:
+                    pick(figure, "reading", place)
+                if n_layers > 1:
+                    pick(figure, "layer", 0)
+                if n_heads > 1:
+                    pick(figure, "head", n_heads - 2)
+                layer, head = 0 if n_layers > 1 else part.layer, max(n_heads - 2, 0)
+                same_weights(part, figure, reading, layer, head)
+
+
+def same_weights(part, figure, reading, layer, head):
+    weights = reading.weights[layer, head]
+    np.testing.assert_allclose(table(figure), weights.ravel(), **CLOSE)
+    lines = figure.locator(".lines path").evaluate_all(
+        "all => all.map(p => [...p.dataset.at.split(' ').map(Number), Number(p.dataset.value)])"
+    )
+    assert len(lines) == (weights >= 0.01).sum()
+    for i, j, weight in lines:
+        assert weight == pytest.approx(weights[i, j], abs=1e-6)
+
+
+def test_a_word_under_the_pointer_is_alone_and_a_head_is_chosen_at_a_glance(visit, lesson_file):
+    with visit(lesson_file("learning")) as page:
+        figure = page.locator('[data-place="learning.heads"]')
+        figure.locator('[data-asks="2"]').hover()
+        clear = figure.locator(".lines path:not(.faint)").evaluate_all(
+            "all => all.map(p => p.dataset.at.split(' ')[0])"
+        )
+        assert set(clear) == {"2"}
+        assert "animal → " in figure.locator(".told").inner_text()
+        canvas = figure.locator("canvas")
+        box = canvas.bounding_box()
+        side = box["width"] / 12
+        canvas.click(position={"x": 3.5 * side, "y": 2.5 * side})
+        assert figure.locator('select[data-control="layer"]').input_value() == "2"
+        assert figure.locator('select[data-control="head"]').input_value() == "3"
+        press(figure, "step")
+        assert "layer 2, head 4" in figure.locator(".told").inner_text()
+
+
+# --- for everyone ---
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@EVERY
+def test_axe_finds_nothing_in_drawings(name, scheme, visit, lesson_file, axe):
+    with visit(lesson_file(name), color_scheme=scheme) as page:
+        for figure in page.locator("figure.drawing").all():
+            figure.locator("summary").click()
+        page.evaluate(axe)
+        found = page.evaluate("axe.run('figure.drawing')")["violations"]
+        assert [(v["id"], [n["html"][:90] for n in v["nodes"]]) for v in found] == []
+
+
+@EVERY
+def test_a_narrow_window_scrolls_down_alone(name, visit, lesson_file):
+    with visit(lesson_file(name), viewport={"width": 360, "height": 740}) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= 360
+
+
+def test_without_motion_nothing_moves_by_itself(visit, lesson_file):
+    with visit(lesson_file("self-attention")) as page:
+        figure = page.locator('[data-place="self-attention.layer"]')
+        press(figure, "play")
+        names = figure.locator(".flows path").evaluate_all(
+            "all => all.map(p => getComputedStyle(p).animationName)"
+        )
+        assert set(names) == {"none"}
+
+
+def test_without_the_script_every_picture_is_there(chromium, file):
+    context = chromium.new_context(java_script_enabled=False)
+    try:
+        page = context.new_page()
+        page.goto(file.as_uri())
+        assert page.locator("figure.drawing svg").count() >= 24
+        assert page.locator("figure.drawing .controls:visible").count() == 0
+    finally:
+        context.close()
+
+
+def test_every_kind_of_drawing_is_somewhere(course):
+    kinds = {
+        type(part) for one in course.values() for step in one.steps for part in step.parts
+    } & set(Drawing.__subclasses__())
+    assert kinds == {Arrows, Descent, Flow, Heads}

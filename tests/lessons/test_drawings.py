@@ -1,0 +1,356 @@
+"""Drawings hold what was computed: their numbers are the lesson's, and each is told in words."""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64decode
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+
+from qkvsearch.attention import attention, cosine_score
+from qkvsearch.cli.lesson.braille import Canvas
+from qkvsearch.cli.lesson.drawn import bar, drawing_view
+from qkvsearch.lessons import LESSONS, language, lesson
+from qkvsearch.lessons.course.learning.recorded import heads_of, recorded
+from qkvsearch.lessons.course.recommender.descent import (
+    RATE,
+    RATINGS,
+    STEPS,
+    WIDTH,
+    descend,
+    walked,
+)
+from qkvsearch.lessons.drawings import Arrows, AttendedText, Descent, Drawing, Flow, Heads
+from qkvsearch.lessons.drawings.heads import LEVELS, in_bytes
+from qkvsearch.lessons.exports.markdown import to_markdown
+from qkvsearch.lessons.exports.notebook import to_notebook
+from qkvsearch.lessons.exports.page import to_page
+from qkvsearch.lessons.exports.page.drawings import alone, as_address, pictures
+from qkvsearch.lessons.parts import Given
+from qkvsearch.lessons.workbench import Workbench
+from qkvsearch.texts.encoders import pretrained
+from qkvsearch.texts.pretrained.fetch import find
+
+EVERY = pytest.mark.parametrize("name", LESSONS)
+CHINESE = re.compile("[\u4e00-\u9fff]")
+
+
+def drawings(made, kind=Drawing):
+    return [part for step in made.steps for part in step.parts if isinstance(part, kind)]
+
+
+@pytest.fixture(scope="module")
+def angles(taught):
+    (found,) = drawings(taught("dot-product"), Arrows)
+    return found
+
+
+@pytest.fixture(scope="module")
+def walk(taught):
+    (found,) = drawings(taught("recommender"), Descent)
+    return found
+
+
+# --- all of them ---
+
+
+@EVERY
+def test_every_lesson_has_drawings_of_different_names(taught, name):
+    found = [drawing.name for drawing in drawings(taught(name))]
+    assert found
+    assert len(set(found)) == len(found)
+
+
+@EVERY
+def test_every_picture_is_named_and_told(taught, name):
+    for drawing in drawings(taught(name)):
+        assert drawing.caption
+        for picture in pictures(drawing, "here"):
+            assert picture.count("<svg") == 1
+            assert ' role="img" aria-labelledby="' in picture
+            assert re.search(r"<title id=[^>]*>[^<]{10,}</title>", picture)
+            assert re.search(r"<desc id=[^>]*>[^<]{20,}</desc>", picture)
+            assert "nan" not in re.sub("<(title|desc|text).*?</", "", picture)
+        for headings, rows in drawing.tables:
+            assert rows
+            assert {len(row) for row in rows} == {len(headings)}
+
+
+@EVERY
+def test_in_chinese_pictures_are_told_in_chinese(name):
+    with language("zh"):
+        for drawing in drawings(lesson(name)):
+            assert CHINESE.search(drawing.told)
+            assert CHINESE.search(drawing.caption)
+
+
+@pytest.mark.xdist_group("the whole course")
+def test_the_course_has_pictures_enough_and_stays_small(taught):
+    page = to_page([taught(name) for name in LESSONS])
+    assert len(re.findall(r"<(?:svg|canvas)\b", page)) >= 24
+    assert len(page.encode()) < 3e6
+
+
+@EVERY
+def test_a_picture_alone_is_a_file_with_its_own_style(taught, name):
+    from xml.etree import ElementTree
+
+    for drawing in drawings(taught(name)):
+        for picture in pictures(drawing, drawing.name):
+            root = ElementTree.fromstring(alone(picture))
+            assert root.tag == "{http://www.w3.org/2000/svg}svg"
+            assert "--ink" in root.find("{http://www.w3.org/2000/svg}style").text
+            assert as_address(picture).startswith("data:image/svg+xml;base64,")
+
+
+def test_what_a_drawing_is_called_is_text_and_never_markup():
+    evil = "</svg><script>alert(1)</script>"
+    bench = Workbench(
+        "b", evil, {"queries": np.eye(2), "keys": np.eye(2)}, [evil, "b"], [evil, "d"]
+    )
+    parts = [
+        Flow("f", evil, bench, evil, evil),
+        Arrows("a", evil, np.eye(2), [evil, "b"], (evil, evil)),
+        Heads("h", evil, (AttendedText([evil, "b"], np.full((1, 1, 2, 2), 0.5)),)),
+    ]
+    for part in parts:
+        for picture in pictures(part, "here"):
+            assert "<script" not in picture
+
+
+@EVERY
+def test_in_markdown_and_notebooks_pictures_stand_at_the_end_of_the_text(taught, name):
+    made = taught(name)
+    wanted = [p for d in drawings(made) for p in pictures(d, d.name)]
+    text = to_markdown([made])
+    body, _, held = text.partition("\n[drawing-1]: ")
+    assert re.findall(r"\]\[drawing-(\d+)\]", body) == [str(n + 1) for n in range(len(wanted))]
+    assert "base64" not in body
+    found = re.findall(r"data:image/svg\+xml;base64,(\S+)", held)
+    assert [b64decode(one).decode() for one in found] == [alone(picture) for picture in wanted]
+    cells = json.loads(to_notebook([made]))["cells"]
+    shown = "".join("".join(cell["source"]) for cell in cells)
+    assert shown.count("data:image/svg+xml;base64,") == len(wanted)
+
+
+@EVERY
+@pytest.mark.parametrize("width", [40, 80])
+def test_the_terminal_draws_no_wider_than_it_is(taught, name, width):
+    for drawing in drawings(taught(name)):
+        lines = "\n".join(text.plain for text in drawing_view(drawing, width)).split("\n")
+        assert max(map(cell_len, lines)) <= width
+        assert drawing.caption.split()[0] in lines[0]
+
+
+def test_numbers_too_large_are_drawn_all_the_same():
+    given = {
+        name: np.array([[1e308, -1e308], [1.0, 2.0]]) for name in ("queries", "keys", "values")
+    }
+    flow = Flow("f", "c", Workbench("b", "", given, "ab", "ab"), "q", "k")
+    for picture in pictures(flow, "here"):
+        assert not re.search(r'="[^"]*(?:nan|inf)[^"]*"', re.sub("data-value=.*?>", "", picture))
+    assert flow.told
+    assert list(drawing_view(flow, 80))
+
+
+def test_bars_are_as_long_as_weights():
+    assert [bar(share, 8) for share in (1.0, 0.5, 1 / 64, 0.0, np.inf)] == [
+        "█" * 8, "█" * 4, "▏", "", "█" * 8,
+    ]  # fmt: skip
+
+
+def test_a_canvas_has_lines_and_names_where_they_belong():
+    canvas = Canvas(10, 5, (0.0, 9.0), (0.0, 4.0))
+    canvas.line(np.array([0.0, 0.0]), np.array([9.0, 0.0]), "")
+    canvas.write(np.array([0.0, 4.0]), "水b", "")
+    lines = [line.plain for line in canvas.lines()]
+    assert lines[0] == "水b"
+    assert lines[1:4] == ["", "", ""]
+    assert lines[4] == "⣀" * 10
+    canvas.write(np.array([0.0, 4.0]), "c", "")
+    assert canvas.lines()[1].plain == "c", "the place was taken"
+
+
+# --- attention ---
+
+
+@EVERY
+def test_a_flow_is_what_attention_computes(taught, name):
+    for flow in drawings(taught(name), Flow):
+        for mask in flow.bench.masks:
+            steps = flow.steps(mask)
+            q, k = steps["queries"], steps["keys"]
+            np.testing.assert_allclose(steps["scores"], q @ k.T, atol=1e-12)
+            if not flow.has_values or flow.bench.normalize != "softmax":
+                continue
+            outputs, weights = attention(
+                q,
+                k,
+                steps["values"],
+                mask=flow.visible(mask),
+                scale=flow.factor,
+                return_weights=True,
+            )
+            np.testing.assert_allclose(steps["weights"], weights, atol=1e-12)
+            np.testing.assert_allclose(steps["outputs"], outputs, atol=1e-12)
+
+
+@EVERY
+def test_the_cells_of_a_flow_hold_its_numbers(taught, name):
+    for flow in drawings(taught(name), Flow):
+        stage = "weights" if flow.has_values else "scores"
+        found = [
+            float(value)
+            for value in re.findall(
+                r'data-at="\d+ \d+" data-value="([^"]+)"', pictures(flow, "x")[0]
+            )
+        ]
+        assert found == flow.steps()[stage].ravel().tolist()
+
+
+def test_what_was_seen_before_is_hidden_under_every_mask():
+    bench = Workbench(
+        "b", "", dict.fromkeys(("queries", "keys", "values"), np.eye(3)), "abc", "abc",
+        masks=("none", "look-ahead"),
+    )  # fmt: skip
+    seen = np.array([[False, True, True]] * 3)
+    flow = Flow("f", "c", bench, "q", "k", seen=seen)
+    for mask in bench.masks:
+        assert (flow.steps(mask)["weights"][:, 0] == 0).all()
+    assert flow.visible("look-ahead").tolist() == [
+        [False, False, False], [False, True, False], [False, True, True],
+    ]  # fmt: skip
+    assert "masked" in flow.stages
+
+
+def test_stages_in_which_nothing_happens_are_left_out():
+    given = {"queries": np.eye(2), "keys": np.eye(2)}
+    bench = Workbench("b", "", given, "ab", "cd", scale=1.0)
+    assert Flow("f", "", bench, "q", "k").stages == ["scores"]
+    bench = Workbench("b", "", {**given, "values": np.eye(2)}, "ab", "cd", scale=1.0)
+    assert Flow("f", "", bench, "q", "k").stages == ["scores", "weights", "outputs"]
+    bench = Workbench("b", "", {**given, "values": np.eye(2)}, "ab", "cd", temperature=2.0)
+    assert "scaled" in Flow("f", "", bench, "q", "k").stages
+
+
+# --- arrows ---
+
+
+def test_the_arrows_of_lesson_2_are_those_of_its_table(taught, angles):
+    step = taught("dot-product").steps[0]
+    np.testing.assert_allclose(angles.degrees[1:], step.found["degrees"], atol=1e-6)
+    assert angles.products[1:].tolist() == step.found["products"].tolist()
+
+
+@EVERY
+def test_angles_are_those_of_the_cosines(taught, name):
+    for part in drawings(taught(name), Arrows):
+        cosines = cosine_score(part.vectors[[part.against]], part.all_vectors)[0]
+        np.testing.assert_allclose(np.cos(np.radians(part.degrees)), cosines, atol=1e-6)
+
+
+def test_the_computed_arrow_points_to_queen(taught):
+    (part,) = drawings(taught("embeddings"), Arrows)
+    a, b, c = part.vectors
+    np.testing.assert_allclose(part.all_vectors[-1], a - b + c)
+    assert part.dot_labels[part.nearest] == "queen"
+    assert "queen" in part.told
+
+
+def test_an_arrow_without_length_has_no_angle():
+    part = Arrows("a", "", np.array([[1.0, 0], [0, 0]]), "ab", ("x", "y"))
+    assert np.isnan(part.degrees[1])
+    assert pictures(part, "here")
+
+
+def test_a_plane_has_room_for_every_arrow_and_few_lines():
+    for size in (1e-3, 0.3, 1, 7, 49):
+        low, high, spacing = Arrows("a", "", size * np.eye(2), "ab", ("x", "y")).box
+        assert low < 0 < size < high
+        assert high / spacing <= 6
+
+
+# --- gradient descent ---
+
+
+def test_the_walk_is_that_of_the_lesson(walk):
+    users, films, losses = descend(RATINGS, WIDTH, RATE, STEPS)
+    np.testing.assert_array_equal(walk.users[-1], users)
+    np.testing.assert_array_equal(walk.items[-1], films)
+    np.testing.assert_array_equal(walk.losses, losses)
+    assert walk.steps == STEPS
+
+
+@pytest.mark.parametrize("every", [1, 7])
+def test_a_walk_goes_through_what_fewer_steps_end_with(every):
+    users, films = walked(RATINGS, WIDTH, RATE, 20, every)
+    for place in (1, 2):
+        ends = descend(RATINGS, WIDTH, RATE, place * every)
+        np.testing.assert_array_equal(users[place], ends[0])
+        np.testing.assert_array_equal(films[place], ends[1])
+    np.testing.assert_array_equal(users[-1], descend(RATINGS, WIDTH, RATE, 20)[0])
+
+
+def test_the_map_has_room_for_the_whole_walk(walk):
+    assert np.abs(np.concatenate([walk.users, walk.items], axis=1)).max() < walk.size
+
+
+# --- heads ---
+
+
+def test_what_was_recorded_are_twelve_sentences_of_one_model():
+    found = recorded()
+    assert len(found) == 12
+    for reading in found:
+        n = len(reading.words)
+        assert reading.weights.shape == (6, 12, n, n)
+        np.testing.assert_allclose(reading.weights.sum(axis=-1), 1, atol=1e-12)
+        np.testing.assert_array_equal(reading.weights * LEVELS, reading.codes)
+    assert " ".join(found[0].words[1:-1]) == (
+        "The animal didn't cross the street because it was too tired"
+    )
+
+
+def test_bytes_are_less_than_one_level_off_and_rows_add_up():
+    weights = np.random.default_rng(0).dirichlet(np.full(9, 0.2), size=(3, 4))
+    codes = in_bytes(weights)
+    assert codes.dtype == np.uint8
+    assert (codes.sum(axis=-1) == LEVELS).all()
+    assert np.abs(codes / LEVELS - weights).max() < 1 / LEVELS
+
+
+@pytest.mark.usefixtures("own_models")
+def test_what_was_recorded_is_what_the_model_attends_to():
+    if find("minilm") is None:
+        pytest.skip("needs minilm: qkvsearch model fetch minilm")
+    encoder = pretrained("minilm")
+    for reading in recorded():
+        text = " ".join(word for word in reading.words if word not in ("[CLS]", "[SEP]"))
+        weights = encoder.attend(text).word_weights()
+        assert np.abs(weights - reading.weights).max() < 1 / LEVELS + 1e-4
+    made = lesson("learning", Given(sentence="A bank by a river"))
+    (part,) = drawings(made, Heads)[-1:]
+    assert part.first.weights.shape[:2] == (6, 12)
+    assert part.first.words[1:-1] == ["A", "bank", "by", "a", "river"]
+
+
+@pytest.mark.skipif(find("static") is None, reason="needs qkvsearch[encoders]")
+def test_of_ones_own_sentence_the_heads_are_the_encoders():
+    reading = pretrained("static").attend("a river bank")
+    part = heads_of(reading, 1, 2)
+    np.testing.assert_array_equal(part.weights, reading.word_weights()[0, 0])
+    assert part.first.codes is None
+
+
+def test_lesson_10_ends_with_lines_also_where_nothing_is_installed(monkeypatch):
+    from qkvsearch.lessons.course.learning import at_work
+
+    monkeypatch.setattr(at_work, "find", lambda name: None)
+    (part,) = [part for part in at_work.steps(at_work.Given())[0].parts if isinstance(part, Heads)]
+    assert len(part.readings) == 12
+    i, j = (list(part.first.words).index(word) for word in ("it", "animal"))
+    weights = part.first.weights
+    assert part.weights[i, j] == weights[:, :, i, j].max()
