@@ -240,7 +240,8 @@ def _kind(parameter: inspect.Parameter) -> Callable[[str, Any], Any] | None:
     annotation = str(parameter.annotation).removesuffix(" | None").strip("'")
     if parameter.name in ("user", "item"):
         return id_of
-    if parameter.name in OF_QUESTIONS or parameter.name in ("self", "build", "engine"):
+    is_object = parameter.name in ("self", "build", "engine") and annotation not in KINDS
+    if is_object or parameter.name in OF_QUESTIONS:
         return None
     return _callable if annotation.startswith("Callable[") else KINDS[annotation]
 

@@ -5,6 +5,7 @@ does not matter which pretrained ones are installed.
 
 from __future__ import annotations
 
+import ast
 import io
 import os
 import shutil
@@ -14,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,18 @@ from qkvsearch.workspace.verify import damaged_files
 # A slow machine is no failure; other runs draw other examples.
 settings.register_profile("qkvsearch", deadline=None, max_examples=50)
 settings.load_profile("qkvsearch")
+
+# Python 3.11 fails where two threads parse Python at once, as pytest does with each module of a
+# plugin that is imported, and servers import in threads.
+_parse, _parsing = ast.parse, Lock()
+
+
+def _one_at_a_time(*args: Any, **options: Any) -> Any:
+    with _parsing:
+        return _parse(*args, **options)
+
+
+ast.parse = _one_at_a_time
 
 # Where the person who runs the tests keeps models, if they said.
 OWN_MODELS = os.environ.get("QKVSEARCH_MODELS")

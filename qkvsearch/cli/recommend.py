@@ -145,10 +145,10 @@ def command(all_users: bool, only: Path | None, output: Output, **options: Any) 
     write_ranking(ranking, output, explain)
 
 
-def _recommend_all(run: CommandContext, engine: Engine, output: Output, **options: Any) -> None:
+def _recommend_all(run: CommandContext, opened: Engine, output: Output, **options: Any) -> None:
     assert output.path is not None
     with run.progress() as progress:
-        done = engine.recommend_all(
+        done = opened.recommend_all(
             output.path, format=output.format, raw=output.raw, progress=progress, **options
         )
     run.say_notes(done.notes)

@@ -44,18 +44,5 @@ def test_a_curve_is_as_high_as_its_values(monkeypatch):
     assert "3 values over steps" in "".join(str(ends.plain if hasattr(ends, "plain") else ends))
 
 
-def test_steps_are_numbered_on_from_the_first_that_is_read(monkeypatch):
-    numbers = []
-    monkeypatch.setattr(reading, "heading", lambda lesson: "")
-    monkeypatch.setattr(
-        reading, "step_blocks", lambda lesson, place, number, said: numbers.append(number) or []
-    )
-    monkeypatch.setattr(
-        reading, "_Screen", lambda: SimpleNamespace(show=lambda block: None, turn=lambda: None)
-    )
-    reading._read_one(SimpleNamespace(steps=[0, 1, 2], quizzes=[]), quizzes=True, first=4)
-    assert numbers == [4, 5, 6]
-
-
 def test_json_lines_are_read_by_people_too():
     assert to_jsonl([{"title": "注意力 été"}]) == '{"title": "注意力 été"}\n'
