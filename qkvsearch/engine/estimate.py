@@ -37,14 +37,14 @@ USER_NUMBER, ITEM_NUMBER = 8, 20
 # Of an item, and of a byte of its texts, while they are read and weighed.
 ITEM, TEXT_BYTE = 2_500, 20
 # On disk, of a pair, of each further column, of a user and of an item beside their embeddings.
-PAIR_STORED, COLUMN_STORED, USER_STORED, ITEM_STORED, TEXT_STORED = 4, 6, 45, 120, 4
+PAIR_STORED, COLUMN_STORED, USER_STORED, ITEM_STORED, TEXT_STORED = 4, 6, 45, 700, 4
 # In files without names, while a log is read and learned from.
 ROW_SCRATCH = 36
 
 # --- seconds of one core ---
 
-PER_ROW, PER_PAIR_ITERATION, PER_USER, PER_ITEM, PER_TEXT_BYTE = 1.2e-6, 0.12e-6, 6e-5, 2e-4, 4e-6
-START = 10.0
+PER_ROW, PER_PAIR_ITERATION, PER_USER, PER_ITEM, PER_TEXT_BYTE = 5e-7, 1.4e-7, 6e-5, 8e-5, 1e-6
+START = 3.0
 
 N_COMPONENTS, ITERATIONS = 64, 10
 # How wide the keys of the heads that an encoder gives are together, in numbers of 32 bits; auto is
@@ -173,7 +173,7 @@ def estimate(size: Size, encoder: str = "auto", cores: int | None = None) -> Est
     stored += (USER_STORED + 4 * N_COMPONENTS) * users
     stored += (ITEM_STORED + 8 * N_COMPONENTS * bool(rows)) * items + TEXT_STORED * size.text_bytes
     work = PER_ROW * rows + PER_USER * users + PER_ITEM * items + PER_TEXT_BYTE * size.text_bytes
-    learning = ITERATIONS * PER_PAIR_ITERATION * 2 * rows / cores
+    learning = ITERATIONS * PER_PAIR_ITERATION * rows / cores
     scratch = (ROW_SCRATCH + extra) * rows + numbers
     return Estimate(size, steps, mapped, stored, scratch, START + work + learning, cores)
 
