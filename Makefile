@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-all lint translations bench mutants faults clean
+.PHONY: demo test test-all test-engines lint translations bench mutants faults clean
 
 demo: .venv/installed
 	$(BIN)/qkvsearch demo
@@ -14,6 +14,10 @@ test: lint
 # And what takes longer: thousands of messy files, databases that are started for the test.
 test-all: test
 	$(BIN)/python -m pytest -q -n auto --dist loadgroup -m slow
+
+# All that is the same on a Spark cluster, of processes on this machine; of it `test-all` has a part.
+test-engines: .venv/installed-test
+	$(BIN)/python -m pytest -q -m cluster
 
 lint: .venv/installed-test
 	$(BIN)/ruff check .

@@ -14,7 +14,7 @@ import pytest
 import qkvsearch as qkv
 from qkvsearch.errors import DataError, QkvError
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("spark")]
 CLOSE = 1e-3
 
 
@@ -115,6 +115,7 @@ def assert_alike(here, there, n_users=40):
         assert all(abs(hit.score - scores[hit.id]) < CLOSE for hit in one)
 
 
+@pytest.mark.slow
 def test_recommendations_are_the_same(both):
     assert_alike(*both)
 
@@ -221,6 +222,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", list(WRONG))
+@pytest.mark.slow
 def test_what_does_not_fit_is_said_in_one_line(tmp_path, engine, name):
     text, error, said = WRONG[name]
     (tmp_path / "log.csv").write_text(text)
