@@ -310,6 +310,14 @@ def without_privileges():
 # --- a browser, one a process: without Playwright or Chromium its tests skip, none is fetched ---
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """What takes a browser is slow: `make test-all` runs it."""
+    for item in items:
+        if "chromium" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def chromium():
     """Headless."""

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 import qkvsearch
+from qkvsearch.answers.shown.facets import _numbers
 from qkvsearch.errors import QkvError
 
 FRAME = pd.DataFrame(
@@ -109,6 +110,27 @@ def test_the_command_sorts(qkv, things_path):
 
 
 # --- facets ---
+
+
+@pytest.mark.parametrize("step", [0.1, 0.05, 0.7, 3.3])
+def test_a_range_of_a_facet_counts_what_it_says(step):
+    numbers = [round(3 + step * n, 10) for n in range(40)]
+    for shown, n in _numbers(dict.fromkeys(numbers, 1), whole=False).items():
+        least, most = map(float, shown.split(".."))
+        assert n == sum(least <= number < most for number in numbers), shown
+    whole = [int(10 * number) ** 3 for number in numbers]
+    for shown, n in _numbers(dict.fromkeys(whole, 1)).items():
+        least, most = map(float, shown.split(".."))
+        assert n == sum(least <= number <= most for number in dict.fromkeys(whole)), shown
+
+
+@pytest.mark.parametrize("start", [10**16, 10**17 + 3, 1_700_000_000_000_000_000, -(10**18)])
+@pytest.mark.parametrize("step", [1, 7, 10**6])
+def test_numbers_of_many_digits_are_all_counted(start, step):
+    counts = dict.fromkeys(range(start, start + 60 * step, step), 1)
+    assert sum(_numbers(counts).values()) == 60
+    tiny = {1 + n * 2.0**-52: 1 for n in range(60)}
+    assert sum(_numbers(tiny, whole=False).values()) == 60
 
 
 def test_facets_are_those_of_a_search_that_finds_all(things):

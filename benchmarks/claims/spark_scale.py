@@ -1,11 +1,11 @@
 """Spark beside one machine: what distribution costs, and what it must not change.
 
-A standalone cluster on the loopback address, two executors of one core each; one machine has two
-threads. An iteration is the difference between fits of four iterations and of one, so that neither
-reading nor starting is in it. MLlib's ALS learns in the same cluster from the same pairs, at the
-same rank, as implicit feedback. The log of ten million pairs is made: popularity falls with a power
-of the rank. Memory is the most that the driver's process has had; its Java machine is told to keep
-to 1 GB, so that what grows there would end it.
+A standalone cluster on the loopback address, two executors of one core and 3 GB each; one machine
+has two threads. An iteration is the difference between fits of four iterations and of one, so that
+neither reading nor starting is in it. MLlib's ALS learns in the same cluster from the same pairs,
+at the same rank, as implicit feedback. The log of ten million pairs is made: popularity falls with
+a power of the rank. Memory is the most that the driver's process has had; its Java machine is told
+to keep to 1 GB, so that what grows there would end it.
 
 QKVSEARCH_DATA=data python benchmarks --only spark_scale
 (an hour; needs qkvsearch[spark] and Java; the part `driver` alone is half of it)
@@ -42,6 +42,7 @@ from qkvsearch.engines.spark.log import MOST_PAIRS
 PAIRS, USERS, ITEMS, D = 10_000_000, 200_000, 20_000, 64
 ML_1M_SHAPE = (6040, 3883)
 TURNS = 3
+GIGABYTES = 3
 NO_LONGER = "share of one machine's scores within 1e-3"
 
 
@@ -69,8 +70,9 @@ def write_log(n_pairs: int, n_users: int, n_items: int) -> Path:
 @contextmanager
 def started() -> Iterator[Cluster]:
     logs = Path(mkdtemp(prefix="cluster-"))
-    with cluster(logs) as found:
-        os.environ |= {"SPARK_LOCAL_IP": "127.0.0.1", "PYTHONPATH": found.environment["PYTHONPATH"]}
+    with cluster(logs, gigabytes=GIGABYTES) as found:
+        for name in ("SPARK_LOCAL_IP", "PYTHONPATH", "PYSPARK_SUBMIT_ARGS"):
+            os.environ[name] = found.environment[name]
         yield found
 
 

@@ -21,9 +21,11 @@ def free_port() -> int:
 
 
 class Cluster:
-    """`master`: its URL. `workers`: their processes, each of which leads a process group."""
+    """`master`: its URL. `workers`: their processes, each of which leads a process group.
+    gigabytes: of Java's memory that each of their executors has, a workers' process a little more.
+    """
 
-    def __init__(self, folder: Path, n_workers: int = 2, memory: str = "1500m") -> None:
+    def __init__(self, folder: Path, n_workers: int = 2, gigabytes: int = 1) -> None:
         import pyspark
 
         self.folder, self.port = folder, free_port()
@@ -35,9 +37,10 @@ class Cluster:
             "SPARK_HOME": str(home),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "PYSPARK_PYTHON": sys.executable,
+            "PYSPARK_SUBMIT_ARGS": f"--conf spark.executor.memory={gigabytes}g pyspark-shell",
             "PYTHONPATH": os.pathsep.join(filter(None, [source, os.environ.get("PYTHONPATH")])),
         }
-        self._class, self._memory = str(home / "bin" / "spark-class"), memory
+        self._class, self._memory = str(home / "bin" / "spark-class"), f"{1000 * gigabytes + 500}m"
         self._started: list[subprocess.Popen[bytes]] = []
         options = ["--host", "127.0.0.1", "--port", str(self.port), "--webui-port", "0"]
         self._start("master", "org.apache.spark.deploy.master.Master", *options)
@@ -89,10 +92,10 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, n_workers: int = 2):
+def cluster(folder: Path, n_workers: int = 2, gigabytes: int = 1):
     found = None
     try:
-        found = Cluster(folder, n_workers)
+        found = Cluster(folder, n_workers, gigabytes)
         yield found
     finally:
         if found is not None:

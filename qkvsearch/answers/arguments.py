@@ -16,6 +16,7 @@ from qkvsearch.data.ids import Id, Ids, id_text
 from qkvsearch.errors import QkvError, UnknownIdError, suggest
 from qkvsearch.retrieval import Head, Ranking, rank
 from qkvsearch.retrieval.ranking import Names
+from qkvsearch.turns import out_of_turn
 from qkvsearch.workspace.catalog.titles import as_form
 
 if TYPE_CHECKING:
@@ -101,7 +102,10 @@ def candidates(
     mask = exclusion_mask(n_items, excluded) if len(excluded) else np.ones(n_items, dtype=bool)
     if only is not None:
         mask &= ~exclusion_mask(n_items, listed_positions(tables, only)[0])
-    return mask if where is None else mask & tables.mask(where, n_items)
+    if where is None:
+        return mask
+    with out_of_turn():  # what a condition compares may take seconds
+        return mask & tables.mask(where, n_items)
 
 
 def listed_positions(tables: Tables, only: Iterable[Id]) -> tuple[list[int], list[str]]:

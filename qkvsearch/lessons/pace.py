@@ -10,7 +10,7 @@ WORD = re.compile(r"[^\W\d_]{2,}")
 # English read to be understood, by someone whose first language it may not be.
 WORDS_A_MINUTE = 120
 # Of what is looked at, tried and answered.
-MATRIX, TRY, QUESTION = 1 / 6, 1.0, 1.0
+MATRIX, TRY, QUESTION = 1 / 6, 1.0, 3 / 4
 
 
 def minutes(lesson: Lesson) -> float:

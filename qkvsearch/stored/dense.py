@@ -8,7 +8,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from qkvsearch.engines.milvus.store import rows_of
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.learning.noise_threshold import (
     nearest_cosines,
@@ -164,6 +163,8 @@ class DensePart(StoredPart[StoredHead]):
         if array == "keys" and place is not None and not self.is_pending(contents, array):
             width = len(self.pending(contents, SUM))
             n_items = contents.facts["n_items"]
+            from qkvsearch.engines.milvus.store import rows_of
+
             return np.asarray(rows_of(place.uri, place.collection, self.group, n_items, width))
         return super().pending(contents, array)
 

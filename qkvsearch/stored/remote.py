@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qkvsearch.engines.milvus.store import MilvusKeys, StoredPiece
 from qkvsearch.errors import DamagedError, WorkspaceError
 from qkvsearch.retrieval.elsewhere import BLOCK, DRAWN, RemoteKeys, RemoteRows
 from qkvsearch.workspace.elsewhere import SUM, KeyPlace, filter_of
@@ -14,6 +13,7 @@ from qkvsearch.workspace.elsewhere import SUM, KeyPlace, filter_of
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from qkvsearch.engines.milvus.store import MilvusKeys
     from qkvsearch.workspace import Snapshot
     from qkvsearch.workspace.where import Where
 
@@ -64,6 +64,8 @@ def key_store(build: Snapshot, widths: dict[str, int]) -> MilvusKeys | None:
     place = KeyPlace.of(build.facts)
     if place is None:
         return None
+    from qkvsearch.engines.milvus.store import MilvusKeys, StoredPiece
+
     parts, start = [], 0
     for segment in build.with_items:
         own = KeyPlace.of(segment.facts)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cached_property
@@ -22,10 +23,14 @@ from qkvsearch.web.settings import Settings
 
 # What no page waits for begins so many seconds after a worker is there, or when it is asked for.
 LATER = 0.3
+# Seconds after which one thread of Python takes over from another. By default it is 5 ms, which a
+# question beside a new build that is being opened waits for at each operation of NumPy.
+SWITCH = 0.0005
 
 
 def served() -> Starlette:
     """The app of a worker process, as whoever started it said."""
+    sys.setswitchinterval(SWITCH)
     settings = Settings.published()
     logging.basicConfig(format="%(message)s")
     access.setLevel(logging.INFO if settings.log else logging.ERROR)

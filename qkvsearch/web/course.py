@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import json
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -45,17 +46,25 @@ class Course:
 
     async def lesson(self, name: str) -> TaughtLesson:
         """In the language that is spoken. Raises `QkvError` and `Problem`."""
+        return (await self.lessons([name]))[0]
+
+    async def lessons(self, names: Sequence[str]) -> list[TaughtLesson]:
+        """Several, in the time of one."""
+        try:
+            async with asyncio.timeout(self._seconds):
+                return [await self._lesson(name) for name in names]
+        except TimeoutError:
+            late = "the lesson is still being computed"
+            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, late, {"Retry-After": "5"}) from None
+
+    async def _lesson(self, name: str) -> TaughtLesson:
         key = name, spoken()
         if key not in self._found:
             context = contextvars.copy_context()
             self._found[key] = self._thread.submit(context.run, _taught, name)
         try:
             # Whoever stops waiting does not stop it for the others.
-            found = asyncio.shield(asyncio.wrap_future(self._found[key]))
-            return await asyncio.wait_for(found, self._seconds)
-        except TimeoutError:
-            late = "the lesson is still being computed"
-            raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, late, {"Retry-After": "5"}) from None
+            return await asyncio.shield(asyncio.wrap_future(self._found[key]))
         except Exception:
             self._found.pop(key, None)
             raise

@@ -39,7 +39,9 @@ API = "/api/v1"
 # Others are told of together: a client could make up as many as it likes.
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
 READING = ("GET", "HEAD", "OPTIONS")
-# What needs no token: it holds nothing of the workspace.
+# Of another port of this machine a browser says "same-site".
+OWN_SITE = ("same-origin", "none")
+# What needs no token: of the workspace it holds what it is called, and which encoder it has.
 OPEN = ("/static/", "/learn/")
 OPEN_PAGES = ("/", "/learn.json", "/docs.json", "/api/v1/health", "/openapi.json", "/favicon.ico")
 
@@ -73,8 +75,9 @@ class Guard:
 
         try:
             self._check(scope)
-            body = await _whole(receive, self.service.settings.body)
-            await self.app(scope, _again(body, receive), with_headers)
+            if scope["method"] not in READING and scope["path"].startswith(API):
+                receive = _again(await _whole(receive, self.service.settings.body), receive)
+            await self.app(scope, receive, with_headers)
         except Problem as refused:
             await problem_of(refused)(scope, receive, with_headers)
         except Exception as bug:
@@ -103,7 +106,7 @@ class Guard:
     def _tell(self, scope: Scope, status: int, seconds: float) -> None:
         """One line of JSON, without what was asked for unless that is wanted."""
         own: str = scope["path"] if scope["path"] in self.pages else "other"
-        route = getattr(scope.get("route"), "path", own)
+        route = getattr(scope.get("route"), "path", own) or own
         if scope["path"].startswith(API) and not route.startswith(API):
             route = f"{API}{route}"  # a router's own path has no prefix
         method = scope["method"] if scope["method"] in METHODS else "other"
@@ -136,7 +139,7 @@ def _check_origin(headers: Headers, method: str, has_token: bool) -> None:
             "without a token this server answers to the names of this machine, as 127.0.0.1, alone"
         )
         raise Problem(HTTPStatus.MISDIRECTED_REQUEST, own)
-    if method not in READING and headers.get("sec-fetch-site", "none") == "cross-site":
+    if method not in READING and headers.get("sec-fetch-site", "none") not in OWN_SITE:
         raise Problem(HTTPStatus.FORBIDDEN, "pages of other sites change nothing here")
 
 

@@ -53,7 +53,7 @@ def add_routes(app: FastAPI, service: Service) -> None:
     async def contents(request: Request, lesson: str | None = None) -> Response:
         with language(pages.language_of(request)):
             names = LESSONS if lesson is None else (_known(lesson),)
-            return as_json({"lessons": [(await course.lesson(name)).outline for name in names]})
+            return as_json({"lessons": [found.outline for found in await course.lessons(names)]})
 
     async def document(request: Request, name: str) -> Response:
         with language(pages.language_of(request)):

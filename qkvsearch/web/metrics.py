@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
+from pathlib import Path
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client import generate_latest as text_of
-from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
 from qkvsearch.web.settings import METRICS
 
@@ -52,6 +54,27 @@ class Metrics:
         """Of all workers, where they share a folder."""
         if METRICS not in os.environ:
             return text_of(self._own)
+        _forget_ended(Path(os.environ[METRICS]))
         every = CollectorRegistry()
         MultiProcessCollector(every)
         return text_of(every)
+
+
+def _forget_ended(folder: Path) -> None:
+    """A worker that was killed answers nothing any more, whatever it had begun."""
+    for path in folder.glob("gauge_live*.db"):
+        number = re.search(r"_(\d+)\.db$", path.name)
+        if number and not _is_running(int(number[1])):
+            mark_process_dead(int(number[1]), str(folder))
+
+
+def _is_running(process: int) -> bool:
+    if os.name == "nt":  # where asking would stop it
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True

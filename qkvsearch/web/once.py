@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ BEGIN = """
 PRAGMA secure_delete = ON;
 PRAGMA synchronous = OFF;
 CREATE TABLE IF NOT EXISTS asked (
-  key TEXT PRIMARY KEY, request TEXT NOT NULL, users TEXT NOT NULL DEFAULT '[]', answer TEXT
+  key TEXT PRIMARY KEY, request TEXT NOT NULL, users TEXT NOT NULL, answer TEXT
 ) WITHOUT ROWID;
 """
 ANOTHER = "`Idempotency-Key`: it came with another request before; a new request needs a new key"
@@ -38,21 +38,23 @@ class Once:
     folder: Path
     wait: float = 10.0
 
-    def answer(self, key: str | None, request: Any, do: Callable[[], dict[str, Any]]) -> Any:
-        """What `do` returns, rows with users, or what it returned to the same request with this key
-        before. The key is claimed first, so that of several at once one does it; where that raises,
-        the key is free again. Raises `Problem`.
+    def answer(
+        self, key: str | None, request: Any, users: Iterable[str], do: Callable[[], dict[str, Any]]
+    ) -> Any:
+        """What `do` returns, or what it returned to the same request with this key before. users:
+        whom it names, so that they can be erased. The key is claimed first, so that of several at
+        once one does it; where that raises, the key is free again. Raises `Problem`.
 
         >>> import tempfile
         >>> once = Once(Path(tempfile.mkdtemp()))
-        >>> once.answer("k", {"n": 1}, lambda: {"rows": [], "done": 1})
-        {'rows': [], 'done': 1}
-        >>> once.answer("k", {"n": 1}, lambda: {"rows": [], "done": 2})
-        {'rows': [], 'done': 1}
+        >>> once.answer("k", {"n": 1}, [], lambda: {"done": 1})
+        {'done': 1}
+        >>> once.answer("k", {"n": 1}, [], lambda: {"done": 2})
+        {'done': 1}
         """
         if key is None:
             return do()
-        known = self._claimed(key, _fingerprint(request))
+        known = self._claimed(key, _fingerprint(request), json.dumps(sorted(set(users))))
         if known is not None:
             return json.loads(known)
         try:
@@ -62,16 +64,15 @@ class Once:
                 db.execute("DELETE FROM asked WHERE key = ?", (key,))
             raise
         with self._writing() as db:  # unless its user was deleted meanwhile
-            told = (json.dumps(found), _users(found["rows"]), key)
-            own = "UPDATE asked SET answer = ?, users = ? WHERE key = ? AND answer IS NULL"
-            db.execute(own, told)
+            own = "UPDATE asked SET answer = ? WHERE key = ? AND answer IS NULL"
+            db.execute(own, (json.dumps(found), key))
         return found
 
-    def _claimed(self, key: str, request: str) -> str | None:
+    def _claimed(self, key: str, request: str, users: str) -> str | None:
         """The answer that was given before; None where the key is ours now. Raises `Problem`."""
         with self._writing() as db:
-            claim = "INSERT OR IGNORE INTO asked (key, request) VALUES (?, ?)"
-            if db.execute(claim, (key, request)).rowcount:
+            claim = "INSERT OR IGNORE INTO asked (key, request, users) VALUES (?, ?, ?)"
+            if db.execute(claim, (key, request, users)).rowcount:
                 return None
             asked = "SELECT request, answer FROM asked WHERE key = ?"
             before, answer = db.execute(asked, (key,)).fetchone()
@@ -98,10 +99,6 @@ class Once:
             db.execute("BEGIN IMMEDIATE")
             with db:
                 yield db
-
-
-def _users(rows: list[dict[str, Any]]) -> str:
-    return json.dumps(sorted({str(row["user"]) for row in rows}))
 
 
 def _fingerprint(request: Any) -> str:

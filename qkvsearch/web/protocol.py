@@ -10,12 +10,14 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 # How long a connection may be open without a whole request, and how many may be open in a process.
 SECONDS, MOST = 10.0, 2000
+# Bytes a second that a client must read of an answer.
+SLOWEST = 1000
 
 
 class BoundedProtocol(H11Protocol):
     """Closes what sends no whole request in time and, above `MOST`, what has waited longest."""
 
-    # Connections of this process without a request being answered, the oldest first.
+    # Connections of this process that sent no whole request yet, the oldest first.
     _idle: dict[BoundedProtocol, None] = {}  # noqa: RUF012
     _timer: asyncio.TimerHandle | None = None
     _reads: asyncio.TimerHandle | None = None
@@ -35,10 +37,14 @@ class BoundedProtocol(H11Protocol):
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
-        if self._is_answering():
+        if not self._is_answering():
+            if self._timer is None:
+                self._waits()
+        elif not self.cycle.more_body:
             self._goes_on()
-        elif self._timer is None:
-            self._waits()
+        elif self._timer is not None:  # how long a body may take, the guard says
+            self._timer.cancel()
+            self._timer = None
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
@@ -66,9 +72,19 @@ class BoundedProtocol(H11Protocol):
         self.loop.call_later(SECONDS, self.transport.abort)  # where the client reads nothing either
 
     def pause_writing(self) -> None:
-        """A client that reads too slowly has as long as one that writes too slowly."""
+        """A client may read slowly, but not stop."""
         super().pause_writing()
-        self._reads = self.loop.call_later(SECONDS, self.transport.abort)
+        self._look_again(self.transport.get_write_buffer_size())
+
+    def _look_again(self, left: int) -> None:
+        self._reads = self.loop.call_later(SECONDS, self._look, left)
+
+    def _look(self, before: int) -> None:
+        left = self.transport.get_write_buffer_size()
+        if before - left < SLOWEST * SECONDS:
+            self.transport.abort()
+        else:
+            self._look_again(left)
 
     def resume_writing(self) -> None:
         super().resume_writing()

@@ -7,6 +7,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from qkvsearch.web.token import BearerToken
 
 # How long answers that are on their way may take when the server is told to stop.
 STOPS_WITHIN = 8
+ENOUGH_FILES = 10_240
 APP = "qkvsearch.web.app:served"
 
 
@@ -37,8 +39,10 @@ def serve(
             "first line is the token that clients must send"
         )
     allow_connections()
-    with tempfile.TemporaryDirectory(prefix="qkvsearch-serve-") as folder:
-        replace(settings, shared=Path(folder)).publish()
+    with (
+        tempfile.TemporaryDirectory(prefix="qkvsearch-serve-") as folder,
+        replace(settings, shared=Path(folder)).publishing(),
+    ):
         config = uvicorn.Config(
             APP,
             factory=True,
@@ -68,7 +72,10 @@ def allow_connections() -> None:
     except ImportError:  # Windows counts none
         return
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    # Where a system has no limit, it may refuse to have none at all, as macOS does.
+    least = ENOUGH_FILES if most == resource.RLIM_INFINITY else most
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (least, most))
 
 
 def listen(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -39,12 +41,18 @@ class Settings:
     hits: int = 100
     batch: int = 100
 
-    def publish(self) -> None:
-        """Where worker processes find them."""
-        os.environ[VARIABLE] = json.dumps(asdict(self), default=str)
+    @contextmanager
+    def publishing(self) -> Iterator[None]:
+        """Until the end of the block they are where worker processes find them."""
         folder = self.shared / "metrics"
         folder.mkdir()
-        os.environ[METRICS] = str(folder)
+        told = {VARIABLE: json.dumps(asdict(self), default=str), METRICS: str(folder)}
+        os.environ.update(told)
+        try:
+            yield
+        finally:
+            for name in told:
+                del os.environ[name]
 
     @classmethod
     def published(cls) -> Settings:

@@ -12,7 +12,7 @@ from qkvsearch.lessons import LESSONS
 from qkvsearch.lessons.course.recommender.descent import RATINGS, WIDTH, descend
 from qkvsearch.lessons.drawings import Arrows, Descent, Drawing, Flow, Heads
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("browser")]
+pytestmark = pytest.mark.xdist_group("browser")
 
 CLOSE = {"rtol": 1e-6, "atol": 1e-6}
 EVERY = pytest.mark.parametrize("name", LESSONS)

@@ -39,6 +39,18 @@ def test_positions_know_how_far_apart_they_are_wherever_they_are(found):
         diagonal = np.diagonal(products, n)
         np.testing.assert_allclose(diagonal, diagonal[0])
     assert products[0, 0] > products[0, 1] > products[0, 2]
+    others = np.random.default_rng(0).normal(size=products.shape)
+    assert np.ptp(np.diagonal(others @ others.T, 1)) > 1  # not so of any positions
+
+
+@pytest.mark.point(68)
+def test_scores_grow_with_the_square_of_their_inputs():
+    x, times = parts.drawn(0), 7.0
+    w_q, w_k = np.random.default_rng(0).normal(size=(2, x.shape[1], 4))
+    spread = [((t * x @ w_q) @ (t * x @ w_k).T).std() for t in (1, times)]
+    assert spread[1] / spread[0] == pytest.approx(times**2)
+    once = [((t * x @ w_q) @ (x @ w_k).T).std() for t in (1, times)]
+    assert once[1] / once[0] == pytest.approx(times)  # of one side alone they would not
 
 
 @pytest.mark.point(67)
@@ -81,7 +93,7 @@ def test_feed_forward_says_what_no_linear_layer_can(found):
 
 @pytest.mark.point(67, 68, 69, 70)
 def test_the_parts_one_after_the_other_are_the_layer(found):
-    whole = found["All of it"]
+    whole = found["All parts at once"]
     assert whole["apart"] == 0
     np.testing.assert_allclose(whole["by_hand"].mean(axis=1), 0, atol=1e-6)
     sizes = list(whole["sizes"].values())

@@ -38,6 +38,10 @@ CAUSE = re.compile(
 CLAIMS = {
     "so blocks can be stacked": "test_claims::test_blocks_can_be_stacked_as_none_changes_the_width",
     "So a vector that says the place": "test_block::test_positions_make_attention_notice_the_order",
+    "depends only on how far apart": (
+        "test_block::test_positions_know_how_far_apart_they_are_wherever_they_are"
+    ),
+    "so it grows with the square": "test_block::test_scores_grow_with_the_square_of_their_inputs",
     "so “two places on”": (
         "test_block::test_positions_know_how_far_apart_they_are_wherever_they_are"
     ),
@@ -80,9 +84,6 @@ CLAIMS = {
     "{token} attends most to {first} in head 1": (
         "test_heads::test_a_head_sees_only_its_own_columns"
     ),
-    "Learn what one head cannot": (
-        "test_heads::test_where_both_numbers_come_from_one_token_one_head_is_enough"
-    ),
     "so guessing 0 would be wrong": "test_claims::test_guessing_0_is_wrong_by_the_variance",
     "so a head that looks at both": "test_heads::test_what_is_lost_with_a_head_says_what_it_is_for",
     "every token has learned to attend": (
@@ -91,7 +92,7 @@ CLAIMS = {
     "so words attend to words of": (
         "test_claims::test_without_weight_matrices_the_nearest_are_attended_to"
     ),
-    "{most} of the {n} words attend to it": (
+    "{most} of the {n} tokens, [CLS]": (
         "test_learning::test_the_strongest_weight_is_given_by_most_words_and_for_the_other_ending"
     ),
     "So this weight is not what finds": (

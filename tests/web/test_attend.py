@@ -163,6 +163,7 @@ def test_the_page_names_the_encoders_and_has_its_json_beside_it(client, installe
     page = client.get("/attend")
     assert '"encoders": ["minilm", "lsa"]' in page.text
     same = {"text": "deep sea", "encoder": "minilm"}
-    assert client.get("/attend.json", params=same).json() == (
-        client.get("/api/v1/attend", params=same).json()
-    )
+    found = client.get("/api/v1/attend", params=same).json()
+    shown = {"word": "1", "view": "mean", "lang": "zh"}
+    assert client.get("/attend.json", params={**same, **shown}).json() == found
+    assert client.get("/attend.json?text=deep+sea").json() == found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 
 import pytest
 
@@ -121,6 +122,16 @@ def test_one_that_failed_is_tried_again(asking, videos_path, monkeypatch):
             patched.setattr(course, "lesson", broken)
             assert client.get("/learn/masks").status_code == 500
         assert client.get("/learn/masks").status_code == 200
+
+
+def test_all_lessons_together_wait_no_longer_than_one(asking, videos_path, monkeypatch):
+    def slow(name):
+        time.sleep(0.15)
+        return lesson("softmax")
+
+    monkeypatch.setattr(course, "lesson", slow)
+    with asking(videos_path, seconds=0.2) as client:
+        assert client.get("/learn.json").status_code == 503
 
 
 def test_one_that_takes_too_long_is_there_when_asked_again(asking, videos_path, monkeypatch):

@@ -101,9 +101,21 @@ def test_pages_of_other_sites_reach_nothing(client):
         is_problem(client.get("/api/v1/users", headers={"Host": name}), 421)
     for name in ("localhost", "127.0.0.1:8000", "[::1]:8000", "LOCALHOST"):
         assert client.get("/api/v1/health", headers={"Host": name}).status_code == 200
-    crossing = {"Sec-Fetch-Site": "cross-site"}
-    is_problem(client.post("/api/v1/search", json={"searches": []}, headers=crossing), 403)
-    assert client.get("/api/v1/health", headers=crossing).status_code == 200
+    for site in ("cross-site", "same-site"):  # the latter is another port of this machine
+        crossing = {"Sec-Fetch-Site": site}
+        is_problem(client.post("/api/v1/search", json={"searches": []}, headers=crossing), 403)
+        assert client.get("/api/v1/health", headers=crossing).status_code == 200
+    own = {"Sec-Fetch-Site": "same-origin"}
+    many = {"searches": [{"q": "bread"}]}
+    assert client.post("/api/v1/search", json=many, headers=own).status_code == 200
+
+
+def test_unknown_addresses_are_counted_together(client):
+    client.get("/made-up-one")
+    text = client.get("/api/v1/metrics").text
+    assert "made-up" not in text
+    assert 'route=""' not in text
+    assert 'route="other"' in text
 
 
 def test_a_made_up_method_is_counted_with_all_others(client):
@@ -156,6 +168,7 @@ def test_the_token_is_demanded_of_all_that_holds_data(asking, videos_path, tmp_p
     with asking(videos_path, token_file=path) as client:
         for open_to_all in ("/", "/api/v1/health", "/static/base.css", "/openapi.json"):
             assert client.get(open_to_all).status_code == 200
+        assert client.get("/api/v1/health").json() == {"status": "ok"}
         for path_ in ("/api/v1/search?q=a", "/search.json?q=a", "/api/v1/info", "/api/v1/metrics"):
             refused = client.get(path_)
             is_problem(refused, 401)
@@ -165,6 +178,7 @@ def test_the_token_is_demanded_of_all_that_holds_data(asking, videos_path, tmp_p
             assert client.get("/api/v1/search?q=a", headers=headers).status_code == 401
         headers = {"Authorization": f"Bearer {TOKEN}"}
         assert client.get("/api/v1/search?q=a", headers=headers).status_code == 200
+        assert client.get("/api/v1/health", headers=headers).json()["items"] > 100
 
 
 def test_the_log_has_a_line_without_what_was_asked(asking, videos_path, caplog):
@@ -187,10 +201,7 @@ def test_settings_reach_a_worker(tmp_path, monkeypatch):
     import os
 
     before = dict(os.environ)
-    try:
-        told = Settings(tmp_path, "ws", tmp_path, token_file=tmp_path / "t", read_only=True)
-        told.publish()
+    told = Settings(tmp_path, "ws", tmp_path, token_file=tmp_path / "t", read_only=True)
+    with told.publishing():
         assert Settings.published() == told
-    finally:
-        os.environ.clear()
-        os.environ.update(before)
+    assert dict(os.environ) == before

@@ -116,7 +116,11 @@ def test_nothing_known_of_a_query_is_said(asked):
 
 
 def test_the_page_has_its_json_beside_it(films, asked):
-    assert films.get("/map.json", params={"colour": "year"}).json() == asked(colour="year")
+    beside = {"colour": "year", "lang": "zh"}
+    assert films.get("/map.json", params=beside).json() == asked(colour="year")
+    near = films.get("/api/v1/similar?items=m001").json()
+    chosen = films.get("/map.json", params={**beside, "item": "m001", "query": "space"}).json()
+    assert chosen == {**asked(colour="year"), "similar": near}
     assert films.get("/map").status_code == 200
 
 

@@ -170,7 +170,7 @@ def test_one_of_many_at_once_does_it(tmp_path):
     def ask(_):
         start.wait()
         try:
-            return once.answer("key", [1], lambda: done.append(1) or {"rows": []})
+            return once.answer("key", [1], [], lambda: done.append(1) or {"rows": []})
         except Problem as refused:
             return refused.status
 
@@ -180,6 +180,19 @@ def test_one_of_many_at_once_does_it(tmp_path):
     assert set(map(str, answers)) <= {"{'rows': []}", "409"}
 
 
+def test_a_user_who_is_deleted_before_the_answer_is_kept_is_erased(tmp_path):
+    once = Once(tmp_path)
+
+    def do():
+        once.erase("ann")
+        return {"rows": [{"user": "ann"}]}
+
+    assert once.answer("key", [1], ["ann", "bob"], do)["rows"]
+    with pytest.raises(Problem, match="deleted"):
+        once.answer("key", [1], ["ann", "bob"], do)
+    assert b"ann" not in (tmp_path / "once.db").read_bytes()
+
+
 def test_without_a_key_nothing_is_kept(tmp_path):
-    assert Once(tmp_path).answer(None, [1], lambda: {"rows": []}) == {"rows": []}
+    assert Once(tmp_path).answer(None, [1], [], lambda: {"rows": []}) == {"rows": []}
     assert list(tmp_path.iterdir()) == []

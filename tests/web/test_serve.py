@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import qkvsearch
+from qkvsearch.web import metrics
+from qkvsearch.web.protocol import MOST, BoundedProtocol
 
 # Servers are processes: `make test-all` starts them.
 pytestmark = pytest.mark.slow
@@ -37,8 +43,12 @@ def test_workers_count_together(serving, videos_path):
     with serving(videos_path, "--workers", "2") as server:
         for _ in range(12):
             server.get("/api/v1/items?k=1")
-        text = server.get("/api/v1/metrics")[2].decode()
-    line = next(line for line in text.splitlines() if "requests_total" in line and "items" in line)
+        for _ in range(50):  # a worker counts an answer once it is sent
+            lines = server.get("/api/v1/metrics")[2].decode().splitlines()
+            line = next(line for line in lines if "requests_total" in line and "items" in line)
+            if float(line.rpartition(" ")[2]) == 12:
+                break
+            time.sleep(0.1)
     assert float(line.rpartition(" ")[2]) == 12
 
 
@@ -58,6 +68,51 @@ def test_a_client_that_never_finishes_is_hung_up_on(serving, videos_path):
         slow.send(b"GET / HTTP/1.1\r\nHost: x\r\n")
         slow.settimeout(30)
         assert slow.recv(100) == b""
+
+
+def test_bodies_that_never_end_make_room_for_others(serving, videos_path):
+    resource = pytest.importorskip("resource")
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    head = b"POST /api/v1/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 999\r\n\r\n{"
+    with serving(videos_path) as server, ExitStack() as opened:
+        others = []
+        for _ in range(MOST + 50):
+            other = socket.create_connection(("127.0.0.1", server.port))
+            others.append(opened.enter_context(other))
+            other.send(head)
+        others[0].settimeout(5)  # long before its body is late
+        with suppress(ConnectionResetError):  # what it sent may be unread when it is closed
+            assert others[0].recv(100) == b""
+        assert server.get("/api/v1/search?q=bread")[0] == 200
+
+
+@pytest.mark.parametrize(("left", "goes_on"), [([90_000, 10_000], True), ([99_999], False)])
+def test_an_answer_may_be_read_slowly_but_not_never(left, goes_on):
+    """left: bytes that are still to be read, after each of the looks."""
+    connection, later, aborted = BoundedProtocol.__new__(BoundedProtocol), [], []
+    sizes = iter([100_000, *left])
+    connection.transport = SimpleNamespace(
+        get_write_buffer_size=lambda: next(sizes), abort=lambda: aborted.append(True)
+    )
+    connection.loop = SimpleNamespace(call_later=lambda _, do, *of: later.append((do, of)))
+    connection.flow = SimpleNamespace(pause_writing=lambda: None)
+    connection.pause_writing()
+    for _ in left:
+        do, of = later.pop()
+        do(*of)
+    assert bool(later) == goes_on
+    assert bool(aborted) == (not goes_on)
+
+
+def test_requests_of_a_killed_worker_are_running_no_more(tmp_path):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    files = [tmp_path / f"gauge_livesum_{pid}.db" for pid in (ended.pid, os.getpid())]
+    for file in files:
+        file.touch()
+    metrics._forget_ended(tmp_path)
+    assert [file.exists() for file in files] == [False, True]
 
 
 def test_answers_on_their_way_finish_before_it_stops(serving, videos_path):

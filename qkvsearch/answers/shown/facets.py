@@ -73,18 +73,27 @@ def _numbers(counts: Mapping[Any, int], whole: bool = True) -> dict[str, int]:
 
     >>> _numbers({1991: 2, 1990: 1}), _numbers(dict.fromkeys(range(0, 60, 5), 1))["10..19"]
     ({'1990': 1, '1991': 2}, 2)
+    >>> _numbers(dict.fromkeys((3 + n / 10 for n in range(20)), 1), whole=False)["3.5..4"]
+    5
     """
     if len(counts) <= MOST_NUMBERS:
         return {id_text(number): counts[number] for number in sorted(counts)}
     numbers = np.array(list(counts), dtype=np.float64)
-    step = _step(float(np.ptp(numbers)))
+    # Whole numbers of many digits may be one and the same in floating point.
+    step = _step(float(np.ptp(numbers)) or 1.0)
     # Whole numbers end before the next range begins, as `year:1990..1999` has them.
     step, gap = (max(np.ceil(step), 1), 1) if whole else (step, 0)
-    places, range_of = np.unique(np.floor(numbers / step), return_inverse=True)
+    first = np.floor(numbers.min() / step) - 1
+    n = int(np.floor(numbers.max() / step) - first) + 2
+    # Counted by the numbers that are shown: 19 · 0.2 is a little more than 3.8.
+    shown = "{:.0f}" if whole else "{:.15g}"
+    ends = [float(shown.format((first + i) * step)) for i in range(n)]
+    # Numbers of more digits than are shown, or than floating point has, may lie beyond the ends.
+    range_of = (np.searchsorted(ends, numbers, side="right") - 1).clip(0, n - 2)
     found = np.bincount(range_of, weights=list(counts.values()))
     return {
-        f"{place * step:.15g}..{(place + 1) * step - gap:.15g}": int(n)
-        for place, n in zip(places.tolist(), found, strict=True)
+        f"{shown.format(ends[i])}..{shown.format(ends[i + 1] - gap)}": int(found[i])
+        for i in np.flatnonzero(found).tolist()
     }
 
 

@@ -42,6 +42,7 @@ from qkvsearch.engines.spark.solving import (
     HalfStep,
     add_up,
     array_of,
+    gram_of,
     pick_rows,
     send_rows,
     solve_items,
@@ -139,6 +140,7 @@ class _Run:
         self.broadcasts: list[Broadcast[Any]] = []
         self.persisted: list[DataFrame] = []
         self.asked: DataFrame | None = None
+        self.user_blocks: list[np.ndarray] = []
         self.turn = self.rotation = np.eye(d)
         rng = random_generator(model.random_state)
         self.starts = starts_of(rng, log, d, model.init_scale)
@@ -173,7 +175,12 @@ class _Run:
             items = self._broadcast(self.items)
             solved = self.users.mapInArrow(solve_users(step, lambda: items.value), SIDE)
         former, self.users = self.users, self._kept(solved)
-        self.user_gram = added_up(self.users.selectExpr("gram part"), self.log.n_partitions)
+        if self.sends_users:
+            self.user_gram = added_up(self.users.selectExpr("gram part"), self.log.n_partitions)
+        else:
+            self.user_blocks = self._user_blocks()
+            grams = (array_of(gram_of(x), np.float64) for x in self.user_blocks)
+            self.user_gram = np.asarray(sum(grams))
         former.unpersist()
         self.turn = np.eye(len(axes))
 
@@ -229,16 +236,20 @@ class _Run:
         self.broadcasts.append(found)
         return found
 
+    def _user_blocks(self) -> list[np.ndarray]:
+        """The embeddings of few users, block by block, each (n, d); as Arrow, for rows of Python
+        take ten times as long.
+        """
+        table = self.users.select("block", "x").toArrow().sort_by("block")
+        d = len(self.turn)
+        return [array_of(x.as_buffer(), np.float32).reshape(-1, d) for x in table.column("x")]
+
     def _all_users(self, axes: np.ndarray) -> np.ndarray:
         """(n_users, d), few, turned to these axes."""
-        rows = self.users.select("block", "x").collect()
-        parts = [row.x for row in sorted(rows, key=lambda row: row.block)]
-        d = len(axes)
+        turn, blocks = axes.astype(np.float32), self.user_blocks
+        self.user_blocks = []
         with one_blas_thread():
-            found = [
-                array_of(x, np.float32).reshape(-1, d) @ axes.astype(np.float32) for x in parts
-            ]
-        return np.concatenate(found)
+            return np.concatenate([x @ turn for x in blocks])
 
     def _with_slices(self, by_item: DataFrame, items: np.ndarray) -> DataFrame:
         """The blocks of items with their embeddings."""

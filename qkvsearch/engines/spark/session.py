@@ -139,6 +139,8 @@ SETTINGS = {
     # A partition is a block: joining two of them would double what one task holds.
     "spark.sql.adaptive.coalescePartitions.enabled": "false",
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
+    # Embeddings do not become smaller by it.
+    "spark.broadcast.compress": "false",
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     # The items' embeddings, which may be more than the 1 GB that Spark allows by default.
     "spark.driver.maxResultSize": "0",

@@ -9,39 +9,130 @@ from fastapi import FastAPI, Query
 from starlette.responses import Response
 
 from qkvsearch.engine import Engine
-from qkvsearch.web.api import attend, items, map, recommend, search, similar, state
-from qkvsearch.web.api.answers import Asked, as_json
+from qkvsearch.web.api import attend, facets, items, map, recommend, search, similar, state
+from qkvsearch.web.api.answers import Asked, as_json, check_count, ranked
 from qkvsearch.web.api.filters import Filters
-from qkvsearch.web.api.questions import Name, QueryParameters, Text
+from qkvsearch.web.api.questions import Count, Name, QueryParameters, Text
+from qkvsearch.web.pages.attend import facts as attend_facts
+from qkvsearch.web.service import Service
+
+# What a page shows, to be written as JSON.
+Answer = dict[str, Any]
 
 
-class PageQuestion(QueryParameters):
+class SearchPage(QueryParameters):
     """What the page's address says: a search, the neighbours of an item, or what is there."""
 
     q: Text = ""
     prefix: bool = False
+    anyway: bool = False
     filter: Filters = ()
     where: Text | None = None
     heads: Text | None = None
     user: Text | None = None
     similar: Name | None = None
     sort: Text | None = None
-    k: Annotated[int, Query(ge=0)] = 20
+    k: Count = 20
     # What is open, and in which language, changes nothing of the answer.
     open: Text = ""
     lang: Text = ""
 
 
-async def search_page(service: Asked, question: Annotated[PageQuestion, Query()]) -> Response:
+async def search_page(service: Asked, question: Annotated[SearchPage, Query()]) -> Response:
     """The answer that the page of this address shows."""
-    asked = question.options("similar", "sort", "open", "lang")
-    common = {name: asked[name] for name in ("filter", "where", "k")}
-    if question.similar is not None:
+    check_count(service, question.k)
+    return await service.ask(lambda engine: as_json(_searched(engine, question)))
+
+
+def _searched(engine: Engine, question: SearchPage) -> Answer:
+    """As the page asks: with the columns that are worth counting, and their counts."""
+    counting = facets.FacetsQuestion(filter=question.filter, where=question.where or None)
+    counted = facets.answer(engine, counting)
+    columns = ",".join(column["name"] for column in counted["columns"])
+    common: dict[str, Any] = {
+        "filter": question.filter, "where": question.where or None, "k": question.k,
+        "fields": columns,
+    }  # fmt: skip
+    if question.similar:
         near = similar.SimilarQuestion(items=(question.similar,), **common)
-        return await similar.similar(service, near)
-    if question.q:
-        return await search.search(service, search.SearchQuestion(**asked))
-    return await items.items(service, items.ItemsQuestion(sort=question.sort, **common))
+        return ranked(similar.ask(engine, near), near.explain)
+    if question.q.strip():
+        return search.answer(
+            engine,
+            search.SearchQuestion(
+                q=question.q, prefix=question.prefix, anyway=question.anyway,
+                heads=question.heads or None, user=question.user or None, facets=columns,
+                snippet=True, matches=True, **common,
+            ),
+        )  # fmt: skip
+    sort = _order(engine, question.sort, counted["newest"])
+    listed = items.answer(engine, items.ItemsQuestion(sort=sort, **common))
+    return {**listed, "facets": counted["facets"]}
+
+
+def _order(engine: Engine, wanted: str | None, newest: str | None) -> str | None:
+    """That of the page: by default the most met are first, or else the newest."""
+    if not wanted:
+        has_users = engine.snapshot.facts.get("n_users")
+        return "users" if has_users else newest and f"-{newest}"
+    return None if wanted == "id" else wanted
+
+
+class RecommendPage(recommend.RecommendQuestion):
+    """What the address of the page that recommends says: its hits come with their reasons."""
+
+    k: Count = 12
+    explain: bool = True
+    because: Annotated[int | None, Query(ge=1, le=1000)] = 3
+    lang: Text = ""
+
+    def options(self, *without: str) -> dict[str, Any]:
+        return super().options("lang", *without)
+
+
+async def recommend_page(service: Asked, question: Annotated[RecommendPage, Query()]) -> Response:
+    """The list that the page of this address shows."""
+    return await recommend.recommend(service, question)
+
+
+class MapPage(map.MapQuestion):
+    """What the map's address says; an item that was chosen takes the place of who is placed."""
+
+    item: Name = ""
+    lang: Text = ""
+
+
+async def map_page(service: Asked, question: Annotated[MapPage, Query()]) -> Response:
+    """The map; `similar`: the neighbours of the item that was chosen."""
+    check_count(service, question.k)
+    return await service.ask(lambda engine: as_json(_mapped(engine, question)))
+
+
+def _mapped(engine: Engine, question: MapPage) -> Answer:
+    if not question.item:
+        return map.mapped(engine.build, question)
+    alone = question.model_copy(update={"query": "", "user": ""})
+    near = similar.SimilarQuestion(items=(question.item,), k=question.k)
+    found = ranked(similar.ask(engine, near), near.explain)
+    return {**map.mapped(engine.build, alone), "similar": found}
+
+
+class AttendPage(attend.AttendQuestion):
+    """What the page's address says; which word is looked at, and how, changes no weight."""
+
+    word: Text = ""
+    view: Text = ""
+    lang: Text = ""
+
+
+async def attend_page(service: Asked, question: Annotated[AttendPage, Query()]) -> Response:
+    """The maps, by default through the encoder that the page has first."""
+    return await service.ask(lambda engine: as_json(_attended(service, engine, question)))
+
+
+def _attended(service: Service, engine: Engine, question: AttendPage) -> Answer:
+    encoder = question.encoder or attend_facts(service)["encoders"][0]
+    return attend.attended(engine, question.model_copy(update={"encoder": encoder}))
 
 
 async def inside(service: Asked) -> Response:
@@ -57,9 +148,9 @@ def add_routes(app: FastAPI) -> None:
     """One for each page; those of the course are with its lessons."""
     found: dict[str, Callable[..., Any]] = {
         "search": search_page,
-        "recommend": recommend.recommend,
-        "map": map.item_map,
-        "attend": attend.attend,
+        "recommend": recommend_page,
+        "map": map_page,
+        "attend": attend_page,
         "inside": inside,
         "docs": app.openapi,
     }

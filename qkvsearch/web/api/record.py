@@ -82,8 +82,9 @@ async def record(service: Asked, sent: Sent, idempotency_key: Key = None) -> Res
     def do(engine: Engine) -> Any:
         histories = engine.build.histories
         recording = Recording(engine.workspace, histories)
+        users = [engine.tables.user_text(user) for user, _, _ in rows]
         return once(service).answer(
-            idempotency_key, rows, lambda: listed(recording.record_each(rows))
+            idempotency_key, rows, users, lambda: listed(recording.record_each(rows))
         )
 
     return as_json(await service.ask(do))

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from pydantic import BaseModel
 from starlette.responses import PlainTextResponse, Response
 
@@ -19,17 +19,19 @@ router = APIRouter(tags=["state"])
 
 
 class Health(BaseModel):
-    """That it answers, and from which build."""
+    """That it answers, and from which build, which a server with a token tells with that alone."""
 
     status: str
-    items: int
-    built: str
+    items: int | None = None
+    built: str | None = None
 
 
 @router.get("/health", responses=shown(Health), summary="Whether it answers")
-async def health(service: Asked) -> Response:
-    """From which build, and of how many items."""
+async def health(service: Asked, request: Request) -> Response:
+    """From which build, and of how many items; of a server with a token without it neither."""
     build = await asyncio.to_thread(lambda: service.engine.build)  # which may have to be opened
+    if service.token and not service.token.is_in(request.headers.get("authorization", "")):
+        return as_json({"status": "ok"})
     return as_json({"status": "ok", "items": build.n_items, "built": build.snapshot.created})
 
 

@@ -26,6 +26,7 @@ def _of_lists() -> dict[str, str]:
         "resultsOfMore": say("The first {n} results"),
         "neighbours": say("{n} neighbours are shown"),
         "none": say("Nothing was found."),
+        "nearest": say("Show the nearest all the same"),
         "noneHere": say("No item fits these filters."),
         "likeTitle": say("Similar to “{title}”"),
         "more": say("More"),

@@ -18,6 +18,7 @@ def words() -> dict[str, str]:
         "token": say("This server asks for its token"),
         "tokenField": say("Token"),
         "tokenUse": say("Use it"),
+        "tokenWrong": say("The server does not take the token that was given."),
         "tokenWhy": say("It stays in this tab and is forgotten when the tab is closed."),
         "busy": say("The server is busy; trying again."),
         "loading": say("Loading…"),

@@ -1,6 +1,6 @@
 // Questions to the server: as JSON, with the token where one is demanded, the newest answer alone.
 import { say } from "./words.js";
-import { askForToken, token } from "./token.js";
+import { fetchAllowed } from "./token.js";
 
 export const API = "/api/v1/";
 
@@ -34,19 +34,14 @@ export async function ask(path, values = {}, options = {}) {
     sent.headers["Content-Type"] = "application/json";
   }
   for (let tries = 0; ; tries += 1) {
-    if (token()) sent.headers.Authorization = `Bearer ${token()}`;
     let answer;
     try {
-      answer = await fetch(address, sent);
+      answer = await fetchAllowed(address, sent);
     } catch (error) {
       if (error.name === "AbortError") throw error;
       throw new Refused(0, say("offline"));
     }
     if (answer.ok) return answer.json();
-    if (answer.status === 401) {
-      await askForToken();
-      continue;
-    }
     if (answer.status === 429 && tries < 3) {
       await new Promise((done) => setTimeout(done, 1000 * Number(answer.headers.get("Retry-After") ?? 1)));
       continue;
@@ -58,19 +53,23 @@ export async function ask(path, values = {}, options = {}) {
 
 /** A function that asks by `question(values, signal)` and hands each answer to `show`: at most one
  *  question is under way, the newest waits for it, and those between are never asked. So answers
- *  cannot overtake each other. */
+ *  cannot overtake each other. What it returns has `forget()`: neither what is under way nor what
+ *  waits is shown. */
 export function latest(question, show, fail) {
   let running = false;
   let waiting = null;
+  let forgotten = 0;
   async function run(values) {
     running = true;
+    const asked = forgotten;
     try {
       const answer = await question(values);
+      if (asked !== forgotten) return;
       // What was typed meanwhile is about to be answered; this is still better than nothing.
       show(answer, values, waiting === null);
     } catch (error) {
       if (!(error instanceof Refused)) throw error;
-      if (waiting === null) fail(error, values);
+      if (waiting === null && asked === forgotten) fail(error, values);
     } finally {
       running = false;
       const next = waiting;
@@ -78,8 +77,13 @@ export function latest(question, show, fail) {
       if (next !== null) run(next);
     }
   }
-  return (values) => {
+  function put(values) {
     if (running) waiting = values;
     else run(values);
+  }
+  put.forget = () => {
+    waiting = null;
+    forgotten += 1;
   };
+  return put;
 }

@@ -3,9 +3,10 @@ import { ask, latest, query } from "./api.js";
 import { HeadGrid } from "./attend/heads.js";
 import { Lines } from "./attend/lines.js";
 import { MOST, WeightMap } from "./attend/map.js";
-import { average, byWeight, distance, largest, Reading } from "./attend/reading.js";
+import { average, byWeight, largest, Reading } from "./attend/reading.js";
 import { cosineTable, spreadTable } from "./attend/tables.js";
 import { byId, el, text } from "./dom.js";
+import "./json-links.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say, share } from "./words.js";
 
@@ -52,6 +53,7 @@ function asks() {
     send(question());
     return;
   }
+  send.forget();
   reading = null;
   byId("reading").hidden = true;
   byId("size").textContent = say("empty");

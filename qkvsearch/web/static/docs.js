@@ -4,7 +4,7 @@ import { fill, formOf, read } from "./docs-form.js";
 import { byId, el } from "./dom.js";
 import { describe, fieldsOf } from "./schema.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
-import { askForToken, token } from "./token.js";
+import { fetchAllowed } from "./token.js";
 import { count, facts, say } from "./words.js";
 
 const METHODS = ["get", "post", "put", "patch", "delete"];
@@ -50,15 +50,6 @@ function curl(method, address, headers, body) {
   return [...parts, quoted(new URL(address, location.href).href)].join(" ");
 }
 
-async function send(method, address, headers, body) {
-  for (;;) {
-    const authorized = token() ? { ...headers, Authorization: `Bearer ${token()}` } : headers;
-    const answer = await fetch(address, { method, headers: authorized, body });
-    if (answer.status !== 401) return answer;
-    await askForToken();
-  }
-}
-
 /** As people read it; what is no JSON, as it is. */
 function pretty(text) {
   try {
@@ -93,7 +84,7 @@ async function run(operation) {
   form.querySelector("button").disabled = true;
   const began = performance.now();
   try {
-    const answer = await send(method, asked.address, asked.headers, asked.body);
+    const answer = await fetchAllowed(asked.address, { method, headers: asked.headers, body: asked.body });
     const text = await answer.text();
     const told = say("told", {
       status: answer.status,

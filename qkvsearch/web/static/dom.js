@@ -37,9 +37,15 @@ export function text(value) {
   return String(value).replace(/[\u0000-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]+/g, " ");
 }
 
+/** The same, cut where it is endless: for what is read out. */
+export function brief(value, most = 80) {
+  const whole = text(value);
+  return whole.length > most ? `${whole.slice(0, most)}…` : whole;
+}
+
 /** A title or a cell: isolated, so that its direction stays its own, and cut where it is endless. */
 export function owned(value, most = 300) {
   const whole = text(value);
-  const letters = whole.length > most ? `${whole.slice(0, most)}…` : whole;
+  const letters = brief(whole, most);
   return el("bdi", whole === letters ? {} : { title: whole.slice(0, 2000) }, letters);
 }

@@ -1,8 +1,8 @@
 // What the workspace was built from: facts, heads as bars, columns, builds.
 import { ask, Refused } from "./api.js";
 import { byId, el, owned } from "./dom.js";
+import "./json-links.js";
 import { announce, begin } from "./shell.js";
-import { token } from "./token.js";
 import { count, number, say, share } from "./words.js";
 
 const language = document.documentElement.lang;
@@ -141,20 +141,12 @@ async function show() {
         builds(listing),
       ].filter(Boolean),
     );
-    if (token()) takenHere({ info, builds: listing });
     announce(say("shown", { items: count(info.items), heads: count(Object.keys(info.head_weights).length) }));
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     page.replaceChildren(el("p", { class: "note bad", role: "alert" }, say("failed", { detail: error.message })));
   }
   page.removeAttribute("aria-busy");
-}
-
-/** Where a token is demanded, which no link can send, the link gives what was read. */
-function takenHere(value) {
-  const link = byId("json");
-  link.href = URL.createObjectURL(new Blob([JSON.stringify(value)], { type: "application/json" }));
-  link.download = "inside.json";
 }
 
 begin();

@@ -1,6 +1,7 @@
 // The page with the items in two dimensions: what is asked, what is placed, and what is said of it.
 import { ask, latest, query } from "./api.js";
-import { byId, el, owned, text } from "./dom.js";
+import { brief, byId, el, owned, text } from "./dom.js";
+import "./json-links.js";
 import { MapCanvas } from "./map/canvas.js";
 import { Points } from "./map/points.js";
 import { drawLegend, drawNear } from "./map/side.js";
@@ -20,8 +21,12 @@ const map = new MapCanvas({ onHover: hover, onPick: pick, onMove: settle });
 // --- what is asked ---
 
 const askItems = latest((values) => ask("map", values), showItems, fail);
-const askPoint = latest((values) => ask("map", values), showPoint, fail);
-const askItem = latest((values) => ask("similar", values), showItem, fail);
+// A point and an item take each other's place, so that they wait for each other as well.
+const askPlace = latest(
+  ({ path, values }) => ask(path, values),
+  (found, { path, values }) => (path === "similar" ? showItem : showPoint)(found, values),
+  fail,
+);
 
 function asksItems() {
   keep();
@@ -32,15 +37,20 @@ function asksItems() {
 function asksPlace() {
   keep();
   const { query: words, user, head, item } = chosen;
-  if (item !== "") askItem({ items: item, k: K });
-  else if (words.trim() || user.trim()) askPoint({ head, query: words.trim() ? words : "", user, k: K, items: "false" });
-  else place(null);
+  if (item !== "") askPlace({ path: "similar", values: { items: item, k: K } });
+  else if (words.trim() || user.trim()) {
+    const values = { head, query: words.trim() ? words : "", user, k: K, items: "false" };
+    askPlace({ path: "map", values });
+  } else {
+    askPlace.forget();
+    notes(answer?.notes ?? []);
+    place(null);
+  }
 }
 
 function keep() {
   remember(query(chosen));
-  const { query: words, user, head, colour } = chosen;
-  byId("json").href = `/map.json?${query({ head, colour, query: words, user })}`;
+  byId("json").href = `/map.json?${query(chosen)}`;
 }
 
 function fail(error) {
@@ -78,8 +88,14 @@ function options(id, names, value, label) {
 }
 
 function showPoint(found, asked) {
+  // Another head's place is none on this one's map; once that is there, it is asked for again.
+  if (asked.head !== chosen.head) return;
   // A build was published meanwhile: what is drawn is of the one before.
   if (answer !== null && found.built !== answer.built) asksItems();
+  else if (answer !== null && found.head !== answer.head) {
+    asksItems();
+    return;
+  }
   notes(found.notes);
   if (found.point === null) {
     place(null);
@@ -136,7 +152,7 @@ function place(what) {
   }
   drawNear(what.heading, what.hits, "weight", rows);
   const who = what.kind === "item" ? text(what.name) : say(what.kind);
-  if (what.hits.length) announce(say("placed", { who, n: drawn.length, title: text(what.hits[0].title) }));
+  if (what.hits.length) announce(say("placed", { who, n: drawn.length, title: brief(what.hits[0].title) }));
 }
 
 const rows = {
@@ -191,6 +207,7 @@ function pick(i) {
 
 /** An item takes the place of a query and a user. */
 function choose(id) {
+  askPlace.forget();
   Object.assign(chosen, { item: id, query: "", user: "" });
   fill();
   asksPlace();

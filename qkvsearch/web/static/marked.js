@@ -1,7 +1,8 @@
 // A passage of the catalog with the words in it that a query found.
 import { el, text } from "./dom.js";
 
-const escaped = (word) => word.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
+// With the flag u an expression may escape these alone.
+const escaped = (word) => word.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 const LETTER = "[\\p{L}\\p{N}]";
 
 /** What finds these words as wholes, or null for none. Scripts without blanks have no wholes. */

@@ -1,6 +1,7 @@
 // The page that recommends: pick, rate, and watch the list change; what is asked, and what is shown.
 import { ask, latest, Refused } from "./api.js";
-import { byId, el, owned } from "./dom.js";
+import { brief, byId, el, owned } from "./dom.js";
+import "./json-links.js";
 import { picker } from "./picker.js";
 import { compared, counted, showChanges } from "./recommend/changes.js";
 import { choice, chosen, isSomebody, question, read, STEP, written } from "./recommend/choice.js";
@@ -38,8 +39,9 @@ function questions() {
 
 const answered = latest((asked) => ask("recommend", {}, { method: "POST", body: { questions: asked } }), show, fail);
 
-/** Until the newest answer is shown, the list is busy. */
+/** Until the newest answer is shown, the list is busy; what went wrong before is told no more. */
 function list(asked) {
+  byId("failed").hidden = true;
   byId("hits").setAttribute("aria-busy", "true");
   answered(asked);
 }
@@ -54,7 +56,11 @@ function update(step = true) {
   byId("json").setAttribute("href", `/recommend.json?${new URLSearchParams([...written().filter(([name]) => name !== "k"), ["k", choice.k]])}`);
   if (somebody) list(questions());
   else {
+    answered.forget();
+    byId("failed").hidden = true;
+    byId("hits").setAttribute("aria-busy", "false");
     announce(told || say("nobody"));
+    told = "";
     ready();
   }
 }
@@ -71,7 +77,6 @@ function showAll() {
 
 function show({ answers }, asked, isNewest) {
   const [{ hits, notes }, base, now] = answers;
-  byId("failed").hidden = true;
   const before = new Set(listed());
   const without = new Set(asked[0].without);
   for (const hit of hits) titles.set(String(hit.id), hit.title);
@@ -129,7 +134,7 @@ async function reasonsOf(rank) {
 // --- doing ---
 
 function tell(what, title) {
-  told = say("did", { act: what, title });
+  told = say("did", { act: what, title: brief(title) });
 }
 
 const act = {
@@ -176,7 +181,7 @@ function onItem(run) {
   return () => {
     const item = document.activeElement?.closest("[data-item]");
     if (!item) return false;
-    run(item.dataset.item, item.dataset.title);
+    run(item.dataset.item, titleOf(item.dataset.item));
     return true;
   };
 }
@@ -223,7 +228,7 @@ function showStart() {
     ...met.map(({ id, title }) =>
       el(
         "li",
-        { class: "entry", "data-item": id, "data-title": title },
+        { class: "entry", "data-item": id },
         el("button", { type: "button", class: "plain title", onclick: () => act.like(String(id), title) }, owned(title, 120)),
         el("span", { class: "quiet" }, standing(String(id))),
         actions(String(id), title, act),
@@ -263,10 +268,7 @@ function startControls() {
   picker(byId("box"), byId("box-list"), { suggest: items, pick: ({ id, title }) => act.like(id, title) });
   picker(byId("user"), byId("user-list"), { suggest: users, empty: true, pick: ({ id }) => take(id) });
   byId("user-away").addEventListener("click", () => take(""));
-  byId("history-more").addEventListener("click", async () => {
-    await loadHistory(true);
-    showHistory(act);
-  });
+  byId("history-more").addEventListener("click", () => readHistory(true));
   byId("more").addEventListener("click", () => {
     choice.k = Math.min(choice.k + STEP, facts.most);
     update(false);
@@ -283,9 +285,20 @@ function startControls() {
 async function recorded(ids) {
   for (const id of ids) chosen.delete(id);
   told = say("recorded", { n: count(ids.length) });
-  await loadHistory();
   update();
   byId("list-heading").focus();
+  await readHistory(false);
+}
+
+/** The user's history as it is now, from the beginning or `more` of it. */
+async function readHistory(more) {
+  try {
+    await loadHistory(more);
+    showHistory(act);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    fail(error);
+  }
 }
 
 /** The address names somebody who is not there: the page stands without them, and says so. */
@@ -312,6 +325,7 @@ async function open() {
     ]);
     useScale(info.rating_scale);
     met = most.rows;
+    for (const { id, title } of met) titles.set(String(id), title);
     byId("user-part").hidden = people.total === 0;
     byId("start-heading").textContent = say(info.interactions || people.total ? "mostMet" : "firstOnes");
     byId("by-texts").hidden = info.interactions > 0;

@@ -2,12 +2,13 @@
 import { Refused, ask, latest, query } from "./api.js";
 import { byId, el, owned, text } from "./dom.js";
 import { named } from "./heads.js";
+import "./json-links.js";
 import { announce, begin, onKey, remember, state } from "./shell.js";
 import { count, facts, say } from "./words.js";
 import { chip, showChosen, showFacets } from "./search/facets.js";
 import { closeAround, hits, move, showHits } from "./search/hits.js";
 
-const PAGE = 20;
+const PAGE = Math.min(20, facts.most);
 const box = byId("q");
 // What is asked for now, as the address has it.
 const asked = read();
@@ -21,13 +22,14 @@ function read() {
   return {
     q: said.get("q") ?? "",
     prefix: said.get("prefix") === "true",
+    anyway: said.get("anyway") === "true",
     filter: list("filter"),
     where: said.get("where") ?? "",
     heads: said.get("heads") ?? "",
     user: said.get("user") ?? "",
     similar: said.get("similar") ?? "",
     sort: said.get("sort") ?? "",
-    k: Math.min(Math.max(Number(said.get("k")) || PAGE, 1), facts.most),
+    k: Math.min(Math.max(Math.round(Number(said.get("k"))) || PAGE, 1), facts.most),
     open: list("open"),
   };
 }
@@ -40,14 +42,15 @@ function address(values = asked) {
 const fields = () => has.columns.map((column) => column.name).join(",");
 const common = (values) => ({ filter: values.filter, where: values.where });
 const order = (values) => values.sort || (has.users ? "users" : has.newest ? `-${has.newest}` : "");
-const words = (values) => ({ q: values.q, prefix: values.prefix, heads: values.heads, user: values.user });
+const words = ({ q, prefix, anyway, heads, user }) => ({ q, prefix, anyway, heads, user });
 
 /** The answer, with the reasons of what the address says is open. */
 async function answer(values) {
   const found = await listed(values);
   const open = values.offset ? [] : found.hits.filter((hit) => values.open.includes(String(hit.id)));
-  const reasons = await Promise.all(open.map((hit) => explain(hit, values)));
-  return { ...found, explained: new Map(open.map((hit, place) => [hit.id, reasons[place]])) };
+  const explained = new Map();
+  for (const hit of open) explained.set(hit.id, await explain(hit, values));
+  return { ...found, explained };
 }
 
 async function listed(values) {
@@ -60,15 +63,14 @@ async function listed(values) {
     return ask("search", { ...words(values), ...page, facets: fields(), snippet: true, matches: true });
   }
   const sort = order(values) === "id" ? "" : order(values);
-  const [listing, counted] = await Promise.all([
-    ask("items", { ...page, sort }),
-    values.offset ? { facets: null } : ask("facets", common(values)),
-  ]);
+  // One after the other: of a page no more than one question is under way.
+  const listing = await ask("items", { ...page, sort });
+  const counted = values.offset ? { facets: null } : await ask("facets", common(values));
   return { ...listing, hits: listing.rows, facets: counted.facets };
 }
 
 const run = latest(answer, show, (error) => {
-  byId("hits").setAttribute("aria-busy", "false");
+  setBusy(false);
   byId("hits").replaceChildren();
   byId("more").hidden = true;
   tell(error.message, [el("p", { class: "note bad" }, say("failed", { detail: text(error.message) }))]);
@@ -83,8 +85,24 @@ function go(changes, step = true) {
 }
 
 function again() {
-  byId("hits").setAttribute("aria-busy", "true");
+  setBusy(true);
   run({ ...asked, offset: 0 });
+}
+
+/** While an answer is under way it is not known what comes after it. The button for more keeps the
+ *  keyboard's focus, which one that is disabled would lose. */
+function setBusy(is) {
+  byId("hits").setAttribute("aria-busy", String(is));
+  byId("more").setAttribute("aria-disabled", String(is));
+}
+
+function more() {
+  if (byId("more").getAttribute("aria-disabled") === "true") return;
+  const offset = hits().length;
+  asked.k = Math.min(offset + PAGE, facts.most);
+  remember(address());
+  setBusy(true);
+  run({ ...asked, k: asked.k - offset, offset });
 }
 
 function show(found, values, newest) {
@@ -102,9 +120,15 @@ function show(found, values, newest) {
   });
   if (found.facets) showFacets(has.columns, found.facets, asked.filter, (filter) => go({ filter }));
   if (!newest) return;
-  byId("hits").setAttribute("aria-busy", "false");
-  byId("more").hidden = !(found.hits.length === (keep ? PAGE : values.k) && hits().length < (found.total ?? Infinity));
+  setBusy(false);
+  // What no address can say is not listed.
+  const most = Math.min(found.total ?? Infinity, facts.most);
+  byId("more").hidden = !(found.hits.length === values.k && hits().length < most);
   tell(counted(found, values), notes(found));
+  if (!hits().length && values.q.trim() && !values.similar && !values.anyway) {
+    const nearest = () => go({ anyway: true });
+    byId("notes").append(el("button", { type: "button", onclick: nearest }, say("nearest")));
+  }
 }
 
 /** What stays when a link leaves the query. */
@@ -181,7 +205,8 @@ function controls() {
     byId("where").value = where;
     go({ filter, where });
   }, asked.similar && has.like ? [has.like] : []);
-  byId("json").setAttribute("href", `/search.json?${address({ ...asked, open: "" })}`);
+  const beside = { ...asked, open: "", sort: here ? order(asked) : "" };
+  byId("json").setAttribute("href", `/search.json?${address(beside)}`);
   document.body.classList.toggle("is-similar", Boolean(asked.similar));
 }
 
@@ -189,12 +214,12 @@ function controls() {
 function typed() {
   const q = box.value;
   if (q === asked.q && asked.prefix) return;
-  go({ q, prefix: true, similar: "" }, false);
+  go({ q, prefix: true, anyway: false, similar: "" }, false);
 }
 
 function submitted(event) {
   event.preventDefault();
-  go({ q: box.value, prefix: false, similar: "", where: byId("where").value.trim(), user: byId("user").value.trim() });
+  go({ q: box.value, prefix: false, anyway: false, similar: "", where: byId("where").value.trim(), user: byId("user").value.trim() });
 }
 
 /** Users whose ids begin as typed are suggested; one that is named whole counts at once. */
@@ -221,12 +246,7 @@ function personal(user) {
 function listen() {
   box.addEventListener("input", typed);
   byId("form").addEventListener("submit", submitted);
-  byId("more").addEventListener("click", () => {
-    const offset = hits().length;
-    asked.k = Math.min(offset + PAGE, facts.most);
-    remember(address());
-    run({ ...asked, k: PAGE, offset });
-  });
+  byId("more").addEventListener("click", more);
   const user = byId("user");
   user.addEventListener("input", () => (user.value.trim() ? suggest(user.value.trim()) : personal("")));
   user.addEventListener("focus", () => suggest(user.value.trim()), { once: true });

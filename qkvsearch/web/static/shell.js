@@ -11,6 +11,10 @@ export function announce(sentence) {
 /** The state that the address says. */
 export const state = () => new URLSearchParams(location.search);
 
+/** The address without the place in the page, which the browser goes to by itself. */
+const addressNow = () => location.pathname + location.search;
+let shown = addressNow();
+
 /** Have the address say `parameters`; `step`: so that Back returns to what was before. */
 export function remember(parameters, step = false) {
   const spoken = state().get("lang");
@@ -19,6 +23,7 @@ export function remember(parameters, step = false) {
   const address = `${location.pathname}${next.size ? `?${next}` : ""}`;
   if (step) history.pushState(null, "", address);
   else history.replaceState(null, "", address);
+  shown = addressNow();
   keepLanguage();
 }
 
@@ -88,5 +93,7 @@ export function begin() {
   });
   byId("help").addEventListener("click", showHelp);
   keepLanguage();
-  window.addEventListener("popstate", () => location.reload());
+  window.addEventListener("popstate", () => {
+    if (addressNow() !== shown) location.reload();
+  });
 }

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 
@@ -38,16 +37,9 @@ def visit(chromium):
                 page.goto(server.url + path)
             yield page
             assert [text for text in complaints if not any(e in text for e in expected)] == []
-            assert [url for url in requests if not url.startswith((server.url, "data:"))] == []
+            own = (server.url, f"blob:{server.url}", "data:")
+            assert [url for url in requests if not url.startswith(own)] == []
         finally:
             context.close()
 
     return visiting
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """All of these take servers and a browser: `make test-all` runs them."""
-    for item in items:
-        if Path(__file__).parent in item.path.parents:
-            item.add_marker(pytest.mark.slow)

@@ -170,6 +170,19 @@ def test_without_layers_there_is_one_map(visit, layered):
         assert page.text_content("#place") == "attention without layers and heads"
 
 
+def test_an_answer_that_nobody_asks_for_any_more_is_not_shown(page):
+    held = []
+    page.route("**/api/v1/attend?**", lambda route: held.append(route))
+    page.fill("#text", "red water")
+    page.wait_for_timeout(200)
+    page.fill("#text", "")
+    with page.expect_response("**/api/v1/attend?**"):
+        held[0].continue_()
+    page.wait_for_timeout(300)
+    assert not page.locator("#reading").is_visible()
+    assert page.inner_text("#size") == "Type a sentence."
+
+
 def test_what_is_refused_is_said(visit, layered):
     text = "+".join(["sea"] * 400)
     expected = ("400 (Bad Request)",)

@@ -4,6 +4,8 @@ work, nothing is asked of another origin or complained of, and nothing moves as 
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 # Each with something on it, and what is there once it is filled.
@@ -97,6 +99,42 @@ def test_the_language_stays_from_page_to_page(site, visit):
         page.wait_for_url("**/recommend?lang=en")
 
 
+def test_a_place_in_the_page_is_gone_to_without_loading_it_again(site, visit):
+    for path, link in (("/?q=bread", ".skip"), ("/learn/softmax", 'main a[href^="#"]')):
+        with visit(site, path) as page:
+            page.wait_for_selector(PAGES.get(path, "#main h2"))
+            page.evaluate("window.stays = true")
+            page.locator(link).first.focus()
+            page.keyboard.press("Enter")
+            page.wait_for_function("() => location.hash")
+            page.wait_for_timeout(500)
+            assert page.evaluate("window.stays")
+            page.go_back()
+            page.wait_for_timeout(500)
+            assert page.evaluate("window.stays")
+
+
+# What says what was asked and found, and what nobody can press on paper.
+PRINTED = {
+    "/?q=bread&filter=category:Cooking": (("#q", ".chip", "#hits .title"), ("#more", ".help")),
+    "/map?query=bread": (("#query", "#near tbody button"), ("#zoom button", "#clear")),
+    "/attend?text=the+bank+of+the+river": (("#text", "#lines button"), ("#examples", ".help")),
+    "/recommend?user=w001": (("#hits .title", "#hits .reason button"), (".sign", "#more")),
+}
+
+
+@pytest.mark.parametrize("path", PRINTED)
+def test_on_paper_are_words_and_no_controls(path, site, visit):
+    there, gone = PRINTED[path]
+    with visit(site, path) as page:
+        page.locator(there[-1]).first.wait_for()
+        page.emulate_media(media="print")
+        for selector in there:
+            assert page.locator(selector).first.is_visible(), selector
+        for selector in gone:
+            assert not page.locator(selector).first.is_visible(), selector
+
+
 def test_a_token_is_asked_for_once(serving, visit, videos_path, tmp_path):
     token = "0123456789abcdef0123456789abcdef"
     path = tmp_path / "token"
@@ -105,9 +143,20 @@ def test_a_token_is_asked_for_once(serving, visit, videos_path, tmp_path):
         serving(videos_path, "--token-file", path) as server,
         visit(server, "/?q=bread", expected=("401",)) as page,
     ):
+        assert not page.locator("dialog[open] [role=alert]").count()
+        page.locator("dialog[open] input").fill("another")
+        page.keyboard.press("Enter")
+        page.locator("dialog[open] [role=alert]").wait_for()
         page.locator("dialog[open] input").fill(token)
         page.keyboard.press("Enter")
         page.wait_for_selector(PAGES["/?q=bread"])
         page.goto(server.url + "/recommend?user=w001")
         page.wait_for_selector(PAGES["/recommend?user=w001"])
         assert not page.locator("dialog[open]").count()
+        # A link sends no header; what it leads to is shown all the same.
+        for path in ("/?q=bread", "/recommend?user=w001", "/map", "/inside"):
+            page.goto(server.url + path)
+            page.wait_for_selector(PAGES[path])
+            page.locator("main a[href*='.json']").click()
+            page.wait_for_url("blob:**")
+            assert json.loads(page.inner_text("body")).keys() & {"hits", "items", "info"}

@@ -151,6 +151,38 @@ def test_the_wheel_makes_it_larger_around_the_mouse(page):
     assert titles(page) != before
 
 
+def test_an_answer_that_nobody_asks_for_any_more_is_not_shown(page):
+    held = []
+    page.route("**/api/v1/map?**items=false**", lambda route: held.append(route))
+    page.fill("#query", "space adventure")
+    page.wait_for_timeout(200)
+    page.fill("#query", "")
+    with page.expect_response("**/api/v1/map?**"):
+        held[0].continue_()
+    page.wait_for_timeout(300)
+    assert not page.locator("#clear").is_visible()
+    assert "middle" in page.inner_text("#near-title")
+
+
+def test_an_item_is_not_overtaken_by_the_query_before_it(page):
+    held = []
+    page.route("**/api/v1/map?**items=false**", lambda route: held.append(route))
+    page.fill("#query", "space adventure")
+    page.wait_for_timeout(200)
+    name = titles(page)[0]
+    page.locator("#near tbody button").first.click()
+    page.wait_for_timeout(500)
+    with page.expect_response("**/api/v1/map?**"):
+        held[0].continue_()
+    page.wait_for_function(
+        "() => document.querySelector('#near-title').textContent.includes('Like')"
+    )
+    page.wait_for_timeout(300)
+    assert page.inner_text("#near-title").startswith(f"Like “{name}")
+    assert page.input_value("#query") == ""
+    assert answered(page)["similar"]["hits"]
+
+
 def test_a_link_says_everything(visit, films, page):
     page.select_option("#colour", "year")
     page.fill("#query", "a robot that feels")

@@ -205,6 +205,7 @@ def test_recording_is_for_good_and_only_when_asked(at, films):
         page.locator("#chosen-part").wait_for(state="hidden")
         assert get(films, "/api/v1/info")["recorded"] == films_recorded + 3
         assert asked(page) == {"user": ["u003"]}
+        page.locator('#history [data-item="m001"]').wait_for()
         assert {"m001", "m002", "m003"} <= set(ids(page, "#history"))
 
 
@@ -262,6 +263,54 @@ def test_without_interactions_texts_recommend_and_the_page_says_so(at, serving, 
         assert page.locator("main img").count() == 0
         assert "onerror" in page.locator("#chosen").inner_text()
         assert "\u202e" not in page.locator("main").inner_text()
+
+
+def test_an_answer_that_nobody_asks_for_any_more_is_not_shown(at):
+    with at() as page:
+        held = []
+        page.route("**/api/v1/recommend", lambda route: held.append(route))
+        page.locator("#most-met .title").first.click()
+        page.locator("#chosen .sign", has_text="×").click()
+        assert asked(page) == {}
+        page.wait_for_timeout(200)
+        with page.expect_response("**/api/v1/recommend"):
+            held[0].continue_()
+        page.wait_for_timeout(300)
+        assert page.locator("#most-met > li").first.is_visible()
+        assert not page.locator("#answer").is_visible()
+        settled(page)
+
+
+def test_more_than_the_server_gives_is_as_much_as_it_gives(at):
+    with at(f"{LIKED}&k=1000") as page:
+        settled(page)
+        assert page.locator("#hits > li").count() == 100
+        assert not page.locator("#failed").is_visible()
+
+
+def test_what_was_recorded_is_not_offered_again_where_the_history_fails(at, films):
+    expected = ["Failed to load"]
+    with at("/recommend?likes=m006&user=u005", expected=expected) as page:
+        page.route("**/api/v1/users/u005/history?*", lambda route: route.abort())
+        page.locator("#record").click()
+        page.locator("dialog[open] button[type=submit]").click()
+        page.locator("#failed").wait_for()
+        settled(page)
+        assert page.locator("#failed").is_visible()
+        assert not page.locator("#chosen-part").is_visible()
+        assert asked(page) == {"user": ["u005"]}
+
+
+def test_titles_without_end_are_cut_where_they_are_read_out(at, serving, hostile_path):
+    with serving(hostile_path, "--read-only") as server, at("/recommend", server=server) as page:
+        title = page.locator("#most-met .title", has_text="rain xxx")
+        title.click()
+        page.locator("#hits > li").first.wait_for()
+        settled(page)
+        longest = """() => Math.max(...[...document.querySelectorAll("*")].flatMap(
+          one => [...one.attributes].map(attribute => attribute.value.length)))"""
+        assert page.evaluate(longest) <= 2000
+        assert len(page.inner_text("#said")) < 300
 
 
 def test_what_is_not_in_the_catalog_is_said_and_passed_over(at):

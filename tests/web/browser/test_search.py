@@ -7,7 +7,10 @@ import re
 import time
 from urllib.parse import parse_qs, urlsplit
 
+import pandas as pd
 import pytest
+
+import qkvsearch
 
 FIRST = "document.querySelector('#hits .title')?.textContent"
 # Every first title that is shown, in order.
@@ -16,6 +19,21 @@ WATCH = f"""() => {{
   new MutationObserver(() => seen.push({FIRST})).observe(
     document.querySelector('.found'), {{ childList: true }});
 }}"""
+# Every question, and how many are under way then.
+COUNTED = """() => {
+  const own = window.fetch;
+  let running = 0;
+  window.asked = [];
+  window.fetch = async (...given) => {
+    running += 1;
+    window.asked.push([given[0], running]);
+    try {
+      return await own(...given);
+    } finally {
+      running -= 1;
+    }
+  };
+}"""
 # How many values of a column are chosen.
 CHOSEN = """n => document.querySelectorAll('#facets [data-filter^="kind:"]:checked').length === n"""
 # Layout shifts that nobody caused.
@@ -53,6 +71,38 @@ def near(values, whole):
     assert sum(values) == pytest.approx(whole, abs=0.0005 * (len(values) + 1) + 1e-6)
 
 
+@pytest.fixture(scope="module")
+def shelf(chromium, serving, tmp_path_factory):
+    """A server of a catalog whose ids have hyphens, and whose tags look like numbers."""
+    columns = {
+        "id": [f"dvd-{n:04}" for n in range(30)],
+        "title": [f"Film dvd-{n:04}, the story of number {n}" for n in range(30)],
+        "tags": ["|".join(["red", *["42"] * (n % 3 > 0), *["7"] * (n % 3 > 1)]) for n in range(30)],
+    }
+    path = tmp_path_factory.mktemp("shelf") / "ws"
+    qkvsearch.build(path, items=pd.DataFrame(columns), encoder="corpus").close()
+    with serving(path, "--read-only") as server:
+        yield server
+
+
+def test_what_has_a_hyphen_is_found_and_marked(visit, shelf):
+    with visit(shelf) as page:
+        loaded(page)
+        page.fill("#q", "dvd-0042 dvd-0007")
+        page.keyboard.press("Enter")
+        page.wait_for_function("() => !location.search.includes('prefix')")
+        loaded(page)
+        assert titles(page)[0].startswith("Film dvd-0007")
+        assert page.locator("#hits mark").first.inner_text() == "dvd-0007"
+
+
+def test_values_of_a_facet_that_look_like_numbers_come_by_their_counts(visit, shelf):
+    with visit(shelf) as page:
+        loaded(page)
+        shown = page.locator("#facets fieldset", has_text="tags").locator("label").all_inner_texts()
+        assert [text.split()[0] for text in shown] == ["red", "42", "7"]
+
+
 def test_an_empty_box_shows_what_is_there(visit, site):
     with visit(site) as page:
         loaded(page)
@@ -66,6 +116,83 @@ def test_an_empty_box_shows_what_is_there(visit, site):
         assert page.locator("#facets fieldset").count()
         page.get_by_role("button", name="More", exact=True).click()
         page.wait_for_function("() => document.querySelectorAll('#hits > li').length == 40")
+
+
+def test_where_nothing_is_found_the_nearest_are_a_press_away(visit, site):
+    def silent(route):
+        if "anyway=true" in route.request.url:
+            route.continue_()
+            return
+        answer = route.fetch()
+        route.fulfill(response=answer, json=answer.json() | {"hits": []})
+
+    with visit(site, None) as page:
+        page.route("**/api/v1/search?*", silent)
+        page.goto(site.url + "/?q=bread")
+        press = page.get_by_role("button", name="Show the nearest all the same")
+        press.click()
+        page.wait_for_function(f"() => {FIRST}")
+        assert "anyway=true" in page.url
+        assert press.count() == 0
+        page.go_back()
+        press.wait_for()
+        page.go_forward()
+        page.wait_for_function(f"() => {FIRST}")
+        page.fill("#q", "guitar")
+        press.wait_for()
+        assert "anyway" not in page.url
+
+
+def test_more_is_listed_once_however_often_it_is_asked_for(visit, site):
+    with visit(site) as page:
+        loaded(page)
+
+        def slowly(route):
+            time.sleep(0.5)
+            route.continue_()
+
+        page.route("**/api/v1/items?**offset=**", slowly)
+        more = page.get_by_role("button", name="More", exact=True)
+        more.dblclick()
+        page.wait_for_function("() => document.querySelectorAll('#hits > li').length > 20")
+        page.wait_for_timeout(1500)
+        listed = page.locator("#hits > li").evaluate_all("all => all.map(one => one.dataset.id)")
+        assert len(listed) == len(set(listed)) == 40
+        more.click()
+        page.wait_for_function("() => document.querySelectorAll('#hits > li').length == 60")
+
+
+def test_more_ends_where_an_address_does(visit, site):
+    with visit(site, "/?k=95") as page:
+        loaded(page)
+        page.get_by_role("button", name="More", exact=True).click()
+        page.wait_for_function("() => document.querySelectorAll('#hits > li').length == 100")
+        page.locator("#more").wait_for(state="hidden")
+        assert address(page)["k"] == ["100"]
+
+
+def test_an_empty_box_asks_one_thing_at_a_time(visit, site):
+    with visit(site, "/?q=bread") as page:
+        loaded(page)
+        page.evaluate(COUNTED)
+        page.fill("#q", "")
+        page.wait_for_function(
+            "() => document.querySelector('#status').textContent.includes('375')"
+        )
+        asked = page.evaluate("asked")
+        assert [path.split("/")[-1].split("?")[0] for path, _ in asked] == ["items", "facets"]
+        assert [running for _, running in asked] == [1, 1]
+
+
+def test_without_a_place_to_keep_a_token_the_page_works(visit, site):
+    with visit(site, None) as page:
+        page.add_init_script(
+            """Object.defineProperty(window, "sessionStorage", {
+              get() { throw new DOMException("not allowed", "SecurityError"); } });"""
+        )
+        page.goto(site.url + "/?q=bread")
+        loaded(page)
+        assert page.locator("#hits > li").count() == 20
 
 
 def test_results_come_while_typing_and_enter_searches_for_the_whole_word(visit, site):

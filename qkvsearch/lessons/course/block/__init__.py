@@ -19,7 +19,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("The whole block of a transformer")
 GOAL = mark("Say what stands around attention in a transformer, and what each part is for.")
-MINUTES = 15
+MINUTES = 16
 
 X = np.array([[1, 0, 2, 1], [0, 2, 1, 0], [1, 1, 0, 2], [2, 0, 1, 1]], dtype=float)
 TOKENS = "abcd"
@@ -111,10 +111,10 @@ def positions(x: Array = X, order: tuple[int, ...] = tuple(SWAPPED)) -> Step:
         ),
         Matrix(say("positions P"), placed, TOKENS, numbered(x.shape[1]), "input"),
         tell(
-            "Why these? The dot product of two positions says how far apart they are, wherever "
-            "they are: along each diagonal of this matrix all numbers are equal, so “two places "
-            "on” looks the same at the beginning of a text and at its end. Other models learn "
-            "their positions, or turn queries and keys by them."
+            "Why these? The dot product of two positions depends only on how far apart they are, "
+            "not on where they are: along each diagonal of this matrix all numbers are equal, so "
+            "“two places on” looks the same at the beginning of a text and at its end. Other "
+            "models learn their positions, or turn queries and keys by them."
         ),
         Matrix(
             say("dot products of {n} positions, {d} numbers wide", n=PLACES, d=WIDE),

@@ -84,9 +84,9 @@ def residual(x: Array | None = None) -> Step:
         ),
         tell(
             "Without it they are nearly one after a single block, {lost}; with it they are at "
-            "{kept} then. Mixing makes alike, and the residual holds against it, for some blocks; "
-            "in the end it is training that keeps tokens apart. (Dong et al., “Attention is not "
-            "all you need”, 2021, show why.)",
+            "{kept} then. Mixing makes alike, and the residual holds against it, for some blocks. "
+            "These weights are random; what training does to them, the numbers do not show. (Dong "
+            "et al., “Attention is not all you need”, 2021, show why.)",
             lost=value[1, 0],
             kept=value[0, 0],
         ),
@@ -147,8 +147,8 @@ def norm(row: Array = ROW, x: Array | None = None) -> Step:
         ),
         tell(
             "With the norm every block gets numbers of the same size. Without it they are {times} "
-            "times as large after {n} blocks: the scores of the next attention are too large, and "
-            "large scores stop learning (lesson 5).",
+            "times as large after {n} blocks: a score is a product of two such numbers, so it "
+            "grows with the square, and large scores stop learning (lesson 5).",
             times=sizes[1, -1] / sizes[0, -1],
             n=max(SHOWN),
         ),

@@ -31,7 +31,7 @@ def block(n: int = 3, d: int = SMALL) -> Step:
     sizes = counted(d)
     tokens = numbered(n)
     return step(
-        "All of it",
+        "All parts at once",
         tell(
             "Now the whole block, with random weights: positions are added, {heads} heads attend, "
             "what they found is added and normed, feed forward works on it, and that is added and "
@@ -107,7 +107,8 @@ def taken_away(x: Array | None = None) -> Step:
             "What is each part for? {n} blocks with random weights read {tokens} tokens of {d} "
             "numbers, each time with one part left out. Three things are measured: how alike the "
             "tokens become, how far the numbers spread, and how far outputs move when two tokens "
-            "change places (each output beside its own token's).",
+            "change places (each output beside its own token's). Positions are added first, which "
+            "makes tokens more alike than in step 3.",
             n=BLOCKS,
             tokens=TOKENS,
             d=WIDTH,
@@ -120,7 +121,7 @@ def taken_away(x: Array | None = None) -> Step:
         tell(
             "Without positions, changing places moves nothing: {order}. Without the residual the "
             "tokens are alike, {alike}. Without the norm the numbers spread to {spread}. Without "
-            "feed forward these three stay nearly as they are: what is missing then is what step 5 "
+            "feed forward none of the three breaks down: what is missing then is what step 5 "
             "showed, that a token can be worked on and not only mixed.",
             order=value[1, 2],
             alike=value[2, 0],

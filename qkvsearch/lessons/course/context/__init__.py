@@ -23,7 +23,7 @@ from qkvsearch.texts.language.word_patterns import CJK, RUNS
 
 TITLE = mark("What context buys")
 GOAL = mark("See what attention can tell apart that a layer for each word by itself cannot.")
-MINUTES = 21
+MINUTES = 20
 TAKES = ("sentence",)
 
 SENTENCE = "I saw a saw"

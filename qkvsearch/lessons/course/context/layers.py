@@ -49,7 +49,7 @@ def windows(widths: tuple[int, ...] = WINDOWS) -> Step:
             "A fully connected layer could see context, too: give it a *window*, a word and "
             "its neighbours, as one long vector. But each word of the window needs *weights* "
             "of its own, here the numbers of the matrix that are learned. A layer from all "
-            "words to all words needs the most."
+            "words to all words needs the most as soon as there are several words."
         ),
         tell(
             "Self-attention has three matrices of {d} × {d} for sentences of any length. It finds "

@@ -14,7 +14,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("The dot product: how well two rows match")
 GOAL = mark("Read a dot product as an angle and as a match, for one pair and for all.")
-MINUTES = 11
+MINUTES = 10
 
 ARROW = np.array([2.0, 0.0])
 # The same length or another, from the same direction to the opposite one.

@@ -15,7 +15,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("Embeddings: things as rows of numbers")
 GOAL = mark("Describe a film or a word by a few numbers, so that alike things look alike.")
-MINUTES = 11
+MINUTES = 10
 
 GENRES = marks("action", "romance", "drama", "thrilling")
 # The first is the film "Spider-Man: No Way Home".
@@ -219,7 +219,7 @@ def _in_a_plane(vectors: Array, places: list[int], others: list[int]) -> Arrows:
     return Arrows(
         "arithmetic",
         say(
-            "Two of the four numbers of grown-ups in a plane: the way from the second word to the "
+            "Two of the four numbers of some words in a plane: the way from the second word to the "
             "first, gone from the third"
         ),
         vectors[places, :2],

@@ -17,7 +17,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("Many heads, and why")
 GOAL = mark("See what one row of weights cannot do, and what several side by side can.")
-MINUTES = 14
+MINUTES = 15
 
 TOKENS = "abc"
 VALUES = np.array([[4, 1], [1, 4], [0, 0]], dtype=float)

@@ -89,11 +89,12 @@ def compared(trained: Trained) -> Step:
     unseen = [loss_on_new(trained.one[0], 1), left]
     weights = sum(array.size for array in trained.two[0].values())
     return step(
-        "Learn what one head cannot",
+        "A task that one head does not learn",
         tell(
             "A task: give back the first number of the token *before* and the second number of "
-            "the token *after*. One head with {d} columns and two heads with {half} each learn "
-            "it from the same sequences, with {weights} numbers each, in {rounds} rounds:",
+            "the token *after*, in a circle: before the first stands the last. One head with {d} "
+            "columns and two heads with {half} each learn it from the same sequences, with "
+            "{weights} numbers each, in {rounds} rounds:",
             d=D_HEADS,
             half=D_HEADS // 2,
             weights=weights,

@@ -197,9 +197,10 @@ def _strongest(found: dict[str, Any], problem: str, drawn: Heads) -> Step:
             [[found["words"][j], float(found["row"][j])] for j in order],
         ),
         tell(
-            "The first control is the other words: in the same head they give “{target}” "
-            "{others} on average, and {most} of the {n} words attend to it most of all. A weight "
-            "that most words give says little about the one that we asked about.",
+            "The first control is the other words: in the same head they give “{target}” {others} "
+            "on average, and {most} of the {n} tokens, [CLS] and [SEP] among them, attend to it "
+            "most of all. A weight that most words give says little about the one that we asked "
+            "about.",
             target=found["target"],
             others=others[place],
             most=int(found["most"][place]),
@@ -323,9 +324,11 @@ def _by_meaning(found: dict[str, Any]) -> Step:
         ),
         tell(
             "Here are {n} others. Each begins in the same way twice, and its last word decides "
-            "what “it” is. The head turns to the right noun in {right} of the {n}; a coin would "
-            "in half of them. That the head tells which noun is meant, these numbers do not show; "
-            "that it did so in one sentence was luck, or a habit that fitted.",
+            "what “it” is. “Turned right” means: the last word moved the difference between the "
+            "two weights towards the noun that is meant, even where the other one keeps the "
+            "larger weight. The head does so in {right} of the {n}; a coin would in half of them. "
+            "That the head tells which noun is meant, these numbers do not show; that it did so "
+            "in one sentence may have been luck, or a habit that fitted.",
             n=len(turned) - 1,
             right=int(turned[1:].sum()),
         ),

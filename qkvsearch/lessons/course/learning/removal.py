@@ -81,7 +81,8 @@ def _two_heads(single: list[dict[str, Any]]) -> list[Text]:
         tell(
             "The two heads of the steps before: their weights are {first} and {second}; "
             "taken away, they move it by {moved} and by {also}. How much a weight counts cannot "
-            "be read off the weight: a head's values and its place among the layers count, too.",
+            "be read off the weight: the values that it multiplies are others in each head, and "
+            "so is what the later layers make of them.",
             first=first["weight"],
             second=second["weight"],
             moved=first["moved"],

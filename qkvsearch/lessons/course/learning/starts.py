@@ -67,8 +67,9 @@ def starts(shape: tuple[int, int] = (3, 4)) -> Step:
         tell(
             "Why it matters: send inputs of variance 1 through {n} layers, {width} numbers wide, "
             "each a product with such a matrix, followed by ReLU (what is below 0 becomes 0). "
-            "With a variance that knows nothing of the width, next to nothing is left to learn "
-            "from. Kaiming's goes by the width, and makes up for what ReLU cuts:",
+            "With one variance for every width next to nothing is left to learn from. Xavier's "
+            "goes by the width, but not by ReLU, which cuts about half at each layer. Kaiming's "
+            "goes by both: it is twice as large, and far more is left.",
             n=DEPTH,
             width=WIDTH,
         ),

@@ -76,7 +76,8 @@ def no_mask(bench: Workbench) -> Step:
         tell(
             "Scores over √d, then softmax: every weight is above 0, so every token influences "
             "every token, and the padding counts like a word. To see it, 1 is added to the "
-            "first number of one input at a time, and each output moves:"
+            "first number of one input at a time, and each output moves (shown is the largest "
+            "change of one of its numbers):"
         ),
         Matrix.of(found["weights"], say("weights")),
         Flow(
@@ -285,8 +286,8 @@ def a_finite_number() -> Step:
         "A finite number in place of −∞",
         tell(
             "One may read that hiding the padding on both sides makes its row uniform. "
-            "That is so only where the scores are *replaced* by a finite number such as "
-            "{finite} (−1 with nine zeros). Four scores, {scores}, all hidden:",
+            "With −∞ that is not so. It is where the scores are *replaced* by a finite number such "
+            "as {finite} (−1 with nine zeros), or drown in one. Four scores, {scores}, all hidden:",
             finite=finite,
             scores=SCORES,
         ),

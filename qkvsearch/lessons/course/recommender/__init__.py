@@ -28,7 +28,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("A recommender that learns")
 GOAL = mark("Learn embeddings of users and films from ratings, and fill the gaps.")
-MINUTES = 14
+MINUTES = 13
 
 USER_NAMES = marks("Ana", "Ben", "Chloe", "Dan", "Eve")
 FILM_NAMES = marks("Car chase", "Spider-Man", "Space race", "Love story", "Wedding")
@@ -95,8 +95,8 @@ def slope(table: np.ndarray = RATINGS) -> Step:
         tell(
             "Begin with random numbers. A prediction is the middle of the scale, {middle}, "
             "plus the dot product of user and film. The *loss* says how wrong the predictions "
-            "are: the mean of the squared errors over the known ratings, plus a little for "
-            "large numbers, which keeps guesses modest. At first it is {loss}.",
+            "are: the mean of the squared errors over the known ratings, plus a penalty "
+            "for large numbers, which keeps guesses modest. At first it is {loss}.",
             middle=MIDDLE,
             loss=loss,
         ),
@@ -125,22 +125,26 @@ def slope(table: np.ndarray = RATINGS) -> Step:
 
 def downhill(fitted: Cell) -> Step:
     users, films, losses = fitted.value
+    penalty = PENALTY * ((users**2).sum() + (films**2).sum())
     return step(
         "Walk downhill",
         tell(
             "The gradient points uphill, to a larger loss. So move every number a little the "
-            "other way, then compute the gradient anew, and repeat. The *rate* says how large "
-            "each move is. This is *gradient descent*; what networks learn, they learn by it. "
-            "(← means: becomes.)"
+            "other way, then compute the gradient anew, and repeat. The *learning rate* says how "
+            "large each move is. This is *gradient descent*; what networks learn, they learn by "
+            "it. (← means: becomes.)"
         ),
-        Formula(say("u ← u − rate · gradient")),
+        Formula(say("u ← u − learning rate · gradient")),
         walk(losses),
         Curve(say("loss"), say("steps"), losses),
         tell(
-            "After {steps} steps the loss has fallen from {first} to {last}.",
+            "After {steps} steps the loss has fallen from {first} to {last}. Of that, {penalty} "
+            "is the penalty: the predictions are wrong by {error}, squared and on average.",
             steps=len(losses) - 1,
             first=losses[0],
             last=losses[-1],
+            penalty=penalty,
+            error=losses[-1] - penalty,
         ),
         Matrix(say("users U, learned"), users, said(USER_NAMES), "12", "query"),
         Matrix(say("films M, learned"), films, said(FILM_NAMES), "12", "key"),
@@ -319,10 +323,12 @@ def reasons(user: int = 0, table: np.ndarray = RATINGS) -> Step:
             "score",
         ),
         tell(
-            "A user's embedding is a sum over the films of their history, so a score is one, "
-            "too. That is the reason given with every recommendation, and it is exact. Among "
-            "films not yet rated, {film} comes first, with a score of {score}: "
-            "`qkvsearch recommend --explain` shows such sums.",
+            "A user's embedding is a sum over the films of their history, so a score is one, too. "
+            "That is the reason given with every recommendation, and what the rows add up to is "
+            "the score itself: they differ by {difference}. Among films not yet rated, {film} "
+            "comes first, with a score of {score}: `qkvsearch recommend --explain` shows such "
+            "sums.",
+            difference=np.abs(contributions.sum(axis=0) - scores).max(),
             film=films[best],
             score=scores[best],
         ),

@@ -260,10 +260,11 @@ def box(videos: Videos) -> Step:
     return step(
         "The search box is this formula",
         tell(
-            "Ask the search box itself. It hides videos that have none of the words (a *mask*, "
-            "of which more later), takes as temperature how widely the scores spread, "
-            "{temperature}, and ranks by weight. Beside its weights stand those of the "
-            "function `attention`, from the same scores.",
+            "Ask the search box itself. It hides videos that have none of the words (a *mask*, of "
+            "which more later), takes as temperature the standard deviation of the scores, "
+            "{temperature} (the root of their mean squared distance from the mean), and ranks by "
+            "weight. Beside its weights stand those of the function `attention`, from the same "
+            "scores.",
             temperature=ranking.temperature,
         ),
         Table(
@@ -336,8 +337,9 @@ def meaning(videos: Videos) -> Step:
             (say("first number"), say("second number")),
         ),
         tell(
-            "The search box adds up such *heads*, ways of asking, each measured by its own "
-            "spread. With words and meaning together it answers:"
+            "The search box adds up such *heads*, ways of asking: of each it takes the score less "
+            "the mean over all videos, divided by the standard deviation, and here half of that. "
+            "With words and meaning together it answers:"
         ),
         Table(
             say("Found by words and meaning"),

@@ -20,7 +20,7 @@ from qkvsearch.lessons.workbench import MASKS, PROJECTED, Workbench
 
 TITLE = mark("Self-attention in eight steps")
 GOAL = mark("Compute a self-attention layer by hand, from inputs to outputs.")
-MINUTES = 12
+MINUTES = 11
 TAKES = (*PROJECTED, "mask")
 
 X = np.array([[1, 0, 1, 0], [0, 2, 0, 2], [1, 1, 1, 1]], dtype=float)

@@ -99,7 +99,7 @@ function line(hit, found, widest) {
       title: `${headName(name)} ${signed(value)}`,
     }),
   );
-  const button = el("button", { class: "hit", type: "button", "aria-expanded": "false" },
+  const button = el("button", { class: "hit printed", type: "button", "aria-expanded": "false" },
     el("span", {}, ...named(hit.item)),
     el("span", { class: "quiet" }, scored, el("span", { class: "heads", "aria-hidden": "true" }, bars)));
   const entry = el("li", { "data-row": hit.row, "data-score": hit.score }, button);

@@ -59,7 +59,7 @@ export class HeadGrid {
       "button",
       {
         type: "button",
-        class: head === null ? "mean" : null,
+        class: head === null ? "printed mean" : "printed",
         "aria-label": name,
         title: name,
         onclick: () => this.pick(layer, head),

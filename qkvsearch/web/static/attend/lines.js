@@ -22,6 +22,7 @@ export class Lines {
         "button",
         {
           type: "button",
+          class: "printed",
           onmouseenter: () => this.on.look(i),
           onclick: () => this.on.choose(i),
           onfocus: () => this.on.choose(i),
@@ -31,7 +32,7 @@ export class Lines {
     );
     this.outs = words.map(() => el("output", { "aria-hidden": "true" }));
     this.tos = words.map((word, j) => {
-      const name = el("button", { type: "button", disabled: !canFollow, onclick: () => this.on.follow(j) }, text(word));
+      const name = el("button", { type: "button", class: "printed", disabled: !canFollow, onclick: () => this.on.follow(j) }, text(word));
       return el("li", { class: "to" }, name, this.outs[j]);
     });
     this.picture = svg("svg", {

@@ -107,13 +107,6 @@ export class MapCanvas {
     this.moved();
   }
 
-  /** Have a place of the plane in the middle. */
-  center(x, y) {
-    Object.assign(this.view, { x, y });
-    this.view.keepInSight();
-    this.moved();
-  }
-
   // --- mouse, touch, keys ---
 
   listen() {

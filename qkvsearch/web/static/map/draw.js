@@ -18,7 +18,7 @@ export function stamp(sprite) {
 }
 
 /** All points, in their `order`. codes: of each its stamp, or −1 for the last. image: the size of
- *  the canvas, used again. Returns how many points were in sight. */
+ *  the canvas, used again. */
 export function drawPoints(canvas, image, view, points, order, codes, stamps) {
   const target = new Uint32Array(image.data.buffer);
   target.fill(0);
@@ -27,7 +27,6 @@ export function drawPoints(canvas, image, view, points, order, codes, stamps) {
   const left = width / 2 - view.x * scale;
   const top = height / 2 + view.y * scale;
   const { x, y } = points;
-  let drawn = 0;
   for (const i of order) {
     const code = codes ? codes[i] : -1;
     const one = stamps[code < 0 ? stamps.length - 1 : code];
@@ -42,10 +41,8 @@ export function drawPoints(canvas, image, view, points, order, codes, stamps) {
       // The soft edge of one point does not cut into another.
       if (colours[j] >>> 24 >= target[place] >>> 24) target[place] = colours[j];
     }
-    drawn += 1;
   }
   canvas.getContext("2d").putImageData(image, 0, 0);
-  return drawn;
 }
 
 /** Points in the order in which they are drawn. */

@@ -1,10 +1,11 @@
 // What the visitor chose: it is in the page's address, and nowhere else.
+import { facts } from "../words.js";
 
 /** By id, in the order in which they were chosen: {kind: "like" | "dislike" | "rate", rating}. */
 export const chosen = new Map();
+export const STEP = Math.min(12, facts.most);
 /** The user, ids to leave out as if they had never been met, the sliders, how many hits. */
-export const choice = { user: "", without: new Set(), diversity: 0, damping: 0, recent: 0, k: 12 };
-export const STEP = 12;
+export const choice = { user: "", without: new Set(), diversity: 0, damping: 0, recent: 0, k: STEP };
 
 const numeric = { diversity: 0, damping: 0, recent: 0, k: STEP };
 
@@ -25,7 +26,7 @@ export function read(parameters) {
   }
   choice.diversity = Math.min(choice.diversity, 1);
   choice.recent = Math.round(choice.recent);
-  choice.k = Math.max(1, Math.round(choice.k));
+  choice.k = Math.min(Math.max(1, Math.round(choice.k)), facts.most);
 }
 
 const ofKind = (kind) => [...chosen].filter(([, one]) => one.kind === kind);

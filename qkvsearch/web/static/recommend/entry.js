@@ -1,5 +1,5 @@
 // What can be done with an item wherever it is listed: like it, dislike it, rate it.
-import { el } from "../dom.js";
+import { brief, el } from "../dom.js";
 import { number, say } from "../words.js";
 import { chosen } from "./choice.js";
 import { choices, isRated } from "./ratings.js";
@@ -19,7 +19,7 @@ export function actions(id, title, act) {
   const press = (sign, what, run, pressed) =>
     el(
       "button",
-      { type: "button", class: "sign", title: what, "aria-label": say("actOn", { act: what, title }), "aria-pressed": String(pressed), onclick: () => run(id, title) },
+      { type: "button", class: "sign", title: what, "aria-label": say("actOn", { act: what, title: brief(title) }), "aria-pressed": String(pressed), onclick: () => run(id, title) },
       sign,
     );
   const { kind } = chosen.get(id) ?? {};
@@ -33,7 +33,7 @@ function ratingsOf(id, title, act) {
   const values = [...new Set([...choices(), ...(given === undefined ? [] : [given])])];
   const select = el(
     "select",
-    { "aria-label": say("actOn", { act: say("rate"), title }) },
+    { "aria-label": say("actOn", { act: say("rate"), title: brief(title) }) },
     el("option", { value: "" }, say("rate")),
     values.map((value) => el("option", { value, selected: value === given }, rating(value))),
   );

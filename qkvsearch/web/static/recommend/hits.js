@@ -70,7 +70,6 @@ function makeEntry(id, act) {
   }
   title.addEventListener("click", () => setOpen(all.hidden));
   entry.update = (hit, marked, scores, full) => {
-    item.dataset.title = hit.title;
     rank.textContent = `${hit.rank}.`;
     title.replaceChildren(owned(hit.title));
     mark.className = `mark-new ${marked?.kind ?? ""}`;

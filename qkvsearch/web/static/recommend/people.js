@@ -1,11 +1,13 @@
 // Whom it is for: what the visitor chose, and the history of a user of the log.
 import { ask } from "../api.js";
-import { byId, el, owned } from "../dom.js";
+import { brief, byId, el, owned } from "../dom.js";
 import { count, facts, number, say } from "../words.js";
 import { choice, chosen, rename } from "./choice.js";
 import { actions, rating, standing } from "./entry.js";
 
 const PAGE = 20;
+// What is known of the history, and whose it is.
+let owner = "";
 let rows = [];
 let total = 0;
 
@@ -41,7 +43,7 @@ function entry(id, title, facts, act, more) {
   const isOut = choice.without.has(id);
   return el(
     "li",
-    { class: isOut ? "entry out" : "entry", "data-item": id, "data-title": title },
+    { class: isOut ? "entry out" : "entry", "data-item": id },
     el(
       "button",
       { type: "button", class: "plain title", "aria-pressed": String(isOut), title: say(isOut ? "bringBack" : "leaveOut"), onclick: () => act.leaveOut(id, title) },
@@ -61,7 +63,7 @@ export function showChosen(act) {
       const title = titleOf(id);
       const remove = el(
         "button",
-        { type: "button", class: "sign", title: say("remove"), "aria-label": say("actOn", { act: say("remove"), title }), onclick: () => act.remove(id, title) },
+        { type: "button", class: "sign", title: say("remove"), "aria-label": say("actOn", { act: say("remove"), title: brief(title) }), onclick: () => act.remove(id, title) },
         "×",
       );
       const told = missing.has(id) ? say("notHere") : standing(id);
@@ -73,13 +75,14 @@ export function showChosen(act) {
 
 /** What a user did, from the beginning, or `more` of it. Raises `Refused`. */
 export async function loadHistory(more = false) {
-  if (!more) [rows, total] = [[], 0];
-  if (!choice.user) return;
   const user = choice.user;
+  if (user !== owner) [owner, rows, total] = [user, [], 0];
+  if (!user) return;
+  const before = more ? rows : [];
   const k = Math.min(PAGE, facts.most);
-  const found = await ask(`users/${encodeURIComponent(user)}/history`, { k, offset: rows.length });
+  const found = await ask(`users/${encodeURIComponent(user)}/history`, { k, offset: before.length });
   if (user !== choice.user) return;
-  rows = [...rows, ...found.rows];
+  rows = [...before, ...found.rows];
   total = found.total;
   for (const row of found.rows) titles.set(String(row.id), row.title);
 }

@@ -26,10 +26,17 @@ export function showFacets(columns, facets, chosen, change) {
 const chosenOf = (column, chosen) =>
   chosen.filter((one) => one.startsWith(`${column.name}:`)).map((one) => one.slice(column.name.length + 1));
 
+/** As the server tells them: an object has what looks like a whole number first. */
+function inOrder(column, counts) {
+  const values = Object.keys(counts);
+  if (!["text", "list"].includes(column.type)) return values;
+  return values.sort((one, other) => counts[other] - counts[one]);
+}
+
 function group(column, counts, chosen, change, again) {
   const mine = chosenOf(column, chosen);
   // What was chosen stays, even where nothing has it any more.
-  const values = [...new Set([...mine.filter((value) => !(value in counts)), ...Object.keys(counts)])];
+  const values = [...new Set([...mine.filter((value) => !(value in counts)), ...inOrder(column, counts)])];
   if (!values.length) return null;
   const all = opened.has(column.name);
   const rows = values

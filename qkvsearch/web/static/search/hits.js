@@ -1,5 +1,5 @@
 // The list of results: titles, what matched, a bar of the score, and reasons that open.
-import { byId, el, owned, text } from "../dom.js";
+import { brief, byId, el, owned, text } from "../dom.js";
 import { bar, figures, legend, reach } from "../heads.js";
 import { finder, marked } from "../marked.js";
 import { number, say } from "../words.js";
@@ -58,7 +58,7 @@ function entry(hit, sides, options) {
   return item;
 }
 
-const shortly = (hit) => text(hit.title || hit.id).slice(0, 80);
+const shortly = (hit) => brief(hit.title || hit.id);
 
 const letters = (value) => value.replace(/[^\p{L}\p{N}]/gu, "");
 

@@ -142,7 +142,7 @@ def _descent(part: Descent, place: str) -> list[Html]:
     range_: dict[str, Any] = {"least": 0.05, "most": 3.5, "by": 0.05, "value": part.rate}
     return [
         element("div", *player(), class_="player"),
-        slider("rate", say("rate"), place, **range_),
+        slider("rate", say("learning rate"), place, **range_),
         choice("user", say("user"), users, "-1", place),
     ]
 
