@@ -225,6 +225,14 @@ def test_held_out_items_are_found_by_their_other_columns():
     assert rank([first, second], [second, first], [first, none]) == 0.5
 
 
+@pytest.mark.parametrize("rounding", [-1e-6, 0, 1e-6])
+def test_how_a_machine_rounds_does_not_tell_equal_items_apart(rounding):
+    """Two words of one direction: each item is beside a twin, and last of the two."""
+    vectors = np.array([[1, 0], [1, rounding], [0, 1]], np.float32) * np.float32(1 + rounding)
+    model, twins = Pooling(vectors, np.zeros(3)), [[1, 0, 0], [0, 1, 0]]
+    assert mean_reciprocal_rank(model, item_texts(twins, twins)) == 0.5
+
+
 def test_one_seed_gives_the_same_bits():
     fields = synonyms(150)
     one, same, other = (

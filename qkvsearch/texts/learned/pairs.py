@@ -18,6 +18,8 @@ from qkvsearch.texts.vocabulary import Vocabulary
 
 # The most terms of a text that a step sees.
 MOST_TERMS = 32
+# Cosines this near are equal: equal texts must not be told apart by how a machine rounds.
+ROUNDING = 1e-5
 
 
 @dataclass(eq=False)
@@ -198,5 +200,5 @@ def mean_reciprocal_rank(model: Pooling, items: ItemShares) -> float:
         known = queries.any(axis=1) & (lengths > NEGLIGIBLE)
         if known.any():
             scores = queries[known] @ (keys[known] / lengths[known, None]).T
-            ranks.append((scores >= np.diagonal(scores)[:, None]).sum(axis=1))
+            ranks.append((scores >= np.diagonal(scores)[:, None] - ROUNDING).sum(axis=1))
     return float(np.mean(1 / np.concatenate(ranks))) if ranks else 0.0
