@@ -36,7 +36,7 @@ from benchmarks.support.results import Row, read
 from benchmarks.support.script import main
 from benchmarks.support.spark_cluster import Cluster, cluster
 from qkvsearch.embeddings import ImplicitALS
-from qkvsearch.engines.spark.als import BROADCAST
+from qkvsearch.engines.spark.held import BROADCAST
 from qkvsearch.engines.spark.log import MOST_PAIRS
 
 PAIRS, USERS, ITEMS, D = 10_000_000, 200_000, 20_000, 64

@@ -38,9 +38,9 @@ def write_plain(folder):
     return folder / "log.parquet"
 
 
-def write_rated(folder):
+def write_rated(folder, n_users=150):
     """With dates that only all cells together tell, ratings and gaps."""
-    log = drawn_log(seed=1)
+    log = drawn_log(seed=1, n_users=n_users)
     rng = np.random.default_rng(2)
     log["rating"] = rng.integers(1, 6, len(log)).astype(object)
     log.loc[::50, "rating"] = ""
@@ -153,9 +153,14 @@ def test_other_answers_are_the_same(both):
     assert other[0].predicted_rating == pytest.approx(one[0].predicted_rating, abs=CLOSE)
 
 
-@pytest.mark.parametrize("n_bytes", ["0"])
-def test_rows_that_are_asked_for_give_the_same(tmp_path, engine, monkeypatch, n_bytes):
-    given = {"items": write_items(tmp_path), "interactions": write_rated(tmp_path)}
+# Of 60 items, embeddings of 64 numbers of four bytes are 15,360 bytes.
+@pytest.mark.parametrize(
+    ("n_bytes", "n_users"),
+    [("0", 150), ("20000", 150), ("10000", 30)],
+    ids=["all", "users", "items"],
+)
+def test_rows_that_are_asked_for_give_the_same(tmp_path, engine, monkeypatch, n_bytes, n_users):
+    given = {"items": write_items(tmp_path), "interactions": write_rated(tmp_path, n_users)}
     here = qkv.build(tmp_path / "here", **given, **options("rated"))
     monkeypatch.setenv("QKVSEARCH_SPARK_BROADCAST", n_bytes)
     there = qkv.build(tmp_path / "spark", **given, **options("rated"), engine=engine)
@@ -267,8 +272,10 @@ def wait_until(condition, process, seconds=400):
         time.sleep(0.1)
 
 
-def test_a_driver_that_was_killed_goes_on(tmp_path, own_cluster):
+@pytest.mark.parametrize("n_bytes", ["", "0"], ids=["few users", "many users"])
+def test_a_driver_that_was_killed_goes_on(tmp_path, own_cluster, n_bytes):
     write_items(tmp_path), write_plain(tmp_path)
+    own_cluster.environment["QKVSEARCH_SPARK_BROADCAST"] = n_bytes
     first = subprocess.Popen(
         command(tmp_path, own_cluster.master), env=own_cluster.environment,
         stderr=subprocess.PIPE, text=True,
@@ -285,8 +292,10 @@ def test_a_driver_that_was_killed_goes_on(tmp_path, own_cluster):
     assert_like_here(tmp_path)
 
 
-def test_a_worker_that_was_killed_is_made_up_for(tmp_path, own_cluster):
+@pytest.mark.parametrize("n_bytes", ["", "0"], ids=["few users", "many users"])
+def test_a_worker_that_was_killed_is_made_up_for(tmp_path, own_cluster, n_bytes):
     write_items(tmp_path), write_plain(tmp_path)
+    own_cluster.environment["QKVSEARCH_SPARK_BROADCAST"] = n_bytes
     running = subprocess.Popen(
         command(tmp_path, own_cluster.master), env=own_cluster.environment,
         stderr=subprocess.PIPE, text=True,

@@ -91,6 +91,9 @@ def alternated(log, feedback, *, ask, ask_items, n_iterations=3):
     items = sides.Start(blocks.state_of(rng), D, 0.1).rows(about.item_counts)
     cuts = blocks.cuts_of(about.item_counts, 4)
     users = list(sides.make_sides(feedback, starts, cuts, ask, ask_items)(iter(rows)))
+    if not ask:  # few: the driver has the embeddings
+        x = [starts[block].rows(np.ones(n)) for block, n in about.sizes.items()]
+        users = list(map(with_x, users, x))
     pieces = list(sides.make_pieces(feedback, about.firsts, cuts, ask)(iter(rows)))
     wanted = list(sides.ask_for_items(feedback, cuts)(iter(rows)))
     by_item = [joined(pieces, "target", j, sides.join_pieces) for j in range(len(cuts) - 1)]
@@ -113,6 +116,12 @@ def alternated(log, feedback, *, ask, ask_items, n_iterations=3):
             span = slice(cuts[found["block"]], cuts[found["block"] + 1])
             items[span] = np.frombuffer(found["x"], np.float32).reshape(-1, D)
     return items @ rotation.T.astype(np.float32)
+
+
+def with_x(table, rows):
+    """A block with these embeddings."""
+    x = pa.array([rows.tobytes()], pa.binary())
+    return table.set_column(table.schema.get_field_index("x"), "x", x)
 
 
 def joined(batches, name, value, function):
@@ -146,7 +155,7 @@ def solve_items(step, users, by_item, items, cuts, ask):
             for batch in users
         ]
         everyone = np.concatenate(turned)
-        solve = solving.solve_items(step, lambda: everyone, lambda b: items[cuts[b] : cuts[b + 1]])
+        solve = solving.solve_blocks(step, lambda: everyone, lambda b: items[cuts[b] : cuts[b + 1]])
         return [
             row
             for table in by_item
@@ -156,8 +165,7 @@ def solve_items(step, users, by_item, items, cuts, ask):
     sent = list(solving.send_rows(step.turn)(iter(users)))
     solve, found = solving.solve_with_sent(step, solving.SOLVED_SCHEMA), []
     for j, table in enumerate(by_item):
-        x = pa.array([items[cuts[j] : cuts[j + 1]].tobytes()], pa.binary())
-        table = table.set_column(table.schema.get_field_index("x"), "x", x)
+        table = with_x(table, items[cuts[j] : cuts[j + 1]])
         found += joined(sent, "target", j, lambda rows, table=table: solve(table, rows)).to_pylist()
     return found
 

@@ -1,13 +1,14 @@
 """Alternating least squares on Spark: `ImplicitALS` in blocks, by the same start and solver.
 
-Users stay where they are: each half iteration makes blocks with new embeddings of theirs. Items are
-held by the driver, where the catalog lives. What one side needs of the other is broadcast up to
-BROADCAST bytes; else each block of it is sent the rows that it asks for.
+Items are held by the driver, where the catalog lives, and users too while they are few. Many users
+stay where they are: each half iteration makes blocks with new embeddings of theirs. What one side
+needs of the other is broadcast up to `held.BROADCAST` bytes; else each block of it is sent the rows
+that it asks for.
 """
 
 from __future__ import annotations
 
-import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from qkvsearch.collaborative.als import (
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.engines.spark.blocks import LogBlocks, cuts_of, starts_of, state_of
 from qkvsearch.engines.spark.folder import Folder
+from qkvsearch.engines.spark.held import HeldSide, is_small
 from qkvsearch.engines.spark.sides import (
     ASKED,
     PIECES,
@@ -45,7 +47,6 @@ from qkvsearch.engines.spark.solving import (
     gram_of,
     pick_rows,
     send_rows,
-    solve_items,
     solve_users,
     solve_with_sent,
 )
@@ -55,22 +56,13 @@ from qkvsearch.parameters import random_generator
 from qkvsearch.threads import one_blas_thread
 
 if TYPE_CHECKING:
-    from pyspark import Broadcast
     from pyspark.sql import DataFrame, SparkSession
 
-# The embeddings of a side are broadcast up to so many bytes.
-BROADCAST = 64 * 2**20
-BROADCAST_BYTES = "QKVSEARCH_SPARK_BROADCAST"
 # After so many iterations the state is kept, from which a driver that was killed goes on.
 CHECKPOINT_EVERY = 3
 # From so many parts on they are added up in two steps.
 ADDED_AT_ONCE = 16
 STATE, USERS, ITEMS = "state.json", "users", "items"
-
-
-def broadcast_bytes() -> int:
-    """Up to so many bytes of embeddings are broadcast, as the environment says."""
-    return int(os.environ.get(BROADCAST_BYTES, "") or BROADCAST)
 
 
 def added_up(parts: DataFrame, n_parts: int, dtype: Any = np.float64) -> np.ndarray:
@@ -116,8 +108,9 @@ class DistributedALS:
 
 
 class _Run:
-    """One alternation. users: blocks with their embeddings as they are stored, `turn` before the
-    axes that they are in; items (n_items, d); rotation: all axes so far.
+    """One alternation. users: what the driver holds of them, None where they are many, whose blocks
+    are `user_blocks`, with embeddings as they are stored, `turn` before the axes that they are in;
+    rotation: all axes of the items so far.
     """
 
     def __init__(
@@ -133,92 +126,84 @@ class _Run:
         self.spark, self.log, self.model = spark, log, model
         self.alpha0, self.reg, self.n_items_active = alpha0, reg, n_items_active
         self.checkpoint = checkpoint
-        d, n_users, n_items = model.n_components, sum(log.sizes.values()), len(log.item_counts)
-        self.sends_users = 4 * n_users * d > broadcast_bytes()
-        self.sends_items = 4 * n_items * d > broadcast_bytes()
-        self.cuts = cuts_of(log.item_counts, log.n_partitions)
-        self.broadcasts: list[Broadcast[Any]] = []
+        d, lengths = model.n_components, log.item_counts
         self.persisted: list[DataFrame] = []
         self.asked: DataFrame | None = None
-        self.user_blocks: list[np.ndarray] = []
         self.turn = self.rotation = np.eye(d)
         rng = random_generator(model.random_state)
         self.starts = starts_of(rng, log, d, model.init_scale)
-        lengths = log.item_counts
-        self.items = Start(state_of(rng), d, model.init_scale).rows(lengths)
+        start = Start(state_of(rng), d, model.init_scale).rows(lengths)
+        self.items = HeldSide(spark, start, cuts_of(lengths, log.n_partitions))
+        self.users = self._held_users() if is_small(sum(log.sizes.values()), d) else None
+
+    def _held_users(self) -> HeldSide:
+        sizes = [self.log.sizes.get(block, 0) for block in range(max(self.log.sizes) + 1)]
+        x = [self.starts[block].rows(np.ones(n)) for block, n in enumerate(sizes) if n]
+        return HeldSide(self.spark, np.concatenate(x), np.cumsum([0, *sizes]))
 
     def alternate(self) -> np.ndarray:
         """The embeddings of the items, (n_items, d), on the axes of the start."""
+        self.items.frame = self._by_item()
         done = self._resumed()
-        by_item = self._by_item()
-        if not done:
-            self.users = self._kept(self._sides())
+        if self.users is not None:
+            self.users.frame = self._kept(self._sides())
+        elif not done:
+            self.user_blocks = self._kept(self._sides())
         for iteration in range(done + 1, self.model.max_iter + 1):
             self._solve_users()
-            self._solve_items(by_item)
+            self._solve_items()
             if iteration % CHECKPOINT_EVERY == 0 and iteration < self.model.max_iter:
                 self._keep(iteration)
             if self.model.callback is not None:
                 self.model.callback(iteration, self.model.max_iter)
         with one_blas_thread():
-            return np.asarray(self.items @ self.rotation.T.astype(np.float32))
+            return np.asarray(self.items.x @ self.rotation.T.astype(np.float32))
 
     # --- halves of an iteration ---
 
     def _solve_users(self) -> None:
-        values, axes = principal_axes(self.items)
-        self._turn(axes)
+        values, axes = principal_axes(self.items.x)
+        self.items.turn(axes)
+        self.rotation = self.rotation @ axes
         step = self._step(values, self.turn @ axes, self.n_items_active)
-        if self.sends_items:
-            solved = self._with_sent(self.users, step, self._item_rows(), SIDE, SIDE_SCHEMA)
+        if self.users is None:
+            self._solve_user_blocks(step)
         else:
-            items = self._broadcast(self.items)
-            solved = self.users.mapInArrow(solve_users(step, lambda: items.value), SIDE)
-        former, self.users = self.users, self._kept(solved)
-        if self.sends_users:
-            self.user_gram = added_up(self.users.selectExpr("gram part"), self.log.n_partitions)
-        else:
-            self.user_blocks = self._user_blocks()
-            grams = (array_of(gram_of(x), np.float64) for x in self.user_blocks)
+            self._solve_held(self.users, step, self._item_rows)
+            grams = (array_of(gram_of(x), np.float64) for x in self.users.blocks())
             self.user_gram = np.asarray(sum(grams))
-        former.unpersist()
         self.turn = np.eye(len(axes))
 
-    def _solve_items(self, by_item: DataFrame) -> None:
+    def _solve_user_blocks(self, step: HalfStep) -> None:
+        """Of many users, who stay where they are."""
+        if self.items.small:
+            solved = self.user_blocks.mapInArrow(solve_users(step, self.items.value()), SIDE)
+        else:
+            solved = self._with_sent(self.user_blocks, step, self._item_rows(), SIDE, SIDE_SCHEMA)
+        former, self.user_blocks = self.user_blocks, self._kept(solved)
+        self.user_gram = added_up(self.user_blocks.selectExpr("gram part"), self.log.n_partitions)
+        former.unpersist()
+
+    def _solve_items(self) -> None:
         d = len(self.turn)
         values, axes = axes_of(self.user_gram.reshape(d, d))
-        before = self.items
-        self._turn(axes)
-        self.turn = axes
         step = self._step(values, axes, self.log.n_active_users)
-        if self.sends_users:
-            sent = self.users.mapInArrow(send_rows(axes.astype(np.float32)), ROWS_ASKED)
-            blocks = self._with_slices(by_item, before)
-            solved = self._with_sent(blocks, step, sent, SOLVED, SOLVED_SCHEMA)
+        if self.users is not None:
+            self.users.turn(axes)
         else:
-            users, mine = self._broadcast(self._all_users(axes)), self._broadcast(before)
-            cuts = self.cuts
-            solved = by_item.mapInArrow(
-                solve_items(
-                    step,
-                    lambda: users.value,
-                    lambda block: mine.value[cuts[block] : cuts[block + 1]],
-                ),
-                SOLVED,
-            )
-        for row in solved.collect():
-            self._put_items(row)
-
-    def _put_items(self, row: Any) -> None:
-        """The embeddings of a block in their place."""
-        span = slice(self.cuts[row.block], self.cuts[row.block + 1])
-        self.items[span] = array_of(row.x, np.float32).reshape(-1, self.items.shape[1])
-
-    def _turn(self, axes: np.ndarray) -> None:
-        """The items to other axes."""
-        with one_blas_thread():
-            self.items = self.items @ axes.astype(np.float32)
+            self.turn = axes
+        self._solve_held(self.items, step, self._user_rows)
         self.rotation = self.rotation @ axes
+
+    def _solve_held(self, side: HeldSide, step: HalfStep, asked: Callable[[], DataFrame]) -> None:
+        """A side by the other: `asked` gives the rows of this that were asked for, where it is not
+        broadcast."""
+        other = self.items if side is self.users else self.users
+        if other is not None and other.small:
+            side.solve(step, other.value())
+        else:
+            blocks = side.with_rows()
+            side.put(self._with_sent(blocks, step, asked(), SOLVED, SOLVED_SCHEMA))
 
     def _step(self, values: np.ndarray, turn: np.ndarray, n_others: int) -> HalfStep:
         spectrum = self.alpha0 * values
@@ -230,49 +215,17 @@ class _Run:
 
     # --- what travels ---
 
-    def _broadcast(self, array: np.ndarray) -> Broadcast[Any]:
-        """Kept until the run ends: a block that is lost is made again by what it was made by."""
-        found = self.spark.sparkContext.broadcast(array)
-        self.broadcasts.append(found)
-        return found
-
-    def _user_blocks(self) -> list[np.ndarray]:
-        """The embeddings of few users, block by block, each (n, d); as Arrow, for rows of Python
-        take ten times as long.
-        """
-        table = self.users.select("block", "x").toArrow().sort_by("block")
-        d = len(self.turn)
-        return [array_of(x.as_buffer(), np.float32).reshape(-1, d) for x in table.column("x")]
-
-    def _all_users(self, axes: np.ndarray) -> np.ndarray:
-        """(n_users, d), few, turned to these axes."""
-        turn, blocks = axes.astype(np.float32), self.user_blocks
-        self.user_blocks = []
-        with one_blas_thread():
-            return np.concatenate([x @ turn for x in blocks])
-
-    def _with_slices(self, by_item: DataFrame, items: np.ndarray) -> DataFrame:
-        """The blocks of items with their embeddings."""
-        joined = by_item.drop("x").join(self._slices(items), "block")
-        return joined.select(*SIDE_SCHEMA.names)
-
-    def _slices(self, items: np.ndarray) -> DataFrame:
-        """The embeddings of each block of items, which the driver sends."""
-        rows = pa.table(
-            {
-                "block": pa.array(range(len(self.cuts) - 1), pa.int32()),
-                "x": [items[a:b].tobytes() for a, b in zip(self.cuts, self.cuts[1:], strict=False)],
-            }
-        )
-        return self.spark.createDataFrame(rows)
+    def _user_rows(self) -> DataFrame:
+        """To each block of items the users that it asks for."""
+        return self.user_blocks.mapInArrow(send_rows(self.turn.astype(np.float32)), ROWS_ASKED)
 
     def _item_rows(self) -> DataFrame:
         """To each block of users the items that it asks for."""
         if self.asked is None:
-            ask = ask_for_items(self.log.feedback, self.cuts)
+            ask = ask_for_items(self.log.feedback, self.items.cuts)
             self.asked = self._kept(self.log.frame.mapInArrow(ask, ASKED))
-        joined = self.asked.join(self._slices(self.items), "block")
-        return joined.mapInArrow(pick_rows(self.items.shape[1]), ROWS_ASKED)
+        joined = self.asked.join(self.items.slices(), "block")
+        return joined.mapInArrow(pick_rows(len(self.turn)), ROWS_ASKED)
 
     def _with_sent(
         self, blocks: DataFrame, step: HalfStep, sent: DataFrame, form: str, schema: pa.Schema
@@ -288,15 +241,17 @@ class _Run:
 
     def _sides(self) -> DataFrame:
         make = make_sides(
-            self.log.feedback, self.starts, self.cuts, self.sends_users, self.sends_items
-        )
+            self.log.feedback, self.starts, self.items.cuts, self.users is None,
+            not self.items.small,
+        )  # fmt: skip
         return self.log.frame.mapInArrow(make, SIDE)
 
     def _by_item(self) -> DataFrame:
         """The same pairs in blocks of items."""
-        make = make_pieces(self.log.feedback, self.log.firsts, self.cuts, self.sends_users)
+        cuts = self.items.cuts
+        make = make_pieces(self.log.feedback, self.log.firsts, cuts, self.users is None)
         pieces = self.log.frame.mapInArrow(make, PIECES)
-        pieces = pieces.repartitionById(len(self.cuts) - 1, "target")
+        pieces = pieces.repartitionById(len(cuts) - 1, "target")
         found = pieces.groupBy("target").applyInArrow(join_pieces, SIDE)
         return self._kept(found)
 
@@ -312,9 +267,9 @@ class _Run:
         """All that the next iteration needs, complete before it counts."""
         if self.checkpoint is None:
             return
-        table = f"{USERS}-{iteration}"
-        self.checkpoint.write_table(table, self.users.select("block", "x"))
-        self.checkpoint.write_table(f"{ITEMS}-{iteration}", self._slices(self.items))
+        users = self.user_blocks.select("block", "x") if self.users is None else self.users.slices()
+        self.checkpoint.write_table(f"{USERS}-{iteration}", users)
+        self.checkpoint.write_table(f"{ITEMS}-{iteration}", self.items.slices())
         former = self.checkpoint.read_json(STATE)
         state = {
             "iteration": iteration,
@@ -325,17 +280,18 @@ class _Run:
         if former is not None:
             for name in (USERS, ITEMS):
                 self.checkpoint.remove(f"{name}-{former['iteration']}")
-        self._start_from(iteration)
+        if self.users is None:
+            self._start_from(iteration)
 
     def _start_from(self, iteration: int) -> None:
         """Blocks as they were kept: what is lost from now on is made again from there."""
         assert self.checkpoint is not None
         stored = self.checkpoint.read_table(f"{USERS}-{iteration}")
-        former = getattr(self, "users", None)
+        former = getattr(self, "user_blocks", None)
         joined = self._sides().drop("x").join(stored, "block").select(*SIDE_SCHEMA.names)
-        self.users = self._kept(joined.repartitionById(self.log.n_partitions, "block"))
+        self.user_blocks = self._kept(joined.repartitionById(self.log.n_partitions, "block"))
         if former is not None:
-            self.users.count()
+            self.user_blocks.count()
             former.unpersist()
 
     def _resumed(self) -> int:
@@ -344,17 +300,21 @@ class _Run:
         if state is None or state["iteration"] >= self.model.max_iter:
             return 0
         assert self.checkpoint is not None
-        for row in self.checkpoint.read_table(f"{ITEMS}-{state['iteration']}").collect():
-            self._put_items(row)
+        iteration = int(state["iteration"])
+        self.items.put(self.checkpoint.read_table(f"{ITEMS}-{iteration}"))
         self.turn, self.rotation = np.array(state["turn"]), np.array(state["rotation"])
-        self._start_from(state["iteration"])
-        return int(state["iteration"])
+        if self.users is None:
+            self._start_from(iteration)
+        else:
+            self.users.put(self.checkpoint.read_table(f"{USERS}-{iteration}"))
+        return iteration
 
     def close(self) -> None:
         for frame in self.persisted:
             frame.unpersist()
-        for broadcast in self.broadcasts:
-            broadcast.destroy()
+        for side in (self.items, self.users):
+            if side is not None:
+                side.close()
 
 
 def axes_of(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -53,16 +53,18 @@ class Start:
 def make_sides(
     feedback: Feedback, starts: dict[int, Start], cuts: np.ndarray, ask: bool, ask_items: bool
 ) -> Callable[[Rows], Rows]:
-    """Blocks of a log to blocks of users. cuts: where blocks of items begin. ask: rows are sent to
-    these where they are asked for. ask_items: the other way round, so that columns are places among
-    the items that a block asks for."""
+    """Blocks of a log to blocks of users. cuts: where blocks of items begin. ask: users are many,
+    so that each block has its embeddings, and sends blocks of items the rows that they ask for.
+    ask_items: the other way round, so that columns are places among those that a block asks for.
+    """
 
     def make(batches: Rows) -> Rows:
         for row in each_row(batches):
             counted = _Counted.of(BlockHistory.of(row), feedback)
-            x = starts[row["block"]].rows(np.diff(counted.indptr))
-            asked, ends = np.zeros(0, np.int32), np.zeros(0, np.int64)
+            asked, ends, of_many = np.zeros(0, np.int32), np.zeros(0, np.int64), {}
             if ask:
+                x = starts[row["block"]].rows(np.diff(counted.indptr))
+                of_many = {"x": x.tobytes(), "gram": gram_of(x)}
                 wanted = [np.unique(users) for _, users, _ in counted.pieces(cuts)]
                 asked = np.concatenate([*wanted, asked])
                 ends = np.concatenate([[0], np.cumsum([len(users) for users in wanted])])
@@ -76,8 +78,7 @@ def make_sides(
                 "confidences": counted.shared().tobytes(),
                 "asked": asked.astype(np.int32).tobytes(),
                 "asked_ends": ends.astype(np.int64).tobytes(),
-                "x": x.tobytes(),
-                "gram": gram_of(x),
+                **of_many,
             }
             yield as_batch([side], SIDE_SCHEMA)
 

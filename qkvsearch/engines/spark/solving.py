@@ -5,6 +5,7 @@ Arrays travel as bytes in the cells of Arrow tables, one row a block.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +38,9 @@ def array_of(cell: Any, dtype: Any) -> np.ndarray:
 
 def each_row(batches: Rows) -> Iterator[dict[str, Any]]:
     """The rows of tables one by one; bytes are views."""
+    # After each task Spark's worker looks for garbage in all that it has imported, which with Numba
+    # takes longer than many a task. What is frozen is passed over.
+    gc.freeze()
     for batch in batches:
         for place in range(batch.num_rows):
             yield {
@@ -103,6 +107,7 @@ class HalfStep:
             self.cg_steps,
             width,
         )
+        solved[lengths == 0] = 0
         return np.ascontiguousarray(solved[:, :d])
 
 
@@ -146,15 +151,18 @@ def solved_block(row: dict[str, Any], step: HalfStep, others: np.ndarray) -> tup
     return solved.tobytes(), gram_of(solved)
 
 
-def solve_items(
-    step: HalfStep, users: Callable[[], np.ndarray], items: Callable[[int], np.ndarray]
+def solve_blocks(
+    step: HalfStep, others: Callable[[], np.ndarray], mine: Callable[[int], np.ndarray | None]
 ) -> Callable[[Rows], Rows]:
-    """Blocks of items solved by the embeddings of all users. items: gives those of a block."""
+    """Blocks solved by all embeddings of the other side. mine: gives those of a block, None where
+    they are in it.
+    """
 
     def solve(batches: Rows) -> Rows:
         for row in each_row(batches):
-            row["x"] = items(row["block"]).tobytes()
-            x, _ = solved_block(row, step, users())
+            rows = mine(row["block"])
+            row["x"] = row["x"] if rows is None else rows.tobytes()
+            x, _ = solved_block(row, step, others())
             yield as_batch([{"block": row["block"], "x": x}], SOLVED_SCHEMA)
 
     return solve
