@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from scipy.sparse import csr_matrix, random_array
 
 import qkvsearch
@@ -32,7 +32,11 @@ from qkvsearch.workspace import BuildEntry, Workspace
 from qkvsearch.workspace.verify import damaged_files
 
 # A slow machine is no failure; other runs draw other examples.
-settings.register_profile("qkvsearch", deadline=None, max_examples=50)
+settings.register_profile(
+    "qkvsearch", deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow]
+)
+# Seconds after which a page in the browser is taken to have stopped.
+WITHIN = 300
 settings.load_profile("qkvsearch")
 
 # Python 3.11 fails where two threads parse Python at once, as pytest does with each module of a
@@ -327,9 +331,31 @@ def chromium():
     if path is None:
         pytest.skip("no chromium on the path")
     with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=path)
+        browser = running.chromium.launch(executable_path=path, timeout=1000 * WITHIN)
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def browsing(chromium):
+    """A context of the browser, as long as the block lasts."""
+
+    @contextmanager
+    def opened(**options):
+        with chromium.new_context(**options) as context:
+            context.set_default_timeout(1000 * WITHIN)
+            yield context
+
+    return opened
+
+
+@pytest.fixture(scope="session")
+def expect(chromium):
+    """Playwright's assertions, which wait: what a key does may come after the key."""
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=1000 * WITHIN)
+    return expect
 
 
 @pytest.fixture(scope="session")

@@ -178,7 +178,7 @@ def test_recording_waits_for_no_build(engine):
     with engine.workspace.writing("build"):
         thread = threading.Thread(target=lambda: done.append(engine.record("ann", "z", 3)))
         thread.start()
-        thread.join(timeout=30)
+        thread.join(timeout=300)
         assert len(done) == 1
 
 

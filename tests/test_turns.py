@@ -18,7 +18,7 @@ def run_all(tasks):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=30)
+        thread.join(timeout=300)
     assert not any(thread.is_alive() for thread in threads)
 
 
@@ -42,14 +42,14 @@ def test_what_takes_no_turn_waits_for_nobody_and_nobody_for_it():
     def aside():
         with without_turns(), in_turn(), out_of_turn():
             is_beside.set()
-            assert is_done.wait(timeout=20)
+            assert is_done.wait(timeout=300)
 
     def first():
         with in_turn():
-            assert is_beside.wait(timeout=20)
+            assert is_beside.wait(timeout=300)
 
     def second():
-        assert is_beside.wait(timeout=20)
+        assert is_beside.wait(timeout=300)
         with in_turn():
             is_done.set()
 
@@ -64,11 +64,11 @@ def test_others_have_their_turn_where_one_lets_go_of_it():
         with in_turn():
             with out_of_turn():
                 is_out.set()
-                assert is_done.wait(timeout=20)
+                assert is_done.wait(timeout=300)
             found.append("long")
 
     def short():
-        assert is_out.wait(timeout=20)
+        assert is_out.wait(timeout=300)
         with in_turn():
             found.append("short")
         is_done.set()
@@ -92,7 +92,7 @@ def test_who_comes_first_is_served_first():
             while len(turns._waiting) <= number:
                 time.sleep(0.001)
     for thread in threads:
-        thread.join(timeout=30)
+        thread.join(timeout=300)
     assert found == list(range(5))
 
 

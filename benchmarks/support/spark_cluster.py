@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
-import socket
 import subprocess
 import sys
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-PATIENCE = 120
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+PATIENCE = 600
 
 
 class Cluster:
@@ -28,8 +22,7 @@ class Cluster:
     def __init__(self, folder: Path, n_workers: int = 2, gigabytes: int = 1) -> None:
         import pyspark
 
-        self.folder, self.port = folder, free_port()
-        self.master = f"spark://127.0.0.1:{self.port}"
+        self.folder = folder
         home = Path(pyspark.__file__).parent
         source = str(Path(__file__).parents[2])
         self.environment = {
@@ -42,9 +35,10 @@ class Cluster:
         }
         self._class, self._memory = str(home / "bin" / "spark-class"), f"{1000 * gigabytes + 500}m"
         self._started: list[subprocess.Popen[bytes]] = []
-        options = ["--host", "127.0.0.1", "--port", str(self.port), "--webui-port", "0"]
+        options = ["--host", "127.0.0.1", "--port", "0", "--webui-port", "0"]
         self._start("master", "org.apache.spark.deploy.master.Master", *options)
-        self._wait_for("master", "I have been elected leader")
+        said = self._wait_for("master", "I have been elected leader")
+        self.master = re.findall(r"spark://[\d.:]+", said)[0]
         self.workers = [self.add_worker() for _ in range(n_workers)]
 
     def add_worker(self) -> subprocess.Popen[bytes]:
@@ -81,14 +75,14 @@ class Cluster:
         self._started.append(process)
         return process
 
-    def _wait_for(self, name: str, text: str) -> None:
+    def _wait_for(self, name: str, text: str) -> str:
+        """The log, once that is in it."""
         until = time.monotonic() + PATIENCE
-        while text not in (self.folder / f"{name}.log").read_text(errors="replace"):
+        while text not in (log := (self.folder / f"{name}.log").read_text(errors="replace")):
             if time.monotonic() > until or self._started[-1].poll() is not None:
-                raise RuntimeError(
-                    (self.folder / f"{name}.log").read_text(errors="replace")[-2000:]
-                )
+                raise RuntimeError(log[-2000:])
             time.sleep(0.2)
+        return log
 
 
 @contextmanager

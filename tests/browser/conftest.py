@@ -59,24 +59,21 @@ def chinese_file(chromium, tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def visit(chromium):
+def visit(browsing):
     """Opens a file; afterwards nothing may have been requested but that, nor complained of."""
 
     @contextmanager
     def visiting(path, **options):
-        context = chromium.new_context(reduced_motion="reduce", **options)
-        page = context.new_page()
-        requests, complaints = [], []
-        page.on("request", lambda request: requests.append(request.url))
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        try:
+        with browsing(reduced_motion="reduce", **options) as context:
+            page = context.new_page()
+            requests, complaints = [], []
+            page.on("request", lambda request: requests.append(request.url))
+            page.on("console", lambda message: complaints.append(message.text))
+            page.on("pageerror", lambda error: complaints.append(str(error)))
             page.goto(path.as_uri())
             yield page
             assert not complaints
             assert requests == [path.as_uri()]
-        finally:
-            context.close()
 
     return visiting
 

@@ -130,8 +130,9 @@ def test_what_is_no_answer_is_no_wrong_one(course, visit, lesson_file):
             assert hint in form.locator(".verdict").inner_text()
 
 
-def test_answers_and_what_is_covered_are_there_after_a_reload(chromium, lesson_file):
-    with chromium.new_page() as page:
+def test_answers_and_what_is_covered_are_there_after_a_reload(browsing, lesson_file):
+    with browsing() as context:
+        page = context.new_page()
         page.goto(lesson_file("masks").as_uri())
         form = page.locator('[data-quiz="masks.1"]')
         form.locator("input").fill("6")

@@ -65,14 +65,14 @@ def test_nothing_sticks_out_of_the_page(language, width, visit, request):
 def test_what_scrolls_can_be_reached_by_keyboard(visit, file):
     with visit(file, viewport={"width": 320, "height": 900}) as page:
         wide = page.locator('.scroll[tabindex="0"]')
-        assert wide.count() > 0
+        wide.first.wait_for(state="attached")
         assert wide.first.get_attribute("aria-label").endswith(", scrolls sideways")
         page.set_viewport_size({"width": 4000, "height": 900})
         # A function: an expression is read again at each try, which the page's policy forbids.
         page.wait_for_function("() => !document.querySelector('.scroll[tabindex]')")
 
 
-def test_the_first_tab_skips_to_the_lessons(visit, file):
+def test_the_first_tab_skips_to_the_lessons(visit, file, expect):
     with visit(file) as page:
         page.keyboard.press("Tab")
         skip = page.get_by_role("link", name="Skip to the lessons")
@@ -81,7 +81,7 @@ def test_the_first_tab_skips_to_the_lessons(visit, file):
         outline = skip.evaluate("link => getComputedStyle(link).outlineStyle")
         assert outline == "solid"
         page.keyboard.press("Enter")
-        assert page.evaluate("document.activeElement.id") == "lessons"
+        expect(page.locator("#lessons")).to_be_focused()
 
 
 def test_paper_shows_no_controls_and_cuts_no_table(visit, file):

@@ -139,8 +139,9 @@ def postgres():
         pytest.skip("PostgreSQL is not installed: apt-get install postgresql")
     # The server refuses to run as root, and its user may not enter the folders of pytest.
     as_user = ["runuser", "-u", "postgres", "--"] if os.geteuid() == 0 else []
+    # Of an address of its own, no other test takes a port before the server does.
     with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
+        free.bind(("127.0.0.2", 0))
         port = free.getsockname()[1]
     with TemporaryDirectory() as folder:
         os.chmod(folder, 0o777)
@@ -148,15 +149,15 @@ def postgres():
 
         def run(program, *args):
             command = [*as_user, programs[-1].with_name(program), "-D", data, *args]
-            subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL, timeout=120)
+            subprocess.run(command, check=True, cwd=folder, stdout=subprocess.DEVNULL, timeout=600)
 
         Path(folder, "password").write_text(PASSWORD)
         run("initdb", "-U", "ann", "--auth=scram-sha-256", "-E", "UTF8", "--no-sync",
             "--pwfile", Path(folder, "password"))  # fmt: skip
-        options = f"-h 127.0.0.1 -p {port} -c unix_socket_directories= -c fsync=off"
-        run("pg_ctl", "start", "-w", "-o", options, "-l", Path(folder, "server.log"))
+        options = f"-h 127.0.0.2 -p {port} -c unix_socket_directories= -c fsync=off"
+        run("pg_ctl", "start", "-w", "-t", "300", "-o", options, "-l", Path(folder, "server.log"))
         try:
-            yield f"postgresql+pg8000://ann:{PASSWORD}@127.0.0.1:{port}/postgres"
+            yield f"postgresql+pg8000://ann:{PASSWORD}@127.0.0.2:{port}/postgres"
         finally:
             run("pg_ctl", "stop", "-w", "-m", "immediate")  # the one whose id is in its own folder
 

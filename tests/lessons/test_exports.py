@@ -220,7 +220,7 @@ def test_the_whole_course_runs_as_one_notebook(taught, tmp_path, monkeypatch):
         monkeypatch.setenv(variable, str(tmp_path / variable))
     notebook = nbformat.reads(to_notebook([taught(name) for name in LESSONS]), as_version=4)
     nbformat.validate(notebook)
-    client = NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(tmp_path)}})
+    client = NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}})
     done = client.execute()
     code = [cell for cell in done.cells if cell.cell_type == "code"]
     assert {cell.id.rsplit("-", 2)[0] for cell in code} >= {"masks", "learning"}

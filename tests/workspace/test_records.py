@@ -120,7 +120,7 @@ def test_a_reader_waits_for_a_writer_at_work(path):
         thread.start()
         thread.join(timeout=0.3)
         assert not found
-    thread.join(timeout=30)
+    thread.join(timeout=300)
     assert len(found) == 6
 
 

@@ -24,7 +24,7 @@ from tests.faults.runner import Fault, Trial
 from tests.faults.world import WORDS
 
 # Inputs of one trial, and seconds that one of them may take.
-INPUTS, LONGEST = 200, 20
+INPUTS, LONGEST = 200, 120
 # Signs with which readers of text have had trouble.
 STRANGE = [
     "", " ", "\t", "\n", "\r\n", "\r", "\0", "\x1b[31m", "\x9b1m", "\u202e", "\ufeff", "\ud800",

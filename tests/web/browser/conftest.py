@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from time import monotonic
 
 import pytest
 
-# Seconds: a machine may have other work.
-WITHIN = 120
+# After the page's own timers, a quarter of a second at most, and what it draws in its next frames.
+RESTED = """() => new Promise(done => setTimeout(
+  () => requestAnimationFrame(() => requestAnimationFrame(done)), 400))"""
 
 
 @pytest.fixture(scope="session")
@@ -18,28 +20,43 @@ def site(chromium, serving, videos_path):
 
 
 @pytest.fixture(scope="session")
-def visit(chromium):
+def visit(browsing):
     """Opens an address, or no page yet for None; afterwards nothing may have been asked of another
     origin, nor complained of, but for `expected` texts of the console.
     """
 
     @contextmanager
     def visiting(server, path="/", expected=(), **options):
-        context = chromium.new_context(reduced_motion="reduce", **options)
-        context.set_default_timeout(1000 * WITHIN)
-        page = context.new_page()
-        requests, complaints = [], []
-        page.on("request", lambda request: requests.append(request.url))
-        page.on("console", lambda message: complaints.append(message.text))
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        try:
+        with browsing(reduced_motion="reduce", **options) as context:
+            page = context.new_page()
+            requests, complaints = [], []
+            page.on("request", lambda request: requests.append(request.url))
+            page.on("console", lambda message: complaints.append(message.text))
+            page.on("pageerror", lambda error: complaints.append(str(error)))
             if path is not None:
                 page.goto(server.url + path)
             yield page
             assert [text for text in complaints if not any(e in text for e in expected)] == []
             own = (server.url, f"blob:{server.url}", "data:")
             assert [url for url in requests if not url.startswith(own)] == []
-        finally:
-            context.close()
 
     return visiting
+
+
+@pytest.fixture(scope="session")
+def until():
+    """Waits until something holds that no page knows, such as that a request is held back."""
+
+    def waiting(page, holds):
+        end = monotonic() + 300
+        while not holds():
+            assert monotonic() < end
+            page.wait_for_timeout(20)  # meanwhile requests are told of
+
+    return waiting
+
+
+@pytest.fixture(scope="session")
+def rested():
+    """Waits, in the page's own time, until it has done what it does a little later."""
+    return lambda page: page.evaluate(RESTED)

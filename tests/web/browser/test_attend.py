@@ -44,9 +44,7 @@ def test_an_example_is_there_at_once(visit, layered):
         page.wait_for_selector("#lines button[aria-current]")
         assert page.input_value("#text").startswith("the animal")
         assert page.locator("#heads button").count() == 2 * (3 + 1)
-        assert "text=the+animal" in page.evaluate(
-            "() => new Promise(done => setTimeout(() => done(location.search), 400))"
-        )
+        page.wait_for_function("() => location.search.includes('text=the+animal')")
 
 
 def test_numbers_are_those_of_the_answer_word_by_word(page):
@@ -64,7 +62,7 @@ def test_numbers_are_those_of_the_answer_word_by_word(page):
         assert numbers == pytest.approx([100 * weight for weight in chosen["weights"][i]], abs=0.51)
 
 
-def test_keys_alone_go_through_words_heads_and_layers(page):
+def test_keys_alone_go_through_words_heads_and_layers(page, expect):
     page.keyboard.press("/")
     assert page.evaluate("() => document.activeElement.id") == "text"
     page.keyboard.press("ArrowDown")
@@ -89,7 +87,7 @@ def test_keys_alone_go_through_words_heads_and_layers(page):
     page.keyboard.press("?")
     assert "the head before, the next head" in page.text_content("dialog")
     page.keyboard.press("Escape")
-    assert page.locator("dialog").count() == 0
+    expect(page.locator("dialog")).to_have_count(0)
 
 
 def test_the_mean_and_what_it_hides(page):
@@ -138,7 +136,6 @@ def test_hidden_cells_are_marked(page):
 def test_a_second_sentence_layer_by_layer(page):
     page.fill("#against", "red water")
     page.wait_for_selector("#cosines tbody tr")
-    page.wait_for_timeout(400)
     answer = answered(page)
     assert answer["against"]["words"] == ["red"]
     cells = page.locator("#cosines tbody td.number").all_text_contents()
@@ -153,7 +150,7 @@ def test_a_link_says_everything(visit, layered, page):
     page.click('#view [value="mean"]')
     page.keyboard.press("{")
     page.locator("#lines ol").first.locator("button").nth(3).click()
-    page.wait_for_timeout(400)
+    page.wait_for_function("() => /view=mean&layer=0&word=3/.test(location.search)")
     shown = page.locator("#reading").inner_text()
     address = re.sub(r"^http://[^/]+", "", page.url)
     with visit(layered, address) as again:
@@ -170,15 +167,15 @@ def test_without_layers_there_is_one_map(visit, layered):
         assert page.text_content("#place") == "attention without layers and heads"
 
 
-def test_an_answer_that_nobody_asks_for_any_more_is_not_shown(page):
+def test_an_answer_that_nobody_asks_for_any_more_is_not_shown(page, until, rested):
     held = []
     page.route("**/api/v1/attend?**", lambda route: held.append(route))
     page.fill("#text", "red water")
-    page.wait_for_timeout(200)
+    until(page, lambda: held)
     page.fill("#text", "")
     with page.expect_response("**/api/v1/attend?**"):
         held[0].continue_()
-    page.wait_for_timeout(300)
+    rested(page)
     assert not page.locator("#reading").is_visible()
     assert page.inner_text("#size") == "Type a sentence."
 
@@ -188,6 +185,6 @@ def test_what_is_refused_is_said(visit, layered):
     expected = ("400 (Bad Request)",)
     with visit(layered, "/attend?text=x&encoder=lsa", expected) as page:
         page.fill("#text", text.replace("+", " "))
-        page.wait_for_selector("#notes .note")
+        page.wait_for_selector("#notes .bad")
         page.fill("#text", "")
         assert page.text_content("#size") == "Type a sentence."

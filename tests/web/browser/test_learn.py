@@ -31,7 +31,7 @@ def answered(page, quiz, right):
     return form
 
 
-def test_marks_and_answers_are_there_when_one_comes_back(visit, site, taught):
+def test_marks_and_answers_are_there_when_one_comes_back(visit, site, taught, rested):
     steps, questions = len(taught.steps), len(taught.quizzes)
     with visit(site, f"/learn/{QUICK}") as page:
         assert told(page) == f"0 of {steps} steps read, 0 of {questions} questions right"
@@ -41,6 +41,7 @@ def test_marks_and_answers_are_there_when_one_comes_back(visit, site, taught):
         answered(page, taught.quizzes[1], right=False)
         marks = page.locator('.read[aria-pressed="true"]')
         assert f"1 of {questions} questions right" in told(page)
+        rested(page)  # what was scrolled past is marked as well
         read = marks.count()
         before = told(page)
 
@@ -67,20 +68,19 @@ def test_marks_and_answers_are_there_when_one_comes_back(visit, site, taught):
         assert page.evaluate("JSON.parse(localStorage['qkvsearch-course']).last") is None
 
 
-def test_a_step_is_read_once_it_was_scrolled_past(visit, site, taught):
+def test_a_step_is_read_once_it_was_scrolled_past(visit, site, taught, expect):
     with visit(site, f"/learn/{QUICK}", viewport={"width": 900, "height": 700}) as page:
         first = page.locator(f"#{QUICK}-1 .read")
         assert first.get_attribute("aria-pressed") == "false"
         page.mouse.move(400, 400)
         for _ in range(6):
             page.mouse.wheel(0, 400)
-            page.wait_for_timeout(50)
-        page.wait_for_function("document.querySelector('.read').ariaPressed === 'true'")
+        expect(first).to_have_attribute("aria-pressed", "true")
         last = page.locator(f"#{QUICK}-{len(taught.steps)} .read")
         assert last.get_attribute("aria-pressed") == "false"
 
 
-def test_by_keyboard_alone(visit, site, taught):
+def test_by_keyboard_alone(visit, site, taught, expect):
     with visit(site, f"/learn/{QUICK}") as page:
         page.locator(f"#{QUICK}-1 .read").focus()
         page.keyboard.press("Enter")
@@ -89,6 +89,7 @@ def test_by_keyboard_alone(visit, site, taught):
         page.keyboard.press("?")
         assert "next lesson" in page.locator("dialog").inner_text()
         page.keyboard.press("Escape")
+        expect(page.locator("dialog")).to_have_count(0)
         page.keyboard.press("n")
         page.wait_for_url("**/learn/masks")
         page.keyboard.press("p")
@@ -133,7 +134,7 @@ def test_nothing_is_wider_than_the_window(visit, site, width):
             assert page.evaluate(wide)
 
 
-def test_it_looks_as_in_the_file(visit, site, chromium, taught, tmp_path):
+def test_it_looks_as_in_the_file(visit, site, browsing, taught, tmp_path):
     """Fonts, sizes and colours of every element of the lesson."""
     from qkvsearch.lessons.exports.page import to_page
 
@@ -145,10 +146,10 @@ def test_it_looks_as_in_the_file(visit, site, chromium, taught, tmp_path):
         return [e.tagName + '.' + e.className, s.fontSize,
         s.fontFamily, s.color, s.backgroundColor, s.borderLeftWidth, s.textAlign,
         s.margin].join() })"""
-    page = chromium.new_page()
-    page.goto(file.as_uri())
-    expected = page.evaluate(looks, QUICK)
-    page.close()
+    with browsing() as context:
+        page = context.new_page()
+        page.goto(file.as_uri())
+        expected = page.evaluate(looks, QUICK)
     with visit(site, f"/learn/{QUICK}") as page:
         found = page.evaluate(looks, QUICK)
     assert len(found) == len(expected)

@@ -17,42 +17,55 @@ def films(chromium, serving, movies_path):
 @pytest.fixture
 def page(visit, films):
     with visit(films, "/map", viewport={"width": 1200, "height": 800}) as found:
-        found.wait_for_selector("#near tbody tr")
+        drawn(found)
         yield found
+
+
+def drawn(page):
+    """Once all is placed on a canvas that has its size."""
+    page.wait_for_selector("#near tbody tr")
+    page.wait_for_function("""() => {
+      const [map, over] = ["map", "over"].map(id => document.getElementById(id));
+      return over.width === Math.round(map.clientWidth * devicePixelRatio)
+        && over.height === Math.round(map.clientHeight * devicePixelRatio);
+    }""")
 
 
 def answered(page):
     return page.evaluate("() => fetch(document.getElementById('json').href).then(a => a.json())")
 
 
-def ink(page, canvas="points"):
-    """How many pixels of a canvas are set."""
-    count = """id => {
-      const canvas = document.getElementById(id);
-      const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
-      return data.filter((value, place) => place % 4 === 3 && value > 0).length;
-    }"""
-    page.wait_for_timeout(300)
-    return page.evaluate(count, canvas)
+# How many pixels of a canvas are set.
+INK = """id => {
+  const canvas = document.getElementById(id);
+  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  return data.filter((value, place) => place % 4 === 3 && value > 0).length;
+}"""
 
 
 # More readings than one of the same canvas, which only a test takes.
 READBACK = ("willReadFrequently",)
 
 
+# Whether other titles are listed.
+OTHERS = """before => [...document.querySelectorAll("#near tbody bdi")].map(one => one.textContent)
+  .join() !== before.join()"""
+
+
 def titles(page):
     return page.locator("#near tbody bdi").all_text_contents()
 
 
-def test_all_items_are_drawn_and_what_the_axes_keep_is_said(visit, films):
+def test_all_items_are_drawn_and_what_the_axes_keep_is_said(visit, films, rested):
     with visit(films, "/map", READBACK) as page:
-        page.wait_for_selector("#near tbody tr")
+        drawn(page)
         answer = answered(page)
         kept = 100 * sum(answer["explained"])
         said = page.text_content("#explained")
         assert f"{answer['n']} items" in said
         assert float(re.search(r"keep ([\d.]+)%", said)[1]) == pytest.approx(kept, abs=0.051)
-        assert ink(page) > answer["n"] * 10
+        rested(page)
+        assert page.evaluate(INK, "points") > answer["n"] * 10
         legend = page.locator("#legend bdi").all_text_contents()
         assert legend == [*answer["colour"]["labels"], "other, or none"]
         page.select_option("#colour", "-")
@@ -71,13 +84,13 @@ def test_the_list_is_of_the_items_nearest_to_the_middle(page):
     assert titles(page) == [answer["items"]["titles"][i] for _, i in far[:10]]
 
 
-def test_a_query_has_lines_to_its_best(visit, films):
+def test_a_query_has_lines_to_its_best(visit, films, rested):
     with visit(films, "/map", READBACK) as page:
-        page.wait_for_selector("#near tbody tr")
-        assert ink(page, "over") == 0
+        drawn(page)
+        rested(page)
+        assert page.evaluate(INK, "over") == 0
         page.fill("#query", "space adventure")
         page.wait_for_selector("#clear:not([hidden])")
-        page.wait_for_timeout(300)
         hits = answered(page)["point"]["hits"]
         assert titles(page) == [hit["title"] for hit in hits]
         weights = page.locator("#near td.number").all_text_contents()
@@ -85,9 +98,11 @@ def test_a_query_has_lines_to_its_best(visit, films):
             [100 * hit["weight"] for hit in hits], abs=0.051
         )
         assert "the query: 10 lines" in page.text_content("#said")
-        assert ink(page, "over") > 500
+        rested(page)
+        assert page.evaluate(INK, "over") > 500
         page.click("#clear")
-        assert ink(page, "over") < 500
+        rested(page)
+        assert page.evaluate(INK, "over") < 500
         assert "query" not in page.url
 
 
@@ -95,7 +110,6 @@ def test_a_user_by_their_embedding(page):
     page.select_option("#head", "collaborative")
     page.fill("#user", "u001")
     page.wait_for_selector("text=Best by the head collaborative for the user u001")
-    page.wait_for_timeout(300)
     assert titles(page) == [hit["title"] for hit in answered(page)["point"]["hits"]]
 
 
@@ -121,12 +135,12 @@ def test_the_mouse_shows_titles_and_chooses(page):
     assert titles(page) == [hit["title"] for hit in neighbours["hits"]]
 
 
-def test_keys_alone_move_it_and_choose(page):
+def test_keys_alone_move_it_and_choose(page, rested):
     before = titles(page)
     page.focus("#over")
     for key in ("+", "+", "ArrowRight", "ArrowRight", "ArrowUp"):
         page.keyboard.press(key)
-    page.wait_for_timeout(500)
+    rested(page)
     moved = titles(page)
     assert moved != before
     assert page.text_content("#said") == moved[0]
@@ -138,7 +152,7 @@ def test_keys_alone_move_it_and_choose(page):
     assert page.evaluate("() => document.activeElement.id") == "query"
     page.focus("#over")
     page.keyboard.press("0")
-    page.wait_for_timeout(500)
+    rested(page)
     assert titles(page) == before
 
 
@@ -147,51 +161,54 @@ def test_the_wheel_makes_it_larger_around_the_mouse(page):
     page.mouse.move(box["x"] + 100, box["y"] + 100)
     before = titles(page)
     page.mouse.wheel(0, -800)
-    page.wait_for_timeout(500)
-    assert titles(page) != before
+    page.wait_for_function(OTHERS, arg=before)
 
 
-def test_an_answer_that_nobody_asks_for_any_more_is_not_shown(page):
+def test_an_answer_that_nobody_asks_for_any_more_is_not_shown(page, until, rested):
     held = []
     page.route("**/api/v1/map?**items=false**", lambda route: held.append(route))
     page.fill("#query", "space adventure")
-    page.wait_for_timeout(200)
+    until(page, lambda: held)
     page.fill("#query", "")
     with page.expect_response("**/api/v1/map?**"):
         held[0].continue_()
-    page.wait_for_timeout(300)
+    rested(page)
     assert not page.locator("#clear").is_visible()
     assert "middle" in page.inner_text("#near-title")
 
 
-def test_an_item_is_not_overtaken_by_the_query_before_it(page):
+def test_an_item_is_not_overtaken_by_the_query_before_it(page, until, rested):
     held = []
     page.route("**/api/v1/map?**items=false**", lambda route: held.append(route))
     page.fill("#query", "space adventure")
-    page.wait_for_timeout(200)
+    until(page, lambda: held)
     name = titles(page)[0]
     page.locator("#near tbody button").first.click()
-    page.wait_for_timeout(500)
+    rested(page)
     with page.expect_response("**/api/v1/map?**"):
         held[0].continue_()
     page.wait_for_function(
         "() => document.querySelector('#near-title').textContent.includes('Like')"
     )
-    page.wait_for_timeout(300)
+    rested(page)
     assert page.inner_text("#near-title").startswith(f"Like “{name}")
     assert page.input_value("#query") == ""
     assert answered(page)["similar"]["hits"]
 
 
+def shows(page):
+    """Once the years and the query are there."""
+    page.wait_for_selector("#legend-title:has-text('year')")
+    page.wait_for_selector("#clear:not([hidden])")
+
+
 def test_a_link_says_everything(visit, films, page):
     page.select_option("#colour", "year")
     page.fill("#query", "a robot that feels")
-    page.wait_for_selector("#clear:not([hidden])")
-    page.wait_for_timeout(500)
+    shows(page)
     shown = page.locator("#side").inner_text()
     with visit(films, re.sub(r"^http://[^/]+", "", page.url)) as again:
-        again.wait_for_selector("#clear:not([hidden])")
-        again.wait_for_timeout(500)
+        shows(again)
         assert again.locator("#side").inner_text() == shown
 
 

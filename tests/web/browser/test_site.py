@@ -128,8 +128,9 @@ def test_what_is_typed_is_completed_and_the_address_says_it(page, videos):
     assert page.input_value("#box") == "guita"
 
 
-def test_words_answer_before_the_keys_are_there(visit, host, exported):
+def test_words_answer_before_the_keys_are_there(visit, host, exported, until):
     facts = json.loads((exported / "site.json").read_bytes())
+    pieces = -(-facts["n_items"] // facts["shard_keys"])
     with visit(host, "/index.html") as page:
         held = []
         page.route(f"**/{facts['data']}/contrastive/*", lambda route: held.append(route))
@@ -138,6 +139,7 @@ def test_words_answer_before_the_keys_are_there(visit, host, exported):
         page.wait_for_function("() => document.querySelector('#told').textContent.includes('lsa')")
         assert "Still loading: contrastive" in page.inner_text("#told")
         before = page.eval_on_selector_all("#hits li", HITS)
+        until(page, lambda: len(held) == pieces)
         for route in held:
             route.continue_()
         page.wait_for_selector("body[data-ready=all]")
