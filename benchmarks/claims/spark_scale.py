@@ -36,12 +36,12 @@ from benchmarks.support.results import Row, read
 from benchmarks.support.script import main
 from benchmarks.support.spark_cluster import Cluster, cluster
 from qkvsearch.embeddings import ImplicitALS
+from qkvsearch.engines.spark.blocks import MOST_PAIRS
 from qkvsearch.engines.spark.held import BROADCAST
-from qkvsearch.engines.spark.log import MOST_PAIRS
 
 PAIRS, USERS, ITEMS, D = 10_000_000, 200_000, 20_000, 64
 ML_1M_SHAPE = (6040, 3883)
-TURNS = 3
+TURNS, ITERATIONS = 3, 2
 GIGABYTES = 3
 NO_LONGER = "share of one machine's scores within 1e-3"
 
@@ -188,7 +188,9 @@ def factors(frame: Any, n: int) -> np.ndarray:
 
 
 def driver() -> list[Row]:
-    """The most memory of the driver's process in a build, of one and of ten million users."""
+    """The most memory of the driver's process in a build, of one and of ten million users; of
+    ITERATIONS iterations, for these take the time, and no more memory.
+    """
     rows = []
     with started() as running:
         for n_users in (1_000_000, 10_000_000):
@@ -206,7 +208,9 @@ def driver() -> list[Row]:
 def peak_of(running: Cluster, *words: object) -> float:
     """Bytes: the most that a command of qkvsearch, without its Java machine, has had of its own."""
     program = (
-        "import sys; from qkvsearch.cli import main\n"
+        "import sys; from functools import partialmethod; from qkvsearch.cli import main\n"
+        "from qkvsearch.collaborative.als import AlternatingLeastSquares as ALS\n"
+        f"ALS.__init__ = partialmethod(ALS.__init__, max_iter={ITERATIONS})\n"
         "try: main(sys.argv[1:])\n"
         "finally:\n"
         "  lines = open('/proc/self/status').read().splitlines()\n"

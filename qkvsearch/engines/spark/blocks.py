@@ -13,6 +13,9 @@ from qkvsearch.engines.spark.sides import Start
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
+# Pairs of a block: enough to be worth a task, few enough for its memory (some 30 bytes each, and
+# what is asked of the other side).
+FEWEST_PAIRS, MOST_PAIRS = 1 << 17, 1 << 22
 # Random numbers that the driver passes over at a time.
 SKIPPED_AT_ONCE = 1 << 20
 
@@ -38,6 +41,11 @@ class LogBlocks:
         """The number of each block's first user."""
         sizes = np.array([self.sizes[block] for block in sorted(self.sizes)])
         return dict(zip(sorted(self.sizes), (np.cumsum(sizes) - sizes).tolist(), strict=True))
+
+
+def n_blocks_of(n_pairs: int, cores: int) -> int:
+    """As few blocks as can be, two for each core where there are pairs enough."""
+    return max(1, min(max(2 * cores, -(-n_pairs // MOST_PAIRS)), -(-n_pairs // FEWEST_PAIRS)))
 
 
 def cuts_of(item_counts: np.ndarray, n_blocks: int) -> np.ndarray:

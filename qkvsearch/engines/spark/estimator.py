@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from qkvsearch.collaborative.als import AlternatingLeastSquares
 from qkvsearch.engines.spark.als import DistributedALS
-from qkvsearch.engines.spark.blocks import LogBlocks
+from qkvsearch.engines.spark.blocks import LogBlocks, n_blocks_of
 from qkvsearch.engines.spark.histories import HISTORIES_SCHEMA
 from qkvsearch.engines.spark.session import spark_session
 from qkvsearch.engines.spark.solving import as_batch
@@ -22,9 +22,6 @@ from qkvsearch.errors import DataError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from scipy.sparse import csr_matrix
-
-# Pairs of a block that is sent.
-PAIRS_A_BLOCK = 1 << 20
 
 
 class GivenConfidences:
@@ -63,7 +60,7 @@ class SparkALS(AlternatingLeastSquares):
 
 def _blocks(spark: SparkSession, observed: csr_matrix) -> LogBlocks:
     """Rows of a matrix in blocks, sent to the executors."""
-    n_blocks = max(spark.sparkContext.defaultParallelism, -(-observed.nnz // PAIRS_A_BLOCK))
+    n_blocks = n_blocks_of(observed.nnz, spark.sparkContext.defaultParallelism)
     wanted = np.linspace(0, observed.nnz, n_blocks + 1)[1:-1]
     inner = np.searchsorted(observed.indptr, wanted)
     cuts = np.unique([0, *inner, observed.shape[0]])

@@ -27,7 +27,7 @@ from qkvsearch.data.ratings import Scale
 from qkvsearch.data.readers import Dataset, Source, Table, load
 from qkvsearch.data.report import ReadReport
 from qkvsearch.engines.spark.als import DistributedALS, added_up
-from qkvsearch.engines.spark.blocks import LogBlocks
+from qkvsearch.engines.spark.blocks import LogBlocks, n_blocks_of
 from qkvsearch.engines.spark.folder import Folder, as_uri
 from qkvsearch.engines.spark.histories import (
     HISTORIES,
@@ -52,9 +52,6 @@ from qkvsearch.progress import Progress
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-# Pairs of a block: enough to be worth a task, few enough for its memory (some 30 bytes each, and
-# what is asked of the other side).
-FEWEST_PAIRS, MOST_PAIRS = 1 << 17, 1 << 22
 TABLE, FACTS = "histories", "log.json"
 
 
@@ -296,8 +293,7 @@ class _LogReading:
         from pyspark.sql import functions as F
 
         cores = self.spark.sparkContext.defaultParallelism
-        n_blocks = max(2 * cores, -(-n_rows // MOST_PAIRS))
-        n_blocks = max(1, min(n_blocks, -(-n_rows // FEWEST_PAIRS)))
+        n_blocks = n_blocks_of(n_rows, cores)
         self.spark.conf.set("spark.sql.shuffle.partitions", max(2 * cores, n_blocks))
         usual = 1.0
         if rows.has_weights:
