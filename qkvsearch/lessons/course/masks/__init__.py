@@ -242,7 +242,7 @@ def answers(earlier: Sequence[Step]) -> Step:
             row=found[56].found["masked"],
         ),
         tell(
-            "Do the weights mix up the order? (step {step}) No: they work on each row by "
+            "Do the weight matrices mix up the order? (step {step}) No: they work on each row by "
             "itself. Tokens in another order give the same outputs in that order (difference "
             "{difference}).",
             step=places[48],
