@@ -15,7 +15,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("Embeddings: things as rows of numbers")
 GOAL = mark("Describe a film or a word by a few numbers, so that alike things look alike.")
-MINUTES = 11
+MINUTES = 12
 
 GENRES = marks("action", "romance", "drama", "thrilling")
 # The first is the film "Spider-Man: No Way Home".
@@ -191,7 +191,7 @@ def apart(films: Array = FILMS) -> Step:
             difference=films[1] - films[0],
             distance=far[0],
         ),
-        Formula("|x − y| = √((x₁ − y₁)² + (x₂ − y₂)² + …)"),
+        Formula(say("distance of x and y = √((x₁ − y₁)² + (x₂ − y₂)² + …)")),
         Table(
             say("Distance from {first}", first=names[0]),
             [

@@ -18,7 +18,7 @@ from qkvsearch.lessons.course.masks.one_layer import (
     visible,
 )
 from qkvsearch.lessons.messages import say
-from qkvsearch.lessons.parts import Matrix, Step, Table, step, tell
+from qkvsearch.lessons.parts import Matrix, Step, Table, Text, step, tell
 from qkvsearch.lessons.workbench import Workbench
 
 QUESTION, ANSWER, START = ("How", "are", "you"), ("cómo", "estás", "<end>"), "<start>"
@@ -193,6 +193,18 @@ def cut(X: Array, keep: Array, by_query: bool, by_residual: bool) -> Array:
     return np.abs(after[1] - after[0]).max(axis=1)[:-1]
 
 
+def look_ahead_too(bench: Workbench, leak: dict[str, float]) -> Text:
+    return tell(
+        "The look-ahead mask must be in every layer as well. In the first layer {early} does not "
+        "see {later}. But row {later} then holds what {later} is, and without the mask in the "
+        "second layer {early} reads it there. Add 1 to the first number of {later}: with the mask "
+        "in both layers {early} moves by {both}, with the mask in the first only by {first}.",
+        early=bench.rows[-3],
+        later=bench.rows[-2],
+        **leak,
+    )
+
+
 def every_layer(bench: Workbench) -> Step:
     """How far the words move with the padding, as it is hidden in two layers, in one, in none; and
     what carries it through the first."""
@@ -252,16 +264,7 @@ def every_layer(bench: Workbench) -> Step:
             [say("cut in the first layer"), *bench.rows[:-1]],
             [[cuts[name], *map(float, far)] for name, far in carried.items()],
         ),
-        tell(
-            "The look-ahead mask must be in every layer as well. In the first layer {early} does "
-            "not see {later}. But row {later} then holds what {later} is, and without the mask in "
-            "the second layer {early} reads it there. Add 1 to the first number of {later}: with "
-            "the mask in both layers {early} moves by {both}, with the mask in the first only by "
-            "{first}.",
-            early=bench.rows[-3],
-            later=bench.rows[-2],
-            **leak,
-        ),
+        look_ahead_too(bench, leak),
         points=(60,),
         found={"moved": moved, "first": moved["first"], "carried": carried, "leaked": leak},
         code=cell,
@@ -341,8 +344,8 @@ def no_mixing(bench: Workbench) -> Step:
             [[t, *map(float, moved[name])] for t, name in zip(titles, names, strict=True)],
         ),
         tell(
-            "Tokens meet in two places only: in the scores, and where the attention weights mix the "
-            "values. With no mask, even there the order does not matter: put the tokens in the "
+            "Tokens meet in two places only: in the scores, and where the attention weights mix "
+            "the values. With no mask, even there the order does not matter: put the tokens in the "
             "order {order}, and the same outputs come in that order (difference {difference}).",
             order=say(", ").join(bench.rows[place] for place in order),
             difference=difference,

@@ -135,14 +135,14 @@ def projections(steps: Trace) -> Step:
         tell(
             "Every input is multiplied by the three matrices: all inputs at once, or one by "
             "one, which gives the same. A layer may add a *bias* to every row, a number for "
-            "each column. A bias of zeros changes V by {apart}, a bias of ones adds {moved} to every "
-            "number of V.",
+            "each column. A bias of zeros changes V by {apart}, a bias of ones adds {moved} to "
+            "every number of V.",
             apart=apart,
             moved=moved,
         ),
         tell(
             "Values may be wider or narrower than keys, and outputs are as wide as values. If "
-            "W_V had {d_v} columns, V would have {d_v} columns, too.",
+            "W_V had {d_v} columns, so would V.",
             d_v=wide.shape[1],
         ),
         Formula("K = X·W_K    Q = X·W_Q    V = X·W_V"),

@@ -22,7 +22,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("Translation, one sentence asking another")
 GOAL = mark("Say where the query, the keys and the values of a translation come from.")
-MINUTES = 13
+MINUTES = 14
 
 CHINESE = "潮水退了，才知道谁没穿裤子"
 ENGLISH = "When the tide goes out, we know who is not wearing pants."
