@@ -31,8 +31,8 @@ OWN = {name: RNG.normal(size=shape) for name, shape in SHAPES.items()}
 # What their code computes stands in a table or in a sentence.
 IN_WORDS = {
     ("embeddings", 5), ("dot-product", 1), ("recommender", 2), ("translation", 4),
-    ("translation", 5), ("translation", 7), ("masks", 7), ("masks", 12), ("context", 6), ("heads", 1), ("block", 2),
-    ("block", 4),
+    ("translation", 5), ("translation", 7), ("masks", 7), ("masks", 12), ("context", 6),
+    ("heads", 1), ("block", 2), ("block", 4),
 }  # fmt: skip
 BARS = re.compile(r"(?<!\\)\|")
 
