@@ -153,7 +153,7 @@ def alone(twice: Twice) -> Step:
             'In "{sentence}" the word "{word}" stands twice, and may mean two things{source}. '
             "A table gives each word a vector, X. A *fully connected layer* multiplies each vector "
             "by one matrix: every number of the result is connected to every number of the "
-            "vector. (It is also called a *dense* layer, and is a *linear* one without a bias.) "
+            "vector. (It is also called a *dense* or a *linear* layer.) "
             "Where the word stands again it is written {second}, only to tell the two rows apart; "
             "this ′ has nothing to do with softmax.",
             second=rows[twice.last],
