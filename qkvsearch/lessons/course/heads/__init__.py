@@ -156,7 +156,8 @@ def side_by_side(x: Array = X) -> Step:
             "A *head* is attention with narrow matrices of its own. Here W_Q, W_K and W_V have "
             "{d} columns: the first {half} belong to head 1, the others to head 2 (2·1 is the "
             "first column of head 2). In these inputs the first two numbers say what a token is, "
-            "the last two where it stands. Head 1 asks for what is alike, head 2 for what stands at the other place.",
+            "the last two where it stands. Head 1 asks for what is alike, head 2 for what stands "
+            "at the other place.",
             d=W_QUERY.shape[1],
             half=W_QUERY.shape[1] // N_HEADS,
         ),
