@@ -124,8 +124,7 @@ def norm(row: Array = ROW, x: Array | None = None) -> Step:
             "the root of the variance (the mean of the squares), {root}: {normed}. The mean is now "
             "0 and the variance 1. That is *layer norm*, done by a *norm layer*. By hand and by "
             "the program's layer the results differ by {apart}. (Two learned rows may then stretch "
-            "and shift it. Programs also add a tiny number to the variance, to avoid a division "
-            "by 0.)",
+            "and shift it.)",
             row=row,
             mean=row.mean(),
             centred=row - row.mean(),

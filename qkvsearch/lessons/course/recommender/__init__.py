@@ -125,25 +125,26 @@ def slope(table: np.ndarray = RATINGS) -> Step:
             "{difference} at most.",
             difference=np.abs(gradient - nudged).max(),
         ),
-        Table(
-            say("Gradient of the users"),
-            [
-                say("user"),
-                say("first, by rule"),
-                say("second, by rule"),
-                say("first, by nudging"),
-                say("second, by nudging"),
-            ],
-            [
-                [name, *map(float, row)]
-                for name, row in zip(
-                    names, np.hstack([gradient, nudged])[: len(users)], strict=True
-                )
-            ],
-        ),
+        _both_ways(gradient, nudged),
         points=(7,),
         found={"loss": loss, "gradient": gradient, "nudged": nudged},
         code=cell,
+    )
+
+
+def _both_ways(gradient: np.ndarray, nudged: np.ndarray) -> Table:
+    """The gradient of the users, by rule and by trial."""
+    rows = np.hstack([gradient, nudged])[: len(USER_NAMES)]
+    return Table(
+        say("Gradient of the users"),
+        [
+            say("user"),
+            say("first, by rule"),
+            say("second, by rule"),
+            say("first, by nudging"),
+            say("second, by nudging"),
+        ],
+        [[name, *map(float, row)] for name, row in zip(said(USER_NAMES), rows, strict=True)],
     )
 
 

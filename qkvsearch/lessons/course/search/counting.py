@@ -37,6 +37,19 @@ def lengthened(texts: list[str], word: str, filler: str, lengths: tuple[int, ...
     return [number_of([*texts, " ".join([word, *[filler] * (n - 1)])], word) for n in lengths]
 
 
+def _the_rule() -> Formula:
+    """BM25, as `retrieval.keys.bm25` computes it."""
+    return Formula(
+        say(
+            "number = idf · n · {above} / (n + {k}·({rest} + {b}·length/mean length))",
+            above=K1 + 1,
+            k=K1,
+            rest=1 - B,
+            b=B,
+        )
+    )
+
+
 def counted(texts: list[str]) -> Step:
     """One more text, which repeats a word, or has it once among others."""
     cell, found = ran(repeated, texts=texts, word=WORD, times=TIMES)
@@ -58,15 +71,7 @@ def counted(texts: list[str]) -> Step:
             [say("times"), say("plain count"), say("number in the key")],
             [[n, n, number] for n, number in zip(TIMES, found, strict=True)],
         ),
-        Formula(
-            say(
-                "number = idf · n · {above} / (n + {k}·({rest} + {b}·length/mean length))",
-                above=K1 + 1,
-                k=K1,
-                rest=1 - B,
-                b=B,
-            )
-        ),
+        _the_rule(),
         tell(
             "Here n says how often the word stands in the text, and length how many words the "
             "text has. *idf* is large for a word that few texts have: it is ln(1 + (N − t + ½) / "
