@@ -129,7 +129,15 @@ CLAIMS = {
     "So move every number": (
         "test_claims::test_uphill_the_loss_grows_and_so_it_does_by_too_large_steps"
     ),
+    "so no error moves its numbers": "test_recommender::test_a_film_without_ratings_learns_nothing",
+    "so its slope is": (
+        "test_recommender::"
+        "test_a_bias_moves_by_the_error_alone_and_what_is_multiplied_by_what_multiplies_it"
+    ),
     "so a score is one, too": "test_recommender::test_what_the_history_adds_is_the_score",
+    "so its idf is": (
+        "test_claims::test_a_word_counts_more_where_fewer_have_it_and_where_texts_are_shorter"
+    ),
     "larger for a word that few videos": (
         "test_claims::test_a_word_counts_more_where_fewer_have_it_and_where_texts_are_shorter"
     ),
@@ -143,6 +151,9 @@ CLAIMS = {
     "So every row adds up": "test_softmax::test_softmax_is_taken_per_row",
     "The output b¹ therefore": (
         "test_softmax::test_the_largest_score_dominates_and_the_output_becomes_its_value"
+    ),
+    "so the variance of a score": (
+        "test_softmax::test_the_variance_is_d_where_numbers_are_independent_and_have_mean_0"
     ),
     "so it spreads more and more": "test_softmax::test_the_variance_of_a_score_is_about_the_width",
     "That is why a transformer divides": (

@@ -7,7 +7,7 @@ import pytest
 
 from qkvsearch.errors import QkvError
 from qkvsearch.lessons import Given, lesson
-from qkvsearch.lessons.course.embeddings import VECTORS, arithmetic, film, one_hots
+from qkvsearch.lessons.course.embeddings import VECTORS, arithmetic, distances, film, one_hots
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +45,20 @@ def test_the_film_sums_to_1_and_has_the_dot_product_and_length_of_the_source(cou
 def test_another_film_has_other_numbers():
     found = film(np.array([0.0, 0.6, 0.8, 0.0])).found
     assert (found["self_product"], found["length"]) == (pytest.approx(1), pytest.approx(1))
+
+
+@pytest.mark.point(1)
+def test_distances_stay_where_all_columns_move_and_mean_nothing_where_one_rows_do(course):
+    found = course.steps[3].found
+    films = course.steps[2].found["films"]
+    assert found["distances"][0] == pytest.approx(((films[1] - films[0]) ** 2).sum() ** 0.5)
+    np.testing.assert_allclose(found["turned"], found["distances"])
+    assert found["distances"].argmin() == 0
+    assert found["mixed_up"].argmin() != 0
+    for order in ([1, 0, 2, 3], [2, 3, 0, 1]):
+        moved = films[:, order]
+        np.testing.assert_allclose(moved @ moved.T, films @ films.T)
+        np.testing.assert_allclose(distances(moved), found["distances"])
 
 
 @pytest.mark.point(3)

@@ -30,9 +30,9 @@ SHAPES = {"inputs": (5, 3), "w_query": (3, 2), "w_key": (3, 2), "w_value": (3, 4
 OWN = {name: RNG.normal(size=shape) for name, shape in SHAPES.items()}
 # What their code computes stands in a table or in a sentence.
 IN_WORDS = {
-    ("embeddings", 4), ("dot-product", 1), ("recommender", 2), ("translation", 4),
-    ("translation", 5), ("masks", 7), ("masks", 12), ("context", 6), ("heads", 1), ("block", 2),
-    ("block", 4),
+    ("embeddings", 5), ("dot-product", 1), ("recommender", 2), ("translation", 4),
+    ("translation", 5), ("translation", 7), ("masks", 7), ("masks", 12), ("context", 6),
+    ("heads", 1), ("block", 2), ("block", 4),
 }  # fmt: skip
 BARS = re.compile(r"(?<!\\)\|")
 

@@ -59,7 +59,7 @@ def test_three_layers_make_a_row_for_each_token(course):
     weights = (rng.normal(size=(6, d)) for d in (2, 2, 6))
     shapes = learning.still_x(rng.normal(size=(5, 6)), *weights).found["shapes"]
     assert (shapes["Q"], shapes["K"]) == ((5, 2), (5, 2))
-    assert shapes["outputs"] == shapes["X"] == (5, 6)  # still X
+    assert shapes["outputs"] == shapes["X"] == (5, 6)  # as many rows, and here as many columns
 
 
 @pytest.mark.point(31)
@@ -311,3 +311,14 @@ def test_quizzes_judge_right_and_wrong(course):
     assert (column.is_right("1, 3"), column.is_right("3, 1")) == (True, False)
     assert (before.is_right("2"), before.is_right("3")) == (True, False)
     assert (identity.is_right("b"), identity.is_right("a")) == (True, False)
+
+
+@pytest.mark.point(33)
+def test_the_same_matrices_serve_every_sequence_and_each_has_its_own_weights(taught):
+    """In this task the place decides; under matrices that are large and random it does not."""
+    found = taught("learning").showing(33).found
+    assert found["apart"]["outputs"] > 1
+    assert 0 < found["apart"]["weights"] < 0.01
+    rng = np.random.default_rng(0)
+    drawn = {name: rng.normal(size=array.shape) for name, array in found["w"].items()}
+    assert learning.two_sequences(drawn)["weights"] > 0.1

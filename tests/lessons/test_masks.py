@@ -208,6 +208,23 @@ def test_the_three_results_side_by_side(found, showing):
 
 
 @pytest.mark.point(60)
+def test_the_future_leaks_in_where_only_the_first_layer_has_the_look_ahead_mask(found):
+    leak = found(60)["leaked"]
+    assert leak["both"] == 0
+    assert leak["first"] > 1e-3
+    other = layers.leaked(
+        bench(
+            inputs=np.random.default_rng(3).normal(size=(6, 5)),
+            w_query=np.eye(5),
+            w_key=np.eye(5),
+            w_value=np.eye(5),
+        )
+    )
+    assert other["both"] == 0
+    assert other["first"] > 1e-3
+
+
+@pytest.mark.point(60)
 def test_padding_must_be_hidden_in_every_layer(found):
     moved = found(60)["moved"]
     np.testing.assert_array_equal(moved["both"], [0, 0, 0])

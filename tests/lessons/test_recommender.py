@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 
 import qkvsearch
-from qkvsearch.lessons.course.recommender import predicted, slope
-from qkvsearch.lessons.course.recommender.descent import MIDDLE, RATINGS, fit
-from qkvsearch.lessons.parts import Curve
+from qkvsearch.lessons.course.recommender import by_hand, descent, predicted, slope
+from qkvsearch.lessons.course.recommender.descent import MIDDLE, RATE, RATINGS, WIDTH, fit
+from qkvsearch.lessons.messages import shown
+from qkvsearch.lessons.parts import Curve, Table
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +31,53 @@ def test_on_other_ratings_the_gradient_is_another_and_as_exact():
     there, here = slope(turned).found, slope().found
     assert np.allclose(there["gradient"], there["nudged"], atol=1e-8)
     assert not np.allclose(there["gradient"], here["gradient"], atol=0.05)
+
+
+@pytest.mark.point(7)
+def test_the_gradient_by_hand_and_the_step_by_it_are_those_of_descent(course):
+    (ratings,) = (
+        part
+        for part in course.steps[1].parts
+        if isinstance(part, Table) and part.caption == "The ratings of Ana"
+    )
+    users, _ = descent.start(RATINGS.shape, WIDTH)
+    known = ~np.isnan(RATINGS)
+    together = sum(row[-1] for row in ratings.rows)
+    by_hand = 2 * together / known.sum() + 2 * descent.PENALTY * users[0, 0]
+    assert by_hand == pytest.approx(course.steps[1].found["nudged"][0, 0], abs=1e-8)
+    assert f"the gradient is {shown(by_hand)}." in course.steps[1].parts[-3].text
+    moved = descent.descend(RATINGS, WIDTH, RATE, 1)[0][0, 0]
+    texts = [part.text for part in course.steps[2].parts if hasattr(part, "text")]
+    assert any(f"= {shown(moved)}." in text for text in texts)
+
+
+@pytest.mark.point(7)
+def test_a_film_without_ratings_learns_nothing(monkeypatch):
+    """One rating of it moves its numbers, and each user's prediction its own way."""
+    drawn, learned, predictions = by_hand.unrated(RATINGS)
+    assert np.abs(learned).max() < 0.05 * np.abs(drawn).max()
+    np.testing.assert_allclose(learned / drawn, (learned / drawn)[0])  # all shrink alike
+    np.testing.assert_allclose(predictions, MIDDLE, atol=0.05)
+    monkeypatch.setattr(descent, "PENALTY", 0)
+    drawn, learned, _ = by_hand.unrated(RATINGS)
+    assert (drawn == learned).all()
+    rated = np.column_stack([RATINGS, [5, *[np.nan] * 4]])
+    assert np.abs(descent.descend(rated, WIDTH, RATE, 300)[1][-1] - drawn).max() > 0.1
+
+
+@pytest.mark.point(7)
+def test_a_bias_moves_by_the_error_alone_and_what_is_multiplied_by_what_multiplies_it():
+    def half(b, u, m, mean=3.0, rating=5.0):
+        return (mean + b + u * m - rating) ** 2 / 2
+
+    def slope(of, at, nudge=1e-6):
+        return (of(at + nudge) - of(at - nudge)) / (2 * nudge)
+
+    for m in (0.5, 2.0):
+        error = 3 + 0.1 + 0.7 * m - 5
+        assert slope(lambda b, m=m: half(b, 0.7, m), 0.1) == pytest.approx(error)
+        assert slope(lambda u, m=m: half(0.1, u, m), 0.7) == pytest.approx(error * m)
+    assert by_hand.moved_bias(3.0, 5.0, 0.1) == pytest.approx(0.1 - RATE * (3.1 - 5))
 
 
 @pytest.mark.point(7)

@@ -9,7 +9,7 @@ import pytest
 import qkvsearch
 from qkvsearch.errors import QkvError
 from qkvsearch.lessons import Given, lesson
-from qkvsearch.lessons.course.search import LETTERS, TAGS, TITLES, Videos, hard, workbench
+from qkvsearch.lessons.course.search import LETTERS, TAGS, TITLES, Videos, counting, hard, workbench
 from qkvsearch.lessons.exports.page import to_page
 
 
@@ -33,8 +33,29 @@ def test_the_query_meets_keys_of_title_and_tags(course):
 
 
 @pytest.mark.point(8)
+def test_a_repeated_word_adds_less_and_less_up_to_a_ceiling_and_a_long_text_less(course):
+    found = course.steps[2].found
+    numbers, times = np.array(found["repeated"]), np.array(counting.TIMES)
+    per_repeat = np.diff(numbers) / np.diff(times)
+    assert (per_repeat > 0).all()
+    assert (np.diff(per_repeat) < 0).all()
+    assert numbers[-1] < found["ceiling"] < 1.1 * numbers[-1]
+    assert (np.diff(found["lengthened"]) < 0).all()
+    assert course.steps[1].found["keys"][4].max() == pytest.approx(by_the_line("bread", 4))
+
+
+def by_the_line(word, row):
+    """The number in the key by the line that the lesson prints, with what it prints."""
+    texts = [f"{title} {tags}".lower().split() for title, tags in zip(TITLES, TAGS, strict=True)]
+    n, have = texts[row].count(word), sum(word in text for text in texts)
+    idf = np.log(1 + (len(texts) - have + 0.5) / (have + 0.5))
+    length = len(texts[row]) / np.mean([len(text) for text in texts])
+    return idf * n * 2.2 / (n + 1.2 * (0.25 + 0.75 * length))
+
+
+@pytest.mark.point(8)
 def test_near_temperature_0_one_video_takes_all(course):
-    found = course.steps[3].found
+    found = course.steps[4].found
     assert found["weights"][-1].tolist() == [0, 0, 1, 0, 0]
     assert found["outputs"][-1].tolist() == [0, 1, 0]
     assert (np.diff(found["weights"].max(axis=1)) > 0).all()
@@ -56,7 +77,7 @@ def test_weights_sum_to_1_and_mix_the_values(course):
 
 @pytest.mark.point(8, 9)
 def test_the_search_boxs_weights_are_attentions(course):
-    found = course.steps[4].found
+    found = course.steps[5].found
     assert np.allclose(found["engine"], found["weights"], atol=1e-6)
     assert found["weights"].sum() == pytest.approx(1, abs=1e-12)
 
@@ -64,7 +85,7 @@ def test_the_search_boxs_weights_are_attentions(course):
 @pytest.mark.point(8)
 @pytest.mark.parametrize("query", ["transformer", "attention code", "power"])
 def test_an_engine_built_from_the_videos_gives_the_lessons_weights(engine, query):
-    found = lesson("search", Given(sentence=query)).steps[4].found
+    found = lesson("search", Given(sentence=query)).steps[5].found
     hits = engine.search(query, heads="lexical")
     assert len(hits) == np.count_nonzero(found["weights"])
     for hit in hits:
@@ -73,7 +94,7 @@ def test_an_engine_built_from_the_videos_gives_the_lessons_weights(engine, query
 
 @pytest.mark.point(8)
 def test_by_meaning_a_video_without_the_word_is_found(course):
-    found = course.steps[5].found
+    found = course.steps[6].found
     assert found["scores"][0, 1] > found["scores"][0, 4]
     assert set(found["ranking"][:2]) == {"A", "C"}
     assert found["ranking"][-1] == "E"
@@ -82,7 +103,7 @@ def test_by_meaning_a_video_without_the_word_is_found(course):
 def test_a_sentence_of_ones_own_is_the_query():
     own = lesson("search", Given(sentence="Queries, please: QUERY attention"))
     assert own.steps[0].found["query"].tolist() == [[1, 0, 0, 0, 0, 2, 0]]
-    assert own.steps[3].found["weights"][-1].argmax() == 1
+    assert own.steps[4].found["weights"][-1].argmax() == 1
 
 
 @pytest.mark.parametrize("sentence", ["banana", "", " "])

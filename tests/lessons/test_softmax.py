@@ -7,9 +7,12 @@ import math
 import numpy as np
 import pytest
 
+from qkvsearch.attention import softmax
+from qkvsearch.attention.gradients import softmax_vjp
 from qkvsearch.lessons.course.softmax import (
     KEYS,
     QUERIES,
+    SHIFT,
     by_hand,
     dominance,
     scores,
@@ -55,6 +58,15 @@ def test_a_query_changes_its_own_row_alone():
     weights = by_hand(workbench(queries)).found["weights"]
     same = weights == by_hand(workbench()).found["weights"]
     assert same.all(axis=1).tolist() == [True, False, True]
+
+
+@pytest.mark.point(51)
+def test_only_differences_of_scores_count():
+    found = by_hand(workbench()).found
+    row = np.log(found["exp"][0])
+    for shift in (-3.0, SHIFT):
+        assert np.allclose(softmax(row + shift), found["weights"][0], atol=1e-12)
+    assert np.abs(softmax(row + np.eye(3)[0]) - found["weights"][0]).max() > 0.1
 
 
 @pytest.mark.point(9)
@@ -109,3 +121,21 @@ def test_without_the_division_the_gradient_shrinks(course):
 def test_quizzes_know_their_own_answers(course):
     assert [course.quizzes[i].solution for i in (0, 1, 2, 4)] == ["3", "0.25", "2", "8"]
     assert all(quiz.is_right(quiz.solution) for quiz in course.quizzes)
+
+
+@pytest.mark.point(50)
+def test_the_variance_is_d_where_numbers_are_independent_and_have_mean_0():
+    d, rng = 64, np.random.default_rng(1)
+    queries, keys = rng.normal(size=(2, 20_000, d))
+    assert (queries * keys).sum(axis=1).var() == pytest.approx(d, rel=0.05)
+    assert (queries * queries).sum(axis=1).var() == pytest.approx(2 * d, rel=0.05)
+    repeated = np.repeat(queries[:, :1] * keys[:, :1], d, axis=1)
+    assert repeated.sum(axis=1).var() == pytest.approx(d**2, rel=0.1)
+    assert ((1 + queries) * (1 + keys)).sum(axis=1).var() == pytest.approx(3 * d, rel=0.05)
+
+
+@pytest.mark.point(50)
+def test_the_gradient_of_a_weight_by_its_own_score_is_w_times_1_minus_w():
+    weights, pull = softmax_vjp(np.array([[2.0, 1.0, -1.0]]))
+    for i, w in enumerate(weights[0]):
+        assert pull(np.eye(3)[[i]])[0, i] == pytest.approx(w * (1 - w))

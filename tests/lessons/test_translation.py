@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from qkvsearch.attention.layers import MultiHeadAttention
 from qkvsearch.errors import DataError
 from qkvsearch.lessons import Given, lesson
 from qkvsearch.lessons.course import translation
-from qkvsearch.lessons.course.translation import DENSE, ENCODED, length, written
+from qkvsearch.lessons.course.translation.length import DENSE, ENCODED, length, written
 from qkvsearch.lessons.parts import Matrix, Table, Text
 from qkvsearch.lessons.workbench import Workbench
 
@@ -114,6 +115,10 @@ def test_a_sentence_that_asks_itself_is_self_attention():
     assert step.found["difference"] == 0
     np.testing.assert_array_equal(step.found["own"], step.found["self"])
     assert np.abs(step.found["across"] - step.found["own"]).max() > 0.5
+    layer = MultiHeadAttention.create(4, n_heads=1, rng=0, dtype=np.float64)
+    weights = layer(translation.Q, return_weights=True)[1].reshape(3, 3)
+    assert (weights.argmax(axis=1) == weights[0].argmax()).all()
+    assert weights.max(axis=1).min() > 0.99
 
 
 @pytest.mark.point(10)

@@ -106,7 +106,7 @@ class Flow(Drawing):
         best = np.nan_to_num(steps["weights"]).argmax(axis=1)
         found = self._said(rows, columns, best, steps["weights"])
         return say(
-            "What flows to each {asks}, most of all from one {asked}: {found}.",
+            "The largest weight of each {asks}: {found}.",
             asks=self.asks,
             asked=self.asked,
             found=found,
@@ -116,7 +116,7 @@ class Flow(Drawing):
     def _said(rows: list[str], columns: list[str], best: np.ndarray, array: np.ndarray) -> str:
         pairs = zip(rows, best, strict=True)
         each = [
-            say("{row} ← {column} {number}", row=row, column=columns[j], number=array[i, j])
+            say("{row} → {column} {number}", row=row, column=columns[j], number=array[i, j])
             for i, (row, j) in enumerate(pairs)
         ]
         return say("; ").join(each)

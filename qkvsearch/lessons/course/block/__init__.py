@@ -43,7 +43,7 @@ def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
 
 def outside() -> Step:
     names = [
-        (say("positions"), say("say where a token stands"), say("once, before the first block")),
+        (say("positions"), say("say where a token stands"), say("each token by itself, once")),
         (say("attention, in heads"), say("takes from other tokens"), say("all tokens together")),
         (say("residual"), say("keeps what was there"), say("each token by itself")),
         (say("norm"), say("brings the numbers to one scale"), say("each token by itself")),

@@ -122,8 +122,9 @@ def norm(row: Array = ROW, x: Array | None = None) -> Step:
         tell(
             "Take a row, {row}. Subtract its mean, {mean}, from each number: {centred}. Divide by "
             "the root of the variance (the mean of the squares), {root}: {normed}. The mean is now "
-            "0 and the variance 1. That is a *norm layer*. By hand and by the program's layer the "
-            "results differ by {apart}. (Two learned rows may then stretch and shift it.)",
+            "0 and the variance 1. That is *layer norm*, done by a *norm layer*. By hand and by "
+            "the program's layer the results differ by {apart}. (Two learned rows may then stretch "
+            "and shift it.)",
             row=row,
             mean=row.mean(),
             centred=row - row.mean(),

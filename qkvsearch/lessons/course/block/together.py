@@ -43,7 +43,8 @@ def block(n: int = 3, d: int = SMALL) -> Step:
         Matrix(say("outputs z"), by_hand, tokens, numbered(d), "output"),
         tell(
             "Part by part and by the layer `EncoderLayer` of this program, the outputs differ by "
-            "{apart}. Where do the numbers sit that are learned? For vectors of {d} numbers:",
+            "{apart}. Where do the numbers sit that are learned? For vectors of {d} numbers, with "
+            "biases (attention has four matrices of {d} × {d} and four biases of {d}):",
             apart=apart,
             d=d,
         ),

@@ -23,7 +23,7 @@ from qkvsearch.texts.language.word_patterns import CJK, RUNS
 
 TITLE = mark("What context buys")
 GOAL = mark("See what attention can tell apart that a layer for each word by itself cannot.")
-MINUTES = 20
+MINUTES = 21
 TAKES = ("sentence",)
 
 SENTENCE = "I saw a saw"
@@ -153,8 +153,9 @@ def alone(twice: Twice) -> Step:
             'In "{sentence}" the word "{word}" stands twice, and may mean two things{source}. '
             "A table gives each word a vector, X. A *fully connected layer* multiplies each vector "
             "by one matrix: every number of the result is connected to every number of the "
-            "vector. The mark ′ stands at a word that was there before: {second}. (A fully "
-            "connected layer is also called dense.)",
+            "vector. (It is also called a *dense* or a *linear* layer.) "
+            "Where the word stands again it is written {second}, only to tell the two rows apart; "
+            "this ′ has nothing to do with softmax.",
             second=rows[twice.last],
             sentence=" ".join(twice.words),
             word=twice.word,
@@ -162,10 +163,11 @@ def alone(twice: Twice) -> Step:
         ),
         Formula("X·W"),
         Matrix(say("inputs X"), x, rows, numbered(D), "input"),
+        Matrix("W", W_VALUE, numbered(D), numbered(2), "weight"),
         Matrix(say("outputs, word by word"), value, rows, numbered(2), "output"),
         tell(
             "The same vector goes in both times, so the same comes out: the two outputs "
-            "differ by {apart}. No weights W can change that.",
+            "differ by {apart}. No matrix W can change that.",
             apart=twice.apart()["connected"],
         ),
         points=(24,),
@@ -191,6 +193,9 @@ def without_positions(twice: Twice) -> Step:
             apart=twice.apart()["attention"],
         ),
         Formula("softmax(Q·Kᵀ/√d)·V"),
+        Matrix("W_Q", W_QUERY, numbered(D), numbered(2), "weight"),
+        Matrix("W_K", W_KEY, numbered(D), numbered(2), "weight"),
+        tell("W_V is the W of the step before."),
         Matrix.of(steps["weights"], say("weights")),
         Matrix.of(steps["outputs"], say("outputs")),
         Flow(
@@ -229,7 +234,8 @@ def told_apart(twice: Twice) -> Step:
         tell(
             "Two things bring the order in. *Positions*: a vector P that says where a word "
             "stands is added to it. Or a *look-ahead mask*, by which a word sees only itself "
-            "and what came before: the two then see different words."
+            "and what came before: the two then see different words. (Lesson 11 says how P is "
+            "made.)"
         ),
         Matrix(say("positions P"), twice.positions, rows, numbered(D), "input"),
         Matrix(say("outputs, positions added"), outputs["positions"], rows, numbered(2), "output"),

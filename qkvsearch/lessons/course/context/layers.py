@@ -254,6 +254,8 @@ def additive(queries: Array = QUERIES, keys: Array = KEYS, score: AdditiveScore 
             w=np.asarray(score.w),
         ),
         Formula("W·tanh(q + k)"),
+        Matrix(say("queries Q"), queries, rows, numbered(queries.shape[1]), "query"),
+        Matrix(say("keys K"), keys, columns, numbered(keys.shape[1]), "key"),
         Matrix(say("dot products"), dot_score(queries, keys, scale=1), rows, columns, "score"),
         Matrix(say("additive scores"), scores, rows, columns, "score"),
         tell(

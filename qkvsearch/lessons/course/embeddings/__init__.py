@@ -15,7 +15,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("Embeddings: things as rows of numbers")
 GOAL = mark("Describe a film or a word by a few numbers, so that alike things look alike.")
-MINUTES = 10
+MINUTES = 12
 
 GENRES = marks("action", "romance", "drama", "thrilling")
 # The first is the film "Spider-Man: No Way Home".
@@ -45,7 +45,7 @@ SHOWN = 5
 
 def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
     hot, one, several = one_hots(), film(), alike()
-    return [hot, one, several, arithmetic()], quizzes(
+    return [hot, one, several, apart(), arithmetic()], quizzes(
         hot, one, several, arithmetic("prince", "boy", "girl")
     )
 
@@ -67,6 +67,10 @@ def one_hots(n: int = len(FILM_NAMES)) -> Step:
             "everywhere else. Such a row is called *one-hot*."
         ),
         Matrix(say("one-hot rows"), one_hot, names, names, "input"),
+        tell(
+            "(The word beside a matrix says what it is used for: input, score and so on. The "
+            "lessons explain each of these words when they need it.)"
+        ),
         tell(
             "To compare two rows, multiply them number by number and add up the results: that "
             "is their *dot product*. Here it is for every pair of films. For two different "
@@ -163,6 +167,55 @@ def alike() -> Step:
         bench,
         points=(1, 2),
         found={"films": FILMS, "products": products},
+        code=cell,
+    )
+
+
+def distances(films: np.ndarray) -> np.ndarray:
+    return np.linalg.norm(films[1:] - films[0], axis=1)
+
+
+def apart(films: Array = FILMS) -> Step:
+    """How far the others are from the first film, also with the columns in another order."""
+    cell, far = ran(distances, films=films)
+    turned, names = films[:, ::-1], said(FILM_NAMES)
+    mixed_up = distances(np.vstack([turned[:1], films[1:]]))
+    return step(
+        "How far apart two films are",
+        tell(
+            "The *distance* of two rows is another measure. Subtract one from the other, number "
+            "by number, and take the length of the difference. The smaller it is, the more alike "
+            "they are. {second} minus {first} is {difference}; the length of that is {distance}.",
+            second=names[1],
+            first=names[0],
+            difference=films[1] - films[0],
+            distance=far[0],
+        ),
+        Formula(say("distance of x and y = √((x₁ − y₁)² + (x₂ − y₂)² + …)")),
+        Table(
+            say("Distance from {first}", first=names[0]),
+            [
+                say("film"),
+                say("distance"),
+                say("all rows reversed"),
+                say("{first} alone reversed", first=names[0]),
+            ],
+            [
+                [name, *map(float, row)]
+                for name, *row in zip(names[1:], far, distances(turned), mixed_up, strict=True)
+            ],
+        ),
+        tell(
+            "Now write the four columns in the opposite order. Done in all rows, nothing changes: "
+            "the same pairs of numbers are compared. Done in one row only, its action is compared "
+            "with the others' thrill, and the distances mean nothing: {nearest} was nearest, now "
+            "it is {wrong}. Any order of the columns will do, but all rows must have the same one. "
+            "This holds for dot products, too.",
+            nearest=names[1 + int(far.argmin())],
+            wrong=names[1 + int(mixed_up.argmin())],
+        ),
+        points=(1, 2),
+        found={"distances": far, "turned": distances(turned), "mixed_up": mixed_up},
         code=cell,
     )
 

@@ -33,8 +33,9 @@ def quizzes(one_hots: Step, film: Step, alike: Step, other: Step) -> list[Quiz]:
         quiz(
             "All numbers of “Spider-Man: No Way Home” are doubled. What is its length now?",
             float(np.linalg.norm(2 * film.found["film"])),
-            "The length was {length}. Every number twice as large makes the arrow twice as "
-            "long: {doubled}.",
+            "The length was the root of {itself}, about {length}. Every number twice as large "
+            "makes the arrow twice as long. Rounded only at the end, that is {doubled}.",
+            itself=film.found["self_product"],
             length=film.found["length"],
             doubled=2 * film.found["length"],
         ),

@@ -17,7 +17,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("Many heads, and why")
 GOAL = mark("See what one row of weights cannot do, and what several side by side can.")
-MINUTES = 15
+MINUTES = 16
 
 TOKENS = "abc"
 VALUES = np.array([[4, 1], [1, 4], [0, 0]], dtype=float)
@@ -154,18 +154,24 @@ def side_by_side(x: Array = X) -> Step:
         "Two heads side by side",
         tell(
             "A *head* is attention with narrow matrices of its own. Here W_Q, W_K and W_V have "
-            "{d} columns: the first {half} belong to head 1, the others to head 2. In these "
-            "inputs the first two numbers say what a token is, the last two where it stands. Head "
-            "1 asks for what is alike, head 2 for what stands at the other place.",
+            "{d} columns: the first {half} belong to head 1, the others to head 2 (2·1 is the "
+            "first column of head 2). In these inputs the first two numbers say what a token is, "
+            "the last two where it stands. Head 1 asks for what is alike, head 2 for what stands "
+            "at the other place.",
             d=W_QUERY.shape[1],
             half=W_QUERY.shape[1] // N_HEADS,
         ),
         Matrix(say("inputs X"), x, TOKENS, numbered(4), "input"),
+        *(
+            Matrix(name, weight, numbered(4), names, "weight")
+            for name, weight in (("W_Q", W_QUERY), ("W_K", W_KEY), ("W_V", W_VALUE))
+        ),
         Matrix(say("weights, head 1"), first, TOKENS, TOKENS, "weights"),
         Matrix(say("weights, head 2"), second, TOKENS, TOKENS, "weights"),
         tell(
             "The same token asks twice, and gets two answers: {token} attends most to {first} in "
-            "head 1, and to {second} in head 2. The outputs of both heads are put side by side:",
+            "head 1, and to {second} in head 2. The outputs of both heads are put side by side, "
+            "not averaged: what each head found can still be told apart.",
             token=TOKENS[0],
             first=most[0],
             second=most[1],
@@ -242,7 +248,9 @@ def cost() -> Step:
         "As many numbers to learn as one wide head",
         tell(
             "More heads need not cost more: each is narrower. For vectors of {d} numbers and "
-            "sentences of {n} tokens, biases left out:",
+            "sentences of {n} tokens, biases left out. W_Q, W_K, W_V and W_O have d × d numbers "
+            "each in all heads together, with d = {d}; scores and mixes take n × n × d "
+            "multiplications each:",
             d=WIDTH,
             n=LENGTH,
         ),

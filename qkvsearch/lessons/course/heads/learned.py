@@ -161,8 +161,8 @@ def taken_away(trained: Trained) -> Step:
             rows,
         ),
         tell(
-            "Without head 1 the error of the number from {first} grows most, without head 2 that "
-            "of the number from {second}. W_O may use a head to correct another one: so a head "
+            "Without head 1 the error of the {first} grows most, without head 2 that of the "
+            "{second}. W_O may use a head to correct another one: so a head "
             "that looks at both may serve one number, and one that looks at one may serve both. "
             "In large models the same test finds heads that can be left out unnoticed (Michel, "
             "Levy and Neubig, “Are Sixteen Heads Really Better than One?”, 2019).",
@@ -183,4 +183,4 @@ def taken_away(trained: Trained) -> Step:
 
 
 def _place(grown: Array) -> str:
-    return (say("before"), say("after"))[int(grown.argmax())]
+    return (say("number from before"), say("number from after"))[int(grown.argmax())]

@@ -19,13 +19,23 @@ from qkvsearch.lessons.course.learning.starts import starts
 from qkvsearch.lessons.course.self_attention import W_KEY, W_QUERY, W_VALUE, X
 from qkvsearch.lessons.drawings import AttendedText, Flow, Heads
 from qkvsearch.lessons.messages import mark, say
-from qkvsearch.lessons.parts import Curve, Formula, Given, Matrix, Step, Table, step, tell
+from qkvsearch.lessons.parts import (
+    Curve,
+    Formula,
+    Given,
+    Matrix,
+    Part,
+    Step,
+    Table,
+    step,
+    tell,
+)
 from qkvsearch.lessons.quizzes import Quiz
 from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("Learning, and a real transformer")
 GOAL = mark("See where the weight matrices come from, and what a trained model does with them.")
-MINUTES = 21
+MINUTES = 22
 TAKES = ("sentence", "encoder")
 
 # Their scores are not symmetric, so that a row can be told from a column.
@@ -98,11 +108,12 @@ def still_x(
     outputs = found["outputs"]
     names = {**{name: name for name in shapes}, "outputs": say("outputs")}
     return step(
-        "Three layers, and still X",
+        "Three layers, all of the same X",
         tell(
             "Without weight matrices a word can only ask for what it is itself. Three *linear "
             "layers*, one product of matrices each, make queries, keys and values of the same "
-            "X. Each is still X, seen for a purpose: a row a token, in the same order."
+            "X, each for its own purpose. Each still has a row for every token, in the same order. "
+            "X and the matrices are those of lesson 7; here the scores are divided by √d."
         ),
         Formula("Q = X·W_Q    K = X·W_K    V = X·W_V"),
         Table(
@@ -234,10 +245,47 @@ def learn(rounds: int) -> tuple[dict[str, Array], dict[str, Array], list[float],
     return drawn, w, losses, before, after
 
 
+def two_sequences(w: dict[str, Array]) -> dict[str, float]:
+    """How much attention weights and outputs of two sequences differ under the same matrices."""
+    x, _ = task()
+    outputs, weights = attention(*(x[:2] @ part for part in w.values()), return_weights=True)
+    return {
+        "weights": float(np.abs(weights[0] - weights[1]).max()),
+        "outputs": float(np.abs(outputs[0] - outputs[1]).max()),
+    }
+
+
+def fixed_and_new(apart: dict[str, float]) -> list[Part]:
+    """What learning leaves behind, beside what each sentence makes anew."""
+    learned, anew = say("learned, then fixed"), say("computed anew for each sentence")
+    return [
+        tell(
+            "After learning, the matrices stay as they are. The same three serve every sequence, "
+            "and each sequence makes its own queries, keys, values, scores and attention weights "
+            "of them. For two sequences of the task the outputs differ by up to {outputs}; the "
+            "attention weights differ by up to {weights} only, for here the place decides almost "
+            "alone. In a language model the table with a vector for each word (lesson 9) is "
+            "learned in the same way, together with the matrices, and is then fixed, too.",
+            **apart,
+        ),
+        Table(
+            say("What is learned, and what is computed"),
+            [say("what"), say("when")],
+            [
+                [say("table of embeddings, a row for each word"), learned],
+                [say("weight matrices W_Q, W_K, W_V and those of other layers"), learned],
+                [say("queries, keys and values"), anew],
+                [say("scores and attention weights"), anew],
+                [say("outputs"), anew],
+            ],
+        ),
+    ]
+
+
 def learned() -> Step:
     """Weights before and after learning; `losses` tells how wrong it was on the way."""
     cell, (drawn, w, losses, before, after) = ran(learn, rounds=ROUNDS)
-    tokens = numbered(TOKENS)
+    tokens, apart = numbered(TOKENS), two_sequences(w)
     return step(
         "The matrices are learned",
         tell(
@@ -270,7 +318,15 @@ def learned() -> Step:
             "Nobody said so, but every token has learned to attend to the one before, and "
             "W_V has learned to pass on a token's own numbers and to leave out its place."
         ),
+        *fixed_and_new(apart),
         points=(33,),
-        found={"losses": losses, "drawn": drawn, "w": w, "before": before, "weights": after},
+        found={
+            "losses": losses,
+            "drawn": drawn,
+            "w": w,
+            "before": before,
+            "weights": after,
+            "apart": apart,
+        },
         code=cell,
     )

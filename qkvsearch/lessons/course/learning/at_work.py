@@ -174,17 +174,19 @@ def _strongest(found: dict[str, Any], problem: str, drawn: Heads) -> Step:
         *_reason(problem),
         tell(
             "This is {encoder}, a transformer of {n_layers} layers, in each {n_heads} heads, "
-            "learned from texts. They are counted from 0. [CLS] and [SEP] are signs that it puts "
-            "at both ends of a text.",
+            "learned from texts. Both are counted from 0, as programs do: the last of the "
+            "{n_layers} layers is layer {last}. [CLS] and [SEP] are signs that it puts at both "
+            "ends of a text.",
             n_layers=len(heads),
+            last=len(heads) - 1,
             n_heads=heads.shape[1],
             **found,
         ),
         *_recording(found),
         tell(
-            'Head {head} of layer {layer} gives the largest weight from "{word}" to "{target}", '
-            "{weight}. That looks like an answer. But one number alone is none: compare it with "
-            "what it would be if the answer were wrong. Such a number is called a *control*.",
+            'Layer {layer}, head {head} gives the largest weight from "{word}" to "{target}", '
+            "{weight}. That looks like an answer. But one number alone shows nothing: compare it "
+            "with what it would be if the answer were wrong. Such a number is called a *control*.",
             head=head,
             layer=layer,
             weight=heads[place],
@@ -261,7 +263,7 @@ def _singled_out(found: dict[str, Any]) -> Step:
         "With controls: a head, and a cosine",
         tell(
             "Look for the head in which “{word}” gives “{target}” much more than the other words "
-            "do. It is head {head} of layer {layer}: {weight}, where the others give {others} on "
+            "do. It is layer {layer}, head {head}: {weight}, where the others give {others} on "
             "average. Here the weight does say something about “{word}”.",
             head=place[1],
             layer=place[0],
@@ -306,8 +308,8 @@ def _by_meaning(found: dict[str, Any]) -> Step:
     return step(
         "Does that head know what is meant?",
         tell(
-            "In that head, {head} of layer {layer}, “too {ending}” takes the weight from “{it}” to "
-            "“{first}” from {before} down to {after}, and raises that to “{second}” from "
+            "In that head (layer {layer}, head {head}), “too {ending}” takes the weight from "
+            "“{it}” to “{first}” from {before} down to {after}, and raises that to “{second}” from "
             "{other_before} to {other_after}. As it should be! But the head was chosen by this "
             "sentence, out of {n}. A fair test takes sentences that had no part in the choice.",
             head=head,

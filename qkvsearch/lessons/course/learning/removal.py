@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from qkvsearch.lessons.messages import say
 from qkvsearch.lessons.parts import Step, Table, Text, step, tell
 
@@ -34,11 +36,15 @@ def taken_away(found: dict[str, Any]) -> Step:
             word=found["word"],
         ),
         Table(
-            say('A weight of "{word}" taken away', **found),
+            say(
+                'A weight of "{word}" taken away (all heads: the sum of their {n} weights)',
+                n=np.asarray(found["heads"]).size,
+                word=found["word"],
+            ),
             [
                 say("where"),
                 say("to"),
-                say("weight"),
+                say("weight, or sum"),
                 say("how far it moves"),
                 say("cosine with “{target}”", target=found["target"]),
             ],
@@ -46,11 +52,13 @@ def taken_away(found: dict[str, Any]) -> Step:
         ),
         *_two_heads(single),
         tell(
-            "In all heads at once, “{target}” has {weight} of weight: without it “{word}” moves by "
-            "{moved}. “{heaviest}” has the most, {most}, and moves it by {by_most}; “{least}” "
+            "Now in all {n} heads at once. Their weights from “{word}” to “{target}”, each between "
+            "0 and 1, add up to {weight}: without them “{word}” moves by {moved}. “{heaviest}” has "
+            "the largest sum, {most}, and without it “{word}” moves by {by_most}; “{least}” "
             "moves it least, by {by_least}. What a word takes from another is weight *times "
             "value*, and later layers may use it or not. So a weight tells where a head looks; "
             "what it does, only such a test tells.",
+            n=np.asarray(found["heads"]).size,
             target=found["target"],
             word=found["word"],
             weight=target["weight"],

@@ -50,26 +50,37 @@ def starts(shape: tuple[int, int] = (3, 4)) -> Step:
     """Three ways to draw a matrix, their variance, and what is left of a signal after ten."""
     variances = spreads(shape)
     cell, left = ran(after_layers, n_layers=DEPTH, width=WIDTH)
+    rules = {
+        "Gaussian": say("{deviation}², whatever the size", deviation=DEVIATION),
+        "Xavier": say("2 / (rows + columns)"),
+        "Kaiming": say("2 / rows"),
+    }
     return step(
         "Start with small random numbers",
         tell(
             "Nobody writes W_Q, W_K and W_V by hand: they start as random numbers, and are "
             "learned. How small the numbers are is a choice. Three usual ones, for a matrix of "
-            "{d_in} rows and {d_out} columns, with the variance wanted and that of many draws:",
+            "{d_in} rows and {d_out} columns: the rule, the variance that it aims at, and the "
+            "variance of many draws.",
             d_in=shape[1],
             d_out=shape[0],
         ),
         Table(
             say("Ways to start a matrix of this size"),
-            [say("way"), say("variance wanted"), say("variance drawn")],
-            [[name, wanted, drawn] for name, wanted, drawn in variances],
+            [
+                say("way"),
+                say("rule for the variance"),
+                say("variance wanted"),
+                say("variance drawn"),
+            ],
+            [[name, rules[name], wanted, drawn] for name, wanted, drawn in variances],
         ),
         tell(
             "Why it matters: send inputs of variance 1 through {n} layers, {width} numbers wide, "
             "each a product with such a matrix, followed by ReLU (what is below 0 becomes 0). "
             "With one variance for every width next to nothing is left to learn from. Xavier's "
             "goes by the width, but not by ReLU, which cuts about half at each layer. Kaiming's "
-            "goes by both: it is twice as large, and far more is left.",
+            "goes by both: for such square matrices it is twice as large, and far more is left.",
             n=DEPTH,
             width=WIDTH,
         ),

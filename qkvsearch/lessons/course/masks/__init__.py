@@ -23,7 +23,7 @@ from qkvsearch.lessons.workbench import MASKS, PROJECTED, Workbench
 
 TITLE = mark("Masks, or what a token may attend to")
 GOAL = mark("Say what each mask does, and why it is needed in every layer.")
-MINUTES, FURTHER = 26, 9
+MINUTES, FURTHER = 27, 9
 TAKES = (*PROJECTED, "mask")
 
 X = np.array([[1, 0, 2], [0, 1, 1], [1, 1, 0], [2, 0, 1]], dtype=float)
@@ -242,7 +242,7 @@ def answers(earlier: Sequence[Step]) -> Step:
             row=found[56].found["masked"],
         ),
         tell(
-            "Do the weights mix up the order? (step {step}) No: they work on each row by "
+            "Do the weight matrices mix up the order? (step {step}) No: they work on each row by "
             "itself. Tokens in another order give the same outputs in that order (difference "
             "{difference}).",
             step=places[48],

@@ -18,7 +18,7 @@ from qkvsearch.lessons.course.masks.one_layer import (
     visible,
 )
 from qkvsearch.lessons.messages import say
-from qkvsearch.lessons.parts import Matrix, Step, Table, step, tell
+from qkvsearch.lessons.parts import Matrix, Step, Table, Text, step, tell
 from qkvsearch.lessons.workbench import Workbench
 
 QUESTION, ANSWER, START = ("How", "are", "you"), ("cómo", "estás", "<end>"), "<start>"
@@ -165,6 +165,19 @@ def moved_by_padding(X: Array, keep: Array, masked: int) -> Array:
     return np.abs(after - before).max(axis=1)[:-1]
 
 
+def leaked(bench: Workbench) -> dict[str, float]:
+    """How far a token moves with the one that comes after it, where the look-ahead mask is in both
+    layers and where it is in the first only.
+    """
+    x, seen = bench.matrices["inputs"], visible(bench, "look-ahead")
+    later = len(x) - 2
+    found = {}
+    for name, masked in (("both", 2), ("first", 1)):
+        before, after = (through(rows, seen, masked) for rows in (x, raised(x, later)))
+        found[name] = float(np.abs(after - before)[later - 1].max())
+    return found
+
+
 def cut(X: Array, keep: Array, by_query: bool, by_residual: bool) -> Array:
     """How far the words move with the padding, hidden in the first layer only, where what carries
     it through that layer is cut: its query, the residual, or both.
@@ -178,6 +191,18 @@ def cut(X: Array, keep: Array, by_query: bool, by_residual: bool) -> Array:
         mixed = first.attention_norm(own + first.attention(x, mask=keep))
         after.append(second(first.feed_forward_norm(mixed + first.feed_forward(mixed))))
     return np.abs(after[1] - after[0]).max(axis=1)[:-1]
+
+
+def look_ahead_too(bench: Workbench, leak: dict[str, float]) -> Text:
+    return tell(
+        "The look-ahead mask must be in every layer as well. In the first layer {early} does not "
+        "see {later}. But row {later} then holds what {later} is, and without the mask in the "
+        "second layer {early} reads it there. Add 1 to the first number of {later}: with the mask "
+        "in both layers {early} moves by {both}, with the mask in the first only by {first}.",
+        early=bench.rows[-3],
+        later=bench.rows[-2],
+        **leak,
+    )
 
 
 def every_layer(bench: Workbench) -> Step:
@@ -198,6 +223,7 @@ def every_layer(bench: Workbench) -> Step:
     }
     ways = {"query": (True, False), "residual": (False, True), "both": (True, True)}
     carried = {name: cut(x, seen, *way) for name, way in ways.items()}
+    leak = leaked(bench)
     cuts = {
         "query": say("its query"),
         "residual": say("its residual"),
@@ -228,8 +254,9 @@ def every_layer(bench: Workbench) -> Step:
         tell(
             "What carries {last} through the first layer, where no token attends to it? Two "
             "things: its own query, and the *residual*, by which a layer adds to each output "
-            "the token's own input. Cut one of them and the words still move; cut both, and "
-            "nothing of {last} is left:",
+            "the token's own input (lesson 11). Cut one of them and the words still move; cut "
+            "both, and nothing of {last} is left. (What counts is whether a number is 0: each cut "
+            "makes another layer, in which everything moves by another amount.)",
             last=bench.rows[-1],
         ),
         Table(
@@ -237,8 +264,9 @@ def every_layer(bench: Workbench) -> Step:
             [say("cut in the first layer"), *bench.rows[:-1]],
             [[cuts[name], *map(float, far)] for name, far in carried.items()],
         ),
+        look_ahead_too(bench, leak),
         points=(60,),
-        found={"moved": moved, "first": moved["first"], "carried": carried},
+        found={"moved": moved, "first": moved["first"], "carried": carried, "leaked": leak},
         code=cell,
     )
 
@@ -304,7 +332,7 @@ def no_mixing(bench: Workbench) -> Step:
     cell, turned = ran(in_another_order, **named(bench), order=order)
     difference = float(np.abs(turned - before["outputs"][order]).max())
     return step(
-        "The weights never mix tokens",
+        "The weight matrices never mix tokens",
         tell(
             "Each row is multiplied by the weight matrices on its own. Add 1 to the first "
             "number of {second}, and of Q, K and V only its rows move:",
@@ -316,8 +344,8 @@ def no_mixing(bench: Workbench) -> Step:
             [[t, *map(float, moved[name])] for t, name in zip(titles, names, strict=True)],
         ),
         tell(
-            "Tokens meet in two places only: in the scores, and where the weights mix the "
-            "values. With no mask, even there the order does not matter: put the tokens in the "
+            "Tokens meet in two places only: in the scores, and where the attention weights mix "
+            "the values. With no mask, even there the order does not matter: put the tokens in the "
             "order {order}, and the same outputs come in that order (difference {difference}).",
             order=say(", ").join(bench.rows[place] for place in order),
             difference=difference,

@@ -6,6 +6,12 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from qkvsearch.lessons.cells import Cell, ran
+from qkvsearch.lessons.course.recommender.by_hand import (
+    a_bias,
+    one_number,
+    one_step,
+    without_ratings,
+)
 from qkvsearch.lessons.course.recommender.descent import (
     MIDDLE,
     PENALTY,
@@ -28,7 +34,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("A recommender that learns")
 GOAL = mark("Learn embeddings of users and films from ratings, and fill the gaps.")
-MINUTES = 13
+MINUTES = 15
 
 USER_NAMES = marks("Ana", "Ben", "Chloe", "Dan", "Eve")
 FILM_NAMES = marks("Car chase", "Spider-Man", "Space race", "Love story", "Wedding")
@@ -89,7 +95,6 @@ def slope(table: np.ndarray = RATINGS) -> Step:
     names = said(USER_NAMES)
     cell, (loss, gradient) = ran(first_guess, ratings=table, width=WIDTH)
     nudged = np.vstack(by_nudging(users, films, table))
-    n = len(users)
     return step(
         "Guess, and measure how wrong it is",
         tell(
@@ -108,18 +113,38 @@ def slope(table: np.ndarray = RATINGS) -> Step:
             )
         ),
         Matrix(say("users U, random"), users, names, "12", "query"),
+        Matrix(say("films M, random"), films, said(FILM_NAMES), "12", "key"),
         tell(
             "(u is a user's row, m a film's, r the rating; Σ says: add up.) For each number of "
             "U and M, ask: if it grows a little, how fast does the loss change? That is the "
-            "*gradient*. Calculus gives it by a rule. To check the rule, nudge each "
-            "number and measure again: the two differ by {difference} at most.",
+            "*gradient*. Calculus gives it by a rule."
+        ),
+        *one_number(users, films, table, [names[0], *said(FILM_NAMES)]),
+        tell(
+            "To check the rule, nudge each number and measure again: the two differ by "
+            "{difference} at most.",
             difference=np.abs(gradient - nudged).max(),
         ),
-        Matrix(say("gradient of the users, by rule"), gradient[:n], names, "12", "query"),
-        Matrix(say("the same by nudging"), nudged[:n], names, "12", "query"),
+        _both_ways(gradient, nudged),
         points=(7,),
         found={"loss": loss, "gradient": gradient, "nudged": nudged},
         code=cell,
+    )
+
+
+def _both_ways(gradient: np.ndarray, nudged: np.ndarray) -> Table:
+    """The gradient of the users, by rule and by trial."""
+    rows = np.hstack([gradient, nudged])[: len(USER_NAMES)]
+    return Table(
+        say("Gradient of the users"),
+        [
+            say("user"),
+            say("first, by rule"),
+            say("second, by rule"),
+            say("first, by nudging"),
+            say("second, by nudging"),
+        ],
+        [[name, *map(float, row)] for name, row in zip(said(USER_NAMES), rows, strict=True)],
     )
 
 
@@ -135,6 +160,7 @@ def downhill(fitted: Cell) -> Step:
             "it. (← means: becomes.)"
         ),
         Formula(say("u ← u − learning rate · gradient")),
+        one_step(say(USER_NAMES[0])),
         walk(losses),
         Curve(say("loss"), say("steps"), losses),
         tell(
@@ -198,7 +224,8 @@ def predicted(fitted: Cell, table: np.ndarray = RATINGS) -> Step:
         tell(
             "Users are the queries, films the keys, as in the lesson before: U·Mᵀ has a score "
             "for every pair, also where there was a gap. Add the middle of the scale and it "
-            "is a predicted rating. Known ratings are off by {error} on average.",
+            "is a predicted rating. On average the predictions differ from the known ratings by "
+            "{error}.",
             error=np.abs(predictions - table)[~gaps].mean(),
         ),
         Matrix(say("predicted ratings"), predictions, names, said(FILM_NAMES), "score"),
@@ -210,6 +237,7 @@ def predicted(fitted: Cell, table: np.ndarray = RATINGS) -> Step:
                 for i, (name, tip) in enumerate(zip(names, tips, strict=True))
             ],
         ),
+        without_ratings(table),
         recommended(users, films, gaps),
         bench,
         points=(7, 5, 6),
@@ -236,7 +264,10 @@ def recommended(users: np.ndarray, films: np.ndarray, gaps: np.ndarray) -> Flow:
     )
     return Flow(
         "recommended",
-        say("A recommendation is the same: what somebody has rated is hidden, and softmax ranks"),
+        say(
+            "To recommend, hide the films that a user has rated. The scores of the others become "
+            "shares that add up to 1, by softmax (lesson 5)"
+        ),
         own,
         asks=say("user"),
         asked=say("film"),
@@ -277,6 +308,7 @@ def product(table: np.ndarray = RATINGS) -> Step:
         Matrix(
             say("ratings by BiasedMF"), predictions, said(USER_NAMES), said(FILM_NAMES), "score"
         ),
+        *a_bias(mean, say(USER_NAMES[0]), say(FILM_NAMES[0]), table),
         points=(7,),
         found={"predictions": predictions, "mean": mean},
         code=cell,
@@ -302,9 +334,10 @@ def reasons(user: int = 0, table: np.ndarray = RATINGS) -> Step:
     return step(
         "The recommendations, and the reason for each",
         tell(
-            "To recommend, it uses only what people liked, here the ratings above {middle}, "
-            "and learns by `ImplicitALS`, which also counts what was *not* watched. {name} "
-            "liked the films in the rows below.",
+            "To recommend, `qkvsearch` looks at likes only, here the ratings above {middle}. Its "
+            "model, `ImplicitALS`, learns embeddings again: a film that somebody likes should get "
+            "a score near 1, every other film a score near 0. {name} likes the films in the rows "
+            "below. Their numbers come from the embeddings that were learned.",
             middle=MIDDLE,
             name=said(USER_NAMES)[user],
         ),

@@ -49,14 +49,16 @@ def _direction() -> Quiz:
         "A user is the single number {user}, a film {film}. The rating is {rating}, but "
         "{predicted} is predicted. Which way does descent move the user's number?",
         float(gradient[0, 0] > 0),
-        "The prediction is too low; a larger number raises it. The error's part of the gradient "
-        "is {by_error}, the penalty's {by_penalty}, together {gradient}, and the step goes "
-        "against it.",
+        "The prediction is too low; a larger number raises it. The error is {error}, and its part "
+        "of the gradient 2 · ({error}) · {film} = {by_error}. The penalty's is 2 · {penalty} · "
+        "{user} = {by_penalty}. Together they are {gradient}, and the step goes against it.",
         choices=(say("up"), say("down")),
         user=user[0, 0],
         film=film[0, 0],
         rating=rating[0, 0],
         predicted=MIDDLE + user[0, 0] * film[0, 0],
+        error=MIDDLE + user[0, 0] * film[0, 0] - rating[0, 0],
+        penalty=PENALTY,
         by_error=gradient[0, 0] - by_penalty,
         by_penalty=by_penalty,
         gradient=gradient[0, 0],

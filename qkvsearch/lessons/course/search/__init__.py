@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy import ndarray as Array
-from scipy.sparse import csc_matrix
 
 from qkvsearch.attention import attention
 from qkvsearch.attention.weights import mix
 from qkvsearch.errors import DataError
 from qkvsearch.lessons.cells import ran
+from qkvsearch.lessons.course.search.counting import counted, key_rows
 from qkvsearch.lessons.course.search.questions import quizzes
 from qkvsearch.lessons.drawings import Arrows, Flow
 from qkvsearch.lessons.messages import mark, marks, said, say
@@ -25,7 +25,7 @@ from qkvsearch.texts.vocabulary import count_terms
 
 TITLE = mark("A search: query, keys and values")
 GOAL = mark("Turn a search into scores, weights and a mix of what was found.")
-MINUTES = 13
+MINUTES = 14
 TAKES = ("sentence",)
 
 QUERY = "transformer"
@@ -43,8 +43,9 @@ TEMPERATURES = (4.0, 1.0, 0.25, 1e-4)
 def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
     videos = Videos(QUERY if given.sentence is None else given.sentence)
     bench = workbench(videos)
-    steps = [asked(videos), scores(videos), mixed(bench), hard(bench), box(videos), meaning(videos)]
-    return steps, quizzes(*steps[1:4])
+    compared, attended_to, colder = scores(videos), mixed(bench), hard(bench)
+    steps = [asked(videos), compared, counted(videos.texts), attended_to, colder]
+    return [*steps, box(videos), meaning(videos)], quizzes(compared, attended_to, colder)
 
 
 # --- the videos ---
@@ -55,14 +56,6 @@ def query_row(texts: list[str], query: str) -> np.ndarray:
     rows = vocabulary.rows(token.term for token in Analyzer().query_tokens(query))
     q = np.bincount(rows[rows >= 0], minlength=len(vocabulary))[None].astype(float)
     return q
-
-
-def key_rows(texts: list[str]) -> np.ndarray:
-    """How much each word says of each text (n_texts, n_words)."""
-    vocabulary, counts = count_terms(texts, Analyzer().key_terms)
-    found = LexicalKeys.from_counts(vocabulary, counts)
-    shape = (found.n_items, len(vocabulary))
-    return csc_matrix((found.weights, found.indices, found.indptr), shape=shape).toarray()
 
 
 class Videos:
@@ -152,7 +145,7 @@ def scores(videos: Videos) -> Step:
             "A key is a row over the same words. Its number for a word is 0 where the video "
             "does not have it; it is larger for a word that few videos have, and for one "
             "that makes up more of the text. (The rule is called BM25: Robertson and Zaragoza, "
-            "2009.)"
+            "2009. The next step explains it.)"
         ),
         Matrix(say("keys K"), keys, LETTERS, videos.words, "key"),
         Formula("q·Kᵀ"),
@@ -331,15 +324,18 @@ def meaning(videos: Videos) -> Step:
         Matrix(say("scores by meaning"), cosines, [say("query")], LETTERS, "score"),
         Arrows(
             "meaning",
-            say("Query and keys as arrows of length one: the product is the cosine of the angle"),
+            say(
+                "Query and keys as arrows of length one: the dot product is the cosine of the angle"
+            ),
             np.vstack([encoder.encode_many([videos.query]), keys]),
             [say("query"), *LETTERS],
             (say("first number"), say("second number")),
         ),
         tell(
-            "The search box adds up such *heads*, ways of asking: of each it takes the score less "
-            "the mean over all videos, divided by the standard deviation, and here half of that. "
-            "With words and meaning together it answers:"
+            "The search box asks in both ways, by words and by meaning, and adds up the two "
+            "scores. (Such ways of asking are called *heads*, as in lesson 10.) To make them "
+            "comparable, it subtracts from each score the mean over all videos and divides by "
+            "the standard deviation; each of the two counts half. Together they answer:"
         ),
         Table(
             say("Found by words and meaning"),

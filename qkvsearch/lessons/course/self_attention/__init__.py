@@ -80,8 +80,8 @@ def inputs(steps: Trace) -> Step:
         tell(
             "Self-attention takes a row of numbers for each of {n} inputs and gives as many "
             "outputs, each a mix of all inputs. In a text, an input is the vector of a word. "
-            "Throughout the course a matrix is marked by what it is, in colour and in words: "
-            "input, query, key, value, score, weights, weighted value, output.",
+            "Throughout the course a matrix is marked by what it is, in words and, where there is "
+            "colour, by colour: input, query, key, value, score, weights, weighted value, output.",
             n=len(x),
         ),
         Matrix.of(steps["inputs"], say("inputs X")),
@@ -102,6 +102,11 @@ def weights(steps: Trace) -> Step:
             "rows as an input has numbers, {d_in}, and as many columns as its result. They are "
             "given here; the last lesson shows how a network starts them and learns them.",
             d_in=shape[0],
+        ),
+        tell(
+            "Take care: the word *weight* has two meanings. The numbers in such a *weight matrix* "
+            "are called weights; they are learned, and stay as they are while the layer is used. "
+            "An *attention weight* comes out of softmax, and is computed anew for every input."
         ),
         *(Matrix.of(steps[name], letter) for name, letter in names.items()),
         points=(35, 36, 37),
@@ -130,7 +135,8 @@ def projections(steps: Trace) -> Step:
         tell(
             "Every input is multiplied by the three matrices: all inputs at once, or one by "
             "one, which gives the same. A layer may add a *bias* to every row, a number for "
-            "each column. A bias of zeros changes V by {apart}, one of ones by {moved}.",
+            "each column. A bias of zeros changes V by {apart}, a bias of ones adds {moved} to "
+            "every number of V.",
             apart=apart,
             moved=moved,
         ),

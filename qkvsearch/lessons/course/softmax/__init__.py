@@ -15,7 +15,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("Softmax and temperature")
 GOAL = mark("Turn scores into weights by hand, and know why they are divided by √d.")
-MINUTES = 13
+MINUTES = 14
 
 QUERIES = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
 KEYS = np.array([[1.0, 0.0], [2.0, 1.0], [0.0, 1.0]])
@@ -24,6 +24,7 @@ TOKENS = "123"
 TEMPERATURES = (4.0, 2.0, 1.0, 0.5, 0.1)
 WIDTHS = (4, 16, 64, 256)
 SAMPLES, N_KEYS = 4_000, 8
+SHIFT = 50.0
 EXTRA = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
@@ -122,6 +123,13 @@ def by_hand(bench: Workbench) -> Step:
             rows=weights.sum(axis=1),
             columns=weights.sum(axis=0),
         ),
+        tell(
+            "Only the differences of the scores count. Add the same number to all scores of a "
+            "row: exp of each becomes the same number of times as large, and so does their sum. "
+            "The quotients stay. With {shift} added to each, the first row is {row}, as before.",
+            shift=SHIFT,
+            row=softmax(steps["scores"].array[0] + SHIFT),
+        ),
         Matrix.of(steps["values"], say("values V")),
         Matrix.of(steps["outputs"], say("outputs b")),
         Flow(
@@ -150,7 +158,8 @@ def temperatures(bench: Workbench, chosen: tuple[float, ...] = TEMPERATURES) -> 
         tell(
             "Divide the scores by a temperature T before softmax. The first query's scores "
             "stay {row}, but its weights go from nearly even, where T is high, to nearly all "
-            "for the largest, where it is low. The order never changes.",
+            "for the largest, where it is low. The differences of the scores are what counts, and "
+            "T divides them. The order never changes.",
             row=row,
         ),
         Formula("softmax(α / T)"),
@@ -189,8 +198,9 @@ def dominance(extra: tuple[float, ...] = EXTRA) -> Step:
         Matrix(say("weights of the first query"), weights, rows, TOKENS, "weights"),
         Matrix(say("output b¹"), outputs, rows, ["1", "2"], "output"),
         tell(
-            "The output b¹ therefore comes close to the second value, v² = {value}. Whoever "
-            "has the largest score has the say.",
+            "The output b¹ therefore comes close to the second value, v² = {value}. A score far "
+            "above the others makes the output nearly its value; one that is only a little larger "
+            "does not.",
             value=VALUES[1],
         ),
         points=(30,),
@@ -218,10 +228,11 @@ def variances(widths: tuple[int, ...] = WIDTHS, n: int = SAMPLES) -> Step:
     return step(
         "Wide rows make large scores",
         tell(
-            "A real model has rows of d numbers, d in the hundreds. A dot product adds up d "
-            "products, so it spreads more and more. Spread is measured by the *variance* "
-            "(Var), the mean squared distance from the mean. Here are {n} pairs of random "
-            "queries and keys for each d, whose numbers have variance 1.",
+            "A real model has rows of d numbers, d in the hundreds. The larger d is, the more "
+            "products a dot product adds up, so it spreads more and more. Spread is measured by "
+            "the *variance* (Var), the mean squared distance from the mean. Here are {n} pairs of "
+            "random queries and keys for each d. Their numbers have mean 0 and variance 1 and are "
+            "independent: none of them says anything about another.",
             n=n,
         ),
         Table(
@@ -231,9 +242,11 @@ def variances(widths: tuple[int, ...] = WIDTHS, n: int = SAMPLES) -> Step:
         ),
         Formula("Var(q·k) ≈ d      Var(q·k / √d) ≈ 1"),
         tell(
-            "The variance of a score is about d. Divided by √d, the square root of the width, "
-            "a score has the variance 1 whatever the width. That is why a transformer divides "
-            "(Vaswani et al., “Attention Is All You Need”, 2017)."
+            "Why d? The product of two such numbers has mean 0 and variance 1, too, and the "
+            "variances of independent numbers add up. There are d products, so the variance of a "
+            "score is about d, and its typical size √d. Divided by √d, the square root of the "
+            "width, a score has a variance of about 1 whatever the width. That is why a "
+            "transformer divides (Vaswani et al., “Attention Is All You Need”, 2017)."
         ),
         points=(50,),
         found={"widths": list(widths), "variances": plain, "scaled": scaled},
@@ -266,7 +279,10 @@ def slopes(widths: tuple[int, ...] = WIDTHS, n: int = 500) -> Step:
         tell(
             "Why not leave large scores? Because one weight is then nearly 1, the others "
             "nearly 0, and a small change of a score changes nothing. How much a weight "
-            "answers to its score is the *gradient* of softmax, and learning goes by gradients."
+            "answers to its score is the *gradient* of softmax, and learning goes by gradients. "
+            "For a weight w and its own score it is w · (1 − w). The table has the means of {n} "
+            "draws.",
+            n=n,
         ),
         Table(
             say("The largest of {n} weights, and its gradient", n=N_KEYS),

@@ -1,17 +1,18 @@
 """Lesson 6: translation, where the sentence being written asks the sentence being read."""
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy import ndarray as Array
 
-from qkvsearch.attention import attention, softmax
+from qkvsearch.attention import softmax
 from qkvsearch.attention.layers import Linear, MultiHeadAttention
 from qkvsearch.attention.symbols import numbered
 from qkvsearch.attention.trace import Trace
 from qkvsearch.lessons.cells import given as named
 from qkvsearch.lessons.cells import ran
+from qkvsearch.lessons.course.translation.length import length
 from qkvsearch.lessons.course.translation.questions import quizzes
 from qkvsearch.lessons.drawings import Flow
 from qkvsearch.lessons.messages import mark, say
@@ -21,7 +22,7 @@ from qkvsearch.lessons.workbench import Workbench
 
 TITLE = mark("Translation, one sentence asking another")
 GOAL = mark("Say where the query, the keys and the values of a translation come from.")
-MINUTES = 13
+MINUTES = 14
 
 CHINESE = "潮水退了，才知道谁没穿裤子"
 ENGLISH = "When the tide goes out, we know who is not wearing pants."
@@ -37,15 +38,6 @@ MEANINGS = np.array(
     [[0, 0, 0, 1], [1, 1, -1, -1], [2, 1, -1, -1], [-1, -1, 2, 1], [-1, -1, 1, 2], [0, 1, 0, 0]],
     dtype=float,
 )
-
-START, END = "<start>", "<end>"
-SMALL_SOURCE = ("This", "is", "good")
-# Made by hand: how good it is, whether 不 was just written, whether 错 was.
-ENCODED = np.array([[0, 0, 0], [0, 0, 0], [2, 0, 0]], dtype=float)
-QUERIES = {START: [2.0, 0.0, 0.0], "不": [2.0, 6.0, 0.0], "错": [2.0, 0.0, 6.0]}
-NEXT = ("不", "错", END)
-DENSE = np.array([[1, -1, -1], [0, 1, 0], [0, 0, 1]], dtype=float)
-MOST = 10
 
 
 def lesson(given: Given) -> tuple[list[Step], list[Quiz]]:
@@ -101,10 +93,11 @@ def vectors(found: Trace) -> Step:
             written=" ".join(TARGET),
         ),
         tell(
-            "The *queries* come from the decoder: after each word, what it needs to know for "
-            "the next one. (It is a common slip to take them from the encoder.) *Keys* and "
-            "*values* come from the encoder, one of each for every character. The numbers are "
-            "made by hand; a network learns them."
+            "The *queries* come from the decoder. Each says, after a word, what has to be known "
+            "for the next one. (It is a common slip to take them from the encoder.) *Keys* and "
+            "*values* come from the encoder, one of each for every character. Attention in which "
+            "one sequence asks another is called *cross-attention*. The numbers are made by hand; "
+            "a network learns them."
         ),
         labelled(found, "queries", say("queries Q, from the decoder")),
         labelled(found, "keys", say("keys K, from the encoder")),
@@ -229,7 +222,7 @@ def second_output(found: Trace) -> Step:
     )
 
 
-# --- words: from a vector to one, and on until the one that is the end ---
+# --- from a vector to a word ---
 
 
 def scored(output: np.ndarray, meanings: np.ndarray) -> np.ndarray:
@@ -275,72 +268,6 @@ def next_word(found: Trace) -> Step:
     )
 
 
-class Pass(NamedTuple):
-    """One run of the decoder: the word before, what it makes of it (3,), a score for each word
-    that may follow (3,), and the one that wins."""
-
-    after: str
-    vector: np.ndarray
-    scores: np.ndarray
-    word: str
-
-
-def written(source: np.ndarray = ENCODED, weights: np.ndarray = DENSE) -> list[Pass]:
-    """What is written for a source (n, 3) by a last layer of these weights (words, 3).
-
-    Stops at END, and after `MOST` words for a layer that never chooses it.
-    """
-    passes: list[Pass] = []
-    word = START
-    while word != END and len(passes) < MOST:
-        query = np.array([QUERIES[word]])
-        # What was found is added to what was there, as in every layer of a transformer.
-        vector = (query + attention(query, source, source))[0]
-        scores = Linear(weights)(vector)
-        passes.append(Pass(word, vector, scores, NEXT[int(scores.argmax())]))
-        word = passes[-1].word
-    return passes
-
-
-def vectors_before_the_end(source: np.ndarray, dense: np.ndarray) -> np.ndarray:
-    passes = written(source, dense)
-    return np.array([one.vector for one in passes if one.word != END])
-
-
-def length(source: np.ndarray = ENCODED) -> Step:
-    passes = written(source)
-    words = [one.word for one in passes if one.word != END]
-    cell, vectors = ran(vectors_before_the_end, source=source, dense=DENSE)
-    return step(
-        "The model chooses the length",
-        tell(
-            "How long will a translation be? Nobody tells the decoder. One of the words it can "
-            "choose is {end}, the end, and it writes until that has the largest score. Here it "
-            "translates “{source}”. {start} stands for nothing written yet; this toy knows "
-            "only its last word and what it finds in the source.",
-            end=END,
-            start=START,
-            source=" ".join(SMALL_SOURCE),
-        ),
-        Table(
-            say("Pass by pass: the scores, and the word that wins"),
-            [say("after"), *NEXT, say("writes")],
-            [[one.after, *one.scores.tolist(), one.word] for one in passes],
-        ),
-        tell(
-            "{n} vectors went in, {m} came out before {end}: {words}, “not bad”. Models that "
-            "choose the length are called *sequence to sequence*.",
-            n=len(source),
-            m=len(vectors),
-            end=END,
-            words="".join(words),
-        ),
-        points=(23,),
-        found={"words": words, "vectors": vectors, "n_source": len(source), "passes": len(passes)},
-        code=cell,
-    )
-
-
 # --- towards the next lesson ---
 
 
@@ -363,11 +290,13 @@ def one_sentence(target: np.ndarray = Q, source: np.ndarray = K) -> Step:
         ),
         Matrix(say("outputs, decoder asks encoder"), across, TARGET, columns, "output"),
         tell(
-            "Now let the source be the target: all three come from the English. That is "
-            "*self-attention*; the largest difference to it is {difference}.",
+            "Now give the same layer the English on both sides: all three come from it. That is "
+            "*self-attention*, and a layer that gets the English alone has the same outputs "
+            "(largest difference {difference}). Its rows are nearly equal here: with these "
+            "random matrices every query gives nearly all its weight to one and the same key.",
             difference=difference,
         ),
-        Matrix(say("outputs, source = target"), own, TARGET, columns, "output"),
+        Matrix(say("outputs, the English asks itself"), own, TARGET, columns, "output"),
         points=(13,),
         found={"across": across, "own": own, "self": itself, "difference": difference},
         code=cell,
