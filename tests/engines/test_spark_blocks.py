@@ -16,7 +16,8 @@ from qkvsearch.collaborative.als import (  # noqa: E402
 )
 from qkvsearch.collaborative.confidences import Feedback  # noqa: E402
 from qkvsearch.data.interactions import Interactions  # noqa: E402
-from qkvsearch.engines.spark import als, blocks, histories, order, sides, solving  # noqa: E402
+from qkvsearch.engines.spark import histories, order, tables  # noqa: E402
+from qkvsearch.engines.spark.learning import als, blocks, sides, solving  # noqa: E402
 from qkvsearch.parameters import random_generator  # noqa: E402
 
 D, N_BLOCKS = 16, 5
@@ -52,7 +53,7 @@ def blocks_of(log):
             }
         )  # fmt: skip
         row = histories.history_of(table, shape, block)
-        found.append(solving.as_batch([row], histories.HISTORIES_SCHEMA))
+        found.append(tables.as_batch([row], histories.HISTORIES_SCHEMA))
     return found
 
 
@@ -138,7 +139,7 @@ def solve_users(step, users, items, wanted, cuts, ask_items):
         x = items[cuts[row["block"]] : cuts[row["block"] + 1]]
         asking.append({**row, "x": x.tobytes()})
     schema = sides.ASKED_SCHEMA.append(pa.field("x", pa.binary()))
-    sent = list(solving.pick_rows(D)(iter([solving.as_batch(asking, schema)])))
+    sent = list(solving.pick_rows(D)(iter([tables.as_batch(asking, schema)])))
     solve = solving.solve_with_sent(step, solving.SIDE_SCHEMA)
 
     def solved(block, batch):
@@ -211,7 +212,7 @@ def test_the_median_is_found_by_bits(monkeypatch, n):
     weights[::10] *= -1  # what was taken back is none of them
     schema = pa.schema([("weights", pa.binary())])
     parts = [
-        solving.as_batch([{"weights": part.tobytes()}], schema)
+        tables.as_batch([{"weights": part.tobytes()}], schema)
         for part in np.array_split(weights, 4)
     ]
 

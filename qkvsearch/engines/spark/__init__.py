@@ -1,7 +1,7 @@
 """Learning and batches on Apache Spark.
 
 `session` connects; `source` → `cells` → `rows` read a log by the rules of `data`, and `histories`
-makes blocks of compressed rows of it; `als` alternates over these with the solver of
-`collaborative`, `state` keeps where it was; `log` is all that as a build sees it. What runs in an
-executor is in `tasks` and `solving`, on Arrow tables and NumPy alone.
+makes blocks of compressed rows of it; `learning` alternates over these with the solver of
+`collaborative`; `log` is all that as a build sees it. What runs in an executor works on Arrow
+`tables` and NumPy alone.
 """

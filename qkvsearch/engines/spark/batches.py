@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from qkvsearch.engines.spark.folder import SUCCESS, Folder
 from qkvsearch.engines.spark.session import spark_session
-from qkvsearch.engines.spark.solving import Rows
+from qkvsearch.engines.spark.tables import Rows
 from qkvsearch.errors import QkvError
 from qkvsearch.progress import Progress
 

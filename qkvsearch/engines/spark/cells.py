@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from qkvsearch.data.files.delimited import parse_rows
 from qkvsearch.data.files.frames import as_text
 from qkvsearch.data.files.json_rows import parse_line
-from qkvsearch.engines.spark.solving import Rows
+from qkvsearch.engines.spark.tables import Rows
 from qkvsearch.errors import DataError
 from qkvsearch.limits import CELL
 

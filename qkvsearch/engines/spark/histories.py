@@ -13,7 +13,7 @@ import pyarrow as pa
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.data.interactions import MergedRows
-from qkvsearch.engines.spark.solving import (
+from qkvsearch.engines.spark.tables import (
     PART_SCHEMA,
     Rows,
     array_of,

@@ -26,8 +26,6 @@ from qkvsearch.data.interactions import MergeCounts
 from qkvsearch.data.ratings import Scale
 from qkvsearch.data.readers import Dataset, Source, Table, load
 from qkvsearch.data.report import ReadReport
-from qkvsearch.engines.spark.als import DistributedALS, added_up
-from qkvsearch.engines.spark.blocks import LogBlocks, n_blocks_of
 from qkvsearch.engines.spark.folder import Folder, as_uri
 from qkvsearch.engines.spark.histories import (
     HISTORIES,
@@ -41,11 +39,13 @@ from qkvsearch.engines.spark.histories import (
     unpack_ids,
     weigh_items,
 )
+from qkvsearch.engines.spark.learning.als import DistributedALS, added_up
+from qkvsearch.engines.spark.learning.blocks import LogBlocks, n_blocks_of
 from qkvsearch.engines.spark.order import median_of
 from qkvsearch.engines.spark.rows import SparkRows, read_log_rows
 from qkvsearch.engines.spark.session import check_engine, spark_session
-from qkvsearch.engines.spark.solving import array_of
 from qkvsearch.engines.spark.source import TextTable, kept, open_table
+from qkvsearch.engines.spark.tables import array_of
 from qkvsearch.errors import DataError
 from qkvsearch.progress import Progress
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from qkvsearch.engines.spark.als import added_up
-from qkvsearch.engines.spark.solving import PART_SCHEMA, Rows, array_of, as_batch, each_row
+from qkvsearch.engines.spark.learning.als import added_up
+from qkvsearch.engines.spark.tables import PART_SCHEMA, Rows, array_of, as_batch, each_row
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

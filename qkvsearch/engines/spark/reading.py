@@ -16,7 +16,7 @@ from qkvsearch.data.columns.times import numbers_of, whole_seconds
 from qkvsearch.data.ids import BLANK, WHOLE_NUMBER, WITH_POINT, Ids, identified
 from qkvsearch.data.log import LARGEST
 from qkvsearch.engines.spark.cells import ROW, SKIP, facts_batch
-from qkvsearch.engines.spark.solving import Rows, arrow_schema
+from qkvsearch.engines.spark.tables import Rows, arrow_schema
 
 # The first code of a reason why a row cannot be used, in the order in which they are looked for.
 FIRST_REASON = 10

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from qkvsearch.engines.spark.session import spark_session
-from qkvsearch.engines.spark.solving import Rows, array_of, arrow_schema, as_batch
+from qkvsearch.engines.spark.tables import Rows, array_of, arrow_schema, as_batch
 from qkvsearch.progress import Progress
 
 Encode = Callable[[list[str]], np.ndarray]

@@ -23,10 +23,10 @@ from qkvsearch.collaborative.als import (
     require_finite,
 )
 from qkvsearch.collaborative.factors import ImplicitFactors
-from qkvsearch.engines.spark.blocks import LogBlocks, cuts_of, starts_of, state_of
 from qkvsearch.engines.spark.folder import Folder
-from qkvsearch.engines.spark.held import HeldSide, is_small
-from qkvsearch.engines.spark.sides import (
+from qkvsearch.engines.spark.learning.blocks import LogBlocks, cuts_of, starts_of, state_of
+from qkvsearch.engines.spark.learning.held import HeldSide, is_small
+from qkvsearch.engines.spark.learning.sides import (
     ASKED,
     PIECES,
     Start,
@@ -35,15 +35,13 @@ from qkvsearch.engines.spark.sides import (
     make_pieces,
     make_sides,
 )
-from qkvsearch.engines.spark.solving import (
+from qkvsearch.engines.spark.learning.solving import (
     ROWS_ASKED,
     SIDE,
     SIDE_SCHEMA,
     SOLVED,
     SOLVED_SCHEMA,
     HalfStep,
-    add_up,
-    array_of,
     gram_of,
     pick_rows,
     send_rows,
@@ -51,6 +49,7 @@ from qkvsearch.engines.spark.solving import (
     solve_with_sent,
 )
 from qkvsearch.engines.spark.source import kept
+from qkvsearch.engines.spark.tables import add_up, array_of
 from qkvsearch.errors import DataError
 from qkvsearch.parameters import random_generator
 from qkvsearch.threads import one_blas_thread

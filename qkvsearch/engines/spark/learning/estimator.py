@@ -12,11 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from qkvsearch.collaborative.als import AlternatingLeastSquares
-from qkvsearch.engines.spark.als import DistributedALS
-from qkvsearch.engines.spark.blocks import LogBlocks, n_blocks_of
 from qkvsearch.engines.spark.histories import HISTORIES_SCHEMA
+from qkvsearch.engines.spark.learning.als import DistributedALS
+from qkvsearch.engines.spark.learning.blocks import LogBlocks, n_blocks_of
 from qkvsearch.engines.spark.session import spark_session
-from qkvsearch.engines.spark.solving import as_batch
+from qkvsearch.engines.spark.tables import as_batch
 from qkvsearch.errors import DataError
 
 if TYPE_CHECKING:

@@ -11,15 +11,8 @@ import pyarrow as pa
 
 from qkvsearch.collaborative.confidences import Feedback
 from qkvsearch.engines.spark.histories import BlockHistory
-from qkvsearch.engines.spark.solving import (
-    SIDE_SCHEMA,
-    Rows,
-    array_of,
-    arrow_schema,
-    as_batch,
-    each_row,
-    gram_of,
-)
+from qkvsearch.engines.spark.learning.solving import SIDE_SCHEMA, gram_of
+from qkvsearch.engines.spark.tables import Rows, array_of, arrow_schema, as_batch, each_row
 
 # Of a block of users, its pairs with the items of one block: of each of these how many, int32; the
 # users, as places among those asked for, int32; how many are asked for.

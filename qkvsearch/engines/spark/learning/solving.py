@@ -5,8 +5,7 @@ Arrays travel as bytes in the cells of Arrow tables, one row a block.
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from qkvsearch.collaborative.solver import LANES, blocks, solve_rows
+from qkvsearch.engines.spark.tables import Rows, array_of, arrow_schema, as_batch, each_row
 from qkvsearch.threads import one_blas_thread
 
 # A side of the alternation, a row a block: histories in compressed rows, int64 and int32; their
@@ -27,41 +27,6 @@ SIDE = (
 # What a block asked for, on its way.
 ROWS_ASKED = "target int, source int, x binary"
 SOLVED = "block int, x binary"
-
-Rows = Iterator[pa.RecordBatch]
-
-
-def array_of(cell: Any, dtype: Any) -> np.ndarray:
-    """The array in a cell of bytes, without a copy; empty for a gap."""
-    return np.frombuffer(b"" if cell is None else cell, dtype)
-
-
-def each_row(batches: Rows) -> Iterator[dict[str, Any]]:
-    """The rows of tables one by one; bytes are views."""
-    # After each task Spark's worker looks for garbage in all that it has imported, which with Numba
-    # takes longer than many a task. What is frozen is passed over.
-    gc.freeze()
-    for batch in batches:
-        for place in range(batch.num_rows):
-            yield {
-                name: _view(batch.column(at)[place]) for at, name in enumerate(batch.schema.names)
-            }
-
-
-def _view(cell: Any) -> Any:
-    return cell.as_buffer() if isinstance(cell, pa.BinaryScalar) and cell.is_valid else cell.as_py()
-
-
-def as_batch(rows: Sequence[dict[str, Any]], schema: pa.Schema) -> pa.RecordBatch:
-    """Rows of a table; what they lack is a gap."""
-    columns = [
-        pa.array([_plain(row.get(field.name)) for row in rows], field.type) for field in schema
-    ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
-
-
-def _plain(cell: Any) -> Any:
-    return cell.to_pybytes() if isinstance(cell, pa.Buffer) else cell
 
 
 @dataclass(frozen=True)
@@ -215,28 +180,4 @@ def solve_with_sent(step: HalfStep, keep: pa.Schema) -> Callable[[pa.Table, pa.T
     return solve
 
 
-def add_up(dtype: Any) -> Callable[[Rows], Rows]:
-    """Cells of bytes, all of one shape, added up to one of each partition."""
-
-    def add(batches: Rows) -> Rows:
-        total = None
-        for row in each_row(batches):
-            part = array_of(row["part"], dtype)
-            total = part.copy() if total is None else total + part
-        if total is not None:
-            yield as_batch([{"part": total.tobytes()}], PART_SCHEMA)
-
-    return add
-
-
-def _schema(of: str) -> pa.Schema:
-    """The same in Arrow: types match to the bit, or Spark refuses them."""
-    kinds = {"int": pa.int32(), "bigint": pa.int64(), "binary": pa.binary(), "string": pa.string()}
-    return pa.schema(
-        [(name, kinds[kind]) for name, kind in (one.split() for one in of.split(", "))]
-    )
-
-
-arrow_schema = _schema
-SIDE_SCHEMA, ROWS_SCHEMA, SOLVED_SCHEMA = map(_schema, (SIDE, ROWS_ASKED, SOLVED))
-PART_SCHEMA = _schema("part binary")
+SIDE_SCHEMA, ROWS_SCHEMA, SOLVED_SCHEMA = map(arrow_schema, (SIDE, ROWS_ASKED, SOLVED))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from qkvsearch.collaborative.confidences import Feedback
-from qkvsearch.engines.spark.sides import Start
+from qkvsearch.engines.spark.learning.sides import Start
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

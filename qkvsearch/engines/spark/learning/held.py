@@ -1,7 +1,7 @@
 """A side of the alternation whose embeddings the driver holds: the items, and users while few.
 
-Its pairs stay with the executors in blocks that are never written again. Embeddings go to them by
-a broadcast, which serves both halves of an iteration, or block by block where they are too large.
+Its pairs stay with the executors in blocks. Embeddings go to them by a broadcast, which serves both
+halves of an iteration, or block by block where they are too large.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from qkvsearch.engines.spark.solving import SIDE_SCHEMA, SOLVED, HalfStep, array_of, solve_blocks
+from qkvsearch.engines.spark.learning.solving import SIDE_SCHEMA, SOLVED, HalfStep, solve_blocks
+from qkvsearch.engines.spark.tables import array_of
+from qkvsearch.errors import QkvError
 from qkvsearch.threads import one_blas_thread
 
 if TYPE_CHECKING:
@@ -94,11 +96,15 @@ class HeldSide:
         """The embeddings of all blocks, as `SOLVED`; as Arrow, for rows of Python take ten times as
         long.
         """
-        x, found = np.zeros_like(self.x), solved.toArrow()
-        for block, cell in zip(found.column("block").to_pylist(), found.column("x"), strict=True):
-            rows = array_of(cell.as_buffer(), np.float32).reshape(-1, x.shape[1])
-            x[self.cuts[block] : self.cuts[block + 1]] = rows
-        self.set(x)
+        found = solved.toArrow()
+        there = np.flatnonzero(np.diff(self.cuts)).tolist()
+        blocks = found.column("block").to_pylist()
+        if sorted(blocks) != there:
+            raise QkvError(f"of {len(there)} blocks Spark gave back {len(blocks)}: try again")
+        for block, cell in zip(blocks, found.column("x"), strict=True):
+            span = slice(self.cuts[block], self.cuts[block + 1])
+            self.x[span] = array_of(cell.as_buffer(), np.float32).reshape(self.x[span].shape)
+        self.set(self.x)
 
     def close(self) -> None:
         for broadcast in self._broadcasts:
