@@ -130,7 +130,7 @@ CLAIMS = {
         "test_claims::test_uphill_the_loss_grows_and_so_it_does_by_too_large_steps"
     ),
     "so no error moves its numbers": "test_recommender::test_a_film_without_ratings_learns_nothing",
-    "so its slope is": (
+    "its slope is 2 · error alone": (
         "test_recommender::"
         "test_a_bias_moves_by_the_error_alone_and_what_is_multiplied_by_what_multiplies_it"
     ),

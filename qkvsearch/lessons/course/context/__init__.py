@@ -234,8 +234,8 @@ def told_apart(twice: Twice) -> Step:
         tell(
             "Two things bring the order in. *Positions*: a vector P that says where a word "
             "stands is added to it. Or a *look-ahead mask*, by which a word sees only itself "
-            "and what came before: the two then see different words. (Lesson 11 says how P is "
-            "made.)"
+            "and what came before: the two then see different words. (Lesson 11 says more "
+            "about P.)"
         ),
         Matrix(say("positions P"), twice.positions, rows, numbered(D), "input"),
         Matrix(say("outputs, positions added"), outputs["positions"], rows, numbered(2), "output"),

@@ -151,7 +151,7 @@ def alike() -> Step:
             "Four films, each as four numbers. Compare them as before, by dot products: what was "
             "zero for every two films now says how much they have in common. The first film shares "
             "{near} with the second, and {far} with the fourth. Large numbers make large products, "
-            "so a film may match another more than itself; the next step takes the lengths out.",
+            "so a film may match another more than itself; step 5 takes the lengths out.",
             near=products[0, 1],
             far=products[0, 3],
         ),

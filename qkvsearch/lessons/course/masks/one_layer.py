@@ -114,7 +114,8 @@ def added(bench: Workbench) -> Step:
         tell(
             "Hide a key by adding −∞ (minus infinity) to its score. Whatever the score was, "
             "−∞ + x = −∞, and exp(−∞) is exactly 0: so is the weight. Adding 0 changes "
-            "nothing. The mask M, 0 or −∞ in each cell, is added before softmax:"
+            "nothing. The mask M, 0 or −∞ in each cell, is added before softmax: if a weight were "
+            "made 0 after it, the others would stay as they are, and add up to less than 1."
         ),
         Formula("softmax(Q·Kᵀ/√d + M)·V"),
         Matrix(say("scores over √d"), scaled.array, tokens, tokens, "score"),

@@ -90,10 +90,11 @@ def a_bias(mean: float, user: str, film: str, table: Array = RATINGS) -> list[Te
     rating = table[0, 0]
     return [
         tell(
-            "A bias is learned by descent, too. It is added and not multiplied, so its slope is "
-            "2 · error alone. Many books take half of error² as the loss: then the 2 goes away, "
-            "and a step is b ← b − rate · error, and u ← u − rate · error · m. (If they write the "
-            "error as rating minus prediction, the step has a plus.)"
+            "A bias is learned by descent, too. It is added and not multiplied, so for one "
+            "rating, and leaving the penalty out, its slope is 2 · error alone. Many books take"
+            " half of error² as the loss: then the 2 goes away, and a step is b ← b − rate · "
+            "error, and u ← u − rate · error · m. (If they write the error as rating minus "
+            "prediction, the step has a plus.)"
         ),
         tell(
             "For example, {user} begins with bᵤ = 0, and bₘ and u·m are 0, too. Then {film} is "

@@ -122,7 +122,8 @@ def alignment(found: Trace) -> Step:
             "Each query is scored against each key, the scores are divided by √d, where d is "
             "how many numbers a key has, here {d}, and softmax turns each row into weights. "
             "{L} words by {S} characters are {count} weights. A sentence of another length "
-            "would be no trouble: it would only make the rows longer.",
+            "would be no trouble: it would only make the rows longer. Each query gets one output: "
+            "{L} words, {L} outputs, whatever the length of the sentence.",
             d=found["keys"].array.shape[1],
             L=len(weights),
             S=weights.shape[1],
