@@ -36,7 +36,7 @@ from benchmarks.support.results import Row, read
 from benchmarks.support.script import main
 from benchmarks.support.spark_cluster import Cluster, cluster
 from qkvsearch.embeddings import ImplicitALS
-from qkvsearch.engines.spark.learning.blocks import MOST_PAIRS
+from qkvsearch.engines.spark.learning.blocks import n_blocks_of
 from qkvsearch.engines.spark.learning.held import BROADCAST, BROADCAST_BYTES
 
 PAIRS, USERS, ITEMS, D = 10_000_000, 200_000, 20_000, 64
@@ -305,7 +305,7 @@ def model() -> list[Row]:
     rows = []
     for pairs, users, items, executors in LARGER:
         cores = CORES * executors
-        blocks = -(-pairs // MOST_PAIRS)
+        blocks = n_blocks_of(pairs, users, cores)
         task = (
             f"computed: {pairs // 10**9} billion pairs, {users // 10**6} million users, "
             f"{items // 10**6} million items, {executors} executors of {CORES} cores"

@@ -198,6 +198,22 @@ def test_random_starts_do_not_depend_on_blocks():
     np.testing.assert_array_equal(np.concatenate(rows), expected)
 
 
+@pytest.mark.parametrize(
+    ("n_pairs", "n_users", "n_blocks"),
+    [
+        (0, 0, 1),
+        (100, 10, 1),
+        (400_000, 10, 4),
+        (10**7, 10, 4),
+        (10**8, 10, 24),
+        (2 * 10**7, 10**7, 39),
+    ],
+)
+def test_blocks_are_as_few_as_fit_an_executor(n_pairs, n_users, n_blocks):
+    """Two for each of two cores, or by 2²² pairs, or by 2¹⁸ users; not for fewer than 2¹⁷ pairs."""
+    assert blocks.n_blocks_of(n_pairs, n_users, 2) == n_blocks
+
+
 def test_blocks_of_items_have_as_many_pairs_as_can_be():
     counts = np.array([100, 1, 1, 50, 50, 0, 98])
     cuts = blocks.cuts_of(counts, 3)

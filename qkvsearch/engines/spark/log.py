@@ -293,7 +293,8 @@ class _LogReading:
         from pyspark.sql import functions as F
 
         cores = self.spark.sparkContext.defaultParallelism
-        n_blocks = n_blocks_of(n_rows, cores)
+        n_users = rows.frame.agg(F.approx_count_distinct("user")).collect()[0][0]
+        n_blocks = n_blocks_of(n_rows, n_users, cores)
         self.spark.conf.set("spark.sql.shuffle.partitions", max(2 * cores, n_blocks))
         usual = 1.0
         if rows.has_weights:

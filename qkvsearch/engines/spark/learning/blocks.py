@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 # Pairs of a block: enough to be worth a task, few enough for its memory (some 30 bytes each, and
 # what is asked of the other side).
 FEWEST_PAIRS, MOST_PAIRS = 1 << 17, 1 << 22
+# Users of a block, whose embeddings are a cell of a table: 64 MiB at 64 components.
+MOST_USERS = 1 << 18
 # Random numbers that the driver passes over at a time.
 SKIPPED_AT_ONCE = 1 << 20
 
@@ -43,9 +45,10 @@ class LogBlocks:
         return dict(zip(sorted(self.sizes), (np.cumsum(sizes) - sizes).tolist(), strict=True))
 
 
-def n_blocks_of(n_pairs: int, cores: int) -> int:
+def n_blocks_of(n_pairs: int, n_users: int, cores: int) -> int:
     """As few blocks as can be, two for each core where there are pairs enough."""
-    return max(1, min(max(2 * cores, -(-n_pairs // MOST_PAIRS)), -(-n_pairs // FEWEST_PAIRS)))
+    wanted = max(2 * cores, -(-n_pairs // MOST_PAIRS), -(-n_users // MOST_USERS))
+    return max(1, min(wanted, -(-n_pairs // FEWEST_PAIRS)))
 
 
 def cuts_of(item_counts: np.ndarray, n_blocks: int) -> np.ndarray:

@@ -60,7 +60,7 @@ class SparkALS(AlternatingLeastSquares):
 
 def _blocks(spark: SparkSession, observed: csr_matrix) -> LogBlocks:
     """Rows of a matrix in blocks, sent to the executors."""
-    n_blocks = n_blocks_of(observed.nnz, spark.sparkContext.defaultParallelism)
+    n_blocks = n_blocks_of(observed.nnz, observed.shape[0], spark.sparkContext.defaultParallelism)
     wanted = np.linspace(0, observed.nnz, n_blocks + 1)[1:-1]
     inner = np.searchsorted(observed.indptr, wanted)
     cuts = np.unique([0, *inner, observed.shape[0]])
