@@ -206,11 +206,11 @@ def test_random_starts_do_not_depend_on_blocks():
         (400_000, 10, 4),
         (10**7, 10, 4),
         (10**8, 10, 24),
-        (2 * 10**7, 10**7, 39),
+        (2 * 10**7, 10**7, 153),
     ],
 )
 def test_blocks_are_as_few_as_fit_an_executor(n_pairs, n_users, n_blocks):
-    """Two for each of two cores, or by 2²² pairs, or by 2¹⁸ users; not for fewer than 2¹⁷ pairs."""
+    """Two for each of two cores, or by 2²² pairs, or by 2¹⁶ users; not for fewer than 2¹⁷ pairs."""
     assert blocks.n_blocks_of(n_pairs, n_users, 2) == n_blocks
 
 
