@@ -139,7 +139,7 @@ SETTINGS = {
     # A partition is a block: joining two of them would double what one task holds.
     "spark.sql.adaptive.coalescePartitions.enabled": "false",
     "spark.sql.inMemoryColumnarStorage.compressed": "false",
-    # What is kept is a part of the memory: cells on their way, which Spark does not count, need it too.
+    # Cells on their way, which Spark does not count, need memory beside what it keeps.
     "spark.memory.fraction": "0.4",
     # Embeddings do not become smaller by it.
     "spark.broadcast.compress": "false",

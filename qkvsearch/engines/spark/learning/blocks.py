@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 # Pairs of a block: enough to be worth a task, few enough for its memory (some 30 bytes each, and
 # what is asked of the other side).
 FEWEST_PAIRS, MOST_PAIRS = 1 << 17, 1 << 22
-# Users of a block, whose embeddings are a cell of a table: 16 MiB at 64 components, of which Java has
-# several copies at a time.
+# Users of a block, whose embeddings are a cell of a table: 16 MiB at 64 components, of which Java
+# has several copies at a time.
 MOST_USERS = 1 << 16
 # Random numbers that the driver passes over at a time.
 SKIPPED_AT_ONCE = 1 << 20
