@@ -214,6 +214,13 @@ def test_blocks_are_as_few_as_fit_an_executor(n_pairs, n_users, n_blocks):
     assert blocks.n_blocks_of(n_pairs, n_users, 2) == n_blocks
 
 
+def test_blocks_pass_by_in_runs_that_fit():
+    """By their bytes, in their order, none left out; one that is too large is alone."""
+    n_bytes = {0: 4, 1: 6, 3: 1, 4: 20, 5: 3, 7: 7, 8: 1}
+    assert blocks.runs_of(n_bytes, 10) == [[0, 1], [3], [4], [5, 7], [8]]
+    assert blocks.runs_of({}, 10) == []
+
+
 def test_blocks_of_items_have_as_many_pairs_as_can_be():
     counts = np.array([100, 1, 1, 50, 50, 0, 98])
     cuts = blocks.cuts_of(counts, 3)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -40,7 +40,7 @@ from qkvsearch.engines.spark.histories import (
     weigh_items,
 )
 from qkvsearch.engines.spark.learning.als import DistributedALS, added_up
-from qkvsearch.engines.spark.learning.blocks import LogBlocks, n_blocks_of
+from qkvsearch.engines.spark.learning.blocks import LogBlocks, n_blocks_of, runs_of
 from qkvsearch.engines.spark.order import median_of
 from qkvsearch.engines.spark.rows import SparkRows, read_log_rows
 from qkvsearch.engines.spark.session import check_engine, spark_session
@@ -52,6 +52,8 @@ from qkvsearch.progress import Progress
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+# Bytes of blocks that pass through the driver at a time.
+AT_ONCE = 1 << 27
 TABLE, FACTS = "histories", "log.json"
 
 
@@ -79,8 +81,8 @@ class SparkIds:
         return self._log.n_users
 
     def __iter__(self) -> Iterator[Any]:
-        for row in self._log.frame.select("block", "ids").toLocalIterator():
-            yield from unpack_ids(row.ids).to_pylist()
+        for row in self._log.rows(lambda frame: frame.select("ids"), a_user=40):
+            yield from unpack_ids(row["ids"]).to_pylist()
 
 
 class SparkLog:
@@ -149,8 +151,24 @@ class SparkLog:
 
     def histories(self) -> Iterator[BlockHistory]:
         """Block by block, in the order of the users."""
-        for row in self.frame.toLocalIterator():
-            yield BlockHistory.of(row.asDict())
+        for row in self.rows(lambda frame: frame, a_user=50, a_pair=20):
+            yield BlockHistory.of(row)
+
+    def rows(
+        self, look: Callable[[DataFrame], DataFrame], a_user: int, a_pair: int = 0
+    ) -> Iterator[dict[str, Any]]:
+        """What `look` makes of the blocks, a row each, in their order, some at a time: about so
+        many bytes for each of their users and pairs. Of what `toLocalIterator` gives, the driver's
+        Java keeps everything.
+        """
+        from pyspark.sql import functions as F
+
+        sizes = self.facts.sizes
+        n_bytes = {block: a_user * n + a_pair * m for block, (n, m) in sorted(sizes.items())}
+        for some in runs_of(n_bytes, AT_ONCE):
+            table = look(self.frame.filter(F.col("block").between(some[0], some[-1]))).toArrow()
+            for batch in table.to_batches():
+                yield from batch.to_pylist()
 
     def learn(self, settings: Mapping[str, Any], progress: Progress) -> ImplicitFactors:
         """Preferences of this log, as `ImplicitALS` learns them."""
@@ -194,11 +212,9 @@ class SparkLog:
     def directions(self, factors: ImplicitFactors) -> Iterator[np.ndarray]:
         """Users' embeddings (n, d) at length 1, block by block."""
         sent = self.spark.sparkContext.broadcast(factors)
-        placed = self.frame.mapInArrow(
-            place_users(lambda: sent.value, self.feedback), "part binary"
-        )
-        for row in placed.toLocalIterator(prefetchPartitions=True):
-            yield array_of(row.part, np.float32).reshape(-1, factors.item_embeddings.shape[1])
+        place, d = place_users(lambda: sent.value, self.feedback), factors.item_embeddings.shape[1]
+        for row in self.rows(lambda frame: frame.mapInArrow(place, "part binary"), a_user=4 * d):
+            yield array_of(row["part"], np.float32).reshape(-1, d)
         sent.destroy()
 
     def close(self) -> None:

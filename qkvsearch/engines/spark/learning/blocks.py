@@ -52,6 +52,19 @@ def n_blocks_of(n_pairs: int, n_users: int, cores: int) -> int:
     return max(1, min(wanted, -(-n_pairs // FEWEST_PAIRS)))
 
 
+def runs_of(n_bytes: dict[int, int], most: int) -> list[list[int]]:
+    """Blocks after one another, of so many bytes together at the most, or one alone."""
+    found: list[list[int]] = []
+    left = 0
+    for block, n in n_bytes.items():
+        if n > left or not found:
+            found.append([])
+            left = most
+        found[-1].append(block)
+        left -= n
+    return found
+
+
 def cuts_of(item_counts: np.ndarray, n_blocks: int) -> np.ndarray:
     """Where blocks of items begin, and the end: as many pairs in each as can be."""
     reached = np.cumsum(item_counts)
