@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -20,8 +20,9 @@ Task = TypeVar("Task")
 BLAS_MODULES = ("scipy.special._ufuncs", "scipy.linalg._fblas", "scipy.linalg.cython_blas", "torch")
 
 _lock = threading.Lock()
-_n_callers = 0  # that are inside `one_blas_thread`
+_callers: Counter[int] = Counter()  # threads that are inside `one_blas_thread`, how deep
 _before: dict[Any, int] = {}  # how many threads each BLAS library had
+_alone: int | None = None  # the thread that is inside `idle_cores`
 
 
 def run_in_threads(
@@ -51,7 +52,7 @@ def run_in_threads(
                 raise
 
     if n_threads is None:
-        n_threads = 1 if _n_callers else _blas_threads()
+        n_threads = 1 if _callers else _blas_threads()
     n_threads = min(n_threads, len(waiting))
     if n_threads < 2:
         with one_blas_thread():
@@ -80,20 +81,74 @@ def one_blas_thread() -> Iterator[None]:
     The last bits of a product depend on the number of BLAS threads. And where products are small,
     or tasks have threads of their own, more BLAS threads mostly wait for one another.
     """
-    global _n_callers
+    caller = threading.get_ident()
     with _lock:
         for library in _blas_libraries(tuple(name in sys.modules for name in BLAS_MODULES)):
             if library not in _before:
                 _before[library] = library.get_num_threads()
                 _set_threads(library, 1)
-        _n_callers += 1
+        if caller != _alone:
+            _end_alone()
+        _callers[caller] += 1
     try:
         yield
     finally:
         with _lock:
-            _n_callers -= 1
-            while _before and not _n_callers:
+            _callers[caller] -= 1
+            if not _callers[caller]:
+                del _callers[caller]
+            while _before and not _callers:
                 _set_threads(*_before.popitem())
+
+
+@contextmanager
+def idle_cores() -> Iterator[None]:
+    """Within `one_blas_thread`, the cores that nothing uses for large products, until another
+    thread comes in: for what one caller waits for. Beside a busy process products would wait for
+    BLAS threads that are not on a core.
+    """
+    global _alone
+    with _lock:
+        caller = threading.get_ident()
+        if list(_callers) == [caller] and _alone is None and (n_idle := _n_idle_cores()) > 1:
+            _alone = caller
+            for library, n_threads in _before.items():
+                _set_threads(library, min(n_threads, n_idle))
+    try:
+        yield
+    finally:
+        with _lock:
+            if _alone == caller:
+                _end_alone()
+
+
+def _end_alone() -> None:
+    global _alone
+    if _alone is not None:
+        _alone = None
+        for library in _before:
+            _set_threads(library, 1)
+
+
+def _n_idle_cores() -> int:
+    """The cores that no other process uses at this moment; one where the system does not say."""
+    try:
+        with open("/proc/loadavg", encoding="ascii") as file:
+            n_running = int(file.read().split()[3].split("/")[0])
+        if n_running > 1:
+            # BLAS threads of our own look for work for a while after the last.
+            n_running -= sum(map(_is_running, os.listdir("/proc/self/task"))) - 1
+    except (OSError, ValueError, IndexError):
+        return 1
+    return available_cores() - max(0, n_running - 1)
+
+
+def _is_running(thread: str) -> bool:
+    try:
+        with open(f"/proc/self/task/{thread}/stat", encoding="ascii", errors="replace") as file:
+            return file.read().rpartition(")")[2].split()[0] == "R"
+    except (OSError, IndexError):  # it has ended
+        return False
 
 
 def _set_threads(library: Any, n_threads: int) -> None:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 import threading
+import time
+from io import StringIO
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,10 +16,11 @@ from scipy.sparse import random_array
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import qkvsearch as qkv
+from qkvsearch import threads
 from qkvsearch.attention import attention, dot_score
 from qkvsearch.collaborative import factors
 from qkvsearch.revision import learn_preferences
-from qkvsearch.threads import one_blas_thread
+from qkvsearch.threads import idle_cores, one_blas_thread
 from qkvsearch.workspace import Workspace
 
 
@@ -68,6 +74,91 @@ def test_whichever_thread_asks_has_one_blas_thread():
             other.start()
             other.join()
     assert set(found) == {1}
+
+
+def own_blas_threads() -> set[int]:
+    return {x["num_threads"] for x in threadpool_info() if x["user_api"] == "blas"}
+
+
+def in_another_thread(function) -> None:
+    other = threading.Thread(target=function)
+    other.start()
+    other.join()
+
+
+@pytest.fixture
+def two_idle(monkeypatch):
+    monkeypatch.setattr(threads, "_n_idle_cores", lambda: 2)
+    with threadpool_limits(2, user_api="blas"):
+        yield
+
+
+@pytest.mark.usefixtures("two_idle")
+def test_who_is_alone_has_the_idle_cores_for_a_while():
+    with one_blas_thread(), one_blas_thread():
+        with idle_cores():
+            with one_blas_thread():
+                assert own_blas_threads() == {2}
+            assert own_blas_threads() == {2}
+        assert own_blas_threads() == {1}
+    assert own_blas_threads() == {2}
+
+
+@pytest.mark.usefixtures("two_idle")
+def test_another_caller_ends_it():
+    with one_blas_thread(), idle_cores():
+        in_another_thread(one_blas_thread()(lambda: None))
+        assert own_blas_threads() == {1}
+
+
+@pytest.mark.usefixtures("two_idle")
+def test_two_callers_have_no_idle_cores():
+    def beside():
+        with one_blas_thread(), idle_cores():
+            found.update(own_blas_threads())
+
+    found: set[int] = set()
+    with one_blas_thread():
+        in_another_thread(beside)
+    assert found == {1}
+    assert own_blas_threads() == {2}
+
+
+def test_cores_that_others_use_are_not_idle(monkeypatch):
+    monkeypatch.setattr(threads, "_n_idle_cores", lambda: 1)
+    with threadpool_limits(2, user_api="blas"), one_blas_thread(), idle_cores():
+        assert own_blas_threads() == {1}
+
+
+@pytest.mark.skipif(not Path("/proc/loadavg").exists(), reason="needs /proc/loadavg")
+def test_busy_processes_are_seen():
+    command = [sys.executable, "-c", "while True: pass"]
+    busy = [subprocess.Popen(command) for _ in range(threads.available_cores())]
+    try:
+        end = time.monotonic() + 60
+        while threads._n_idle_cores() > 1 and time.monotonic() < end:
+            time.sleep(0.01)
+        assert threads._n_idle_cores() <= 1
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+
+
+def test_threads_of_our_own_do_not_count(monkeypatch):
+    monkeypatch.setattr(threads, "open", lambda *_, **more: StringIO("0 0 0 4/99 7"), raising=False)
+    monkeypatch.setattr(threads, "available_cores", lambda: 8)
+    monkeypatch.setattr(threads, "_is_running", lambda thread: thread != "sleeps")
+    monkeypatch.setattr(threads.os, "listdir", lambda path: ["asks", "a", "b", "sleeps"])
+    assert threads._n_idle_cores() == 7  # all but that of the one other process
+
+
+def test_where_the_system_does_not_say_no_core_is_idle(monkeypatch):
+    def missing(*given, **more):
+        raise FileNotFoundError
+
+    monkeypatch.setattr(threads, "open", missing, raising=False)
+    assert threads._n_idle_cores() == 1
 
 
 def test_a_score_may_itself_attend():

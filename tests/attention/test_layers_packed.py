@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from qkvsearch import threads
 from qkvsearch.attention.gelu import gelu_in_place
 from qkvsearch.attention.kernels import add_gelu
 from qkvsearch.attention.layers import Encoder
@@ -114,6 +115,16 @@ def test_places_count_from_0_in_each_sequence():
 def test_what_is_not_packed_is_refused(options):
     with pytest.raises(ValueError, match='have the score "dot" and a key head for each head'):
         encode_one(encoder_of(False, "relu", **options), sequences()[0])
+
+
+def test_a_long_text_alone_has_the_idle_cores(monkeypatch):
+    x, asked = sequences()[-1], []
+    monkeypatch.setattr(threads, "_n_idle_cores", lambda: asked.append(1) or 2)
+    one = encode_one(encoder_of(False, "gelu"), x)
+    assert not asked
+    monkeypatch.setattr(module, "LARGE", 0)
+    np.testing.assert_allclose(encode_one(encoder_of(False, "gelu"), x), one, atol=1e-6)
+    assert asked
 
 
 def test_an_error_while_chunks_are_taken_comes_through(monkeypatch):

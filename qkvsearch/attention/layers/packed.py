@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -23,7 +24,7 @@ from qkvsearch.attention.layers.initializers import Array
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention, split_heads
 from qkvsearch.attention.layers.transformer import Encoder, EncoderLayer
 from qkvsearch.attention.masks import look_ahead_mask
-from qkvsearch.threads import available_cores, run_in_threads
+from qkvsearch.threads import available_cores, idle_cores, one_blas_thread, run_in_threads
 
 # A vector between the feed-forward layers is the widest, 6 kB in MiniLM: this many of them fit the
 # cache beside the weights.
@@ -32,6 +33,8 @@ CHUNK_TOKENS = 1024
 SCORES = 1 << 18
 # BLAS multiplies so many vectors at once; with one to three more, a product takes a sixth longer.
 ROWS = 4
+# So many multiplications take longer than to find out whether other cores are idle.
+LARGE = 1 << 25
 
 
 @dataclass(frozen=True)
@@ -90,18 +93,15 @@ def encode_one(encoder: Encoder, x: Array, *, is_causal: bool = False) -> Array:
     >>> np.allclose(encode_one(encoder, x), encoder(x), atol=1e-6)
     True
     """
-    found, n = [x], len(x)
-
-    def embed(_: Chunk) -> Array:
-        padded = np.zeros((_whole_rows(n), x.shape[1]), np.float32)
-        padded[:n] = x
-        return padded
-
-    def take(_: Chunk, y: Array) -> None:
-        found.append(y[:n])
-
-    encode_packed(encoder, np.array([n]), embed, take, is_causal=is_causal, compiled=False)
-    return found[-1]
+    n = len(x)
+    padded = np.zeros((_whole_rows(n), x.shape[1]), np.float32)
+    padded[:n] = x
+    run = _through(encoder, len(padded), n, PLAIN, is_causal)
+    is_large = n * sum(map(_n_weights, encoder.layers)) >= LARGE
+    with one_blas_thread(), idle_cores() if is_large else nullcontext():
+        for chunk in chunks_of(np.array([n])):
+            padded = run(chunk, padded)
+    return padded[:n]
 
 
 def _whole_rows(n: int) -> int:
@@ -126,9 +126,6 @@ def encode_packed(
 
     Raises ValueError for layers that are not packed: another score than "dot", or fewer key heads.
     """
-    for layer in encoder.layers:
-        if layer.attention.score != "dot" or layer.attention.n_key_heads != layer.attention.n_heads:
-            raise ValueError('packed layers have the score "dot" and a key head for each head')
     chunks = list(chunks_of(lengths))
     n_tokens = max((chunk.n_tokens for chunk in chunks), default=0)
     longest = int(np.max(lengths, initial=0))
@@ -137,18 +134,37 @@ def encode_packed(
         from qkvsearch.attention import kernels as passes
 
     def worker() -> Callable[[Chunk], None]:
-        rooms = Buffers(encoder, _whole_rows(n_tokens), longest)
-
-        def run(chunk: Chunk) -> None:
-            x = embed(chunk)
-            for layer in encoder.layers:
-                _run_layer(layer, x, chunk, rooms, passes, is_causal)
-            take(chunk, x if encoder.norm is None else encoder.norm(x))
-
-        return run
+        run = _through(encoder, n_tokens, longest, passes, is_causal)
+        return lambda chunk: take(chunk, run(chunk, embed(chunk)))
 
     # BLAS may have been given one thread; a chunk to each core is still the faster way.
     run_in_threads(worker, chunks, available_cores())
+
+
+def _through(
+    encoder: Encoder, n_tokens: int, longest: int, passes: Any, is_causal: bool
+) -> Callable[[Chunk, Array], Array]:
+    """What takes a chunk's vectors through the layers, in place, with room of its own for
+    intermediate results.
+    """
+    for layer in encoder.layers:
+        if layer.attention.score != "dot" or layer.attention.n_key_heads != layer.attention.n_heads:
+            raise ValueError('packed layers have the score "dot" and a key head for each head')
+    rooms = Buffers(encoder, n_tokens, longest)
+
+    def run(chunk: Chunk, x: Array) -> Array:
+        for layer in encoder.layers:
+            _run_layer(layer, x, chunk, rooms, passes, is_causal)
+        return x if encoder.norm is None else encoder.norm(x)
+
+    return run
+
+
+def _n_weights(layer: EncoderLayer) -> int:
+    """Of its products."""
+    attention, forward = layer.attention, layer.feed_forward
+    linear = (attention.query, attention.key, attention.value, attention.output)
+    return sum(each.weight.size for each in (*linear, forward.hidden, forward.output))
 
 
 class Buffers:
