@@ -9,7 +9,7 @@ with the threads that it takes by itself, turn by turn with the others; a figure
 three turns. A million items have made titles and tags of a real vocabulary; a full scan is the same
 engine without int8 keys.
 
-python benchmarks --only search_speed    (five minutes; the part `million` an hour)
+python benchmarks --only search_speed    (five minutes; the part `million` ten)
 """
 
 from __future__ import annotations
