@@ -129,6 +129,12 @@ def test_nothing_is_said_where_nothing_answers(shop):
     assert "without the quotation marks" in found.notes[-1]
 
 
+def test_a_number_that_another_column_has_may_be_meant_there(shop):
+    assert shop.search("lessons 2007").notes[-1] == "Did you mean year:2007?"
+    for number in ("2008", "0" * 5000 + "2007", "9" * 5000):
+        assert not any("mean" in note for note in shop.search(f"lessons {number}").notes)
+
+
 def test_items_that_are_nothing_like_the_query_are_no_hits_but_anyway(shop):
     assert ids(shop.search("guitar")) == ["5"]
     assert len(shop.search("guitar", anyway=True)) == 10

@@ -142,9 +142,8 @@ def _name(lesson: str | None) -> str | None:
     """A lesson may be called by its number, too."""
     from qkvsearch.lessons import LESSONS
 
-    if lesson is not None and lesson.isdecimal() and 1 <= int(lesson) <= len(LESSONS):
-        return LESSONS[int(lesson) - 1]
-    return lesson
+    numbered = {str(number): name for number, name in enumerate(LESSONS, start=1)}
+    return lesson and numbered.get(lesson.lstrip("0"), lesson)
 
 
 def _given(own: dict[str, Any]) -> Given:

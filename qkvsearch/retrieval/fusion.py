@@ -119,6 +119,8 @@ class Head:
         """Whether the k best of all items that `mask` leaves are sure to be among the scored ones
         (the threshold algorithm of Fagin, Lotem and Naor 2003, section 4, ends by the same rule).
         """
+        if self.beyond == -math.inf:
+            return True
         best = top_k(self.scores, k, self.allowed(mask))
         return self.beyond <= (self.scores[best[-1]] if 0 < k <= len(best) else -math.inf)
 

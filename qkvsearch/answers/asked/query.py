@@ -30,6 +30,8 @@ MOST_RELATED = 100
 FIELD_TYPED = re.compile(r"(?<![^\s-])(\w+):(\w+)")
 # Of longer queries most words may be missing.
 MOST_TOLD = 6
+# Whole numbers of 64 bits have no more; Python reads none of thousands.
+MOST_DIGITS = 19
 # A phrase of stop words says something where at most this share of the items has it.
 MOST_SHARE = 0.05
 
@@ -318,9 +320,9 @@ class Query:
                     yield f"Did you mean {column.name}:{word}?"
 
     def _has_cell(self, column: str, word: str) -> bool:
-        if self.models.lexical_keys.has(word):
+        if self.models.lexical_keys.has(word) or len(word) > MOST_DIGITS:
             return False
-        return any(cell == int(word) for _, cell in self.tables.column(column))
+        return int(word) in self.tables.column_cells(column).different
 
     @cached_property
     def _missing(self) -> list[str]:

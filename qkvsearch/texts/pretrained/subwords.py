@@ -113,18 +113,9 @@ def sum_rows(vectors: np.ndarray, owners: np.ndarray, n: int) -> np.ndarray:
 # --- what a tokenizer's `Encoding` says of a text ---
 
 
-def parts_of(text: str, encoding: Any) -> tuple[list[str], np.ndarray]:
-    """Labels of words and special tokens, and of each piece the one it belongs to."""
-    return _with_own_words(text, encoding.tokens, encoding.offsets, _is_added(encoding))
-
-
 def words_of(text: str, encoding: Any) -> tuple[list[str], np.ndarray]:
     """The words of a text, and the one of each piece, −1 for a special token."""
-    words, owners = join_pieces(text, _spans(encoding))
-    added = _is_added(encoding)
-    every = np.full(len(added), -1, dtype=np.int64)
-    every[~added] = owners
-    return words, every
+    return _joined(text, encoding.offsets, np.array(encoding.special_tokens_mask, dtype=bool))
 
 
 def attended_words(text: str, tokens: list[str], encoding: Any) -> tuple[list[str], np.ndarray]:
@@ -135,28 +126,37 @@ def attended_words(text: str, tokens: list[str], encoding: Any) -> tuple[list[st
     """
     placed = zip(tokens, encoding.offsets, strict=True)
     alone = [start == end or token == PADDING for token, (start, end) in placed]
-    return _with_own_words(text, tokens, encoding.offsets, np.array(alone, dtype=bool))
+    return with_tokens(tokens, *_joined(text, encoding.offsets, np.array(alone, dtype=bool)))
 
 
-def _with_own_words(
-    text: str, tokens: list[str], spans: Sequence[tuple[int, int]], alone: np.ndarray
+def _joined(
+    text: str, spans: Sequence[tuple[int, int]], alone: np.ndarray
 ) -> tuple[list[str], np.ndarray]:
-    """The words of a text and of each token the one it belongs to, where those that stand `alone`
-    (bool, n) are words of their own."""
-    placed = [span for span, is_alone in zip(spans, alone, strict=True) if not is_alone]
+    """The words of a text, and the one of each token, −1 for those that stand `alone` (bool, n)."""
+    placed = [span for span, is_alone in zip(spans, alone.tolist(), strict=True) if not is_alone]
     words, owners = join_pieces(text, placed)
-    keys = np.empty(len(alone), dtype=np.int64)
-    keys[~alone] = owners
-    keys[alone] = -1 - np.flatnonzero(alone)
-    is_first = np.diff(keys, prepend=len(alone)) != 0
-    firsts = np.flatnonzero(is_first)
-    labels = [words[keys[i]] if keys[i] >= 0 else tokens[i] for i in firsts]
+    every = np.full(len(alone), -1, dtype=np.int64)
+    every[~alone] = owners
+    return words, every
+
+
+def with_tokens(
+    tokens: Sequence[str], words: Sequence[str], owners: np.ndarray
+) -> tuple[list[str], np.ndarray]:
+    """Labels of words and of tokens that belong to none, and of each token the one it belongs to.
+
+    owners: int64 (n_tokens,), the word of each, −1 for none.
+
+    >>> with_tokens(["[CLS]", "deep", "##er", "[SEP]"], ["deeper"], np.array([-1, 0, 0, -1]))
+    (['[CLS]', 'deeper', '[SEP]'], array([0, 1, 1, 2]))
+    """
+    alone = (owners < 0).nonzero()[0]
+    keys = owners.copy()
+    keys[alone] = -1 - alone
+    is_first = np.diff(keys, prepend=len(keys)) != 0
+    firsts = is_first.nonzero()[0].tolist()
+    labels = [words[owners[i]] if owners[i] >= 0 else tokens[i] for i in firsts]
     return labels, np.cumsum(is_first) - 1
-
-
-def _is_added(encoding: Any) -> np.ndarray:
-    """Which tokens the tokenizer added, and stand nowhere in the text."""
-    return np.array(encoding.special_tokens_mask, dtype=bool)
 
 
 def _spans(encoding: Any) -> list[tuple[int, int]]:
@@ -167,6 +167,8 @@ def _spans(encoding: Any) -> list[tuple[int, int]]:
 
 def words_beyond(text: str, encoding: Any) -> list[str]:
     """The words that begin, or go on, beyond the limit."""
+    if not encoding.overflowing:
+        return []
     read = max((end for _, end in _spans(encoding)), default=0)
     later = [span for part in encoding.overflowing for span in _spans(part)]
     return join_pieces(text, [span for span in later if span[0] >= read])[0]

@@ -23,10 +23,10 @@ from qkvsearch.texts.pretrained.subwords import (
     PAD_TOKEN,
     attended_words,
     is_blank,
-    parts_of,
     piece_labels,
     sum_rows,
     whole,
+    with_tokens,
     words_beyond,
     words_of,
 )
@@ -114,12 +114,14 @@ class TransformerEncoder:
             vectors = encode_one(self.encoder, self.embedding(ids))
         _check_finite(vectors)
         shares = vectors / np.linalg.norm(vectors.sum(axis=0))
-        labels, owners = parts_of(text, encoding)
-        parts = LabelledVectors(labels, sum_rows(shares, owners, len(labels)))
+        words, owners = words_of(text, encoding)
+        labels, parts = with_tokens(encoding.tokens, words, owners)
         unread = [word for word in words_beyond(text, encoding) if any(map(str.isalnum, word))]
-        labels, owners = words_of(text, encoding)
-        words = LabelledVectors(labels, _word_means(vectors, owners, len(labels)))
-        return EncodedQuery(parts, words, len(unread))
+        return EncodedQuery(
+            LabelledVectors(labels, sum_rows(shares, parts, len(labels))),
+            LabelledVectors(words, _word_means(vectors, owners, len(words))),
+            len(unread),
+        )
 
     def tokens_many(
         self, texts: Sequence[str], longest: int, progress: Progress | None = None
