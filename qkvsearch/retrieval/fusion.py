@@ -363,16 +363,16 @@ def _standardize(head: Head, share: float) -> Head:
         centred *= np.float32(factor)
         return centred
 
-    if head.exact is None:
-        scores = scaled(head.scores)
-        found = Head(head.name, scores, parts, head.answers)
-        return replace(found, scope=head.scope, level=level, beyond=beyond)
+    is_exact = head.exact is None
     return Head(
         head.name,
         scaled(head.scores),
         parts,
         head.answers,
-        exact=lambda positions: scaled(head.exact_at(positions)),
+        exact=None if is_exact else lambda positions: scaled(head.exact_at(positions)),
         error=head.error * factor,
-        exact_from=math.inf,
+        exact_from=-math.inf if is_exact else math.inf,
+        scope=head.scope,
+        level=level,
+        beyond=beyond,
     )

@@ -31,6 +31,8 @@ PIECE = re.compile(
         (?=$|\s|[,.;!?)](?=$|\s))""",
     re.VERBOSE,
 )
+# Without any of these, all is text.
+SIGNS = frozenset('-"*^:')
 # Where a piece may begin that is more than text.
 OPERATOR = re.compile(r"""(?<!\S)(?:-|[^\s"*^:]*["*^:])""")
 
@@ -76,6 +78,8 @@ def parsed(query: str, is_field: Callable[[str], bool] = lambda name: False) -> 
     2.0
     """
     typed = query.translate(QUOTES)
+    if SIGNS.isdisjoint(typed):
+        return _text(query)
     clauses: list[Clause] = []
     plain = place = 0
     while (begin := OPERATOR.search(typed, place)) and len(clauses) < MOST_OPERATORS:

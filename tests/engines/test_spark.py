@@ -16,11 +16,11 @@ from qkvsearch.errors import DataError, QkvError
 
 pytestmark = [pytest.mark.cluster, pytest.mark.xdist_group("spark")]
 CLOSE = 1e-3
+KINDS = ["river", "mountain", "desert", "city"]
 
 
 def write_items(folder, n=60):
-    kinds = ["river", "mountain", "desert", "city"]
-    titles = [f"{kinds[k % 4]} walk {k}" for k in range(n)]
+    titles = [f"{KINDS[k % 4]} walk {k}" for k in range(n)]
     pd.DataFrame({"id": range(n), "title": titles}).to_csv(folder / "items.csv", index=False)
     return folder / "items.csv"
 
@@ -207,14 +207,24 @@ def test_nothing_is_left_of_what_it_takes_to_go_on(both):
     assert not list(there.workspace.path.glob(".*"))
 
 
-def test_texts_are_encoded_the_same(both, engine):
+@pytest.mark.parametrize("most_blocks", [64, 2])
+def test_texts_are_encoded_the_same(both, engine, monkeypatch, most_blocks):
     from qkvsearch.answers.exports.elsewhere import encode_elsewhere
+    from qkvsearch.engines.spark import texts as module
 
+    monkeypatch.setattr(module, "TEXTS_A_BLOCK", 150)
+    monkeypatch.setattr(module, "MOST_BLOCKS", most_blocks)
     _, there = both
-    texts = [f"river walk {k}" for k in range(3000)]
-    found = encode_elsewhere(engine, texts, there.workspace.path, "lsa", None)
+    rng, done = np.random.default_rng(0), []
+    texts = [" ".join(rng.permutation(KINDS)[: 1 + k % 3]) for k in range(1000)]
+    found = encode_elsewhere(
+        engine, texts, there.workspace.path, "lsa", lambda *told: done.append(told)
+    )
     here = there.models.encoder("lsa").encode_many(texts)
+    assert len(np.unique(here.round(4), axis=0)) > 6
     np.testing.assert_allclose(found, here, atol=1e-6)
+    assert done[-1] == ("encoding", 1000, 1000)
+    assert len(done) == (4 if most_blocks == 2 else 1)
 
 
 WRONG = {

@@ -309,7 +309,7 @@ class Query:
                 found = list(self.lexicon.changes.of_text(clause.text, False))
                 if found:
                     yield f"Did you mean {replace(clause, text=with_changes(clause.text, found))}?"
-        for name, word in FIELD_TYPED.findall(self.typed):
+        for name, word in FIELD_TYPED.findall(self.typed) if ":" in self.typed else ():
             from difflib import get_close_matches
 
             if not columns.has(name) and (near := get_close_matches(name, columns.names, 1)):
