@@ -83,7 +83,9 @@ def clear_padding(history: Array, n: int, width: Width) -> None:
 def initial_errors(
     others: Array, columns: Array, confidences: Array, x: Array, errors: Array, width: Width
 ) -> None:
-    """errors[k] = √c·(1 − y·x), y·x without the first block's components."""
+    """errors[k] = √c·(1 − y·x), y·x without the first block's components; 0 for padding, where it
+    is multiplied by rows of zeros.
+    """
     first, d = LANES * len(width), x.shape[0]
     rest_of_x = x[first:]
     for k in range(columns.shape[0]):
@@ -93,6 +95,8 @@ def initial_errors(
         for j in range(rest_of_x.shape[0]):
             rest += y[j] * rest_of_x[j]
         errors[k] = sqrt_confidence(confidences, k) * (ONE - rest)
+    for k in range(columns.shape[0], errors.shape[0]):
+        errors[k] = ZERO
 
 
 @compiled
@@ -102,33 +106,20 @@ def gather(
     confidences: Array,
     first: int,
     start: int,
-    x: Array,
     history: Array,
-    errors: Array,
-    out: Array,
-    squares: Array,
     width: Width,
-) -> None:
-    """Fill `history` with √c·y[start:start + b] of the pairs from `first` on, until it is full.
-
-    Adds historyᵀ errors to `out`, and the columns' squared lengths to `squares`. The first block
-    also subtracts its part of y·x from the errors, which `initial_errors` left out.
+) -> Array:
+    """Fill `history` with √c·y[start:start + b] of the pairs from `first` on, until it is full; the
+    rows that it took, and of zeros up to the next multiple of AT_ONCE.
     """
     b, last = LANES * len(width), min(columns.shape[0], first + history.shape[0])
     for k in range(first, last):
         prefetch_row(others, columns, k, start, start + b)
-        y, row = others[columns[k], start : start + b], history[k - first]
-        weight, score = sqrt_confidence(confidences, k), ZERO
+        y, weight = others[columns[k], start : start + b], sqrt_confidence(confidences, k)
         for j in range(b):
-            row[j] = weight * y[j]
-            score += row[j] * x[j]
-            squares[j] += row[j] * row[j]
-        if start == 0:
-            errors[k] -= score
-        error = errors[k]
-        for j in range(b):
-            out[j] += error * row[j]
+            history[k - first, j] = weight * y[j]
     clear_padding(history, last - first, width)
+    return history[: round_up(last - first)]
 
 
 @compiled
@@ -142,15 +133,32 @@ def history_rows(
     width: Width,
 ) -> Array:
     """The rows of `history` for the pairs from `first` on; gathered again where not all fit."""
-    b, last = LANES * len(width), min(columns.shape[0], first + history.shape[0])
     if columns.shape[0] > history.shape[0]:
-        for k in range(first, last):
-            prefetch_row(others, columns, k, start, start + b)
-            y, weight = others[columns[k], start : start + b], sqrt_confidence(confidences, k)
-            for j in range(b):
-                history[k - first, j] = weight * y[j]
-        clear_padding(history, last - first, width)
-    return history[: round_up(last - first)]
+        return gather(others, columns, confidences, first, start, history, width)
+    return history[: round_up(columns.shape[0])]
+
+
+@compiled
+def add_errors(
+    history: Array, errors: Array, x: Array, out: Array, squares: Array, width: Width
+) -> None:
+    """out += historyᵀ (errors − history x), for a history (h, b), in one pass over it; the errors
+    lose history x, and the columns' squared lengths are added to `squares`.
+    """
+    b = LANES * len(width)
+    for k in range(0, history.shape[0], AT_ONCE):
+        y0, y1, y2, y3 = history[k], history[k + 1], history[k + 2], history[k + 3]
+        s0 = s1 = s2 = s3 = ZERO
+        for j in range(b):
+            s0 += y0[j] * x[j]
+            s1 += y1[j] * x[j]
+            s2 += y2[j] * x[j]
+            s3 += y3[j] * x[j]
+            squares[j] += y0[j] * y0[j] + y1[j] * y1[j] + y2[j] * y2[j] + y3[j] * y3[j]
+        e0, e1, e2, e3 = errors[k] - s0, errors[k + 1] - s1, errors[k + 2] - s2, errors[k + 3] - s3
+        errors[k], errors[k + 1], errors[k + 2], errors[k + 3] = e0, e1, e2, e3
+        for j in range(b):
+            out[j] += e0 * y0[j] + e1 * y1[j] + e2 * y2[j] + e3 * y3[j]
 
 
 @compiled
@@ -213,9 +221,10 @@ def solve_block(
         residual[j] = -penalty[j] * x[j]
         change[j] = direction[j] = ZERO
     for first in range(0, n, capacity):
-        gather(
-            others, columns, confidences, first, start, x, history, errors, residual, inverse, width
-        )
+        part = gather(others, columns, confidences, first, start, history, width)
+        own = errors[first : first + len(part)]
+        # Of later blocks the errors are known whole, and `change` is still 0.
+        add_errors(part, own, x if start == 0 else change, residual, inverse, width)
     for j in range(b):
         inverse[j] = ONE / inverse[j]
     before = ONE  # any number: the first direction is 0
@@ -268,13 +277,13 @@ def solve_rows(
     for row in rows:
         longest = max(longest, indptr[row + 1] - indptr[row])
     history = np.empty((min(round_up(longest), MOST_KEPT), b), np.float32)
-    all_errors, work = np.empty(longest, np.float32), np.empty((6, b), np.float32)
+    all_errors, work = np.empty(round_up(longest), np.float32), np.empty((6, b), np.float32)
     for row in rows:
         items = columns[indptr[row] : indptr[row + 1]]
         last = min(indptr[row + 1], confidences.shape[0])
         own = confidences[min(indptr[row], last - 1) : last]
         place = history[: PIECE if len(items) > len(history) else len(history)]
-        errors = all_errors[: len(items)]
+        errors = all_errors[: round_up(len(items))]
         initial_errors(others, items, own, solved[row], errors, width)
         for start in range(0, others.shape[1], b):
             solve_block(

@@ -1,4 +1,4 @@
-"""The compiled kernels where numba finds no place to keep its machine code."""
+"""The compiled solver beside a plain one, and compiled code where numba finds no place for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,53 @@ import numpy as np
 import pytest
 
 from qkvsearch.attention import attention
+from qkvsearch.collaborative.solver import LANES, MOST_KEPT, blocks, solve_rows
 from qkvsearch.embeddings import BiasedMF, ImplicitALS
+
+
+def solved_plainly(y, c, spectrum, ridge, x, steps, width):
+    """One row by the preconditioned conjugate gradient of the textbook, block by block, float64."""
+    x = x.astype(np.float64)
+    for start in range(0, len(x), width):
+        block = slice(start, start + width)
+        own, others = y[:, block], y @ x - y[:, block] @ x[block]
+        matrix = own.T @ (c[:, None] * own) + np.diag(spectrum[block] + ridge)
+        residual = own.T @ (c * (1 - others)) - matrix @ x[block]
+        direction, before = np.zeros(width), 1.0
+        for _ in range(steps):
+            preconditioned = residual / np.diag(matrix)
+            squared = residual @ preconditioned
+            if squared < 1e-20:
+                break
+            direction = preconditioned + squared / before * direction
+            step, before = squared / (direction @ matrix @ direction), squared
+            x[block] += step * direction
+            residual -= step * (matrix @ direction)
+    return x
+
+
+@pytest.mark.parametrize("d", [16, 288])
+@pytest.mark.parametrize("lengths", [(5, 0, 4, 1), (MOST_KEPT + 3, 7)])
+def test_a_few_steps_from_where_a_row_stands_are_those_of_the_textbook(d, lengths):
+    rng = np.random.default_rng(0)
+    others = rng.normal(0, 0.2, (50, d)).astype(np.float32)
+    columns = rng.integers(0, 50, sum(lengths)).astype(np.int32)
+    confidences = rng.uniform(0.5, 2, sum(lengths)).astype(np.float32)
+    spectrum, ridges = (rng.uniform(0.5, 1, n).astype(np.float32) for n in (d, len(lengths)))
+    before = rng.normal(0, 0.2, (len(lengths), d)).astype(np.float32)
+    indptr, solved, width = np.cumsum([0, *lengths]), before.copy(), blocks(d)[1]
+
+    rows = np.arange(len(lengths))
+    solve_rows(rows, indptr, columns, confidences, spectrum, ridges, others, solved, 2, width)
+
+    for row in rows:
+        own = slice(indptr[row], indptr[row + 1])
+        y, c = others[columns[own]].astype(np.float64), confidences[own].astype(np.float64)
+        n = LANES * len(width)
+        expected = solved_plainly(y, c, spectrum, ridges[row], before[row], 2, n)
+        assert np.abs(solved[row] - expected).max() < 1e-4
+        assert np.abs(solved[row] - before[row]).max() > 0.1
+
 
 FIT_WITHOUT_A_PLACE = """
 from numba.core import caching
