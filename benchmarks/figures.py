@@ -74,7 +74,6 @@ CLAIMS = (
     Section("store", "The store"),
     Section("milvus_scale", "Keys in Milvus"),
     Section("spark_scale", "Spark beside one machine"),
-    Section("site", "An exported site"),
 )
 DEFAULTS = (
     Section(

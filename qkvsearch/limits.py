@@ -69,11 +69,6 @@ PACKED_LAYERS = Limit("times that a file is packed", 3)
 DOWNLOAD = Limit("bytes of a download", 1_000_000_000, raised_by="QKVSEARCH_MAX_DOWNLOAD")
 MODEL_JSON = Limit("bytes of a JSON file of a model", 100_000_000)
 
-# --- what is exported ---
-
-# A page computes all scores itself, and has all keys in its memory.
-SITE_ITEMS = Limit("items of an exported site", 20_000)
-
 # --- what is asked ---
 
 QUERY = Limit("characters of a text that is asked or named", 200_000)

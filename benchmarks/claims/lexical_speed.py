@@ -1,8 +1,7 @@
 """The ten best of 100,000 texts by BM25, beside bm25s with its numba backend.
 
-Texts and queries are drawn by the script, words by Zipf's law. Both are given terms, not text, and
-have one thread of BLAS, which is what ours takes its number of threads from.
-bm25s is asked in one batch, which suits it best, ours in one and one query after another.
+Texts and queries are drawn by the script, words by Zipf's law. Both are given terms, not text.
+bm25s is asked in one batch, which suits it best, ours one query after another.
 
 python benchmarks --only lexical_speed    (a minute; peer: pip install bm25s)
 """
@@ -20,7 +19,6 @@ from benchmarks.support.results import Row, installed
 from benchmarks.support.script import main
 from benchmarks.support.timing import System, compare
 from qkvsearch.retrieval import LexicalKeys, top_k
-from qkvsearch.retrieval.postings import search_postings
 from qkvsearch.texts.analysis import Token
 from qkvsearch.texts.vocabulary import Vocabulary
 
@@ -42,7 +40,6 @@ def drawn_texts() -> list[Row]:
     texts, queries = draw(rng, N, 5, 35), draw(rng, QUERIES, 2, 6)
     keys = index(texts)
     systems = [
-        System("qkvsearch, a batch", partial(batch, keys)),
         System("qkvsearch, lexical head, one after another", partial(ours, keys), tokens),
     ]
     if installed("bm25s"):
@@ -66,13 +63,6 @@ def tokens(queries: Texts) -> list[list[Token]]:
 def ours(keys: LexicalKeys, queries: list[list[Token]]) -> list[np.ndarray]:
     heads = (keys.head(query) for query in queries)
     return [top_k(head.scores, K, head.answers) for head in heads if head is not None]
-
-
-def batch(keys: LexicalKeys, queries: Texts) -> list[tuple[np.ndarray, np.ndarray]]:
-    rows = keys.vocabulary.rows(word for query in queries for word in query)
-    parts = np.split(rows, np.cumsum([len(query) for query in queries])[:-1])
-    known = [part[part >= 0] for part in parts]
-    return search_postings(keys.indptr, keys.indices, keys.weights, keys.n_items, known, K)
 
 
 def bm25s_answers(texts: Texts) -> Callable[[Any], Any]:

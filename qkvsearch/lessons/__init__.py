@@ -1,6 +1,6 @@
 """The course: lessons that slow the engine down to a step at a time.
 
-A lesson is a folder in `course`: its module has `TITLE`, `GOAL`, `MINUTES` (by `pace`), `FURTHER`
+A lesson is a folder in `course`: its module has `TITLE`, `GOAL`, `MINUTES`, `FURTHER`
 where some of them are for steps beyond its core, `TAKES` where it can use something of the
 reader's own (names of fields of `Given`), and `lesson(given)`, which computes its steps and its
 quizzes. To add one: a folder, its name in `LESSONS`, and its `GUIDANCE`.

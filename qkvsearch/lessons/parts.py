@@ -174,7 +174,7 @@ def step(
 class Outline:
     """A lesson's line in the list of the course.
 
-    name: what the command line calls it. minutes: how long it takes, by `lessons.pace`, of which
+    name: what the command line calls it. minutes: how long it takes, of which
     `further` are for steps beyond its core.
     """
 

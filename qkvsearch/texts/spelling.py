@@ -119,11 +119,6 @@ def is_a_word(word: str, language: str = ENGLISH) -> bool:
     return any(folded in words or lower in words for words in known)
 
 
-def dictionary_words(language: str = ENGLISH) -> set[str]:
-    """All words that `is_a_word` knows, folded."""
-    return {fold(word) for known in _dictionaries(language) for word in known}
-
-
 def has_dictionary() -> bool:
     """Whether one is read already, which takes as long as many searches."""
     return _dictionaries.cache_info().currsize > 0

@@ -68,9 +68,8 @@ CALLS = {
     "data list": ["data", "list"],
     "model list": ["model", "list"],
 }
-# They ask a server: tests/cli/test_data.py calls one on loopback, test_model.py a folder instead.
-# They ask a server, are one, or take the whole course: tests of their own run them.
-ELSEWHERE = {"data fetch", "model fetch", "serve", "export site"}
+# They download or serve: tests/cli/test_data.py, test_model.py and tests/web run them.
+ELSEWHERE = {"data fetch", "model fetch", "serve"}
 SILENT_ON_STDOUT = {
     "build", "add", "remove", "record", "learn", "rollback", "compact", "repair", "forget",
     "export embeddings",
@@ -97,7 +96,6 @@ NEAR = [
     (["evaluate", "search", "--queries", "q.tsv", "--qrels", "wrong.txt"], "did you mean q1"),
     (["encode", "apple", "--head", "contrastiv"], "did you mean contrastive"),
     (["export", "embeddings", "--to", "x.npz", "--head", "contrastiv"], "mean contrastive"),
-    (["export", "site", "x", "--fields", "mde"], "did you mean made"),
     (["data", "fetch", "ml-lm"], "did you mean ml-1m"),
     (["model", "fetch", "minlm"], "did you mean minilm"),
     (["forget", "1011", "--yes"], "no user '1011'; did you mean 101"),

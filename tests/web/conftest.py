@@ -29,7 +29,6 @@ from starlette.testclient import TestClient
 import qkvsearch.web.api
 from qkvsearch.web.app import make_app
 from qkvsearch.web.settings import Settings
-from qkvsearch.web.site.writing import export_site
 
 # Seconds: a machine may have other work.
 WITHIN = 300
@@ -163,11 +162,3 @@ def hostile_path(tmp_path_factory):
     path = tmp_path_factory.mktemp("hostile") / "ws"
     qkvsearch.build(path, items=pd.DataFrame(columns), encoder="corpus")
     return path
-
-
-@pytest.fixture(scope="session")
-def exported(tmp_path_factory, videos):
-    """A site of the videos, in a folder of a host."""
-    folder = tmp_path_factory.mktemp("host") / "some where"
-    export_site(videos.build, folder, title="<b>Videos", fields="description,tags")
-    return folder

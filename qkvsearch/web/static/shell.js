@@ -36,7 +36,6 @@ function keepLanguage() {
     link.setAttribute("href", to.pathname + to.search);
   }
   const link = document.querySelector("header.bar .language");
-  if (!link) return; // an exported site is in one language
   const other = state();
   other.set("lang", link.getAttribute("hreflang"));
   link.setAttribute("href", `?${other}`);
