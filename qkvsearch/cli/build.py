@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
 # How far from the others' a column's share is said, as a share of it.
 VISIBLE = 0.1
 FILE = click.Path(path_type=str)  # a Path would damage the address of a database
-COUNT = click.IntRange(min=1)
-# A log of fewer rows is read before anyone has read what that will take.
-LONG = 1_000_000
+# Memory of a build in bytes: libraries; an item, with its keys, and a character of its texts; a row
+# of the log, and each of its further columns; a user. docs/scale.md has the parts of each.
+PROCESS, ITEM, CHARACTER, ROW, COLUMN, USER = 350e6, 6_600, 20, 29, 24, 932
+MAX_SHARE = 0.8  # of the machine's memory
 
 
 @click.command(short_help="Build a workspace from your files or a known data set.")
@@ -58,11 +60,8 @@ LONG = 1_000_000
 @click.option(
     "--plan",
     is_flag=True,
-    help="Say what a build takes; read and check everything, say what would be built, and stop.",
+    help="Read and check everything, say what would be built, and stop.",
 )
-@click.option("--n-items", type=COUNT, help="With --plan: so many items, in place of a file's.")
-@click.option("--n-users", type=COUNT, help="With --plan: so many users.")
-@click.option("--n-interactions", type=COUNT, help="With --plan: so many interactions.")
 @click.option(
     "--encoder",
     default="auto",
@@ -119,9 +118,6 @@ def command(
     engine: str | None,
     checkpoint: str | None,
     plan: bool,
-    n_items: int | None,
-    n_users: int | None,
-    n_interactions: int | None,
     encoder: str,
     language: str,
     queries: str | None,
@@ -137,16 +133,13 @@ def command(
     A file is CSV, TSV, JSON Lines, Parquet or .xlsx, packed or not, or a database:
     shop.db#products, postgresql://user:password@host/shop#orders, or a SELECT behind the #.
     Columns are guessed by their names, or by what is in them, where no option tells; --plan shows
-    them and builds nothing. Without files it estimates what --n-items and the like would take, with
-    a Parquet file or a long one before it is read (docs/scale.md). The former build stays in use
-    until the new one is complete.
+    them and builds nothing. The former build stays in use until the new one is complete.
 
     \b
     Examples:
       qkvsearch -w films build ml-latest-small
       qkvsearch -w shop build --items products.csv --interactions orders.csv
       qkvsearch -w shop build --items products.xlsx --interactions shop.db#orders --plan
-      qkvsearch build --plan --n-items 60000 --n-users 1000000 --n-interactions 100000000
       qkvsearch -w talks build --items talks.csv --id-column id --text-columns title,tags
       qkvsearch -w talks build talks.csv --queries queries.tsv --qrels qrels.tsv
       qkvsearch -w shop build --items products.csv --interactions log.parquet --engine spark
@@ -155,13 +148,7 @@ def command(
     from qkvsearch.data.judgements import judged_by
     from qkvsearch.data.synonyms import as_synonyms
 
-    files = source, items, interactions
-    counts = {"n_items": n_items, "n_users": n_users, "n_interactions": n_interactions}
-    if any(count is not None for count in counts.values()):
-        if not plan:
-            raise click.UsageError("--n-items, --n-users and --n-interactions are for --plan")
-        return _estimate(files, encoder, counts)
-    if files == (None, None, None):
+    if source is items is interactions is None:
         raise click.UsageError("give a SOURCE, or --items and --interactions")
     if (queries is None) != (qrels is None):
         raise click.UsageError("--queries asks and --qrels answers: give both")
@@ -169,8 +156,6 @@ def command(
         raise click.UsageError("--checkpoint is where a build with --engine goes on: give both")
     run = settings()
     path = run.own_workspace()
-    if plan:
-        _estimate(files, encoder, least=LONG)
     options: dict[str, Any] = {
         "encoder": encoder,
         "language": language,
@@ -184,35 +169,17 @@ def command(
         _build(run, path, dataset, plan, options)
 
 
-def _estimate(
-    files: tuple[str | None, ...],
-    encoder: str,
-    counts: Mapping[str, int | None] | None = None,
-    least: int = 0,
-) -> None:
-    """Say what a build of these files will take, with other `counts` than theirs, before they are
-    read; nothing of a log with fewer rows than `least`.
-    """
-    from qkvsearch.engine.estimate import Size, estimate, size_of_files
-
-    size = Size() if files == (None, None, None) else size_of_files(*files)
-    size = size.told(**(counts or {}))
-    if size.n_interactions >= least:
-        settings().say("\n".join(estimate(size, encoder).lines()))
-
-
 def _build(
     run: CommandContext, path: Path, dataset: Dataset, plan: bool, options: Mapping[str, Any]
 ) -> None:
     """Say what was read, and build what is not only planned."""
     from qkvsearch.builder import build_workspace, current_facts
-    from qkvsearch.engine.estimate import estimate, size_of_dataset
 
     for report in dataset.reports:
         run.say_notes(report.lines())
     run.say(_columns_shown(dataset, run.verbose))
     if plan:
-        run.say("\n".join(estimate(size_of_dataset(dataset), options["encoder"]).lines()))
+        run.say(memory_advice(dataset, machine_memory()))
         run.say(f"Nothing was built; {path} would have {_counted(dataset)}.")
         return
     workspace = run.to_write(path)
@@ -221,6 +188,39 @@ def _build(
         build_workspace(workspace, dataset, **options, progress=progress)
     run.say(f"Built {path}: {_counted(dataset)}.")
     _say_models(run, current_facts(workspace), former)
+
+
+def memory_advice(dataset: Dataset, available: float | None) -> str:
+    """Say in one line how much memory a build takes at most, and what to do where that is too much.
+
+    available: the machine's memory in bytes, None where it is unknown.
+    """
+    from qkvsearch.data.interactions import Interactions
+
+    catalog, log = dataset.catalog, dataset.interactions
+    characters = sum(len(text) for column in catalog.fields() for text in column)
+    of_items = PROCESS + ITEM * len(catalog) + CHARACTER * characters
+    of_log = PROCESS
+    if isinstance(log, Interactions):  # otherwise Spark holds the log
+        n_columns = sum(column is not None for column in (log.ratings, log.weights, log.times))
+        of_log += (ROW + COLUMN * n_columns) * len(log) + USER * log.n_users
+    needed = max(of_items, of_log)
+    line = f"Memory: about {needed / 1e9:.1f} GB at most"
+    if available is None:
+        return f"{line}."
+    line = f"{line}; this machine has {available / 1e9:.1f} GB"
+    if needed <= MAX_SHARE * available:
+        return f"{line}."
+    option = "--engine spark" if of_log > of_items else "--keys milvus:URI"
+    return f"{line}: use {option} (docs/scale.md), or expect it to be slow."
+
+
+def machine_memory() -> float | None:
+    """Return the machine's memory in bytes, None where the system does not say."""
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):
+        return None
 
 
 def _columns(

@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from qkvsearch.cli.build import memory_advice
+from qkvsearch.data.readers import read_dataset
 from qkvsearch.texts import choice
 
 ITEMS = "id,title,tags\n1,deep sea,water\n2,red season,colour\n3,the sea,boat\n"
@@ -73,6 +75,7 @@ def test_a_plan_checks_everything_says_it_and_writes_nothing(qkv, tmp_path):
     assert (answer.code, answer.stdout) == (0, "")
     assert "user = customer_email, item = SKU (by name); unused: note" in answer.stderr
     assert "Warning: log.csv: 1 of 2 rows were skipped: 1 with an item that" in answer.stderr
+    assert "Memory: about 0.4 GB at most" in answer.stderr
     assert "Nothing was built; ws would have 3 items, 1 user, 1 interaction." in answer.stderr
     assert not (tmp_path / "ws").exists()
     answer = qkv(
@@ -80,6 +83,16 @@ def test_a_plan_checks_everything_says_it_and_writes_nothing(qkv, tmp_path):
     )
     assert (answer.code, answer.stdout) == (1, "")
     assert "--strict" in answer.stderr
+
+
+def test_a_plan_names_the_option_that_helps_where_memory_is_too_small(tmp_path):
+    items, log = str(tmp_path / "items.csv"), str(tmp_path / "log.csv")
+    (tmp_path / "log.csv").write_text("user,item\n" + "".join(f"{n},1\n" for n in range(100)))
+    for interactions, option in ((None, "--keys milvus:URI"), (log, "--engine spark")):
+        dataset = read_dataset(items, interactions)
+        assert memory_advice(dataset, None) == "Memory: about 0.4 GB at most."
+        assert memory_advice(dataset, 1e9).endswith("this machine has 1.0 GB.")
+        assert f"use {option}" in memory_advice(dataset, 0.4e9)
 
 
 def test_warnings_stay_with_the_build(qkv, tmp_path):
