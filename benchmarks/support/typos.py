@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from qkvsearch.texts.language.stop_words import STOP_WORDS
+from qkvsearch.texts.language.languages import stop_words
 
 KINDS = ("swapped", "dropped", "doubled", "neighbouring key")
 ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
@@ -25,7 +25,7 @@ def with_typo(text: str, random: Random) -> str:
     places = [
         place
         for place, word in enumerate(words)
-        if word.isalpha() and len(word) >= SHORTEST and word.lower() not in STOP_WORDS
+        if word.isalpha() and len(word) >= SHORTEST and word.lower() not in stop_words()
     ]
     place = random.choice(places or range(len(words)))
     words[place] = mistyped(words[place], random)

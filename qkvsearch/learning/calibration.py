@@ -6,18 +6,19 @@ queries that are answered: judged ones, or passages of a held-out column.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 
 import numpy as np
 
 from qkvsearch.learning.answerability import LATIN, OTHER, WORDS, Answerability, Evidence
 from qkvsearch.learning.head_weights import AnsweredQueries, lexical_scores
-from qkvsearch.learning.unrelated_texts import ENGLISH, FOREIGN
 from qkvsearch.retrieval.keys import LexicalKeys, TermKeys
 from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.language.stop_words import STOP_WORDS
+from qkvsearch.texts.language.languages import stop_words
 from qkvsearch.texts.language.word_patterns import IS_CJK
 from qkvsearch.texts.text_encoder import TextEncoder
 
@@ -92,7 +93,7 @@ def calibrate(
     sample = [titles[i] for i in rng.permutation(len(titles))[:N_TITLES]]
     mixed = [shuffled(text, rng) for text in sample[:N_SHUFFLED]]
     noise = [*measured(foreign(keys, reader)), *measured(mixed)]
-    noise += _farthest(measured(ENGLISH), weights)
+    noise += _farthest(measured(unrelated_texts()["English"]), weights)
     raw = _without_curve(noise)
     if judged:
         answered, source = measured(judged), f"{len(judged):,} judged queries"
@@ -109,17 +110,31 @@ def calibrate(
     return replace(curve, level=curve.probability(float(np.quantile(negative, NOISE_QUANTILE))))
 
 
+@cache
+def unrelated_texts() -> dict[str, list[str]]:
+    """Return sentences of everyday life by language; the English ones are about subjects so far
+    apart that a catalog is about few of them.
+    """
+    path = Path(__file__).with_name("unrelated_texts.json")
+    texts: dict[str, list[str]] = json.loads(path.read_text(encoding="utf-8"))
+    return texts
+
+
 def foreign(keys: TermKeys, analyzer: Analyzer) -> list[str]:
     """Sentences in the languages that the catalog is not in."""
 
     def known(sentences: Sequence[str]) -> float:
         """The share of words, and of characters where there are no spaces, that some item has."""
         found = {term for sentence in sentences for term in analyzer.key_terms(sentence)}
-        terms = [term for term in found - STOP_WORDS if len(term) == 1 or not IS_CJK(term)]
+        terms = [term for term in found - stop_words() if len(term) == 1 or not IS_CJK(term)]
         return float(np.mean([keys.n_with(term) > 0 for term in terms]))
 
-    languages = (sentences for sentences in FOREIGN.values() if known(sentences) < MOST_KNOWN)
-    return [sentence for sentences in languages for sentence in sentences]
+    return [
+        sentence
+        for language, sentences in unrelated_texts().items()
+        if language != "English" and known(sentences) < MOST_KNOWN
+        for sentence in sentences
+    ]
 
 
 def shuffled(text: str, rng: np.random.Generator) -> str:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from qkvsearch.cached import cached_property
 from qkvsearch.retrieval.fusion import Part
 from qkvsearch.texts.analysis import Analyzer, fold
-from qkvsearch.texts.language.stop_words import STOP_WORDS
+from qkvsearch.texts.language.languages import stop_words
 from qkvsearch.texts.language.word_patterns import CJK, HAS_CJK, RUNS
 
 # Limits chosen by eye, on both samples and on 9,742 films, with each encoder.
@@ -76,7 +76,7 @@ class WordReasons:
     @cached_property
     def says_nothing(self) -> frozenset[str]:
         """The words that get no line of their own."""
-        return STOP_WORDS if self.words.keys() - STOP_WORDS else frozenset()
+        return stop_words() if self.words.keys() - stop_words() else frozenset()
 
     def __call__(self, position: int, parts: Sequence[Part]) -> list[Reason]:
         groups: dict[str, list[Part]] = {}
@@ -147,7 +147,7 @@ def is_word(label: str) -> bool:
     word = fold(label)
     # CJK's letters take longer to be compiled than a table of hits to be written.
     recognised = ASCII_RECOGNISED if word.isascii() else RECOGNISED
-    return re.fullmatch(recognised, word) is not None and word not in STOP_WORDS
+    return re.fullmatch(recognised, word) is not None and word not in stop_words()
 
 
 def terms(word: str) -> set[str]:

@@ -16,8 +16,8 @@ from qkvsearch.texts.language.languages import (
     ELISIONS,
     ENGLISH,
     SHORTEST_IN_ENGLISH,
+    stop_words,
 )
-from qkvsearch.texts.language.stop_words import stop_words
 from qkvsearch.texts.language.word_patterns import CJK, CODED, HAS_CJK, IS_CJK, RUNS
 
 NUMBER = re.compile(r"\d+(?:\.\d+)*").fullmatch

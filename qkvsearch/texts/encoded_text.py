@@ -12,7 +12,7 @@ from qkvsearch.errors import QkvError, suggest
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.limits import ATTENDED
 from qkvsearch.texts.analysis import fold
-from qkvsearch.texts.language.stop_words import STOP_WORDS
+from qkvsearch.texts.language.languages import stop_words
 from qkvsearch.texts.pretrained.subwords import sum_rows
 from qkvsearch.texts.self_attention import AttentionMap, self_attend
 
@@ -226,7 +226,7 @@ def focus(
     wanted = None if target is None else firsts[target]
     # Heads that attend to the word before or after give all to whatever stands there.
     telling = [
-        one for one in attended if one.key_position == wanted or fold(one.key) not in STOP_WORDS
+        one for one in attended if one.key_position == wanted or fold(one.key) not in stop_words()
     ]
     attended = telling or attended
     shown = next((one for one in attended if one.key_position == wanted), attended[0])

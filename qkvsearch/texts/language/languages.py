@@ -6,14 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
 from qkvsearch.errors import QkvError, quantity, suggest
-from qkvsearch.texts.language.stop_words import LANGUAGES, stop_words
 
 AUTO, NONE, ENGLISH = "auto", "none", "english"
+# A file for each language, by Snowball's name.
+STOP_WORDS = Path(__file__).with_name("stop_words")
 # ISO 639-1 codes of the languages that Snowball has stems for, by the names that it has for them.
 CODES: Mapping[str, str] = {
     "ar": "arabic", "ca": "catalan", "cs": "czech", "da": "danish", "de": "german", "el": "greek",
@@ -47,6 +49,21 @@ MOST_TEXTS, MOST_CHARACTERS = 5_000, 1_000
 # It takes so many different stop words of a language, and such a share of all words; another one
 # than English so many times as many as English has.
 FEWEST_DIFFERENT, LEAST_SHARE, MARGIN = 3, 0.02, 1.5
+
+
+@lru_cache
+def stop_words(language: str = ENGLISH) -> frozenset[str]:
+    """Return the articles, pronouns, prepositions and auxiliaries of a language, in lower case as
+    they are written; none for a language without a list.
+
+    Longer lists that are common elsewhere also have "time", "work" and "good": people search for
+    these.
+
+    >>> "nicht" in stop_words("german"), len(stop_words("klingon"))
+    (True, 0)
+    """
+    path = STOP_WORDS / f"{language}.txt"
+    return frozenset(path.read_text(encoding="utf-8").split() if path.exists() else ())
 
 
 class Language(NamedTuple):
@@ -119,9 +136,10 @@ def guess(texts: Sequence[str], words_of: Callable[[str], list[str]]) -> Languag
 @lru_cache(maxsize=1)
 def _shares(words_of: Callable[[str], list[str]]) -> tuple[list[str], dict[str, np.ndarray]]:
     """The languages with stop words, and for each such word what it counts for each of them."""
+    languages = sorted(path.stem for path in STOP_WORDS.iterdir())
     known: dict[str, np.ndarray] = {}
-    for column, language in enumerate(LANGUAGES):
+    for column, language in enumerate(languages):
         for word in {word for written in stop_words(language) for word in words_of(written)}:
             if len(word) > 1:
-                known.setdefault(word, np.zeros(len(LANGUAGES)))[column] = 1
-    return list(LANGUAGES), {word: row / row.sum() for word, row in known.items()}
+                known.setdefault(word, np.zeros(len(languages)))[column] = 1
+    return languages, {word: row / row.sum() for word, row in known.items()}

@@ -18,7 +18,7 @@ from qkvsearch.lessons.parts import Given, Step, Table, Text, step, tell
 from qkvsearch.texts.analysis import fold
 from qkvsearch.texts.encoded_text import EncodedText, focus, is_word
 from qkvsearch.texts.encoders import pretrained
-from qkvsearch.texts.language.stop_words import STOP_WORDS
+from qkvsearch.texts.language.languages import stop_words
 from qkvsearch.texts.pretrained.fetch import find
 
 SENTENCE = ANIMAL.sentences[0]
@@ -86,7 +86,7 @@ def word_to_ask(reading: EncodedText) -> str:
         raise QkvError("`sentence` has no words to attend to one another: give it two or more")
     if WORD in map(fold, words):
         return words[[fold(word) for word in words].index(WORD)]
-    return ([word for word in words if fold(word) not in STOP_WORDS] or words)[-1]
+    return ([word for word in words if fold(word) not in stop_words()] or words)[-1]
 
 
 # --- without a transformer ---
