@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -76,10 +77,10 @@ def _beside(target: Path) -> Iterator[IO[bytes]]:
 
 
 @contextmanager
-def _renamed(unfinished: Path, target: Path) -> Iterator[IO[bytes]]:
+def _renamed(unfinished: Path, target: Path, mode: int = 0o666) -> Iterator[IO[bytes]]:
     """An open file that is called `target` once the disk has all of it; after an error, removed."""
     try:
-        with unfinished.open("xb") as file:
+        with open(unfinished, "xb", opener=partial(os.open, mode=mode)) as file:
             yield file
             sync(file)
         unfinished.replace(target)
@@ -112,11 +113,15 @@ def sync(file: IO[Any]) -> None:
     os.fsync(file.fileno())
 
 
-def write_synced(target: Path, data: bytes) -> None:
-    """A file with these bytes in place of `target`, whole on the disk when this returns."""
+def write_synced(target: Path, data: bytes, mode: int = 0o666) -> None:
+    """Write a file in place of `target`, whole and on the disk when this returns. mode: the
+    permissions of a new file; those of an existing one stay.
+    """
     beside = target.with_name(f".{target.name}-{os.getpid()}")
     beside.unlink(missing_ok=True)  # what was killed left it, or it is a link to elsewhere
-    with _renamed(beside, target) as file:
+    with _renamed(beside, target, mode) as file:
+        with suppress(OSError):
+            beside.chmod(stat.S_IMODE(target.stat().st_mode))
         file.write(data)
     sync_directory(target.parent)
 

@@ -41,7 +41,7 @@ def writer_lock(
         yield False
         return
     try:
-        workspace.mkdir(parents=True, exist_ok=True)
+        workspace.mkdir(0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise WorkspaceError(f"{workspace}: cannot write: {error.strerror}") from None
     with exclusive(workspace / WRITER, wait, say) as file:
@@ -61,11 +61,14 @@ def is_writing(workspace: Path) -> bool:
 
 @contextmanager
 def exclusive(
-    path: Path, wait: float | None = None, say: Callable[[str], None] | None = None
+    path: Path,
+    wait: float | None = None,
+    say: Callable[[str], None] | None = None,
+    mode: int = 0o666,
 ) -> Iterator[IO[Any]]:
     """A file that nobody else has locked, made if it is not there. Raises `WorkspaceError`."""
     try:
-        file = os.fdopen(_opened(path), "a+", encoding="utf-8")
+        file = os.fdopen(_opened(path, mode), "a+", encoding="utf-8")
     except OSError as error:
         raise WorkspaceError(f"{path}: cannot write: {error.strerror}") from None
     with file:
@@ -76,10 +79,10 @@ def exclusive(
             unlock(file)
 
 
-def _opened(path: Path) -> int:
+def _opened(path: Path, mode: int) -> int:
     """A descriptor, but not where a link leads: what is there may be anything."""
     no_link = getattr(os, "O_NOFOLLOW", 0)
-    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | no_link, 0o666)
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | no_link, mode)
 
 
 def _wait_for(

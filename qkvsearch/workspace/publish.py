@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 
 # What a rollback can return to: builds of the current base and of so many others, at most so many.
 KEPT_BASES, KEPT_BUILDS = 2, 50
+# Names that are drawn for a build, until one is free.
+ATTEMPTS = 100
 # NumPy raises an OSError without a number where it could not write all of an array.
 NO_SPACE = (None, errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
@@ -181,43 +183,51 @@ class Workspace:
         build holds `writing` since before it read that one. Raises `WorkspaceError` where the
         folder cannot be written.
         """
-        name = f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
         with self.writing(command):
             root = read_root(self.path) or Root([], "")
             instead = root.find(instead_of)
-            entry = BuildEntry(
-                name=name,
-                number=root.next_number,
-                created=created or datetime.now(UTC).isoformat(timespec="seconds"),
-                command=command,
-                items=int(contents.facts["n_items"]),
-                base=name if contents.base is None else contents.base.base.name,
-                parent=instead.parent if instead else root.current,
-                manifest="",
-            )
-            try:
-                entry = self._written(entry, contents)
+            with self._new_folder() as folder:
+                entry = BuildEntry(
+                    name=folder.name,
+                    number=root.next_number,
+                    created=created or datetime.now(UTC).isoformat(timespec="seconds"),
+                    command=command,
+                    items=int(contents.facts["n_items"]),
+                    base=folder.name if contents.base is None else contents.base.base.name,
+                    parent=instead.parent if instead else root.current,
+                    manifest="",
+                )
+                entry = self._written(folder, entry, contents)
                 builds = [build for build in root.builds if build is not instead]
-                write_root(self.path, _kept(Root([*builds, entry], name)))
-            except (OSError, sqlite3.Error) as error:
-                self._discard(name)
-                no_space = isinstance(error, OSError) and error.errno in NO_SPACE
-                full = no_space or "disk is full" in str(error)
-                advice = "; is the disk full? The former build stays" if full else ""
-                message = f"{self.path}: cannot write the build: {error}{advice}"
-                raise WorkspaceError(message) from error
-            except BaseException:
-                self._discard(name)
-                raise
+                write_root(self.path, _kept(Root([*builds, entry], entry.name)))
             # It is current, whatever fails from here on; the next writer removes what is left.
             with suppress(OSError, QkvError):
                 self._remove_leftovers()
         return entry
 
-    def _written(self, entry: BuildEntry, contents: BuildContents) -> BuildEntry:
-        """All files of a build, then the manifest, whose checksum the entry comes back with."""
-        folder = self.path / BUILDS_FOLDER / entry.name
-        folder.mkdir(parents=True)
+    @contextmanager
+    def _new_folder(self) -> Iterator[Path]:
+        """Create a folder for a new build. After an error, remove it again, unless the build is
+        current already; errors of the disk become `WorkspaceError`.
+        """
+        builds, folder = self.path / BUILDS_FOLDER, None
+        try:
+            builds.mkdir(0o700, exist_ok=True)
+            folder = _create_folder(builds)
+            yield folder
+        except BaseException as error:
+            if folder is not None:
+                self._discard(folder)
+            if not isinstance(error, (OSError, sqlite3.Error)):
+                raise
+            no_space = isinstance(error, OSError) and error.errno in NO_SPACE
+            full = no_space or "disk is full" in str(error)
+            advice = "; is the disk full? The former build stays" if full else ""
+            message = f"{self.path}: cannot write the build: {error}{advice}"
+            raise WorkspaceError(message) from error
+
+    def _written(self, folder: Path, entry: BuildEntry, contents: BuildContents) -> BuildEntry:
+        """Write all files of a build, then the manifest; return the entry with its checksum."""
         files: dict[str, Any] = {}
         for name, source in contents.shared.items():
             files[name] = share_file(source, folder / name)
@@ -341,12 +351,12 @@ class Workspace:
             message = f"{self.path}: cannot write: {error.strerror or error}; nothing has changed"
             raise WorkspaceError(message) from error
 
-    def _discard(self, name: str) -> None:
+    def _discard(self, folder: Path) -> None:
         """Remove a build's folder, unless it became current just before the interruption."""
         with suppress(QkvError):
             root = read_root(self.path)
-            if root is None or root.find(name) is None:
-                shutil.rmtree(self.path / BUILDS_FOLDER / name, ignore_errors=True)
+            if root is None or root.find(folder.name) is None:
+                shutil.rmtree(folder, ignore_errors=True)
 
     def _remove_leftovers(self, though_held: bool = False) -> None:
         """Folders of builds that are no longer listed and that no reader has open, unless
@@ -375,6 +385,16 @@ class Workspace:
         for path in [*self.path.glob(".root.json-*"), *folders.glob("*/.manifest.json-*")]:
             path.unlink(missing_ok=True)
         drop_keys(elsewhere, self.path)
+
+
+def _create_folder(builds: Path) -> Path:
+    """Create a folder with a name of its own: the time and a random number."""
+    for _ in range(ATTEMPTS):
+        folder = builds / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{uuid.uuid4().hex[:6]}"
+        with suppress(FileExistsError):
+            folder.mkdir()
+            return folder
+    raise FileExistsError(errno.EEXIST, "all names are taken", str(builds))
 
 
 def _kept(root: Root) -> Root:

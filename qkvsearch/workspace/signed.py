@@ -16,10 +16,12 @@ from qkvsearch.files import write_synced
 MOST_BYTES = 256 * 1024**2
 
 
-def write_signed(path: Path, content: Any) -> str:
-    """Write `content` beside its place, on the disk, then rename it; its checksum comes back."""
+def write_signed(path: Path, content: Any, mode: int = 0o666) -> str:
+    """Write `content` beside its place, on the disk, then rename it; its checksum comes back.
+    mode: the permissions of a new file.
+    """
     text, found = _signed(content)
-    write_synced(path, text.encode())
+    write_synced(path, text.encode(), mode)
     return found
 
 

@@ -56,6 +56,22 @@ def files(path):
     return {each.name: each.read_bytes() for each in path.iterdir()}
 
 
+@posix
+def test_nobody_else_can_read_records_unless_the_owner_allows_it(path):
+    files = sorted(path.glob("records.*"))
+    assert [file.name for file in files] == ["records.db", "records.json", "records.lock"]
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+    with fresh(path).writing("look at the journal") as db:
+        db.execute("DELETE FROM recorded WHERE number = 1")
+        assert (path / "records.db-journal").stat().st_mode & 0o777 == 0o600
+        db.execute("ROLLBACK")
+        db.execute("BEGIN")
+    for file in files:
+        file.chmod(0o660)
+    write(path, ["g"])
+    assert {file.stat().st_mode & 0o777 for file in files} == {0o660}
+
+
 def test_numbers_are_never_given_twice(path):
     assert [row[0] for row in rows(path)] == [1, 2, 3, 4, 5, 6]
     assert [row[-1] for row in rows(path)] == [1, 1, 3, 4, 4, 4]

@@ -7,6 +7,9 @@ import os
 import shutil
 import sqlite3
 import threading
+from contextlib import closing
+from datetime import datetime
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -122,6 +125,66 @@ def test_what_an_interrupted_writer_left_goes_and_what_is_not_ours_stays(workspa
     assert not (builds / "20200101-000000-abcdef").exists()
     assert (builds / "release-1.0").exists()
     assert not (workspace.path / ".root.json-123").exists()
+
+
+@pytest.fixture
+def draws(monkeypatch):
+    """Within one second, the random parts of the names of builds are those that are listed here."""
+    drawn = []
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz=None):
+            return cls(2026, 1, 2, 3, 4, 5, tzinfo=tz)
+
+    monkeypatch.setattr(publish, "datetime", Clock)
+    monkeypatch.setattr(publish.uuid, "uuid4", lambda: SimpleNamespace(hex=drawn.pop(0)))
+    return drawn
+
+
+def test_a_build_whose_name_is_taken_gets_another_one(tmp_path, make_contents, make_catalog, draws):
+    workspace = Workspace(tmp_path / "ws")
+    draws += ["aaaaaa", "bbbbbb"]
+    workspace.publish(make_contents(), "build")
+    segment(workspace, NEW, make_catalog)
+    workspace.drop_builds()
+    draws += ["aaaaaa", "bbbbbb", "cccccc"]
+    segment(workspace, [(2, "Newer (2021)", 2021, "War", 5.0)], make_catalog)
+    assert [name[-6:] for name in folders(workspace)] == ["aaaaaa", "bbbbbb", "cccccc"]
+    with closing(workspace.open()) as snapshot:
+        assert not list(snapshot.damaged())
+        assert snapshot.facts["n_items"] == 7
+
+
+def test_a_build_that_fails_removes_no_folder_of_others(
+    tmp_path, make_contents, draws, monkeypatch
+):
+    """Not even one that was there at the last moment."""
+
+    def full(*args):
+        raise OSError(errno.ENOSPC, "no space left")
+
+    monkeypatch.setattr(publish, "write_root", full)
+    workspace = Workspace(tmp_path / "ws")
+    (workspace.path / "builds" / "20260102-030405-aaaaaa").mkdir(parents=True)
+    draws += ["aaaaaa"] * publish.ATTEMPTS
+    with pytest.raises(WorkspaceError, match="all names are taken"):
+        workspace.publish(make_contents(), "build")
+    draws += ["aaaaaa", "bbbbbb"]
+    with pytest.raises(WorkspaceError, match="no space left"):
+        workspace.publish(make_contents(), "build")
+    assert [name[-6:] for name in folders(workspace)] == ["aaaaaa"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+@pytest.mark.parametrize("is_there", [False, True])
+def test_nobody_else_can_read_builds(tmp_path, make_contents, is_there):
+    path = tmp_path / "ws"
+    if is_there:
+        path.mkdir(0o755)
+    Workspace(path).publish(make_contents(), "build")
+    private = path / "builds" if is_there else path
+    assert private.stat().st_mode & 0o777 == 0o700
 
 
 def test_rollback_goes_back_a_build_at_a_time_and_forward_by_name(workspace, make_catalog):

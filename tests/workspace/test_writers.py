@@ -85,7 +85,7 @@ def test_who_follows_is_told_of_damage_each_time(engine):
 def test_a_disk_that_is_full_at_the_root_is_an_error_in_one_line(engine, monkeypatch, change):
     engine.remove(["f"])
 
-    def full(path: Path, data: bytes) -> None:
+    def full(*_: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(signed, "write_synced", full)
@@ -188,10 +188,10 @@ def test_what_is_on_disk_is_acknowledged_where_the_disk_is_full_at_the_signature
 ):
     write = database.write_signed
 
-    def full(path: Path, content: dict[str, Any]) -> None:
+    def full(path: Path, content: dict[str, Any], mode: int) -> None:
         if content["state"] == "clean":
             raise OSError(errno.ENOSPC, "No space left on device")
-        write(path, content)
+        write(path, content, mode)
 
     with monkeypatch.context() as patch:
         patch.setattr(database, "write_signed", full)

@@ -30,6 +30,8 @@ from qkvsearch.workspace.signed import read_signed, write_signed
 NAME = "records.db"
 CASEFOLD = "casefold"
 READ_ONLY = "mode=ro&immutable=1"
+# The permissions of new files: who did what is for the owner alone.
+PRIVATE = 0o600
 NOTHING = {"bytes": 0, "xxh3": ""}
 # Without a lock, as in a folder of which a part is out of reach, a writer may be at work meanwhile.
 ATTEMPTS, PAUSE = 20, 0.05
@@ -81,7 +83,7 @@ class RecordsDatabase:
             if vacuum:
                 self._remove_leftovers()
             try:
-                write_signed(self.signature, {"state": "writing", **former})
+                self.write_state("writing", former)
                 with closing(self.connect(self.path)) as db:
                     db.execute("BEGIN IMMEDIATE")
                     create(db)
@@ -120,8 +122,12 @@ class RecordsDatabase:
 
     def sign(self) -> None:
         """The file is as it should be now."""
-        write_signed(self.signature, {"state": "clean", **self._entry()})
+        self.write_state("clean", self._entry())
         self._trusted = self._key()
+
+    def write_state(self, state: str, entry: dict[str, Any]) -> None:
+        """Write `records.json`: whether a writer is at work, and the file's size and checksum."""
+        write_signed(self.signature, {"state": state, **entry}, PRIVATE)
 
     def close(self) -> None:
         """What was checked has to be checked again."""
@@ -267,6 +273,9 @@ class RecordsDatabase:
         """To the file as it is. Raises `DamagedError` where it is no database of records."""
         if path == self.path:
             self.size()
+        if options != READ_ONLY:
+            # SQLite would create it for everybody to read; its journal gets the same permissions.
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE))
         db = sqlite3.connect(
             f"{path.absolute().as_uri()}?{options}",
             uri=True, timeout=60, isolation_level=None, check_same_thread=False,
@@ -290,7 +299,7 @@ class RecordsDatabase:
     @contextmanager
     def _locked(self, alone: bool) -> Iterator[None]:
         if alone:
-            with exclusive(self._lock_file, self.wait, self.say):
+            with exclusive(self._lock_file, self.wait, self.say, PRIVATE):
                 yield
             return
         try:

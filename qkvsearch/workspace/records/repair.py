@@ -22,7 +22,6 @@ from qkvsearch.workspace.records.rows import (
     totals,
 )
 from qkvsearch.workspace.records.salvage import rows_in
-from qkvsearch.workspace.signed import write_signed
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,7 @@ def _salvaged(database: RecordsDatabase) -> RecordsRepair:
             insert(db, (records[number] for number in sorted(records)))
             set_last(db, max([0, *(each.last for each in counted)]))
             db.execute("COMMIT")
-        write_signed(database.signature, {"state": "writing", **NOTHING})
+        database.write_state("writing", NOTHING)
         database.journal.unlink(missing_ok=True)  # or SQLite would play it into the new file
         os.replace(name, database.path)
     finally:
