@@ -148,9 +148,16 @@ PICKS = (
         ("qkvsearch `ImplicitALS`, defaults", "`implicit`, defaults"),
     ),
     Pick(
+        "implicit_feedback",
+        "Steam purchases",
+        ("qkvsearch `ImplicitALS`, defaults", "EASE^R, λ = 100"),
+        has_time=False,
+    ),
+    Pick(
         "rating_prediction",
         "MovieLens-1M ratings, 5 folds",
         ("qkvsearch `BiasedMF`, defaults", "Surprise `SVD`, defaults"),
+        has_time=False,
     ),
     Pick(
         "text_search",

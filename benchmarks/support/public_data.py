@@ -36,6 +36,15 @@ def read_ratings(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return users, items, table.iloc[:, 2].to_numpy(np.float32)
 
 
+def read_purchases() -> csr_matrix:
+    """Who bought which game on Steam, as a matrix of ones."""
+    table = pd.read_csv(data_folder() / "steam" / "game_purchase.dat", sep="\t")
+    users, items = (pd.factorize(table.iloc[:, column])[0] for column in (0, 1))
+    ones = csr_matrix((np.ones(len(users), np.float32), (users, items)))
+    ones.data[:] = 1  # games that were bought twice
+    return ones
+
+
 def read_positives(path: Path, shape: tuple[int, int] | None = None) -> csr_matrix:
     """A matrix of ones from lines `user item item …`."""
     lines = [np.array(line.split(), dtype=np.int32) for line in path.read_text().splitlines()]

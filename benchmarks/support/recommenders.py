@@ -63,17 +63,19 @@ def irspack(name: str, d: int, **settings: Any) -> list[System]:
 
 
 def baselines() -> list[System]:
-    models = {
-        f"EASE^R, λ = {EASE_REG:g}": partial(EASE, EASE_REG),
-        "item-kNN": ItemKNN,
-        "popularity": Popularity,
-    }
+    return [ease(), _baseline("item-kNN", ItemKNN), _baseline("popularity", Popularity)]
 
-    def fit(make: Callable[[], Any], train: csr_matrix) -> Score:
+
+def ease(reg: float = EASE_REG) -> System:
+    return _baseline(f"EASE^R, λ = {reg:g}", partial(EASE, reg))
+
+
+def _baseline(name: str, make: Callable[[], Any]) -> System:
+    def fit(train: csr_matrix) -> Score:
         model = make().fit(train)
         return lambda rows: model.scores(train[rows])
 
-    return [System(name, partial(fit, make)) for name, make in models.items()]
+    return System(name, fit)
 
 
 def products(users: np.ndarray, items: np.ndarray, rows: slice) -> np.ndarray:
