@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from platform import node
 from typing import TYPE_CHECKING, Any
@@ -50,7 +50,7 @@ class KeyPlace:
         from qkvsearch.engines.milvus.connection import address, connect
 
         uri, index = address(given)
-        connect(uri, make=True)
+        connect(uri, make=True, is_trusted=True)
         before = cls.of(former)
         is_same = before is not None and before.uri == uri
         prefix = before.prefix if before and is_same else f"qkv_{uuid.uuid4().hex[:8]}_"
@@ -58,9 +58,16 @@ class KeyPlace:
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> KeyPlace | None:
-        """As a build has it among its facts; None where its keys are here."""
+        """As a build has it among its facts; None where its keys are here. Raises `WorkspaceError`
+        for facts that nobody wrote.
+        """
         found = facts.get(FACT)
-        return None if found is None else cls(**found)
+        if found is None:
+            return None
+        names = {field.name for field in fields(cls)}
+        if not isinstance(found, dict) or found.keys() != names:
+            raise WorkspaceError(f"the manifest of the build does not say where its {FACT} are")
+        return cls(**{name: str(text) for name, text in found.items()})
 
     def to_fact(self) -> dict[str, str]:
         """As it is stored."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import sys
 
 import numpy as np
@@ -9,11 +11,13 @@ import pandas as pd
 import pytest
 
 import qkvsearch as qkv
+from qkvsearch.engines.milvus.collections import SegmentKeys, write
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.retrieval import elsewhere
 from qkvsearch.retrieval.elsewhere import Allowed
 from qkvsearch.stored import remote
 from qkvsearch.workspace.elsewhere import KeyPlace, filter_of
+from qkvsearch.workspace.signed import read_signed, write_signed
 
 # One worker builds what they ask.
 pytestmark = pytest.mark.xdist_group("milvus")
@@ -216,6 +220,7 @@ def test_all_keys_are_verified(both):
         ("milvus:keys.db?index=FAST", "FLAT, HNSW"),
         ("milvus:/no/such/folder/keys.db", "there is no folder"),
         ("milvus:http://127.0.0.1:1", "no Milvus answers there"),
+        ("milvus:https://me:secret@host", "set QKVSEARCH_MILVUS_TOKEN"),
     ],
 )
 def test_a_place_that_cannot_be_used_is_one_line(tmp_path, monkeypatch, keys, message):
@@ -232,6 +237,76 @@ def test_without_the_package_its_installation_is_named(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pymilvus", None)
     with pytest.raises(WorkspaceError, match=r"pip install 'qkvsearch\[milvus\]'"):
         qkv.build(tmp_path / "ws", catalog(20), encoder="corpus", keys=f"milvus:{tmp_path}/k.db")
+
+
+# --- what a stranger's files may not do ---
+
+
+def test_a_token_goes_to_no_address_that_only_the_workspace_names(both, tmp_path, monkeypatch):
+    import pymilvus
+
+    from qkvsearch.engines.milvus import connection
+
+    uri, workspace, sent = "http://127.0.0.1:1", tmp_path / "ws", []
+    shutil.copytree(both[1].workspace.path, workspace)
+    contents = read_signed(workspace / "root.json")
+    for build in contents["builds"]:
+        manifest = workspace / "builds" / build["name"] / "manifest.json"
+        content = read_signed(manifest)
+        content["facts"]["keys"]["uri"] = uri
+        build["manifest"] = write_signed(manifest, content)
+    write_signed(workspace / "root.json", contents)
+
+    def client(uri, token, **_):
+        sent.append((uri, token))
+        raise OSError("refused")
+
+    def search():
+        with qkv.open(workspace) as engine, pytest.raises(WorkspaceError) as raised:
+            engine.search("sourdough bread")
+        return str(raised.value)
+
+    monkeypatch.setattr(connection, "_clients", {})
+    monkeypatch.setattr(pymilvus, "MilvusClient", client)
+    monkeypatch.setenv("QKVSEARCH_MILVUS_TOKEN", "me:secret")
+    assert "QKVSEARCH_MILVUS_URI (not set)" in search()
+    monkeypatch.setenv("QKVSEARCH_MILVUS_URI", f"{uri}0")
+    assert f"QKVSEARCH_MILVUS_URI ({uri}0)" in search()
+    assert not sent
+    monkeypatch.setenv("QKVSEARCH_MILVUS_URI", uri)
+    search()
+    monkeypatch.delenv("QKVSEARCH_MILVUS_TOKEN")
+    search()
+    with pytest.raises(WorkspaceError, match="refused"):
+        connection.connect(f"{tmp_path}/keys.db", make=True)
+    assert sent == [(uri, "me:secret"), (uri, ""), (f"{tmp_path}/keys.db", "")]
+
+
+@pytest.mark.parametrize("keys", [3, {"uri": "http://127.0.0.1:1"}])
+def test_keys_that_nobody_wrote_are_an_error(keys):
+    with pytest.raises(WorkspaceError, match="does not say where its keys are"):
+        KeyPlace.of({"keys": keys})
+
+
+def test_no_env_file_is_read(tmp_path):
+    (tmp_path / ".env").write_text("QKVSEARCH_MILVUS_URI=http://127.0.0.1:1\n")
+    code = (
+        "import os; from qkvsearch.engines.milvus.connection import connect; "
+        "connect('keys.db', make=True); print(os.environ.get('QKVSEARCH_MILVUS_URI'), "
+        "os.environ.get('PYTHON_DOTENV_DISABLED'))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "None None\n"
+
+
+def test_a_collection_that_is_there_stays(both):
+    place = KeyPlace.of(both[1].snapshot.facts)
+    keys = SegmentKeys({}, {}, both[1].snapshot.base.folder / "items.db")
+    with pytest.raises(WorkspaceError, match="is there already"):
+        write(place.uri, place.collection, keys, "")
+    assert place.collection in collections(both[1])
 
 
 # --- changes ---
@@ -328,8 +403,6 @@ def test_a_collection_that_is_gone_is_told_of_and_repaired(own):
 
 @pytest.mark.slow
 def test_a_copy_of_a_workspace_drops_no_collection_of_the_other(own, tmp_path):
-    import shutil
-
     _, there = own
     shutil.copytree(there.workspace.path, tmp_path / "copy")
     with qkv.open(tmp_path / "copy") as copy:

@@ -70,6 +70,9 @@ def write(uri: str, name: str, keys: SegmentKeys, index: str) -> None:
     dense heads, "" for the exact one. Raises `WorkspaceError`, and then leaves none.
     """
     client = connect(uri, make=True)
+    with told(uri, f"cannot write the collection {name}"):
+        if client.has_collection(name):
+            raise WorkspaceError(f"{uri}: the collection {name} is there already; try again")
     try:
         with told(uri, f"cannot write the collection {name}"):
             _write(client, name, keys, index)

@@ -17,8 +17,10 @@ REMOTE = ("http://", "https://", "tcp://", "unix:")
 EXAMPLES = "milvus:keys.db for a file, or milvus:http://HOST:19530 for a server"
 # Of dense heads. FLAT looks at every key; the others are quicker, and miss some.
 INDEXES = ("FLAT", "HNSW", "IVF_FLAT", "DISKANN", "AUTOINDEX")
-# A server with users wants a token, `user:password` or an API key, which is stored nowhere.
-TOKEN = "QKVSEARCH_MILVUS_TOKEN"
+# A server with users wants a token, `user:password` or an API key, which is stored nowhere. It is
+# sent to an address that the user named, here or as `keys`, never to one that a workspace names.
+TOKEN, TOKEN_URI = "QKVSEARCH_MILVUS_TOKEN", "QKVSEARCH_MILVUS_URI"
+NO_ENV_FILE = "PYTHON_DOTENV_DISABLED"
 # Seconds after which a server counts as unreachable.
 TO_CONNECT = 10.0
 # A server hangs up on a client that asks too often whether it is there, as while a build works.
@@ -39,24 +41,26 @@ def address(given: str) -> tuple[str, str]:
     if named == given or not named:
         raise QkvError(f"`keys`: {given!r} is no place for keys; write {EXAMPLES}")
     uri, _, option = named.partition("?")
+    if "@" in uri and not is_file(uri):
+        raise QkvError(f"`keys`: an address is stored, so it has no password; set {TOKEN}")
     index = option.removeprefix("index=").upper()
     if (option and not option.startswith("index=")) or (index and index not in INDEXES):
         raise QkvError(f"`keys`: {option!r} is no index; write ?index= and {', '.join(INDEXES)}")
-    if uri.startswith(REMOTE):
-        return uri, index
-    if not uri.endswith(FILE):
+    if is_file(uri):
+        return str(Path(uri).absolute()), index
+    if not uri.startswith(REMOTE):
         raise QkvError(f"`keys`: a file of Milvus Lite ends in {FILE}, and {uri} does not")
-    return str(Path(uri).absolute()), index
+    return uri, index
 
 
 def is_file(uri: str) -> bool:
-    """Whether it is a file of Milvus Lite, and no server."""
-    return not uri.startswith(REMOTE)
+    """Whether it is a file of Milvus Lite, and no server; the client decides the same way."""
+    return uri.endswith(FILE)
 
 
-def connect(uri: str, *, make: bool = False) -> Any:
-    """A client, one a process and address. make: whether a file may be new. Raises
-    `WorkspaceError`.
+def connect(uri: str, *, make: bool = False, is_trusted: bool = False) -> Any:
+    """A client, one a process and address. make: whether a file may be new. is_trusted: whether the
+    user named the address, not the workspace. Raises `WorkspaceError`.
     """
     if is_file(uri):
         folder = Path(uri).parent
@@ -68,19 +72,47 @@ def connect(uri: str, *, make: bool = False) -> Any:
                 "back, or build again"
             )
         need("milvus_lite", "milvus", "a file of keys", name="milvus-lite", error=WorkspaceError)
+    elif not uri.startswith(REMOTE):
+        raise WorkspaceError(f"{uri}: the workspace has its keys there, and it is no Milvus")
     # What goes wrong is told once, by the error.
     os.environ.setdefault("GRPC_VERBOSITY", "NONE")
-    pymilvus = need("pymilvus", "milvus", "keys in Milvus", error=WorkspaceError)
+    pymilvus = _import_pymilvus()
     logging.getLogger("pymilvus").setLevel(logging.CRITICAL)
     logging.getLogger("milvus_lite").setLevel(logging.CRITICAL)
     with _lock, told(uri):
         key = os.getpid(), uri
         if key not in _clients:
-            token = os.environ.get(TOKEN, "")
+            token = "" if is_file(uri) else os.environ.get(TOKEN, "")
+            if token and not is_trusted:
+                _require_trusted(uri)
             _clients[key] = pymilvus.MilvusClient(
                 uri, token=token, timeout=TO_CONNECT, grpc_options=QUIET
             )
         return _clients[key]
+
+
+def _require_trusted(uri: str) -> None:
+    """Raise `WorkspaceError` unless the environment names this address."""
+    named = os.environ.get(TOKEN_URI, "")
+    if named != uri:
+        raise WorkspaceError(
+            f"{uri}: the workspace has its keys there, and {TOKEN} is only sent to the address in "
+            f"{TOKEN_URI} ({named or 'not set'}); set it to {uri} if you trust this address, or "
+            "unset the token"
+        )
+
+
+def _import_pymilvus() -> Any:
+    """Import pymilvus, which would read the variables of a `.env` file into the environment."""
+    before = os.environ.get(NO_ENV_FILE)
+    os.environ[NO_ENV_FILE] = "1"
+    try:
+        return need("pymilvus", "milvus", "keys in Milvus", error=WorkspaceError)
+    finally:
+        if before is None:
+            del os.environ[NO_ENV_FILE]
+        else:
+            os.environ[NO_ENV_FILE] = before
 
 
 @contextmanager
