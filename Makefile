@@ -34,18 +34,17 @@ translations: .venv/installed-test
 bench: .venv/installed-bench
 	$(BIN)/python benchmarks $(ONLY:%=--only %)
 
-# How many of N small faults, drawn with SEED, the tests find: the table of docs/trust.md.
+# How many of N small faults in the code, drawn with SEED, the tests find (docs/trust.md).
 N ?= 150
 SEED ?= 0
 mutants: .venv/installed-test
 	$(BIN)/python tests/mutants.py $(N) $(SEED)
 
-# Kills, damage, full disks, clocks that jump, writers at once, fuzzing: half an hour or so, and the
-# other table of docs/trust.md. A part or a trial alone: make faults ONLY=damage:17
-# SHARE=.01 is a short run, of which no figures are kept.
+# Kills, damage, full disks, writers at once, fuzzing: half an hour or so (docs/trust.md).
+# One part or one trial: make faults ONLY=damage:17. A hundredth of it all: SHARE=.01.
 SHARE ?= 1
 faults: .venv/installed-test
-	$(BIN)/python -m tests.faults --seed $(SEED) --share $(SHARE) $(if $(ONLY),--only $(ONLY),$(if $(filter 1,$(SHARE)),--keep))
+	$(BIN)/python -m tests.faults --seed $(SEED) --share $(SHARE) $(ONLY:%=--only %)
 
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv

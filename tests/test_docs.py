@@ -146,7 +146,7 @@ def test_every_script_and_no_other_has_its_place_on_the_page(figures):
     assert len(sections) == len(set(sections))
     assert set(sections) == scripts
     kept = {path.stem for path in figures.RESULTS.glob("*.jsonl")}
-    assert kept - {"faults"} <= scripts  # that one is of `make faults`, in docs/trust.md
+    assert kept <= scripts
 
 
 SCRIPTS = sorted([*ROOT.glob("benchmarks/claims/*.py"), *ROOT.glob("benchmarks/defaults/*.py")])

@@ -1,6 +1,6 @@
-"""`python -m tests.faults`: runs the parts, prints what they found, and keeps the figures.
+"""`python -m tests.faults`: runs the parts and prints what they found.
 
-python -m tests.faults [--seed N] [--share .01] [--only PART[:TRIAL]] [--keep]
+python -m tests.faults [--seed N] [--share .01] [--only PART[:TRIAL]]
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import sys
 
 from tests.faults import operations
 from tests.faults.parts import PARTS, prepared
-from tests.faults.report import keep, summary
 from tests.faults.runner import Outcome, run_part
 
 
@@ -21,7 +20,6 @@ def main() -> int:
     parser.add_argument("--share", type=float, default=1.0, help="of a full run, such as .01")
     parser.add_argument("--only", action="append", metavar="PART[:TRIAL]", help="may be repeated")
     parser.add_argument("--most-faults", type=int, default=50, help="end a part after so many")
-    parser.add_argument("--keep", action="store_true", help="write the figures to docs/trust.md")
     chosen = parser.parse_args()
     named = [name.partition(":") for name in chosen.only or PARTS]
     if unknown := {name for name, _, _ in named} - set(PARTS):
@@ -42,9 +40,16 @@ def main() -> int:
         outcome = run_part(part, list(numbers), chosen.seed, chosen.most_faults)
         outcomes.append(outcome)
         print(summary(outcome), flush=True)
-    if chosen.keep:
-        keep(outcomes, chosen.seed, chosen.share)
     return 1 if any(outcome.faults for outcome in outcomes) else 0
+
+
+def summary(outcome: Outcome) -> str:
+    counted = ", ".join(f"{n:,} {name}" for name, n in sorted(outcome.counts.items()))
+    skipped = "; ".join(sorted(outcome.skipped))
+    return (
+        f"  {outcome.name}: {outcome.trials:,} trials in {outcome.seconds:.0f} s: {counted}; "
+        f"{len(outcome.faults)} faults{'; ' if skipped else ''}{skipped}"
+    )
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from tests.faults import operations, world
 from tests.faults.at_once import at_once
-from tests.faults.clock import jump
 from tests.faults.damage import damage
 from tests.faults.full_disk import full_disk
 from tests.faults.fuzz.calls import fuzz_commands, fuzz_methods, fuzz_writes
@@ -30,7 +29,6 @@ PARTS = {
         Part("kills", kill, 1300),
         Part("damage", damage, 2400),
         Part("full-disk", full_disk, 300),
-        Part("clock", jump, 60),
         Part("at-once", at_once, 1, workers=1),
         Part("fuzz-where", fuzz_where, 400),
         Part("fuzz-queries", fuzz_queries, 500),

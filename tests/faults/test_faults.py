@@ -22,7 +22,7 @@ pytestmark = [
     ("parts", "share"),
     [
         (["kills", "damage", "full-disk"], 0.04),
-        (["clock", "at-once"], 0.04),
+        (["at-once"], 0.04),
         (["fuzz-where", "fuzz-tables", "fuzz-signed", "fuzz-stored", "fuzz-models"], 0.02),
         (["fuzz-methods", "fuzz-writes", "fuzz-commands"], 0.04),
     ],

@@ -227,7 +227,7 @@ def is_empty(path: Path) -> bool:
 
 def observe_engine(engine: Engine) -> Observed:
     answers = tuple((name, ask(engine, name)) for name in QUESTIONS)
-    # In which order they are is told by when they came, and so by a clock.
+    # Users are listed by when they came, which differs from run to run.
     users = tuple(sorted(line.partition(" ")[2] for line in lines(engine.users.to_frame())))
     return Observed(lines(engine.items.to_frame()), users, records_of(engine), answers)
 
