@@ -86,10 +86,14 @@ def test_the_wheel_ships_the_samples_and_the_type_marker(wheel):
     assert "qkvsearch/py.typed" in names
 
 
-def test_the_wheel_has_every_module_and_nothing_but_the_package(wheel):
-    modules = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("qkvsearch/**/*.py")}
+def test_the_wheel_has_every_file_of_the_package_and_nothing_else(wheel):
+    files = {
+        path.relative_to(ROOT).as_posix()
+        for path in ROOT.glob("qkvsearch/**/*")
+        if path.is_file() and path.parent.name != "__pycache__"
+    }
     names = set(wheel.namelist())
-    assert modules <= names
+    assert files <= names
     assert {name.split("/")[0].split("-")[0] for name in names} == {"qkvsearch"}
     assert not [name for name in names if "test" in name or name.endswith((".pyc", ".nbc", ".nbi"))]
 

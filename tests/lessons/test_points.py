@@ -22,10 +22,6 @@ def generate(script):
     return script("generate")
 
 
-def test_every_point_has_a_test_with_its_number(generate):
-    assert sorted(generate.marked()) == POINTS
-
-
 def test_every_point_is_shown_by_a_step(lessons):
     shown = {point for lesson in lessons for step in lesson.steps for point in step.points}
     assert sorted(set(POINTS) - shown) == []
