@@ -10,10 +10,9 @@ import pytest
 
 from qkvsearch.attention.gradients.attention import attention_vjp
 from qkvsearch.attention.gradients.layers import vjp
-from qkvsearch.attention.layers.basic import Embedding, LayerNorm, Linear
 from qkvsearch.attention.layers.multi_head import MultiHeadAttention
 from qkvsearch.attention.layers.state import state
-from qkvsearch.attention.layers.transformer import Decoder, DecoderLayer, Encoder, EncoderLayer
+from qkvsearch.attention.layers.transformer import DecoderLayer, Encoder, EncoderLayer
 from qkvsearch.attention.masks import padding_mask
 from qkvsearch.attention.training import cross_entropy
 
@@ -96,25 +95,6 @@ def assert_same(
         np.testing.assert_allclose(renamed[name], gradient, rtol=1e-9, atol=1e-11, err_msg=name)
 
 
-def test_linear() -> None:
-    theirs = torch.nn.Linear(D, 3, dtype=torch.float64)
-    assert_same(made(Linear, D, 3), theirs, [random(2, 5, D)])
-
-
-def test_layer_norm() -> None:
-    ours = LayerNorm(random(D), random(D, seed=1), epsilon=0.1)
-    theirs = torch.nn.LayerNorm(D, eps=0.1, dtype=torch.float64)
-    assert_same(ours, theirs, [random(2, 5, D)])
-
-
-def test_embedding() -> None:
-    ours, ids = made(Embedding, 4, D), np.array([[0, 2, 2], [3, 0, 2]])
-    table = torch.tensor(ours.weight, requires_grad=True)
-    output, pull = vjp(ours, ids)
-    torch.nn.functional.embedding(torch.tensor(ids), table).backward(torch.tensor(output))
-    np.testing.assert_allclose(pull(output)[1]["weight"], table.grad.numpy())
-
-
 @pytest.mark.parametrize("cross", [False, True], ids=["self", "cross"])
 def test_multi_head_attention(cross: bool) -> None:
     kept = MEMORY_KEPT if cross else KEPT
@@ -128,16 +108,6 @@ def test_multi_head_attention(cross: bool) -> None:
             x, *(memory or [x]) * 2, key_padding_mask=torch.tensor(~kept)
         )[0],
     )
-
-
-def test_the_weights_of_each_head() -> None:
-    ours, x = made(MultiHeadAttention, D, HEADS), random(2, 5, D)
-    theirs = torch.nn.MultiheadAttention(D, HEADS, batch_first=True, dtype=torch.float64)
-    theirs.load_state_dict({k: torch.tensor(w) for k, w in torch_names(state(ours)).items()})
-    x_ = torch.tensor(x)
-    _, expected = theirs(x_, x_, x_, average_attn_weights=False)
-    _, weights = ours(x, return_weights=True)
-    np.testing.assert_allclose(weights, expected.detach().numpy(), rtol=1e-9)
 
 
 @pytest.mark.parametrize("norm_first", [False, True], ids=["norm last", "norm first"])
@@ -180,17 +150,6 @@ def test_a_whole_encoder() -> None:
         made(Encoder, 3, D, HEADS, D_FEEDFORWARD, norm_first=True),
         torch.nn.TransformerEncoder(layer, 3, norm, enable_nested_tensor=False),
         [random(2, 5, D)],
-    )
-
-
-def test_a_whole_decoder() -> None:
-    layer = torch.nn.TransformerDecoderLayer(D, HEADS, D_FEEDFORWARD, **TORCH)
-    assert_same(
-        made(Decoder, 3, D, HEADS, D_FEEDFORWARD),
-        torch.nn.TransformerDecoder(layer, 3),
-        [random(2, 5, D), random(2, 3, D, seed=1)],
-        {},
-        lambda layer, x, memory: layer(x, memory, tgt_mask=AHEAD),
     )
 
 
