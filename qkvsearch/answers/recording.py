@@ -41,9 +41,24 @@ class Recording:
 
     def record_each(self, given: Iterable[tuple[Any, Any, float | None]]) -> Listing:
         """Users, items and values: all of them or, where one cannot be, none."""
+        return self.write(*self._checked(given))
+
+    def listed_again(self, given: Sequence[tuple[Any, Any, float | None]]) -> Listing:
+        """What `record_each` of these returned, which were recorded before. Raises `QkvError` where
+        a user or an item has left since.
+        """
+        rows, notes = self._checked(given)
+        for user, item, _ in given:
+            if self.histories.tables.item_position(item) not in self.histories.of(user).positions:
+                raise QkvError(f"user {id_text(user)!r} has no item {id_text(item)!r}")
+        return self.listed(rows, notes)
+
+    def _checked(
+        self, given: Iterable[tuple[Any, Any, float | None]]
+    ) -> tuple[list[Recorded], list[str]]:
         found = [self._row(*one) for one in given]
         notes = dict.fromkeys(note for _, note in found if note)
-        return self.write([row for row, _ in found], [*notes])
+        return [row for row, _ in found], [*notes]
 
     def _row(self, user: Any, item: Any, value: float | None) -> tuple[Recorded, str]:
         if not id_text(user):

@@ -43,9 +43,22 @@ LIBRARIES = {
     help="Demand the token that is FILE's first line, as the header Authorization: Bearer TOKEN; "
     "needed for hosts that other machines can reach.",
 )
+@click.option(
+    "--allow-origin",
+    "allow_origins",
+    metavar="URL",
+    multiple=True,
+    help="Let pages of another site use the API, such as http://localhost:3000; repeatable.",
+)
 @click.option("--log-queries", is_flag=True, help="Write what was asked into the log, too.")
 def command(
-    host: str, port: int, workers: int, read_only: bool, token_file: Path | None, log_queries: bool
+    host: str,
+    port: int,
+    workers: int,
+    read_only: bool,
+    token_file: Path | None,
+    allow_origins: tuple[str, ...],
+    log_queries: bool,
 ) -> None:
     """Serve pages to search, recommend and understand, and an API, until Ctrl-C.
 
@@ -62,7 +75,7 @@ def command(
         if find_spec(library) is None:  # to import them here would take longer than the rest
             need(library, "web", "`serve`", name=name)
     from qkvsearch.web.server import serve
-    from qkvsearch.web.settings import Settings
+    from qkvsearch.web.settings import Settings, origin_of
 
     run = settings()
     engine = run.open("videos")
@@ -78,6 +91,7 @@ def command(
         token_file=token_file,
         log=not run.quiet,
         log_queries=log_queries,
+        allow_origins=tuple(map(origin_of, allow_origins)),
     )
 
     def announce(address: str) -> None:

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import logging
+import multiprocessing
+import os
+import signal
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import cached_property
-from threading import Lock
+from multiprocessing.process import BaseProcess
+from threading import Lock, Thread
 
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.config import STARTUP_FAILURE
 
+from qkvsearch.errors import QkvError
 from qkvsearch.web import pages
 from qkvsearch.web.guard import Guard, access
-from qkvsearch.web.problems import handlers
+from qkvsearch.web.problems import handlers, log
 from qkvsearch.web.service import Service
 from qkvsearch.web.settings import Settings
 
@@ -31,10 +38,24 @@ SWITCH = 0.0005
 def served() -> Starlette:
     """The app of a worker process, as whoever started it said."""
     sys.setswitchinterval(SWITCH)
+    faulthandler.enable()  # a signal such as SIGBUS ends no process without a word
     settings = Settings.published()
     logging.basicConfig(format="%(message)s")
     access.setLevel(logging.INFO if settings.log else logging.ERROR)
-    return make_app(settings)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        Thread(target=_end_with, args=(parent,), daemon=True).start()
+    try:
+        return make_app(settings)
+    except QkvError as error:
+        log.error("%s", error)
+        sys.exit(STARTUP_FAILURE)
+
+
+def _end_with(parent: BaseProcess) -> None:
+    """Stop this worker when the process that started it has ended, however it did."""
+    parent.join()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def make_app(settings: Settings) -> Starlette:

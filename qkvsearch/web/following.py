@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -34,6 +35,7 @@ class FollowingEngine(Engine):
     def __init__(self, path: str | Path, *, wait: float | None = None) -> None:
         super().__init__(path, wait=wait)
         self._ends, self._checked = Event(), self._state
+        self._sized: tuple[OpenedBuild | None, list[tuple[str, int]]] = None, []
         self._follower = Thread(target=self._follow, name="follow", daemon=True)
 
     def follow(self) -> None:
@@ -53,7 +55,23 @@ class FollowingEngine(Engine):
                 if not self._is_there(self._build):
                     self._open()
                 self._checked = state
+        self._require_whole(self._build)
         return self._build
+
+    def _require_whole(self, build: OpenedBuild) -> None:
+        """Raise `DamagedError` where a file of the build was truncated since it was opened. Files
+        are mapped into memory, and to read past their end would end the process (SIGBUS).
+        """
+        if self._sized[0] is not build:
+            sizes = [(str(file.path), int(file.entry["bytes"])) for file in build.snapshot.files]
+            self._sized = build, sizes
+        for path, expected in self._sized[1]:
+            try:
+                size = os.stat(path).st_size
+            except OSError:  # a removed file can be read on
+                continue
+            if size < expected:
+                raise DamagedError(path, f"truncated to {size:,} of {expected:,} bytes")
 
     def close(self) -> None:
         """Follow no more, and let go of the workspace's files, which nothing may read any more."""

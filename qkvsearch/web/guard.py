@@ -1,4 +1,6 @@
-"""What every request goes through: limits of size and time, the token, safe headers, the log."""
+"""What every request goes through: limits of size and time, its origin, the token, safe headers,
+the log.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ from http import HTTPStatus
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from qkvsearch.web.problems import BUG, Problem, log, problem, problem_of
@@ -17,11 +20,9 @@ from qkvsearch.web.service import Service
 from qkvsearch.web.settings import LOOPBACK
 
 access = logging.getLogger("qkvsearch.access")
-LONGEST_TARGET = 16_384
-# How long the rest of a request may take to arrive.
-ARRIVES = 10.0
-# How many times the largest body is read before a connection is given up.
-READ_ANYWAY = 10
+MAX_TARGET = 16_384
+# How long the body of a request may take to arrive.
+BODY_SECONDS = 10.0
 # Nothing from elsewhere, nothing inline; pictures may be drawn by the page itself.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -36,21 +37,27 @@ SAFE = {
     "Cross-Origin-Resource-Policy": "same-origin",
 }
 API = "/api/v1"
-# Others are told of together: a client could make up as many as it likes.
+# Others are counted together: a client could make up as many as it likes.
 METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
-READING = ("GET", "HEAD", "OPTIONS")
-# Of another port of this machine a browser says "same-site".
-OWN_SITE = ("same-origin", "none")
-# What needs no token: of the workspace it holds what it is called, and which encoder it has.
-OPEN = ("/static/", "/learn/")
-OPEN_PAGES = ("/", "/learn.json", "/docs.json", "/api/v1/health", "/openapi.json", "/favicon.ico")
+READING = ("GET", "HEAD")
+# What pages of an allowed origin may do.
+PREFLIGHT = {
+    "Access-Control-Allow-Methods": "GET, HEAD, POST, DELETE",
+    "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key",
+    "Access-Control-Allow-Private-Network": "true",
+    "Access-Control-Max-Age": "600",
+}
+# Files of the pages. They hold nothing of the workspace.
+PAGE_FILES = ("/static/", "/learn/")
+# What else needs no token: of the workspace it holds its name, and which encoder it has.
+OPEN_DATA = ("/learn.json", "/docs.json", "/api/v1/health", "/openapi.json")
 
 
 class Guard:
-    """Middleware around the whole app. pages: paths that are open to everyone."""
+    """Middleware around the whole app. pages: their paths, which are open to everyone."""
 
     def __init__(self, app: ASGIApp, service: Service, pages: tuple[str, ...] = ()) -> None:
-        self.app, self.service, self.pages = app, service, (*OPEN_PAGES, *pages)
+        self.app, self.service, self.pages = app, service, (*pages, "/favicon.ico")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -58,6 +65,8 @@ class Guard:
             return
         began, status, is_whole = time.perf_counter(), 0, False
         self.service.metrics.began()
+        request_headers = Headers(scope=scope)
+        body = Body(request_headers, receive, self.service.settings.body)
 
         async def with_headers(message: Message) -> None:
             nonlocal status, is_whole
@@ -66,18 +75,23 @@ class Guard:
                 headers = MutableHeaders(raw=message["headers"])
                 for name, value in SAFE.items():
                     headers[name] = value
-                kept = "no-cache" if scope["path"].startswith(OPEN) else "no-store"
+                kept = "no-cache" if scope["path"].startswith(PAGE_FILES) else "no-store"
                 headers.setdefault("Cache-Control", kept)
+                self._allow_origin(request_headers, headers)
+                if not body.is_complete:  # nobody reads the rest of it
+                    headers["Connection"] = "close"
                 message["headers"] = headers.raw
             else:
                 is_whole = not message.get("more_body", False)
             await send(message)
 
         try:
-            self._check(scope)
-            if scope["method"] not in READING and scope["path"].startswith(API):
-                receive = _again(await _whole(receive, self.service.settings.body), receive)
-            await self.app(scope, receive, with_headers)
+            self._check(scope, request_headers)
+            if self._is_preflight(scope["method"], request_headers):
+                await Response(None, HTTPStatus.NO_CONTENT, PREFLIGHT)(scope, receive, with_headers)
+            else:
+                self._check_token(scope["path"], request_headers)
+                await self.app(scope, body.receive, with_headers)
         except Problem as refused:
             await problem_of(refused)(scope, receive, with_headers)
         except Exception as bug:
@@ -87,27 +101,65 @@ class Guard:
             elif not is_whole:  # a part of the answer is gone already
                 raise
         finally:
-            self._tell(scope, status, time.perf_counter() - began)
+            self._log(scope, status, time.perf_counter() - began)
 
-    def _check(self, scope: Scope) -> None:
-        """Raise `Problem` for what is not even looked at."""
-        headers = Headers(scope=scope)
-        if len(scope["query_string"]) + len(scope["raw_path"]) > LONGEST_TARGET:
-            longest = f"an address has at most {LONGEST_TARGET:,} bytes: send long ones by POST"
+    def _check(self, scope: Scope, headers: Headers) -> None:
+        """Raise `Problem` for an address that is too long, and for what a page of another site has
+        the browser send: to a name of its own that leads here (DNS rebinding), or to the API.
+        """
+        if len(scope["query_string"]) + len(scope["raw_path"]) > MAX_TARGET:
+            longest = f"an address has at most {MAX_TARGET:,} bytes: send long ones by POST"
             raise Problem(HTTPStatus.REQUEST_URI_TOO_LONG, longest)
-        path, token = scope["path"], self.service.token
-        _check_origin(headers, scope["method"], token is not None)
-        is_open = path in self.pages or path.startswith(OPEN)
-        if token and not is_open and not token.is_in(headers.get("authorization", "")):
-            wanted = {"WWW-Authenticate": 'Bearer realm="qkvsearch"'}
-            said = "this server demands its token, as the header: Authorization: Bearer TOKEN"
-            raise Problem(HTTPStatus.UNAUTHORIZED, said, wanted)
+        if self.service.token is None and _host_name(headers) not in LOOPBACK:
+            own = (
+                "without a token this server answers only to the names of this machine, such as "
+                "127.0.0.1"
+            )
+            raise Problem(HTTPStatus.MISDIRECTED_REQUEST, own)
+        if scope["method"] in READING and self._is_page(scope["path"]):
+            return
+        if _is_foreign(headers) and not self._is_allowed(headers):
+            site = headers.get("origin", "another site")
+            raise Problem(
+                HTTPStatus.FORBIDDEN,
+                f"pages of {site} may link to the pages here, but not use the API, unless the "
+                "server is started with `--allow-origin` and their origin",
+            )
 
-    def _tell(self, scope: Scope, status: int, seconds: float) -> None:
+    def _is_page(self, path: str) -> bool:
+        return path in self.pages or path.startswith(PAGE_FILES)
+
+    def _is_allowed(self, headers: Headers) -> bool:
+        return headers.get("origin") in self.service.settings.allow_origins
+
+    def _is_preflight(self, method: str, headers: Headers) -> bool:
+        """Whether the browser asks if a page of an allowed origin may send a request."""
+        is_asking = method == "OPTIONS" and "access-control-request-method" in headers
+        return is_asking and self._is_allowed(headers)
+
+    def _allow_origin(self, request_headers: Headers, headers: MutableHeaders) -> None:
+        if self.service.settings.allow_origins:
+            headers.add_vary_header("Origin")
+        if self._is_allowed(request_headers):
+            headers["Access-Control-Allow-Origin"] = request_headers["origin"]
+            headers["Access-Control-Expose-Headers"] = "Retry-After"
+
+    def _check_token(self, path: str, headers: Headers) -> None:
+        """Raise `Problem` where the token is missing or wrong."""
+        token = self.service.token
+        if token is None or self._is_page(path) or path in OPEN_DATA:
+            return
+        if not token.is_in(headers.get("authorization", "")):
+            challenge = {"WWW-Authenticate": 'Bearer realm="qkvsearch"'}
+            said = "this server demands its token, as the header: Authorization: Bearer TOKEN"
+            raise Problem(HTTPStatus.UNAUTHORIZED, said, challenge)
+
+    def _log(self, scope: Scope, status: int, seconds: float) -> None:
         """One line of JSON, without what was asked for unless that is wanted."""
-        own: str = scope["path"] if scope["path"] in self.pages else "other"
-        route = getattr(scope.get("route"), "path", own) or own
-        if scope["path"].startswith(API) and not route.startswith(API):
+        route = getattr(scope.get("route"), "path", "")
+        if not route:  # refused before, or unknown: any client could make up a path
+            route = scope["path"] if scope["path"] in self.pages else "other"
+        elif scope["path"].startswith(API) and not route.startswith(API):
             route = f"{API}{route}"  # a router's own path has no prefix
         method = scope["method"] if scope["method"] in METHODS else "other"
         self.service.metrics.ended(route, method, status, seconds)
@@ -126,56 +178,49 @@ class Guard:
         access.info(json.dumps(line, ensure_ascii=True))
 
 
-def _check_origin(headers: Headers, method: str, has_token: bool) -> None:
-    """Raise `Problem` for what a page of another site would have a browser of this machine send: to
-    a name of its own that leads here (DNS rebinding), or across sites to change something.
-    """
+def _host_name(headers: Headers) -> str | None:
     try:
-        name = urlsplit(f"//{headers.get('host', '')}").hostname
+        return urlsplit(f"//{headers.get('host', '')}").hostname
     except ValueError:
-        name = None
-    if not has_token and name not in LOOPBACK:
-        own = (
-            "without a token this server answers to the names of this machine, as 127.0.0.1, alone"
-        )
-        raise Problem(HTTPStatus.MISDIRECTED_REQUEST, own)
-    if method not in READING and headers.get("sec-fetch-site", "none") not in OWN_SITE:
-        raise Problem(HTTPStatus.FORBIDDEN, "pages of other sites change nothing here")
+        return None
 
 
-async def _whole(receive: Receive, most: int) -> bytes:
-    """The body, once it is here. Raises `Problem` where it is too large, or late."""
-    try:
-        async with asyncio.timeout(ARRIVES):
-            return await _arriving(receive, most)
-    except TimeoutError:
-        late = "the request did not arrive in time"
-        raise Problem(HTTPStatus.REQUEST_TIMEOUT, late) from None
+def _is_foreign(headers: Headers) -> bool:
+    """Whether a page of another origin sends this, as far as the browser tells."""
+    site = headers.get("sec-fetch-site", "none")
+    if site != "none":  # of another port of the same machine it says "same-site"
+        return site != "same-origin"
+    origin = headers.get("origin")
+    return origin is not None and origin.partition("://")[2] != headers.get("host")
 
 
-async def _arriving(receive: Receive, most: int) -> bytes:
-    """What is too large is read for a while all the same: a client that sends sees no answer."""
-    parts, n, more = [], 0, True
-    while more and n <= READ_ANYWAY * most:
-        message = await receive()
-        n, more = n + len(message.get("body", b"")), message.get("more_body", False)
-        if n <= most:
-            parts.append(message.get("body", b""))
-    if n > most:
-        largest = f"a request has at most {most:,} bytes: send fewer at once"
-        raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, largest)
-    return b"".join(parts)
+class Body:
+    """The body of a request, as the app receives it."""
 
+    def __init__(self, headers: Headers, receive: Receive, max_bytes: int) -> None:
+        self._receive, self._max_bytes = receive, max_bytes
+        length = headers.get("content-length", "0")
+        self._n_declared = int(length) if length.isdecimal() else 0
+        self._n_bytes, self._deadline = 0, asyncio.get_running_loop().time() + BODY_SECONDS
+        self.is_complete = not self._n_declared and "transfer-encoding" not in headers
 
-def _again(body: bytes, receive: Receive) -> Receive:
-    """`receive` for the app: the body, and then what comes."""
-    is_given = False
+    async def receive(self) -> Message:
+        """The next piece of it. Raises `Problem` where it is too large, or late."""
+        if self.is_complete:
+            return await self._receive()
+        self._check_size(self._n_declared)
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                message = await self._receive()
+        except TimeoutError:
+            late = f"the request did not arrive within {BODY_SECONDS:g} seconds"
+            raise Problem(HTTPStatus.REQUEST_TIMEOUT, late) from None
+        self._n_bytes += len(message.get("body", b""))
+        self._check_size(self._n_bytes)
+        self.is_complete = not message.get("more_body", False)
+        return message
 
-    async def give() -> Message:
-        nonlocal is_given
-        if is_given:
-            return await receive()
-        is_given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return give
+    def _check_size(self, n_bytes: int) -> None:
+        if n_bytes > self._max_bytes:
+            largest = f"a request has at most {self._max_bytes:,} bytes: send fewer at once"
+            raise Problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, largest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -24,15 +25,11 @@ UNAVAILABLE = (
 )
 
 
-class Problem(Exception):
+class Problem(HTTPException):
     """A request that is refused with this status, and why."""
 
-    def __init__(self, status: int, detail: str, headers: dict[str, str] | None = None) -> None:
-        super().__init__(detail)
-        self.status, self.detail, self.headers = status, detail, headers
 
-
-def problem(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
+def problem(status: int, detail: str, headers: Mapping[str, str] | None = None) -> Response:
     """The answer: `title` names the status, `detail` says what is wrong."""
     text = detail if len(detail) <= LONGEST else f"{detail[: LONGEST - 1]}…"
     told = {"type": "about:blank", "title": HTTPStatus(status).phrase, "status": status}
@@ -47,7 +44,7 @@ def handlers() -> dict[Any, Any]:
 
 def problem_of(refused: Problem) -> Response:
     """The answer that it is."""
-    return problem(refused.status, refused.detail, refused.headers)
+    return problem(refused.status_code, refused.detail, refused.headers)
 
 
 async def _problem(_: Request, error: Any) -> Response:

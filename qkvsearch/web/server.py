@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import logging
+import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
 import uvicorn
+from uvicorn.config import STARTUP_FAILURE
 from uvicorn.supervisors import Multiprocess
 
 from qkvsearch.errors import QkvError
-from qkvsearch.web.protocol import BoundedProtocol
 from qkvsearch.web.settings import LOOPBACK, Settings
+from qkvsearch.web.slow_clients import BoundedProtocol
 from qkvsearch.web.token import BearerToken
+from qkvsearch.workspace.file_lock import lock
 
+log = logging.getLogger("qkvsearch.web")
 # How long answers that are on their way may take when the server is told to stop.
 STOPS_WITHIN = 8
 ENOUGH_FILES = 10_240
 APP = "qkvsearch.web.app:served"
+# What the worker processes share, in the system's folder for temporary files. A server holds a
+# lock on the file as long as it lives, however it ends.
+FOLDER, LOCK = "qkvsearch-serve-", "lock"
 
 
 def serve(
@@ -39,10 +46,7 @@ def serve(
             "first line is the token that clients must send"
         )
     allow_connections()
-    with (
-        tempfile.TemporaryDirectory(prefix="qkvsearch-serve-") as folder,
-        replace(settings, shared=Path(folder)).publishing(),
-    ):
+    with shared_folder() as folder, replace(settings, shared=folder).publishing():
         config = uvicorn.Config(
             APP,
             factory=True,
@@ -53,16 +57,42 @@ def serve(
             ws="none",
             lifespan="on",
             log_config=None,
+            log_level=logging.ERROR,  # a request that is not HTTP is answered, and is no news
             access_log=False,
             server_header=False,
             date_header=False,
             timeout_keep_alive=10,
-            # A long address is read to its end and refused by the guard: a connection closed before
-            # would be reset, and the client would not see why.
-            h11_max_incomplete_event_size=262_144,
             timeout_graceful_shutdown=STOPS_WITHIN,
         )
         listen(config, host, port, workers, announce)
+
+
+@contextmanager
+def shared_folder() -> Iterator[Path]:
+    """A folder that only its owner reads and that is removed at the end. Those that killed servers
+    left behind are removed first.
+    """
+    with tempfile.TemporaryDirectory(prefix=FOLDER) as name:
+        folder = Path(name)
+        for other in folder.parent.glob(f"{FOLDER}*"):
+            with suppress(OSError):
+                _remove_abandoned(other, folder.stat().st_uid)
+        new = folder / "new"
+        with new.open("wb") as file:
+            lock(file)
+            new.rename(folder / LOCK)  # whoever sees it finds it locked
+            yield folder
+
+
+def _remove_abandoned(folder: Path, owner: int) -> None:
+    """Remove the folder of a server that has ended. One without a lock is of a server that is just
+    starting. Raises `OSError`.
+    """
+    if folder.lstat().st_uid != owner:
+        return
+    with (folder / LOCK).open("rb") as file:
+        if lock(file, wait=False):
+            shutil.rmtree(folder)
 
 
 def allow_connections() -> None:
@@ -82,7 +112,6 @@ def listen(
     config: uvicorn.Config, host: str, port: int, workers: int, announce: Callable[[str], None]
 ) -> None:
     """Take the address, announce it, and answer there."""
-    logging.getLogger("uvicorn.error").addFilter(_is_worth_saying)
     try:
         socket = config.bind_socket()
     except SystemExit:
@@ -94,7 +123,10 @@ def listen(
     shown = f"[{host}]" if ":" in host else host
     announce(f"http://{shown}:{socket.getsockname()[1]}/")
     if workers > 1:
-        Multiprocess(config, sockets=[socket]).run()
+        processes = Workers(config, sockets=[socket])
+        processes.run()
+        if processes.failed:
+            sys.exit(1)
         return
     # The server ends by the signal that stopped it; what the caller has to tidy comes after.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
@@ -104,5 +136,29 @@ def listen(
         sys.exit(1)
 
 
-def _is_worth_saying(record: logging.LogRecord) -> bool:
-    return record.levelno >= logging.WARNING
+class Workers(Multiprocess):
+    """Worker processes. Where one ends by itself, another takes its place, and the log says why."""
+
+    failed = False
+
+    def keep_subprocess_alive(self) -> None:
+        before = list(self.processes)
+        super().keep_subprocess_alive()
+        for process in before:
+            if process.exitcode is None:
+                continue
+            if process.exitcode == STARTUP_FAILURE:
+                self.failed = True
+            else:
+                log.error(
+                    "worker process %s %s; another one starts", process.pid, _end(process.exitcode)
+                )
+
+
+def _end(code: int) -> str:
+    """How a process ended, in words."""
+    if code >= 0:
+        return f"ended with exit code {code}"
+    name = signal.Signals(-code).name
+    why = ": a file that it had mapped was truncated" if name == "SIGBUS" else ""
+    return f"was ended by {name}{why}"

@@ -35,11 +35,11 @@ WITHIN = 300
 # `qkvsearch serve`, which gives up no question and no answer because the machine is slow.
 SERVE = f"""
 from dataclasses import replace
-from qkvsearch.cli import process
+from qkvsearch.__main__ import process
 from qkvsearch.web import guard, server
 serve = server.serve
 server.serve = lambda settings, *how: serve(replace(settings, seconds={WITHIN}), *how)
-server.STOPS_WITHIN = guard.ARRIVES = {WITHIN}
+server.STOPS_WITHIN = guard.BODY_SECONDS = {WITHIN}
 process()
 """
 # Texts that try to be more than texts.

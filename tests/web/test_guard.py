@@ -8,7 +8,7 @@ import logging
 import pytest
 
 from qkvsearch.errors import QkvError
-from qkvsearch.web.settings import Settings
+from qkvsearch.web.settings import Settings, origin_of
 from qkvsearch.web.token import BearerToken
 
 TOKEN = "0123456789abcdef0123456789abcdef"
@@ -96,18 +96,111 @@ def test_a_bug_has_strict_headers_and_a_status(asking, videos_path, monkeypatch,
     assert json.loads(caplog.messages[-1])["status"] == 500
 
 
-def test_pages_of_other_sites_reach_nothing(client):
+def test_without_a_token_only_names_of_this_machine_are_answered(client):
     for name in ("evil.example", "evil.example:8000", "127.0.0.1.evil.example", "[", ""):
         is_problem(client.get("/api/v1/users", headers={"Host": name}), 421)
     for name in ("localhost", "127.0.0.1:8000", "[::1]:8000", "LOCALHOST"):
         assert client.get("/api/v1/health", headers={"Host": name}).status_code == 200
-    for site in ("cross-site", "same-site"):  # the latter is another port of this machine
-        crossing = {"Sec-Fetch-Site": site}
-        is_problem(client.post("/api/v1/search", json={"searches": []}, headers=crossing), 403)
-        assert client.get("/api/v1/health", headers=crossing).status_code == 200
-    own = {"Sec-Fetch-Site": "same-origin"}
+
+
+# Of another port of this machine a browser says "same-site".
+FOREIGN = [
+    {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"},
+    {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"},
+    {"Sec-Fetch-Site": "same-site"},
+    {"Sec-Fetch-Site": "cross-site", "Origin": "https://evil.example"},
+    {"Origin": "https://evil.example"},
+    {"Origin": "http://127.0.0.1:8001"},
+    {"Origin": "null"},
+]
+OWN = [
+    {},
+    {"Sec-Fetch-Site": "none", "Sec-Fetch-Mode": "navigate"},
+    {"Sec-Fetch-Site": "same-origin", "Origin": "http://127.0.0.1"},
+    {"Sec-Fetch-Site": "same-origin", "Origin": "https://a-proxy.example"},
+    {"Origin": "http://127.0.0.1"},
+]
+
+
+@pytest.mark.parametrize("headers", FOREIGN)
+def test_pages_of_other_sites_reach_no_data(client, headers):
     many = {"searches": [{"q": "bread"}]}
-    assert client.post("/api/v1/search", json=many, headers=own).status_code == 200
+    for path in ("/api/v1/search?q=bread", "/search.json?q=bread", "/api/v1/health", "/nothing"):
+        assert "--allow-origin" in is_problem(client.get(path, headers=headers), 403)
+    is_problem(client.post("/api/v1/search", json=many, headers=headers), 403)
+    is_problem(client.delete("/api/v1/users/w001", headers=headers), 403)
+    is_problem(client.post("/", headers=headers), 403)
+    preflight = {"Access-Control-Request-Method": "GET", **headers}
+    is_problem(client.options("/api/v1/search", headers=preflight), 403)
+    for path in ("/?q=bread", "/recommend", "/learn", "/static/base.css"):
+        answer = client.get(path, headers=headers)
+        assert answer.status_code == 200
+        assert "access-control-allow-origin" not in answer.headers
+
+
+@pytest.mark.parametrize("headers", OWN)
+def test_own_pages_and_clients_reach_data(client, headers):
+    many = {"searches": [{"q": "bread"}]}
+    assert client.get("/api/v1/search?q=bread", headers=headers).status_code == 200
+    assert client.post("/api/v1/search", json=many, headers=headers).status_code == 200
+
+
+def test_an_allowed_origin_may_use_the_api(asking, videos_path, tmp_path):
+    path = tmp_path / "token"
+    path.write_text(TOKEN, encoding="utf-8")
+    shop = "https://shop.example"
+    from_shop = {"Origin": shop, "Sec-Fetch-Site": "cross-site"}
+    preflight = {
+        **from_shop,
+        "Access-Control-Request-Method": "POST",
+        "Access-Control-Request-Headers": "authorization,content-type",
+    }
+    with asking(videos_path, token_file=path, allow_origins=(shop,)) as client:
+        answer = client.options("/api/v1/search", headers=preflight)
+        assert answer.status_code == 204
+        assert answer.headers["access-control-allow-origin"] == shop
+        assert "POST" in answer.headers["access-control-allow-methods"]
+        assert "Authorization" in answer.headers["access-control-allow-headers"]
+        refused = client.get("/api/v1/search?q=bread", headers=from_shop)
+        is_problem(refused, 401)  # its page may read why
+        assert refused.headers["access-control-allow-origin"] == shop
+        token = {"Authorization": f"Bearer {TOKEN}"}
+        answer = client.get("/api/v1/search?q=bread", headers={**from_shop, **token})
+        assert answer.status_code == 200
+        assert answer.headers["access-control-allow-origin"] == shop
+        assert "Origin" in answer.headers["vary"]
+        for origin in ("https://shop.example.evil", "http://shop.example", "null"):
+            other = {**from_shop, **token, "Origin": origin}
+            answer = client.get("/api/v1/search?q=bread", headers=other)
+            is_problem(answer, 403)
+            assert "access-control-allow-origin" not in answer.headers
+        assert "Origin" in client.get("/api/v1/health").headers["vary"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["*", "null", "shop.example", "ftp://shop.example", "https://", "https://shop.example/path",
+     "https://me@shop.example", "https://shop.example:port", "https://shöp.example", "https://a?b"],
+)  # fmt: skip
+def test_what_is_no_origin_is_refused(text):
+    with pytest.raises(QkvError, match="allow_origins"):
+        origin_of(text)
+
+
+def test_pages_have_no_other_methods(client):
+    for path in ("/", "/recommend", "/static/base.css"):
+        for method in ("POST", "PUT", "DELETE"):
+            answer = client.request(method, path)
+            is_problem(answer, 405)
+            assert answer.headers["allow"] == "GET, HEAD"
+
+
+def test_a_body_that_nobody_reads_closes_the_connection(client):
+    for method, path in (("GET", "/api/v1/health"), ("POST", "/"), ("POST", "/api/v1/nothing")):
+        assert client.request(method, path, content=b"x").headers["connection"] == "close"
+    many = {"searches": [{"q": "a"}]}
+    assert "connection" not in client.post("/api/v1/search", json=many).headers
+    assert "connection" not in client.get("/api/v1/health").headers
 
 
 def test_unknown_addresses_are_counted_together(client):
@@ -197,11 +290,21 @@ def test_the_log_has_a_line_without_what_was_asked(asking, videos_path, caplog):
         assert len(caplog.messages[0].splitlines()) == 1
 
 
+def test_refused_paths_are_logged_as_other(asking, videos_path, caplog):
+    with caplog.at_level(logging.INFO, "qkvsearch.access"), asking(videos_path) as client:
+        client.get("/api/v1/nothing")
+        client.get("/api/v1/search?q=a", headers={"Host": "evil.example"})
+        client.post("/")
+    assert [json.loads(line)["path"] for line in caplog.messages] == ["other", "other", "/"]
+
+
 def test_settings_reach_a_worker(tmp_path, monkeypatch):
     import os
 
     before = dict(os.environ)
-    told = Settings(tmp_path, "ws", tmp_path, token_file=tmp_path / "t", read_only=True)
+    told = Settings(
+        tmp_path, "ws", tmp_path, token_file=tmp_path / "t", allow_origins=("https://a",)
+    )
     with told.publishing():
         assert Settings.published() == told
     assert dict(os.environ) == before

@@ -17,7 +17,7 @@ import pytest
 
 import qkvsearch
 from qkvsearch.web import metrics
-from qkvsearch.web.protocol import MOST, BoundedProtocol
+from qkvsearch.web.slow_clients import MAX_WAITING, BoundedProtocol
 
 # Servers are processes: `make test-all` starts them.
 pytestmark = pytest.mark.slow
@@ -89,7 +89,7 @@ def test_bodies_that_never_end_make_room_for_others(serving, videos_path):
     head = b"POST /api/v1/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 999\r\n\r\n{"
     with serving(videos_path) as server, ExitStack() as opened:
         others = []
-        for _ in range(MOST + 50):
+        for _ in range(MAX_WAITING + 50):
             other = socket.create_connection(("127.0.0.1", server.port))
             others.append(opened.enter_context(other))
             other.send(head)

@@ -13,20 +13,20 @@ from qkvsearch.answers.recording import Recording
 from qkvsearch.engine import Engine
 from qkvsearch.web.api.answers import PROBLEMS, Asked, Listed, as_json, listed, shown
 from qkvsearch.web.api.questions import AnyId, QueryParameters, UserPath
-from qkvsearch.web.once import Once
+from qkvsearch.web.idempotency import IdempotencyKeys
 from qkvsearch.web.problems import Problem
-from qkvsearch.web.service import Service
 
 router = APIRouter(tags=["record"])
-ENDS = "The first request with this key has not ended, or what it recorded was deleted."
+ENDS = "The first request with this key has not ended, or what it recorded is not there any more."
 CONFLICT: dict[int | str, dict[str, Any]] = {409: {**PROBLEMS[400], "description": ENDS}}
 Key = Annotated[
     str | None,
     Header(
         min_length=1,
         max_length=200,
-        description="The same key and body again give the same answer and record nothing more, as "
-        "long as the server runs; with another body they are refused.",
+        description="The same key and body again record nothing more, as long as the server runs. "
+        "The answer is the same while what was recorded is there, and a 409 afterwards. With "
+        "another body the key is refused.",
     ),
 ]
 
@@ -80,11 +80,13 @@ async def record(service: Asked, sent: Sent, idempotency_key: Key = None) -> Res
     rows = [(one.user, one.item, one.rating) for one in met]
 
     def do(engine: Engine) -> Any:
-        histories = engine.build.histories
-        recording = Recording(engine.workspace, histories)
-        users = [engine.tables.user_text(user) for user, _, _ in rows]
-        return once(service).answer(
-            idempotency_key, rows, users, lambda: listed(recording.record_each(rows))
+        recording = Recording(engine.workspace, engine.build.histories)
+        keys = IdempotencyKeys(service.settings.shared, service.settings.seconds / 2)
+        return keys.run_once(
+            idempotency_key,
+            rows,
+            lambda: listed(recording.record_each(rows)),
+            lambda: listed(recording.listed_again(rows)),
         )
 
     return as_json(await service.ask(do))
@@ -96,16 +98,4 @@ async def forget(service: Asked, user: UserPath) -> Response:
     stays.
     """
 
-    def do(engine: Engine) -> Any:
-        spelled = engine.tables.user_text(user)
-        try:
-            return asdict(engine.forget(user))
-        finally:  # asked again, a user who is deleted already is unknown
-            once(service).erase(spelled)
-
-    return as_json(await service.ask(do))
-
-
-def once(service: Service) -> Once:
-    """The keys that the worker processes share."""
-    return Once(service.settings.shared, service.settings.seconds / 2)
+    return as_json(await service.ask(lambda engine: asdict(engine.forget(user))))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.endpoints import HTTPEndpoint
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
@@ -38,21 +39,22 @@ def routes(service: Service) -> list[BaseRoute]:
     found: list[BaseRoute] = [Mount("/static", StaticFiles(directory=FILES), name="static")]
     for path, (name, _) in PAGES.items():
         module = import_module(f"qkvsearch.web.pages.{name}")
-        found.append(Route(path, _page(module, path, service), methods=["GET"], name=name))
+        found.append(Route(path, _page(module, path, service), name=name))
     return found
 
 
-def _page(module: Any, path: str, service: Service) -> Any:
-    async def page(request: Request) -> Response:
-        with language(language_of(request)):
-            name, title = PAGES[path]
-            facts = await asyncio.to_thread(module.facts, service)
-            shown = {"words": module.words(), "facts": facts}
-            # What only its template needs.
-            more = module.shown(request) if hasattr(module, "shown") else {}
-            return render(service, name, path=path, title=say(title), **shown, **more)
+def _page(module: Any, path: str, service: Service) -> type[HTTPEndpoint]:
+    class Page(HTTPEndpoint):  # answers every method at its path, others with 405
+        async def get(self, request: Request) -> Response:
+            with language(language_of(request)):
+                name, title = PAGES[path]
+                facts = await asyncio.to_thread(module.facts, service)
+                shown = {"words": module.words(), "facts": facts}
+                # What only its template needs.
+                more = module.shown(request) if hasattr(module, "shown") else {}
+                return render(service, name, path=path, title=say(title), **shown, **more)
 
-    return page
+    return Page
 
 
 def render(
