@@ -341,13 +341,6 @@ def test_another_format_is_refused_before_any_work(shop, tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("options", [{"k": -1}, {"damping": -1}, {"recent": 0}], ids=str)
-def test_what_cannot_be_is_refused_before_any_work(movies, tmp_path, options):
-    with pytest.raises(QkvError, match=f"`{next(iter(options))}` is"):
-        movies.recommend_all(tmp_path / "all.csv", **options)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_a_file_that_cannot_be_is_refused_before_any_work(shop, tmp_path):
     (tmp_path / "taken.csv").mkdir()
     for name in ("taken.csv", "nowhere/all.csv"):

@@ -20,11 +20,8 @@ from qkvsearch.errors import DataError, QkvError, UnknownIdError, WorkspaceError
 from qkvsearch.progress import silent
 from qkvsearch.revision import merging
 from qkvsearch.revision.merging import merged_contents
-from qkvsearch.stored import tokens
 from qkvsearch.stored.part import BuildReader
 from qkvsearch.texts.pretrained.static import find_package
-from qkvsearch.texts.text_encoder import item_keys
-from qkvsearch.texts.token_encoder import TokenEncoder
 from qkvsearch.workspace import Workspace, arrays, publish
 from qkvsearch.workspace.arrays import read_array
 
@@ -142,22 +139,6 @@ def test_an_added_item_is_found_at_once_and_its_parts_add_up(path, assert_adds_u
         assert engine.search("crab apple", heads="lsa")[0].id == 0
 
 
-def test_dense_keys_are_copied_or_made_by_the_encoder_that_there_is(path, shop):
-    add_items(path, MORE)
-    with Engine(path) as engine:
-        ids, former = ids_of(engine), ids_of(shop)
-        for head in ("lsa", "contrastive"):
-            keys = engine.models.dense_keys(head).vectors
-            kept = [id_ for id_ in former if id_ != 4]
-            expected = shop.models.dense_keys(head).vectors[[former.index(i) for i in kept]]
-            np.testing.assert_array_equal(keys[[ids.index(i) for i in kept]], expected)
-            encoder = shop.models.encoder(head)
-            np.testing.assert_array_equal(
-                keys[[ids.index(i) for i in MORE["id"]]],
-                item_keys(encoder.encode_many, [MORE["title"].tolist()]),
-            )
-
-
 @pytest.mark.skipif(find_package() is None, reason="needs wordllama")
 def test_static_keys_are_those_of_a_fresh_build_where_its_weights_are(shop_items, tmp_path):
     swapped = shop_items.iloc[:2].assign(title=shop_items["title"][1::-1].tolist())
@@ -205,71 +186,12 @@ def test_removing_needs_no_encoder_and_adding_names_the_one_that_is_gone(
     assert state(tmp_path / "ws") == before
 
 
-def test_spans_of_rows_follow_their_items(path, monkeypatch):
-    """As a head of several vectors an item would have them: here as many as its id, all its id."""
-    with Engine(path) as engine:
-        ids = ids_of(engine)
-        spans = {
-            "lsa.token_indptr": np.concatenate([[0], np.cumsum(ids)]),
-            "lsa.token_rows": np.repeat(ids, ids).astype(np.int32),
-        }
-        contents = merged_contents(BuildReader(engine.snapshot), silent)
-        contents.arrays |= spans
-        engine.workspace.publish(contents, "build")
-
-    def read(encoder, fields, progress, of_joined):
-        assert isinstance(encoder, TokenEncoder)
-        return [np.full(len(title), -len(title), np.int32) for title in fields[0]]
-
-    monkeypatch.setattr(tokens, "item_tokens", read)
-    add_items(path, MORE)
-    remove_items(path, [5, 30])
-    with Engine(path) as engine:
-        indptr, rows = stored_arrays(engine, "lsa.token").values()
-        assert rows.dtype == np.int32
-        for i, id_ in enumerate(ids_of(engine)):
-            title = engine.tables.names([i])[1][0]
-            is_new = id_ in MORE["id"].tolist()
-            expected = [-len(title)] * len(title) if is_new else [id_] * id_
-            assert rows[indptr[i] : indptr[i + 1]].tolist() == expected
-
-
-LONG = pd.DataFrame({"id": [50], "title": ["red " * 30], "made": [1]})
-
-
 @pytest.fixture
 def by_folder(shop_items, tiny_bert, tmp_path):
     """A workspace by a transformer that reads 12 tokens, and the transformer's folder."""
     model = shutil.copytree(tiny_bert, tmp_path / "model")
     qkv.build(tmp_path / "ws", items=shop_items, encoder=str(model)).close()
     return tmp_path / "ws", model
-
-
-def test_what_is_said_of_the_texts_is_of_those_that_there_are(by_folder, shop_items, tmp_path):
-    path, model = by_folder
-    facts, steps = [], []
-    add_items(path, LONG, progress=lambda *step: steps.append(step))
-    assert ("encoding with transformer", 1, 1) in steps
-    with Engine(path) as engine:
-        facts.append(engine.snapshot.facts)
-    with qkv.build(
-        tmp_path / "fresh", items=pd.concat([shop_items, LONG]), encoder=str(model)
-    ) as fresh:
-        assert facts[0]["texts_cut"] == fresh.snapshot.facts["texts_cut"]
-        assert facts[0]["texts_cut"].startswith("1 of 11 texts")
-        assert facts[0]["chance"] == pytest.approx(fresh.snapshot.facts["chance"], abs=1e-5)
-        former = fresh.snapshot.facts["chance"]
-    shutil.rmtree(model)  # the encoder is not needed to count
-    remove_items(path, [50, *shop_items["id"][1:]])
-    with Engine(path) as engine:
-        assert "texts_cut" not in engine.snapshot.facts
-        # Of the one item left: with these weights all cosines are 1 to rounding.
-        arrays = stored_arrays(engine, "transformer")
-        probes, keys = arrays["transformer.probes"], arrays["transformer.keys"]
-        assert len(keys) == 1
-        left = np.quantile(np.maximum(probes @ keys[0], 0), 0.95)
-        assert engine.snapshot.facts["chance"] == pytest.approx(left, rel=1e-7)
-        assert engine.snapshot.facts["chance"] <= former
 
 
 def test_items_that_say_nothing_leave_the_second_pass_to_the_others(by_folder):
@@ -560,9 +482,3 @@ def test_the_facts_count_all_revisions_below_the_rows_of_the_build(path, shop):
             *shop.info()["rows"],
             f"since then: 2 added, 1 replaced, 2 removed with {gone} interactions",
         ]
-
-
-def test_a_folder_without_a_workspace_is_said(tmp_path):
-    with pytest.raises(WorkspaceError, match="no workspace here"):
-        add_items(tmp_path / "none", MORE)
-    assert not (tmp_path / "none").exists()

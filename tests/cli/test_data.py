@@ -50,12 +50,6 @@ def test_a_set_that_is_there_already_exits_1(qkv, tiny):
     assert "is there already" in answer.stderr
 
 
-def test_a_misspelt_set_exits_1_with_near_matches(qkv):
-    answer = qkv("data", "fetch", "ml-lm")
-    assert answer.code == 1
-    assert "did you mean ml-1m" in answer.stderr
-
-
 def test_list_names_samples_and_downloads(qkv):
     rows = json.loads(qkv("data", "list", "--format", "json").stdout)
     assert {"sample:movies", "sample:videos", "ml-latest-small", "ml-1m"} <= {

@@ -97,14 +97,6 @@ def test_an_option_after_the_command_is_told_its_place(qkv):
     assert "It comes before the command: qkvsearch -w" in answer.stderr
 
 
-def test_signs_that_would_steer_the_terminal_are_shown_instead(qkv):
-    Path("odd.csv").write_text('id,title\n1,"bread \x1b]0;gone\x07 crumbs"\n2,cake\n')
-    assert qkv("-w", "ws", "build", "odd.csv").code == 0
-    answer = qkv("-w", "ws", "search", "bread")
-    assert "\x1b" not in answer.stdout
-    assert r"\u001b]0;gone\u0007 crumbs" in answer.stdout
-
-
 def test_more_words_than_anyone_reads_are_refused(qkv, videos_path):
     answer = qkv("-w", videos_path, "attend", "-", stdin="guitar " * 600)
     assert answer.code == 1
@@ -115,13 +107,3 @@ def test_verbose_says_the_workspace_and_the_time(qkv, videos_path):
     answer = qkv("-v", "-w", videos_path, "search", "bread")
     assert f"Workspace: {videos_path}" in answer.stderr
     assert "Took " in answer.stderr
-
-
-def test_such_signs_are_shown_in_notes_and_errors_too(qkv):
-    Path("odd.csv").write_text('id,title\n7,"a\x1b]0;x"\nb,7\nc,"a\x1b]0;y"\n')
-    assert qkv("-w", "ws", "build", "odd.csv", "--text-columns", "title").code == 0
-    answer = qkv("-w", "ws", "similar", "7")
-    assert r"'7' is the id of 7 = a\u001b]0;x and the title of b = 7" in answer.stderr
-    answer = qkv("-w", "ws", "show", "a\x1b]0;z")
-    assert answer.code == 1
-    assert "\x1b" not in answer.stderr

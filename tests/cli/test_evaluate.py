@@ -227,12 +227,6 @@ def test_mistakes_in_files_are_told_in_a_sentence(
     assert "Traceback" not in answer.stderr
 
 
-def test_an_unknown_head_is_told_with_near_matches(qkv, shop_path, judged):
-    answer = qkv("-w", shop_path, "evaluate", *judged, "--heads", "lexcal")
-    assert answer.code == 1
-    assert "did you mean lexical" in answer.stderr
-
-
 def test_a_log_without_times_refuses_the_protocols_that_need_them(qkv, shop_path):
     for protocol in ("time", "leave-last-out"):
         answer = qkv("-w", shop_path, "evaluate", "recommend", "--protocol", protocol)

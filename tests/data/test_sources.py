@@ -68,11 +68,6 @@ def test_frames_are_sources_too():
     assert read_source(pd.DataFrame({"id": [1]})).interactions is None
 
 
-def test_a_missing_source_is_named():
-    with pytest.raises(DataError, match=r"gone\.csv: no such file"):
-        read_source("gone.csv")
-
-
 def test_orders_with_ids_and_names_of_their_own_are_a_log(tmp_path):
     path = tmp_path / "orders.csv"
     path.write_text("id,name,customer,product_id,ordered_at\n1,Ann,c1,7,2024-03-01\n2,Bob,c2,8,\n")

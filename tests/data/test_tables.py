@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 
 import pandas as pd
 import pytest
@@ -86,13 +85,6 @@ def test_every_line_ending_is_understood(read, end):
     assert report.read == 2
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_unicode_is_read_with_and_without_a_mark(read, encoding):
-    rows, report = read("id,title\n1,Żółw 🐢\n".encode(encoding))
-    assert rows == [["id", "title"], ["1", "Żółw 🐢"]]
-    assert report.repaired == 0
-
-
 def test_utf_16_cut_in_the_middle_of_a_letter_is_still_read(read):
     assert read("id,title\n1,aé".encode("utf-16")[:-1])[0][1][0] == "1"
 
@@ -173,12 +165,6 @@ def test_json_lines_join_lists_and_leave_gaps(read):
         ["7", "a|b", None],
         ["8", None, "x"],
     ]
-
-
-def test_a_json_array_reads_as_json_lines_do(read):
-    objects = [{"id": 1, "title": "a"}, {"id": 2, "title": None}]
-    lines = "\n".join(map(json.dumps, objects))
-    assert read(json.dumps(objects, indent=1), "t.json")[0] == read(lines, "t.jsonl")[0]
 
 
 def test_long_json_numbers_beside_a_gap_are_not_rounded(read):

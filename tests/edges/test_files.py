@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -11,7 +10,6 @@ import pytest
 
 from qkvsearch.data.files.tables import read_table
 from qkvsearch.data.readers import read_dataset
-from qkvsearch.data.sources import read_source
 from qkvsearch.errors import DataError
 from qkvsearch.limits import CELL
 
@@ -52,11 +50,6 @@ def titles(qkv):
     return look
 
 
-@pytest.mark.parametrize("name", ["items.csv", "items.tsv", "items.jsonl", "items.parquet"])
-def test_an_empty_file_is_said_to_be_empty(build, name):
-    build(1, f"{name}: the file is empty", name=name, items="")
-
-
 @pytest.mark.parametrize(
     ("name", "items"),
     [("items.csv", "id,title\n"), ("items.csv", "id,title"), ("items.json", "[]")],
@@ -67,10 +60,6 @@ def test_a_header_only_is_no_catalog(build, name, items):
 
 def test_a_log_of_a_header_only_is_no_log(build):
     build(1, "log.csv: there are no rows in it, or only a header", log="user,item,rating\n")
-
-
-def test_a_file_of_blank_lines_is_no_table(build):
-    build(1, "items.csv: not a table: no line has anything in it", items="\n\n \n")
 
 
 @pytest.mark.parametrize(
@@ -95,33 +84,6 @@ def test_a_column_that_is_told_and_not_there_because_of_the_delimiter_says_so(qk
     assert "the delimiter may be another" in answer.stderr
 
 
-def test_mixed_encodings_are_read_line_by_line_and_counted_as_repaired(build, titles):
-    items = "id,title\n1,café\n".encode() + "2,naïve\n3,plain\n".encode("cp1252")
-    build(said="3 rows read = 3 kept + 0 merged + 0 skipped; 1 repaired", items=items)
-    assert titles() == ["café", "naïve", "plain"]
-
-
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
-def test_a_byte_order_mark_is_no_part_of_the_first_column(build, titles, encoding):
-    build(said="2 rows read = 2 kept", items=ITEMS.encode(encoding))
-    assert titles() == ["kettle", "anchor"]
-
-
-def test_quotes_across_lines_hold_one_title(build, titles):
-    build(items='id,title\n1,"a kettle\non a ""stove"""\n2,anchor\n')
-    assert titles() == ['a kettle\non a "stove"', "anchor"]
-
-
-def test_a_quote_that_is_never_closed_names_its_row_and_says_what_to_do(build):
-    items = 'id,title\n1,kettle\n2,"anchor\n3,rope\n'
-    build(1, ("items.csv: not a table: row 3, the header counted", "close it"), items=items)
-
-
-def test_bad_json_names_the_line(build):
-    items = '{"id": 1, "title": "kettle"}\n{"id": 2, "title": anchor}\n'
-    build(1, "items.jsonl, line 2: not JSON", name="items.jsonl", items=items)
-
-
 def test_ids_that_are_numbers_in_one_file_and_text_in_the_other_are_the_same(build):
     items = '{"id": 7, "title": "kettle"}\n{"id": 8, "title": "anchor"}\n'
     log = 'user,item\nann,"7"\nbob,8.0\nbob,7.0\n'
@@ -132,19 +94,6 @@ def test_ids_that_are_numbers_in_one_file_and_text_in_the_other_are_the_same(bui
 def test_ids_that_are_written_differently_are_shown_side_by_side(build):
     said = ("no usable rows", "its items look like '1', those of the catalog like 'm1'")
     build(1, said, log="user,item\nann,1\nbob,2\n")
-
-
-def test_an_id_missing_from_the_catalog_is_counted(build):
-    text = build(log=f"{LOG}bob,m3,5\n")
-    reason = "1 with an item that is not in the catalog, first row 4"
-    assert f"3 rows read = 2 kept + 0 merged + 1 skipped ({reason})" in text
-
-
-def test_a_missing_file_and_a_folder_are_named(qkv, tmp_path):
-    (tmp_path / "folder.csv").mkdir()
-    for name, said in (("gone.csv", "no such file"), ("folder.csv", "not a file")):
-        answer = qkv("build", "--items", name)
-        assert (answer.code, f"{name}: {said}" in answer.stderr) == (1, True)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="modes do not keep Windows from reading")
@@ -176,15 +125,3 @@ class TestLongLines:
         text = build(1, items=b"x" * self.LONG + b"\n1,kettle\n")
         assert "items.csv: not a table: the first line has to name the columns" in text
         assert len(text) < 500
-
-
-def test_rows_of_the_youtube_files_are_read_merged_repaired_and_skipped_and_sum():
-    folder = os.environ.get("QKVSEARCH_DATA")
-    files = sorted(Path(folder).glob("youtube/*videos*.csv")) if folder else []
-    if not files:
-        pytest.skip("QKVSEARCH_DATA names no folder with youtube")
-    for file in files:
-        line = str(read_source(file).reports[0]).replace(",", "")
-        counts = {name: int(n) for n, name in re.findall(r"(\d+) (rows|kept|merged|skipped)", line)}
-        assert counts.pop("rows") == sum(counts.values()) > 0
-        assert counts["merged"] > counts["kept"] > 0

@@ -70,27 +70,6 @@ def test_nothing_is_said_where_there_are_recommendations_or_none_were_asked_for(
     assert some.stdout
 
 
-def test_duplicate_pairs_are_merged_and_the_last_rating_counts(shop_of, ask):
-    said = shop_of("ann,1,1", "ann,1,5", "bob,1,5", "bob,2,5", "bob,1,5", "cy,3,1")
-    assert "log.csv: 6 rows read = 4 kept + 2 merged" in said
-    assert ask("recommend", "--user", "ann")[0][0] == 2
-
-
-def test_infinite_ratings_are_skipped_and_counted_and_nan_is_none_at_all(shop_of, ask):
-    said = shop_of("ann,1,5", "ann,2,nan", "ann,3,inf", "ann,4,-inf", "bob,1,5", "bob,2,1")
-    reason = "2 with a rating that is not a number, first row 4"
-    assert f"6 rows read = 4 kept + 0 merged + 2 skipped ({reason})" in said
-    assert set(ask("recommend", "--user", "ann")[0]) == {3, 4}
-
-
-def test_nothing_but_ratings_that_are_no_numbers_is_an_error(qkv, tmp_path):
-    (tmp_path / "log.csv").write_text("user,item,rating\nann,1,inf\nann,2,good\n")
-    answer = qkv("-w", "ws", "build", "--interactions", "log.csv")
-    assert (answer.code, answer.stdout) == (1, "")
-    assert "log.csv: no usable rows" in answer.stderr
-    assert "2 with a rating that is not a number" in answer.stderr
-
-
 def test_negative_ratings_are_the_lower_end_of_the_scale(shop_of, ask, qkv):
     shop_of("ann,1,5", "ann,2,-5", "bob,1,5", "bob,3,5", "cy,2,-5", "cy,4,-5")
     assert ask("recommend", "--user", "cy")[0] == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 
 import numpy as np
@@ -137,15 +136,3 @@ def test_a_chinese_question_finds_the_chinese_videos(videos):
     found = videos.search("注意力机制是什么", k=3)
     assert any("注意力" in hit.title for hit in found)
     assert {"v165", "v074"} & {hit.id for hit in found}
-
-
-def test_bytes_that_are_no_text_come_in_as_an_argument_and_harm_nothing(qkv, shop_path):
-    # What a shell hands over of bytes that are not UTF-8.
-    for text in ("apple \udcff", "\ud800", "apple\x00pie"):
-        for command in ("search", "attend"):
-            answer = qkv("-w", shop_path, command, text, "--format", "json")
-            assert answer.code == 0, answer.stderr
-            json.loads(answer.stdout or "[]")
-        answer = qkv("-w", shop_path, "similar", text)
-        assert answer.code == 1
-        assert "Traceback" not in answer.stderr

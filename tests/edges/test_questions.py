@@ -75,9 +75,3 @@ def test_a_condition_may_be_given_more_or_less_time(qkv, shop_path, args):
     assert (stopped.code, stopped.stdout) == (1, "")
     assert "stopped after 1e-06 seconds" in stopped.stderr
     assert qkv("-w", shop_path, *args, "--where-seconds", 60, "--where", slow).code == 0
-
-
-def test_a_text_compared_with_a_number_is_a_clear_error(qkv, shop_path):
-    answer = qkv("-w", shop_path, "search", "apple", "--where", "title > 5")
-    assert (answer.code, answer.stdout) == (1, "")
-    assert "--where 'title > 5': column 'title' is text, such as 'red apple'" in answer.stderr

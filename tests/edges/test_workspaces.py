@@ -62,38 +62,6 @@ def test_a_newer_format_asks_for_an_upgrade(qkv, shop_copy):
         assert "upgrade with pip install -U qkvsearch" in answer.stderr
 
 
-def damaged(content: bytes, how: str) -> bytes | None:
-    if how == "garbage":
-        middle = len(content) // 2
-        return content[:middle] + bytes(i * 37 % 251 for i in range(9)) + content[middle + 9 :]
-    return {"missing": None, "truncated": content[: len(content) // 2], "empty": b""}[how]
-
-
-@pytest.mark.parametrize("how", ["missing", "truncated", "empty", "garbage"])
-def test_each_damaged_file_is_named_by_what_needs_it_and_changes_no_answer(qkv, shop_copy, how):
-    folder = build_of(shop_copy)
-    questions = [["search", "apple", "--where", "made > 2000"], ["recommend", "--user", "101"]]
-    expected = [qkv("-w", shop_copy, *args).stdout for args in questions]
-    names = sorted(path.name for path in folder.iterdir())
-    assert len(names) > 10
-    for name in names:
-        path, kept = folder / name, (folder / name).read_bytes()
-        path.unlink()
-        content = damaged(kept, how)
-        if content is not None:
-            path.write_bytes(content)
-        for args, answer in zip([*questions, ["info", "--verify"]], [*expected, None], strict=True):
-            found = qkv("-w", shop_copy, *args)
-            assert found.code == 1 or found.stdout == answer, (name, args)
-            assert "Traceback" not in found.stderr
-            if found.code:
-                assert name in found.stderr, args
-                assert found.stdout == ""
-        path.unlink(missing_ok=True)
-        path.write_bytes(kept)
-    assert [qkv("-w", shop_copy, *args).stdout for args in questions] == expected
-
-
 def test_a_root_that_is_gone_says_how_to_build(qkv, shop_copy):
     (shop_copy / "root.json").unlink()
     assert_each_answers_or_names(qkv, shop_copy, "no workspace here; make one with", "root.json")

@@ -6,11 +6,9 @@ from tests.faults import operations, world
 from tests.faults.at_once import at_once
 from tests.faults.damage import damage
 from tests.faults.full_disk import full_disk
-from tests.faults.fuzz.calls import fuzz_commands, fuzz_methods, fuzz_writes
+from tests.faults.fuzz.calls import fuzz_commands
 from tests.faults.fuzz.models import fuzz_models
-from tests.faults.fuzz.queries import fuzz_queries
-from tests.faults.fuzz.stored import fuzz_signed, fuzz_stored
-from tests.faults.fuzz.tables import fuzz_tables
+from tests.faults.fuzz.stored import fuzz_stored
 from tests.faults.fuzz.where import fuzz_where
 from tests.faults.kills import kill
 from tests.faults.runner import Part
@@ -31,13 +29,8 @@ PARTS = {
         Part("full-disk", full_disk, 300),
         Part("at-once", at_once, 1, workers=1),
         Part("fuzz-where", fuzz_where, 400),
-        Part("fuzz-queries", fuzz_queries, 500),
-        Part("fuzz-tables", fuzz_tables, 250),
-        Part("fuzz-signed", fuzz_signed, 200),
         Part("fuzz-stored", fuzz_stored, 300),
         Part("fuzz-models", fuzz_models, 80),
-        Part("fuzz-methods", fuzz_methods, 200),
-        Part("fuzz-writes", fuzz_writes, 100),
         Part("fuzz-commands", fuzz_commands, 240),
     )
 }

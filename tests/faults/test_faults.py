@@ -23,8 +23,8 @@ pytestmark = [
     [
         (["kills", "damage", "full-disk"], 0.04),
         (["at-once"], 0.04),
-        (["fuzz-where", "fuzz-tables", "fuzz-signed", "fuzz-stored", "fuzz-models"], 0.02),
-        (["fuzz-methods", "fuzz-writes", "fuzz-commands"], 0.04),
+        (["fuzz-where", "fuzz-stored", "fuzz-models"], 0.02),
+        (["fuzz-commands"], 0.04),
     ],
 )
 def test_no_fault_is_found(parts, share):

@@ -74,30 +74,6 @@ def test_tiny_catalogs_of_any_shape_fit_and_agree_with_encode(texts):
     np.testing.assert_allclose(encoder.embeddings_, keys, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "texts",
-    [
-        ["deep sea"],
-        ["cat"],
-        ["cat"] * 3,
-        ["deep sea"] * 200,
-        ["", ""],
-        ["!!!"],
-        ["the"],
-        ["cat", ""],
-    ],
-    ids=["one", "word", "equal words", "equal texts", "blank", "signs", "stop word", "half blank"],
-)
-def test_degenerate_catalogs_neither_warn_nor_crash(texts):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        encoder = CorpusEncoder().fit(texts)
-    assert len(encoder.embeddings_) == len(texts)
-    assert np.isfinite(encoder.embeddings_).all()
-    assert np.isfinite(encoder.encoder_.vectors).all()
-    np.testing.assert_allclose(encoder.transform(texts), encoder.embeddings_, atol=1e-5)
-
-
 def test_equal_texts_make_no_directions_but_their_own():
     encoder = CorpusEncoder().fit(["deep sea"] * 3)
     cosines = encoder.transform(["deep", "sea"]) @ encoder.embeddings_.T

@@ -49,22 +49,6 @@ def test_a_text_is_the_mean_of_its_pieces_at_length_1(encoder):
     assert found.vectors.dtype == np.float32
 
 
-def test_many_are_the_same_as_one_by_one(encoder):
-    texts = [
-        "deep sea",
-        "",
-        "season 注 red deep",
-        " \u200b",
-        "void",
-        "red",
-        "deep \ud800 sea .",
-    ] * 9
-    many = encoder.encode_many(texts)
-    assert many.dtype == np.float32
-    for row, text in zip(many, texts, strict=True):
-        np.testing.assert_allclose(row, encoder.encode(text).total, atol=1e-6)
-
-
 @pytest.mark.parametrize("text", ["", "  \n", "\u200b", "void", "deep ."])
 def test_nothing_to_see_or_to_point_at_has_no_vectors(encoder, text):
     encoder = encoder.weighted(np.ones(len(PIECES)))
@@ -102,14 +86,6 @@ def test_idf_counts_texts_not_occurrences(encoder):
     assert idf[PIECES.index("deep")] == pytest.approx(np.log(5 / 3) + 1)
     assert idf[PIECES.index("sea")] == idf[PIECES.index("red")] == pytest.approx(np.log(5 / 2) + 1)
     assert idf[PIECES.index("注")] == pytest.approx(np.log(5) + 1)
-
-
-def test_progress_counts_every_text(encoder, monkeypatch):
-    monkeypatch.setattr(static, "BATCH", 4)
-    steps = []
-    encoder.encode_many(["deep"] * 9, lambda *step: steps.append(step))
-    assert steps == [("encoding", 4, 9), ("encoding", 8, 9), ("encoding", 9, 9)]
-    assert encoder.encode_many([]).shape == (0, 4)
 
 
 def test_files_that_cannot_be_read_are_named(files, tmp_path):

@@ -34,17 +34,6 @@ def test_what_is_left_of_terms_without_a_direction_is_no_embedding():
     assert len(encoder.encode("void")) == 0
 
 
-@given(words)
-def test_the_labelled_vectors_add_up_to_a_unit_vector_or_there_are_none(encoder, text):
-    encoded = encoder.encode(" ".join(text))
-    assert len(encoded.labels) == len(encoded.vectors)
-    assert encoded.vectors.dtype == np.float32
-    if len(encoded):
-        assert np.linalg.norm(encoded.total) == pytest.approx(1, abs=1e-5)
-    else:
-        assert encoded.total.tolist() == [0, 0, 0, 0]
-
-
 def test_encode_is_the_formula_of_its_docstring(encoder):
     encoded = encoder.encode("a dog, a dog, a cat")
     dog, cat = TERMS.index("dog"), TERMS.index("cat")

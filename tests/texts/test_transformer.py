@@ -156,41 +156,11 @@ def test_other_activations_packed_equal_the_padded_form(folder, tmp_path, activa
     )
 
 
-@given(st.lists(words.map(" ".join), max_size=6))
-def test_one_by_one_or_many_at_once_is_the_same(encoder, texts):
-    many = encoder.encode_many(texts)
-    assert many.shape == (len(texts), D)
-    for row, text in zip(many, texts, strict=True):
-        np.testing.assert_allclose(encoder.encode(text).total, row, atol=2e-6)
-
-
-@given(words)
-def test_labelled_vectors_add_up_to_length_1_or_there_are_none(encoder, some):
-    text = " ".join(some)
-    found = encoder.encode(text)
-    assert found.vectors.shape == (len(found.labels), D)
-    assert found.vectors.dtype == np.float32
-    if text.strip():
-        assert np.linalg.norm(found.total) == pytest.approx(1, abs=1e-6)
-    else:
-        assert len(found) == 0
-
-
 def test_labels_are_the_words_as_written(encoder):
     found = encoder.encode("A season: didn't 注 🚀")
     words = ["A", "season", ":", "didn't", "注", "🚀"]
     assert list(found.labels) == ["[CLS]", *words, "[SEP]"]
     assert encoder.read("Deep season's 注").tokens.labels == ["Deep", "season's", "注"]
-
-
-@pytest.mark.parametrize("text", ["", "   ", "\n\t", "\u200b", "\ufeff \x00"])
-def test_nothing_to_see_has_no_vectors(encoder, text):
-    assert encoder.encode(text).vectors.shape == (0, D)
-    assert encoder.read(text).tokens.vectors.shape == (0, D)
-    assert encoder.attend(text).weights.shape == (LAYERS, HEADS, 0, 0)
-    assert encoder.attend(text).left_out == []
-    assert not encoder.encode_many([text]).any()
-    assert encoder.encode_many([]).shape == (0, D)
 
 
 def test_a_sequence_is_the_final_vectors_of_its_words(encoder):
@@ -234,14 +204,6 @@ def test_long_texts_are_cut_and_counted(encoder):
     np.testing.assert_allclose(found.embeddings[0], found.embeddings[1], atol=1e-6)
     assert len(encoder.read("deep " * 300).tokens) == LIMIT - 2 == encoder.limit - 2
     assert encoder.attend("deep " * 10 + "red sea red").left_out == ["red", "sea"]
-
-
-def test_progress_counts_every_text(encoder):
-    steps = []
-    encoder.encode_many(TEXTS * 200, lambda *step: steps.append(step))
-    assert steps[0][0] == "encoding"
-    assert steps[-1] == ("encoding", len(TEXTS) * 200, len(TEXTS) * 200)
-    assert [done for _, done, _ in steps] == sorted(done for _, done, _ in steps)
 
 
 # --- what cannot be read is refused by name ---

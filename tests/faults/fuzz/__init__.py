@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-import decimal
-import math
 import os
 import pickle
 import random
@@ -15,9 +12,6 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-import numpy as np
-import pandas as pd
 
 from qkvsearch.errors import QkvError
 from tests.faults.runner import Fault, Trial
@@ -68,43 +62,6 @@ def changed_bytes(content: bytes, chance: random.Random) -> bytes:
         else:
             found = found[:place]
     return bytes(found)
-
-
-def value(chance: random.Random, depth: int = 2) -> Any:
-    """Something that nobody should give, of any type."""
-    kind = chance.randrange(12 if depth else 8)
-    if kind <= 1:
-        return text(chance)
-    if kind == 2:
-        return chance.choice(
-            [0, 1, -1, 2, 3, 10**9, 2**31, 2**63 - 1, 2**63, -(2**63) - 1, 10**400, True, False]
-        )
-    if kind == 3:
-        return chance.choice([0.0, -0.0, 0.5, 1.5, 1e308, 5e-324, math.nan, math.inf, -math.inf])
-    if kind == 4:
-        return chance.choice([None, None, ..., NotImplemented, b"", b"rain", bytearray(b"\xff")])
-    if kind == 5:
-        return chance.choice(
-            [
-                np.int64(3), np.float32(0.5), np.float64("nan"), np.str_("rain"), np.bool_(True),
-                np.datetime64("NaT"), pd.NaT, pd.NA, pd.Timestamp("2020-01-01"),
-                decimal.Decimal("NaN"), decimal.Decimal("1.5"), datetime.date(2020, 1, 1), 1 + 2j,
-            ]
-        )  # fmt: skip
-    if kind == 6:
-        return chance.choice([Path("/nowhere"), Path(), object(), int, len, range(3), iter("ab")])
-    if kind == 7:
-        return chance.choice(
-            [np.arange(3), np.zeros((2, 2)), np.array("x"), np.array([None]), pd.DataFrame(),
-             pd.Series([1, 2]), pd.Index(["a"])]
-        )  # fmt: skip
-    if kind == 8:
-        return [value(chance, depth - 1) for _ in range(chance.randint(0, 3))]
-    if kind == 9:
-        return tuple(value(chance, depth - 1) for _ in range(chance.randint(0, 3)))
-    if kind == 10:
-        return {text(chance, 2): value(chance, depth - 1) for _ in range(chance.randint(0, 3))}
-    return {chance.choice([1, "a", None, 2.5]) for _ in range(chance.randint(0, 3))}
 
 
 def changed_json(content: Any, chance: random.Random) -> Any:

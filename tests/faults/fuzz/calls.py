@@ -1,106 +1,27 @@
-"""Arguments of an engine's methods, and whole command lines."""
+"""Whole command lines."""
 
 from __future__ import annotations
 
 import contextlib
-import inspect
 import io
 import os
 import random
 import sys
-from functools import cache
-from typing import Any
 
 import click
 
-import qkvsearch
 from qkvsearch.cli import COMMANDS, group, main
-from qkvsearch.engine import Engine
 from qkvsearch.errors import QkvError
 from tests.faults import fuzz, world
-from tests.faults.fuzz.where import engine, expression
+from tests.faults.fuzz.where import expression
 from tests.faults.runner import Fault, Trial
 
-# Questions that answer in milliseconds; a listing is asked like a mapping.
-METHODS = ["search", "recommend", "similar", "show", "history", "similar_users", "attend", "head",
-           "encode"]  # fmt: skip
-LISTINGS = ["items", "users"]
-WRITING = ["record", "remove", "rollback", "records", "forget"]
 GOOD = {
     "query": "rain river", "user": "u5", "item": 33, "likes": [3], "k": 3, "where": "year > 2000",
     "name": "lexical", "text": "rain river", "texts": "rain river", "rating": 3, "items": [900],
     "id": "nowhere",
 }  # fmt: skip
 
-
-@cache
-def parameters(method: str) -> tuple[str, ...]:
-    names = tuple(inspect.signature(getattr(Engine, method)).parameters)[1:]
-    return tuple(name for name in names if name not in ("progress", "callback"))
-
-
-def call(chance: random.Random, methods: list[str]) -> tuple[str, dict[str, Any]]:
-    """A method and its arguments, one or two of which nobody should give."""
-    method = chance.choice(methods)
-    names = parameters(method)
-    needed = [name for name in names if _is_needed(method, name)]
-    given = {name: GOOD[name] for name in needed if name in GOOD}
-    if "k" in names:
-        given["k"] = 3
-    for name in chance.sample(names, min(len(names), chance.randint(1, 2))):
-        where = name == "where" and chance.random() < 0.5
-        given[name] = expression(chance, 2) if where else fuzz.value(chance)
-    for name in set(needed) - given.keys():
-        given[name] = fuzz.value(chance)
-    return method, given
-
-
-def _is_needed(method: str, name: str) -> bool:
-    found = inspect.signature(getattr(Engine, method)).parameters[name]
-    return found.default is inspect.Parameter.empty
-
-
-def fuzz_methods(trial: Trial) -> None:
-    opened = engine()
-
-    def make(chance: random.Random) -> tuple[str, dict[str, Any]]:
-        if chance.random() < 0.15:
-            return chance.choice(LISTINGS), {"key": fuzz.value(chance)}
-        return call(chance, [name for name in METHODS if hasattr(Engine, name)])
-
-    def use(made: tuple[str, dict[str, Any]]) -> None:
-        method, given = made
-        if method in LISTINGS:
-            listed = getattr(opened, method)
-            _ = given["key"] in listed
-            listed[given["key"]]
-        else:
-            getattr(opened, method)(**given)
-
-    fuzz.inputs(trial, make, use)
-
-
-def fuzz_writes(trial: Trial) -> None:
-    """What is refused changes nothing."""
-    path = world.copied("segments", trial.folder)
-    with qkvsearch.open(path) as opened:
-        n = opened.n_items
-
-        def use(made: tuple[str, dict[str, Any]]) -> None:
-            method, given = made
-            if method == "remove":
-                given["dry_run"] = True
-            getattr(opened, method)(**given)
-
-        there = [name for name in WRITING if hasattr(Engine, name)]
-        fuzz.inputs(trial, lambda chance: call(chance, there), use, n=40)
-        if opened.n_items != n and "rollback" not in there:
-            raise Fault("items have gone")
-    if complaint := world.verify(path):
-        raise Fault(f"does not verify: {complaint}")
-
-
-# --- the command line ---
 
 READING = [
     "search", "recommend", "similar", "items", "show", "users", "history", "attend", "info",

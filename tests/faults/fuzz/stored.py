@@ -18,7 +18,7 @@ from qkvsearch.workspace.arrays import file_entry
 from qkvsearch.workspace.signed import read_signed, write_signed
 from tests.faults import fuzz, world
 from tests.faults.damage import damageable
-from tests.faults.runner import Fault, Trial
+from tests.faults.runner import Trial
 
 SIGNED = "content"
 
@@ -198,21 +198,3 @@ def _is_current(name: str) -> bool:
     with qkvsearch.open(world.made("segments")) as engine:
         names = {segment.name for segment in engine.snapshot.segments}
     return Path(name).parent.name in names
-
-
-def fuzz_signed(trial: Trial) -> None:
-    """The text of a signed file, with any byte changed, is refused."""
-    manifest = max(world.made("segments").glob("builds/*/manifest.json"))
-    text = manifest.read_bytes()
-    content = read_signed(manifest)
-    path = trial.folder / "signed.json"
-
-    def make(chance: random.Random) -> bytes:
-        return fuzz.changed_bytes(text, chance)
-
-    def use(changed: bytes) -> None:
-        path.write_bytes(changed)
-        if read_signed(path) != content:
-            raise Fault("a changed text is taken for what was written")
-
-    fuzz.inputs(trial, make, use)
