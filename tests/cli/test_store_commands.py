@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from threading import Event, Thread, Timer
@@ -16,6 +15,7 @@ from qkvsearch.cli import COMMANDS, group
 from qkvsearch.revision import merging
 from qkvsearch.workspace import locks
 from qkvsearch.workspace.locks import writer_lock
+from tests.terminal import on_a_terminal
 
 READERS = {
     "demo", "search", "recommend", "similar", "items", "show", "users", "history", "records",
@@ -112,27 +112,8 @@ def test_readers_and_records_wait_for_nobody(qkv, busy):
 
 def answered(words: str, *args) -> tuple[int, str]:
     """Exit code and stderr of a command on a terminal, on which a person types these words."""
-    import pty
-
-    ours, theirs = pty.openpty()
-    code = "from qkvsearch.cli import main; main()"
-    with subprocess.Popen(
-        [sys.executable, "-c", code, *map(str, args)],
-        stdin=theirs,
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-        env={**os.environ, "PYTHONUTF8": "1", "TERM": "dumb"},
-    ) as process:
-        os.close(theirs)
-        os.write(ours, words.encode())
-        said = b""
-        try:
-            while piece := os.read(ours, 1 << 16):
-                said += piece
-        except OSError:  # how Linux says that the other side is closed
-            pass
-        os.close(ours)
-    return process.returncode, said.decode()
+    command = [sys.executable, "-c", "from qkvsearch.cli import main; main()", *map(str, args)]
+    return on_a_terminal(command, "stdin", "stderr", typed=words, TERM="dumb")
 
 
 terminal = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pseudo-terminals")

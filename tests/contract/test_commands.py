@@ -18,6 +18,7 @@ import pytest
 
 from qkvsearch.cli import COMMANDS, group
 from qkvsearch.engine import Engine
+from tests.terminal import on_a_terminal
 
 CONTEXT = click.Context(group, info_name="qkvsearch")
 ESCAPE = "\x1b["
@@ -285,35 +286,11 @@ def test_every_command_works_through_a_pipe_without_escapes_at_80_columns(shopke
 def test_every_command_respects_no_color_on_a_terminal_of_80_columns(shopkeeper, no_color):
     # The others are bold and dim at most.
     coloured = {"attend"}
-    text = on_a_terminal(
-        [sys.executable, "-c", ONE_BY_ONE, json.dumps(list(CALLS.values()))],
-        {"TERM": "xterm-256color", **({"NO_COLOR": no_color} if no_color else {})},
-    )
+    command = [sys.executable, "-c", ONE_BY_ONE, json.dumps(list(CALLS.values()))]
+    code, text = on_a_terminal(command, "stdout", **({"NO_COLOR": no_color} if no_color else {}))
+    assert code == 0
     for name, result in zip(CALLS, parts_of(text), strict=True):
         if no_color or name in coloured:
             assert bool(COLOUR.search(result)) == (not no_color), name
         plain = re.sub(r"\x1b\[[\d;]*m", "", result)
         assert [line for line in plain.splitlines() if len(line) > 80] == [], name
-
-
-def on_a_terminal(command: list[str], environment: dict[str, str]) -> str:
-    """What a command writes to stdout where that is a terminal of 80 columns."""
-    import fcntl
-    import pty
-    import struct
-    import termios
-
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    env = {**os.environ, "PYTHONUTF8": "1", **environment}
-    process = subprocess.Popen(command, stdout=theirs, stderr=subprocess.DEVNULL, env=env)
-    os.close(theirs)
-    pieces = []
-    try:
-        while piece := os.read(ours, 1 << 16):
-            pieces.append(piece)
-    except OSError:  # how Linux says that the other side is closed
-        pass
-    os.close(ours)
-    assert process.wait() == 0
-    return b"".join(pieces).decode("utf-8").replace("\r\n", "\n")

@@ -15,6 +15,7 @@ import pytest
 import qkvsearch
 from qkvsearch.cli import COMMANDS
 from qkvsearch.terminal import UNSAFE
+from tests.terminal import on_a_terminal
 
 pytestmark = pytest.mark.skipif(
     sys.platform == "win32", reason="Windows has no pseudo-terminals to ask"
@@ -149,17 +150,6 @@ def asked(calls: list[list[str]]) -> list[str]:
     return [sys.executable, "-c", ONE_BY_ONE, json.dumps(calls)]
 
 
-def read(descriptor: int) -> str:
-    pieces = []
-    try:
-        while piece := os.read(descriptor, 1 << 16):
-            pieces.append(piece)
-    except OSError:  # how Linux says that the other side is closed
-        pass
-    os.close(descriptor)
-    return b"".join(pieces).decode("utf-8")
-
-
 def raw(text: str) -> list[str]:
     """What of a text should not be there, each with what stands around it."""
     text = OURS.sub("", text.replace("\r\n", "\n")).replace("\r", "")
@@ -179,15 +169,7 @@ def check_codes() -> None:
 
 
 def test_nothing_raw_reaches_a_terminal(ugly):
-    import pty
-
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        asked(ALL), stdout=theirs, stderr=theirs, stdin=subprocess.DEVNULL, env=environment()
-    )
-    os.close(theirs)
-    text = read(ours)
-    process.wait()
+    _, text = on_a_terminal(asked(ALL), "stdout", "stderr")
     check_codes()
     assert raw(text) == []
     assert "Traceback" not in text
@@ -196,15 +178,9 @@ def test_nothing_raw_reaches_a_terminal(ugly):
 
 
 def test_a_question_before_a_change_names_nothing_raw(ugly):
-    import pty
-
-    ours, theirs = pty.openpty()
-    streams = {"stdin": theirs, "stdout": theirs, "stderr": theirs}
-    process = subprocess.Popen(asked([["forget", f"bob{UGLY}"]]), env=environment(), **streams)
-    os.close(theirs)
-    os.write(ours, b"n\n")
-    text = read(ours)
-    assert process.wait() == 0
+    command = asked([["forget", f"bob{UGLY}"]])
+    code, text = on_a_terminal(command, "stdin", "stdout", "stderr", typed="n\n")
+    assert code == 0
     assert raw(text) == []
     assert r"Forget bob\u001b]gone\u0007\u009b2J\u202e?" in text
     assert "Nothing was changed." in text
@@ -212,18 +188,12 @@ def test_a_question_before_a_change_names_nothing_raw(ugly):
 
 @pytest.mark.slow
 def test_nothing_raw_reaches_stderr_in_a_pipe_and_rows_for_programs_are_whole(ugly):
-    done = subprocess.run(
-        asked(ALL), capture_output=True, env=environment(), stdin=subprocess.DEVNULL
-    )
+    env = {**os.environ, "PYTHONUTF8": "1"}
+    done = subprocess.run(asked(ALL), capture_output=True, env=env, stdin=subprocess.DEVNULL)
     check_codes()
     said = done.stderr.decode("utf-8")
     assert raw(said) == []
     assert "Traceback" not in said
-    rows = subprocess.run(
-        asked([["items", "--format", "csv"]]), capture_output=True, env=environment()
-    ).stdout.decode("utf-8")
+    items = asked([["items", "--format", "csv"]])
+    rows = subprocess.run(items, capture_output=True, env=env).stdout.decode("utf-8")
     assert f"id1{UGLY},bread 1{UGLY}" in rows
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONUTF8": "1", "TERM": "xterm-256color"}
