@@ -178,8 +178,8 @@ def reading(
 
 
 def current_facts(workspace: Workspace) -> dict[str, Any]:
-    """What the current build knows of itself, whatever its format; as `NOT_TAKEN_OVER`, what a
-    build in its place has to do without.
+    """What the current build knows of itself; as `NOT_TAKEN_OVER`, what a build in its place has to
+    do without.
     """
     facts, lost = workspace.known_facts()
     return facts | ({NOT_TAKEN_OVER: lost} if lost else {})

@@ -19,7 +19,6 @@ from qkvsearch.stored.log import LogPart
 from qkvsearch.stored.preferences import PreferencesPart
 from qkvsearch.workspace import BuildContents, CatalogRows, Snapshot, Workspace
 from qkvsearch.workspace.catalog.file import CATALOG
-from qkvsearch.workspace.former.database import DATABASE
 from qkvsearch.workspace.segments import BUILDS_FOLDER, MANIFEST, Segment
 
 FORGOTTEN = "(forgotten)"
@@ -77,8 +76,6 @@ def _left(workspace: Workspace, user: Id) -> Iterator[str]:
     """What may still hold the user, and has to be removed by hand."""
     if _is_in_folders(workspace, user):
         yield f"A former build could not be removed: delete in {BUILDS_FOLDER} what is not listed."
-    for path in workspace.path.glob(f"{DATABASE}*"):
-        yield f"{path.name}, which an older version wrote, may hold the id as well: delete it."
 
 
 def _is_in_folders(workspace: Workspace, user: Id) -> bool:

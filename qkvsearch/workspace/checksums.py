@@ -23,21 +23,12 @@ _sound: set[tuple[int, int, int, int, str]] = set()
 
 def checksum(path: Path) -> str:
     """XXH3 of 64 bits, of a whole file, in hexadecimal digits."""
-    return _digest_of(path, xxhash.xxh3_64())
-
-
-def _digest_of(path: Path, digest: Any) -> str:
+    digest = xxhash.xxh3_64()
     block = memoryview(bytearray(BLOCK))
     with path.open("rb", buffering=0) as file:
         while n := file.readinto(block):
             digest.update(block[:n])
-    return str(digest.hexdigest())
-
-
-def _sha256(path: Path) -> str:
-    import hashlib
-
-    return _digest_of(path, hashlib.sha256())
+    return digest.hexdigest()
 
 
 def check_size(path: Path, entry: Mapping[str, Any]) -> os.stat_result:
@@ -56,14 +47,13 @@ def check_size(path: Path, entry: Mapping[str, Any]) -> os.stat_result:
 def check_file(path: Path, entry: Mapping[str, Any], *, trust: bool = False) -> None:
     """Raise `DamagedError` where a file is not as it was written; each is read once a process.
 
-    entry: of the manifest, `bytes` with `xxh3`, or `sha256` in builds of older versions. trust:
-    compare the size alone, as the environment's QKVSEARCH_TRUST=1 asks for too.
+    entry: of the manifest, `bytes` with `xxh3`. trust: compare the size alone, as the
+    environment's QKVSEARCH_TRUST=1 asks for too.
     """
     found = check_size(path, entry)
     if trust or os.environ.get(TRUST) == "1":
         return
-    expected = entry.get("xxh3") or entry["sha256"]
-    known = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size, expected)
+    known = (found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size, entry["xxh3"])
     if known not in _sound:
         compare(path, entry)
         _sound.add(known)
@@ -75,8 +65,8 @@ def compare(path: Path, entry: Mapping[str, Any]) -> None:
     """
     check_size(path, entry)
     try:
-        found = checksum(path) if "xxh3" in entry else _sha256(path)
+        found = checksum(path)
     except OSError as error:
         raise DamagedError(path, f"cannot be read: {error.strerror or error}") from None
-    if found != (entry.get("xxh3") or entry["sha256"]):
+    if found != entry["xxh3"]:
         raise DamagedError(path, "its checksum is not the one that was written")

@@ -7,7 +7,7 @@ import shutil
 import sqlite3
 import uuid
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +22,6 @@ from qkvsearch.workspace import records
 from qkvsearch.workspace.arrays import StoredFile, file_entry, share_file, write_array
 from qkvsearch.workspace.catalog.file import CATALOG, CatalogRows, write_catalog
 from qkvsearch.workspace.elsewhere import drop_keys, places_in, write_keys
-from qkvsearch.workspace.former import is_former
 from qkvsearch.workspace.locks import is_held, writer_lock
 from qkvsearch.workspace.records import Record, Recorded, RecordsDatabase
 from qkvsearch.workspace.root import ROOT, BuildEntry, Root, read_root, root_state, write_root
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
 KEPT_BASES, KEPT_BUILDS = 2, 50
 # Names that are drawn for a build, until one is free.
 ATTEMPTS = 100
+LOST_FACTS = "settings that tune found, if it did, cannot be read"
 # NumPy raises an OSError without a number where it could not write all of an array.
 NO_SPACE = (None, errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
@@ -92,14 +92,14 @@ class Workspace:
 
     @property
     def exists(self) -> bool:
-        return (self.path / ROOT).is_file() or is_former(self.path)
+        return (self.path / ROOT).is_file()
 
     def open(self) -> Snapshot:
         """The current build. Raises `WorkspaceError` where there is none or it is damaged."""
-        found = open_current(self.path, trust=self.trust) or self._open_former()
-        if found is None:
+        snapshot = open_current(self.path, trust=self.trust)
+        if snapshot is None:
             raise self._missing
-        return found
+        return snapshot
 
     @property
     def _missing(self) -> WorkspaceError:
@@ -113,60 +113,19 @@ class Workspace:
         """Another one after each change of which build is current; it takes microseconds."""
         return root_state(self.path)
 
-    def _open_former(self) -> Snapshot | None:
-        from qkvsearch.workspace.former.format4 import open_former
-
-        try:
-            found = open_former(self.path, trust=self.trust)
-        except WorkspaceError:
-            found = open_current(self.path, trust=self.trust)
-            if found is None:
-                raise
-        return found or open_current(self.path, trust=self.trust)  # a writer has upgraded it
-
     @contextmanager
     def writing(self, command: str) -> Iterator[None]:
-        """The right to change the workspace, which is upgraded if it is an older one, as long as
-        the context lasts. Raises `WorkspaceError` where others have it for longer than the `wait`
-        of the workspace, or where there is none or it cannot be upgraded, unless the `command` is
-        "build".
+        """Hold the right to change the workspace as long as the context lasts.
+
+        Raises `WorkspaceError` where others have it for longer than the `wait` of the workspace,
+        or where there is no workspace, unless the `command` is "build".
         """
         if command != "build" and not self.path.is_dir():
             raise self._missing
-        with ExitStack() as stack:
-            is_first = stack.enter_context(writer_lock(self.path, command, self.wait, self.say))
+        with writer_lock(self.path, command, self.wait, self.say) as is_first:
             if is_first and command != "repair":
                 read_root(self.path)  # or hours of work would end at one that is damaged
-            if is_first and is_former(self.path):
-                try:
-                    self._upgrade()
-                except WorkspaceError:
-                    if command != "build":
-                        raise
-                    from qkvsearch.workspace.former.upgrade import replacing
-
-                    stack.enter_context(replacing(self.path))
             yield
-
-    def _upgrade(self) -> None:
-        """The current build of format 4 becomes the first one of today."""
-        from qkvsearch.workspace.former.upgrade import upgrading
-
-        with upgrading(self.path) as build:
-            contents = BuildContents(
-                catalog=CatalogRows.of_tables(build.tables),
-                users=build.tables.ids("users"),
-                facts=dict(build.facts),
-                shared={file.path.name: file for file in build.files},
-            )
-            self.publish(contents, "upgrade", created=build.created)
-        with suppress(OSError, QkvError):
-            self._remove_leftovers()
-
-    def _require_upgraded(self, command: str) -> None:
-        if is_former(self.path):
-            with self.writing(command):
-                pass
 
     def publish(
         self,
@@ -174,10 +133,9 @@ class Workspace:
         command: str,
         *,
         instead_of: str = "",
-        created: str = "",
     ) -> BuildEntry:
         """Write a build to a folder of its own, then make it the current one, in the place of the
-        build `instead_of`, or behind all. created: when, if not now.
+        build `instead_of`, or behind all.
 
         A crash at any point leaves the former build current. Whoever derives `contents` from a
         build holds `writing` since before it read that one. Raises `WorkspaceError` where the
@@ -190,7 +148,7 @@ class Workspace:
                 entry = BuildEntry(
                     name=folder.name,
                     number=root.next_number,
-                    created=created or datetime.now(UTC).isoformat(timespec="seconds"),
+                    created=datetime.now(UTC).isoformat(timespec="seconds"),
                     command=command,
                     items=int(contents.facts["n_items"]),
                     base=folder.name if contents.base is None else contents.base.base.name,
@@ -269,32 +227,25 @@ class Workspace:
         builds see them at once, and no other writer is waited for. learned: as many records are in
         the log of a build. Raises `WorkspaceError`.
         """
-        self._require_upgraded("record")
         return records.append(self.records, rows, after, learned)
 
     def undo_record(self, learned: int = 0) -> list[Record]:
         """Take back what was recorded together last, unless it is one of the first `learned`
         records, which the build's log contains. Raises `QkvError`.
         """
-        self._require_upgraded("undo")
         return records.undo(self.records, learned)
 
     def forget_records(self, tables: Tables, user: Any) -> int:
         """Delete the records of a user, in every spelling that a build takes for one, and every
         trace of them: how many there were. Raises `WorkspaceError`.
         """
-        self._require_upgraded("forget")
         text = id_text(user, tables.are_whole("users"))
         return records.forget(self.records, text, fold=tables.fold_ids)
 
     def known_facts(self) -> tuple[dict[str, Any], list[str]]:
-        """What the current build knows of itself, whatever its format and whatever else of it is
-        damaged; and what a build in its place cannot take over.
+        """What the current build knows of itself, whatever else of it is damaged; and what a build
+        in its place cannot take over.
         """
-        from qkvsearch.workspace.former.upgrade import LOST_FACTS, known_facts
-
-        if is_former(self.path):
-            return known_facts(self.path)
         try:
             root = read_root(self.path)
             if root is None:
@@ -362,8 +313,6 @@ class Workspace:
         """Folders of builds that are no longer listed and that no reader has open, unless
         `though_held`, and what an interrupted writer left. Only for whoever holds the lock.
         """
-        from qkvsearch.workspace.former.upgrade import clear, older_builds
-
         root = read_root(self.path)
         assert root is not None
         folders = self.path / BUILDS_FOLDER
@@ -372,11 +321,9 @@ class Workspace:
         listed = {build.name for build in root.builds}
         held = (name for name in ours - listed if is_held(folders / name / MANIFEST))
         kept = set() if though_held else set(held)
-        if not kept:
-            clear(self.path)
         needed = listed | kept
         try:
-            for name in needed - older_builds(folders, kept):
+            for name in list(needed):
                 needed |= {below for below, _ in Segment(folders / name).below}
         except DamagedError:  # nobody can tell what it needs
             return

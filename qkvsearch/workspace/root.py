@@ -55,7 +55,7 @@ class Root:
 
 
 def read_root(workspace: Path) -> Root | None:
-    """None where there is none. Raises `DamagedError`, `WorkspaceError` for a newer format."""
+    """None where there is none. Raises `DamagedError`, `WorkspaceError` for another format."""
     path = workspace / ROOT
     try:
         content: Any = read_signed(path)

@@ -17,11 +17,8 @@ from qkvsearch.workspace.catalog.segment import SegmentCatalog
 from qkvsearch.workspace.checksums import check_file, compare
 from qkvsearch.workspace.signed import checksum_of, read_signed
 
-# 2: several dense heads, each with its encoder, and weights learned for all.
-# 3: term counts, so that items can be added and removed.
-# 4: settings of the ratings, interactions per item, and a fingerprint of each pretrained model.
-# 5: segments; every file with a checksum, the catalog as a file of each segment.
-FORMAT_VERSION = 5
+# A workspace of another format is refused.
+FORMAT_VERSION = 6
 MANIFEST = "manifest.json"
 BUILDS_FOLDER = "builds"
 # A workspace may share its folder with other things, such as other folders in `builds/`.
@@ -39,10 +36,8 @@ class Segment:
     them with their checksums. again: compare them whatever this process has seen or trusts, since
     what is read will be written elsewhere and signed. below: the segments that it stands on, base
     first, each by its name and the checksum of its manifest. Raises `DamagedError`,
-    `WorkspaceError` for a newer format.
+    `WorkspaceError` for another format.
     """
-
-    again = False
 
     def __init__(
         self,
@@ -64,7 +59,7 @@ class Segment:
             self.files: Mapping[str, Mapping[str, Any]] = dict(manifest["files"])
             self.n_rows: int = manifest["n_rows"]
             self.below = [(str(name), str(sum_)) for name, sum_ in manifest["below"]]
-            if not all(entry.keys() >= {"bytes"} for entry in self.files.values()):
+            if not all(entry.keys() >= {"bytes", "xxh3"} for entry in self.files.values()):
                 raise LookupError
             if not isinstance(self.n_rows, int) or not isinstance(manifest["facts"], dict):
                 raise TypeError
@@ -150,9 +145,9 @@ class Segment:
 
 
 def require_readable(place: Path, written_in: int) -> None:
-    """Raise `WorkspaceError` for the format of a newer version."""
-    if written_in > FORMAT_VERSION:
+    """Raise `WorkspaceError` for another format than that of this version."""
+    if written_in != FORMAT_VERSION:
         raise WorkspaceError(
-            f"{place}: written in format {written_in}, this version reads up to {FORMAT_VERSION}; "
-            "upgrade with pip install -U qkvsearch"
+            f"{place}: the workspace has format {written_in!r:.20}, and this version reads format "
+            f"{FORMAT_VERSION} only; build it again in a new folder"
         )

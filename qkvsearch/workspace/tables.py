@@ -207,8 +207,7 @@ class Tables:
         with ExitStack() as stack:
             # Connections of its own: the authorizer would also stop other threads.
             tables = [
-                (stack.enter_context(closing(part.catalog.separate())), part.catalog.items)
-                for part in parts
+                (stack.enter_context(closing(part.catalog.separate())), "items") for part in parts
             ]
             found = matching_in_all(tables, self.catalog_columns, where, cells)
         for part, rows in zip(parts, found, strict=True):

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from qkvsearch.errors import DamagedError
-from qkvsearch.workspace.former import is_former
 from qkvsearch.workspace.records import RecordsDatabase
 from qkvsearch.workspace.root import read_root
 from qkvsearch.workspace.segments import BUILDS_FOLDER, OWN_NAME, Segment
@@ -14,7 +13,7 @@ from qkvsearch.workspace.segments import BUILDS_FOLDER, OWN_NAME, Segment
 
 def damaged_files(workspace: Path) -> list[DamagedError]:
     """What is not as it was written, of the root, the records and all builds: those that the root
-    names or, where it cannot be read, that there are. Raises `WorkspaceError` for a newer format.
+    names or, where it cannot be read, that there are. Raises `WorkspaceError` for another format.
     """
     folders = workspace / BUILDS_FOLDER
     try:
@@ -23,11 +22,7 @@ def damaged_files(workspace: Path) -> list[DamagedError]:
         there = {path.name: None for path in folders.glob("*") if OWN_NAME.fullmatch(path.name)}
         return [error, *_of_records(workspace), *_of_builds(folders, there)]
     if root is None:
-        if not is_former(workspace):
-            return []
-        from qkvsearch.workspace.former.format4 import damaged_files
-
-        return damaged_files(workspace)
+        return []
     builds = {build.name: build.manifest for build in root.builds}
     return [*_of_records(workspace), *_of_builds(folders, builds)]
 

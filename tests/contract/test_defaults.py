@@ -141,7 +141,7 @@ CONSTANTS = [
     ("texts", "MAX_TERM", 32),
     ("workspace", "KEPT_BASES", 2),
     ("workspace", "KEPT_BUILDS", 50),
-    ("workspace", "FORMAT_VERSION", 5),
+    ("workspace", "FORMAT_VERSION", 6),
     ("revision", "MOST_SEGMENTS", 32),
     ("revision", "LARGEST_SHARE", 0.2),
 ]

@@ -54,12 +54,15 @@ def assert_each_answers_or_names(qkv, workspace: Path, *names: str) -> None:
     assert 1 in codes
 
 
-def test_a_newer_format_asks_for_an_upgrade(qkv, shop_copy):
-    write_signed(shop_copy / "root.json", {"format": FORMAT_VERSION + 1})
+@pytest.mark.parametrize("difference", [-1, 1])
+def test_another_format_says_to_build_again(qkv, shop_copy, difference):
+    write_signed(shop_copy / "root.json", {"format": FORMAT_VERSION + difference})
     for args in QUESTIONS:
         answer = qkv("-w", shop_copy, *args)
         assert (answer.code, answer.stdout) == (1, "")
-        assert "upgrade with pip install -U qkvsearch" in answer.stderr
+        assert f"the workspace has format {FORMAT_VERSION + difference}" in answer.stderr
+        assert answer.stderr.count("\n") == 1
+        assert "build it again" in answer.stderr
 
 
 def test_a_root_that_is_gone_says_how_to_build(qkv, shop_copy):

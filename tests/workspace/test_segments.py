@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from dataclasses import replace
 from random import Random
 
@@ -17,7 +15,6 @@ from qkvsearch.data.ids import Ids
 from qkvsearch.errors import DamagedError, QkvError, WorkspaceError
 from qkvsearch.workspace import Tables
 from qkvsearch.workspace.catalog import composed
-from qkvsearch.workspace.catalog.columns import quoted
 from qkvsearch.workspace.catalog.file import CatalogRows, write_catalog
 from qkvsearch.workspace.catalog.segment import SegmentCatalog
 from qkvsearch.workspace.catalog.titles import title_key
@@ -266,38 +263,6 @@ def test_text_ids_that_join_whole_numbers_make_all_of_them_text(tmp_path, small)
     merged = opened([SegmentCatalog(path)], Rows.plain(5))
     assert merged.cells() == [("007", "d"), ("100", "c"), ("7", "a"), ("8", "f"), ("x", "e")]
     assert not merged.are_whole("items")
-
-
-@pytest.mark.parametrize("kind", list(IDS))
-def test_the_tables_of_format_4_are_a_base_like_others(tmp_path, small, kind):
-    history = History(tmp_path, kind, seed=5, n_segments=4)
-    path = tmp_path / "workspace.db"
-    write_format_4(path, "_3", history.catalogs[0], history.kind == "folded")
-    former = [SegmentCatalog(path, "_3", "mode=ro"), *history.catalogs[1:]]
-    expected = answers(history.merged(), kind)
-    assert answers(opened(former, history.rows), kind) == expected
-
-
-def write_format_4(path, suffix, base, folds):
-    """The tables of a base as they once were, beside those of another build."""
-    columns = ", ".join(f"{quoted(name)} {sql_type}" for name, sql_type in base.columns.items())
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute("CREATE TABLE items_2 (_position INTEGER PRIMARY KEY, id TEXT, title TEXT)")
-        db.execute(f"CREATE TABLE items{suffix} (_position INTEGER PRIMARY KEY, {columns})")
-        db.execute(f"CREATE TABLE titles{suffix} (key TEXT NOT NULL, position INTEGER NOT NULL)")
-        db.execute(f"CREATE TABLE users{suffix} (_position INTEGER PRIMARY KEY, id INTEGER)")
-        db.executemany(f"INSERT INTO users{suffix} VALUES (?, ?)", enumerate(USERS))
-        if folds:
-            db.execute(f"CREATE TABLE folded{suffix} (kind TEXT, key TEXT, position INTEGER)")
-            users = [("users", user, row) for row, user in enumerate(USERS)]
-            db.executemany(f"INSERT INTO folded{suffix} VALUES (?, ?, ?)", users)
-        for row, id_, title, *cells in base.all_cells(list(base.columns)):
-            places = ", ".join("?" * (len(cells) + 3))
-            db.execute(f"INSERT INTO items{suffix} VALUES ({places})", (row, id_, title, *cells))
-            db.execute(f"INSERT INTO titles{suffix} VALUES (?, ?)", (title_key(title), row))
-            if folds:
-                folded = ("items", str(id_).casefold(), row)
-                db.execute(f"INSERT INTO folded{suffix} VALUES (?, ?, ?)", folded)
 
 
 def test_cells_stay_what_they_are_in_a_column_of_the_base(tmp_path, make_catalog):

@@ -332,12 +332,12 @@ def test_a_folder_that_cannot_be_written_to_is_named(workspace, make_contents):
         workspace.path.chmod(0o700)
 
 
-def test_a_newer_format_says_so(workspace, monkeypatch):
+def test_another_format_says_so(workspace, monkeypatch):
     found = read_root(workspace.path)
     monkeypatch.setattr(root, "FORMAT_VERSION", 99)
     root.write_root(workspace.path, found)
     monkeypatch.undo()
-    with pytest.raises(WorkspaceError, match=r"format 99.*upgrade with pip"):
+    with pytest.raises(WorkspaceError, match="format 99.*build it again"):
         workspace.open()
 
 

@@ -39,14 +39,11 @@ def numbers_in(text: str | None) -> np.ndarray:
 class SegmentCatalog:
     """The tables of items, titles and, in a base, users of one SQLite file, read only.
 
-    suffix: of the tables' names. mode: how SQLite opens the file, as in its URI. Every method
-    raises `DamagedError` where SQLite cannot read the file.
+    Every method raises `DamagedError` where SQLite cannot read the file.
     """
 
-    def __init__(self, path: Path, suffix: str = "", mode: str = IMMUTABLE) -> None:
-        self.path, self.uri = path, f"{path.absolute().as_uri()}?{mode}"
-        self.items, self.titles = f"items{suffix}", f"titles{suffix}"
-        self.users, self.folded = f"users{suffix}", f"folded{suffix}"
+    def __init__(self, path: Path) -> None:
+        self.path, self.uri = path, f"{path.absolute().as_uri()}?{IMMUTABLE}"
         self._db: sqlite3.Connection | None = None
         self._is_closed = False
         # Where other segments have ids that are no whole numbers, all are text.
@@ -57,7 +54,7 @@ class SegmentCatalog:
 
     def require_rows(self, n: int) -> None:
         """Raise `DamagedError` where the rows of items, or of titles, do not end at `n`."""
-        for table in (self.items, self.titles):
+        for table in ("items", "titles"):
             try:
                 ends = self.db.execute(f"SELECT min(rowid), max(rowid) FROM {table}").fetchone()
             except (sqlite3.Error, UnicodeDecodeError) as error:
@@ -76,15 +73,10 @@ class SegmentCatalog:
         """A connection for one question alone, which closes it."""
         if self._is_closed:
             raise WorkspaceError(f"{self.path}: closed; open the workspace again")
-        return self.connect()
-
-    def connect(self) -> sqlite3.Connection:
-        """Open the file once more."""
         try:
             db = sqlite3.connect(self.uri, uri=True, check_same_thread=False)
-            if self.uri.endswith(IMMUTABLE):
-                # As arrays are: page by page a scan would take three times as long.
-                db.execute(f"PRAGMA mmap_size = {MAPPED}")
+            # As arrays are: page by page a scan would take three times as long.
+            db.execute(f"PRAGMA mmap_size = {MAPPED}")
             return db
         except sqlite3.Error as error:
             raise self._unread(error) from None
@@ -99,7 +91,7 @@ class SegmentCatalog:
     @cached_property
     def columns(self) -> dict[str, str]:
         """The SQL types of the items' columns, by their names; id and title first."""
-        return self._columns_of(self.items)
+        return self._columns_of("items")
 
     @property
     def whole_ids(self) -> bool:
@@ -114,7 +106,7 @@ class SegmentCatalog:
     @cached_property
     def folds(self) -> bool:
         """Whether ids that differ in case alone are one."""
-        return bool(self._columns_of(self.folded))
+        return bool(self._columns_of("folded"))
 
     def cells(self, columns: Sequence[str], rows: Iterable[int]) -> list[tuple[Any, ...]]:
         """Row number and these columns of those of the rows that are there, in no order."""
@@ -129,7 +121,7 @@ class SegmentCatalog:
 
     def keyed_titles(self, where: str = "1", *values: Any) -> Iterator[tuple[int, str, str]]:
         """Row number, key and title of the items for which `where` (SQL) holds, in order."""
-        joined = f"{self.titles} AS keyed CROSS JOIN {self.items} ON _position = position"
+        joined = "titles AS keyed CROSS JOIN items ON _position = position"
         return self.stream(
             f"SELECT position, key, title FROM {joined} WHERE {where} ORDER BY keyed.rowid", *values
         )
@@ -138,15 +130,15 @@ class SegmentCatalog:
         """The different cells of a column, None where blank; which one each row has, int64; and the
         rows, int64, ascending.
         """
-        found = self.stream(f"SELECT {self._named(column)} FROM {self.items} ORDER BY _position")
+        found = self.stream(f"SELECT {self._named(column)} FROM items ORDER BY _position")
         code: defaultdict[Any, int] = defaultdict(count().__next__)
         codes = np.fromiter(map(code.__getitem__, chain.from_iterable(found)), np.int64)
-        ((rows,),) = self.select(f"SELECT group_concat(_position) FROM {self.items}")
+        ((rows,),) = self.select("SELECT group_concat(_position) FROM items")
         return list(code), codes, np.sort(numbers_in(rows))
 
     def texts(self, kind: Literal["title", "id"]) -> tuple[list[str], np.ndarray]:
         """Keys of titles, or ids as text, and the row of each, int64."""
-        of_titles, of_items = (self.titles, "position", "key"), (self.items, "_position", "id")
+        of_titles, of_items = ("titles", "position", "key"), ("items", "_position", "id")
         table, row, text = of_titles if kind == "title" else of_items
         texts: list[str] = []
         rows = [NO_NUMBERS]
@@ -178,7 +170,7 @@ class SegmentCatalog:
     def filled(self, rows: Sequence[int] | None = None) -> list[int]:
         """How many cells of each column are not blank, in all rows or in these."""
         counts = ", ".join(f"count({quoted(name)})" for name in self.columns)
-        sql = f"SELECT {counts} FROM {self.items}"
+        sql = f"SELECT {counts} FROM items"
         if rows is None:
             return list(self.select(sql)[0])
         some = "WHERE _position IN (SELECT value FROM json_each(?))"
@@ -188,7 +180,7 @@ class SegmentCatalog:
         """The first `most` ids, all where it is None, in the order of their rows."""
         if kind == "users" and not self._user_columns:
             return []
-        table = self.items if kind == "items" else self.users
+        table = kind
         limit = -1 if most is None else most
         found = self.select(f"SELECT id FROM {table} ORDER BY _position LIMIT ?", limit)
         return [id_ for (id_,) in found]
@@ -196,7 +188,7 @@ class SegmentCatalog:
     @property
     def n_rows(self) -> int:
         """How many items it has."""
-        sql = f"SELECT coalesce(max(_position) + 1, 0) FROM {self.items}"
+        sql = "SELECT coalesce(max(_position) + 1, 0) FROM items"
         return int(self.select(sql)[0][0])
 
     def rows_before(self, ids: Ids) -> np.ndarray:
@@ -204,13 +196,13 @@ class SegmentCatalog:
         numbers.
         """
         n_rows = self.n_rows
-        first = f"SELECT _position FROM {self.items} WHERE id >= ? ORDER BY id LIMIT 1"
+        first = "SELECT _position FROM items WHERE id >= ? ORDER BY id LIMIT 1"
         found = (self.select(first, text) for text in ids.texts)
         return np.array([rows[0][0] if rows else n_rows for rows in found], dtype=np.int64)
 
     def user_text(self, row: int) -> str:
         """The id of the user in a row."""
-        return str(self.select(f"SELECT id FROM {self.users} WHERE _position = ?", row)[0][0])
+        return str(self.select("SELECT id FROM users WHERE _position = ?", row)[0][0])
 
     def find(self, kind: Kind, ids: Iterable[str]) -> dict[str, int]:
         """Row numbers by the text of each id that is there; whole numbers are found as they are
@@ -220,9 +212,9 @@ class SegmentCatalog:
             return {}
         keys = {text: text.casefold() if self.folds else text for text in ids}
         if self.folds:
-            sql = f"SELECT key, position FROM {self.folded} WHERE kind = '{kind}' AND key"
+            sql = f"SELECT key, position FROM folded WHERE kind = '{kind}' AND key"
         else:
-            table = self.items if kind == "items" else self.users
+            table = kind
             sql = f"SELECT CAST(id AS TEXT), _position FROM {table} WHERE id"
         wanted = set(keys.values())
         # A text ends in SQLite's JSON where its first NUL is.
@@ -248,7 +240,7 @@ class SegmentCatalog:
 
     @cached_property
     def _user_columns(self) -> dict[str, str]:
-        return self._columns_of(self.users)
+        return self._columns_of("users")
 
     def _columns_of(self, table: str) -> dict[str, str]:
         """SQL types by name, but for row numbers; nothing of a table that is not there."""
@@ -257,7 +249,7 @@ class SegmentCatalog:
 
     def _picked(self, columns: Sequence[str]) -> str:
         named = ["_position", *map(self._named, columns)]
-        return f"SELECT {', '.join(named)} FROM {self.items}"
+        return f"SELECT {', '.join(named)} FROM items"
 
     def _named(self, column: str) -> str:
         return "CAST(id AS TEXT)" if column == "id" and self.ids_as_text else quoted(column)
