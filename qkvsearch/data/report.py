@@ -63,10 +63,13 @@ class ReadReport:
             for facts in self.columns
         ]
 
-    def note(self, count: int, sentence: str) -> None:
-        """A note on `{n}` rows, where there are any."""
+    def note(self, count: int, sentence: str, **values: object) -> None:
+        """Add a note on `{n}` rows, where there are any.
+
+        What comes from a file is one of the `values`, never a part of the sentence.
+        """
         if count:
-            self.notes.append(sentence.format(n=f"{count:,}"))
+            self.notes.append(sentence.format(n=f"{count:,}", **values))
 
     def require_rows(self) -> None:
         if not self.read:

@@ -27,7 +27,7 @@ def with_product_cells(frame: pd.DataFrame, title: str, report: ReadReport) -> p
         and words_of(name)[:1] != ["variant"]
         and frame.loc[rows, name].isna().all()
     ]
-    report.note(len(rows), f"{{n}} rows took the cells of their product, by {handle}")
+    report.note(len(rows), "{n} rows took the cells of their product, by {column}", column=handle)
     filled = frame.copy()
     filled.loc[rows, of_product] = product.loc[frame.loc[rows, handle], of_product].to_numpy()
     return filled

@@ -6,22 +6,41 @@ import csv
 import io
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from qkvsearch.data.files import scratch
-from qkvsearch.data.files.frames import Piece, check_width, distinct, note_above, rows_above
+from qkvsearch.data.files.frames import (
+    Piece,
+    check_width,
+    distinct,
+    has_number,
+    header_row,
+    note_above,
+    rows_at_once,
+)
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
-DELIMITERS = ",\t;|"
-# How much of a file, in characters, tells its delimiter.
+# Of delimiters that fit equally well, the first one.
+DELIMITERS = ",;\t|"
+# A text of one column is split at a character that no text has.
+ONE_COLUMN = "\x1f"
+# So many characters of a file decide its delimiter and where its header is.
 SAMPLE = 100_000
+BLANK = " \t"
 NOTHING = "not a table: no line has anything in it"
+
+
+class Layout(NamedTuple):
+    """How a text is divided. above: the lines above the header. width: the number of columns."""
+
+    delimiter: str
+    above: Sequence[str]
+    width: int
 
 
 def read_delimited(
@@ -31,20 +50,24 @@ def read_delimited(
     delimiter: str | None,
     names: Sequence[str] | None,
 ) -> Iterator[Piece]:
-    """`label` and `name` are what errors and the report call the file. Raises `DataError`."""
-    above = [] if names else _lines_above(text, [delimiter] if delimiter else DELIMITERS)
-    if above:
-        text = io.StringIO(text.read()[sum(map(len, above)) :], newline="")
-    if delimiter is None:
-        delimiter = _guess_delimiter(text)
-    quoted = names is None and not (delimiter == "\t" and _quotes_are_text(text))
-    # pandas accepts a first row of any length, so the header is read as a row. One column more
-    # than the header has shows which rows are too long.
-    width = len(names) if names else _header_width(label, text, delimiter)
+    """Read rows below a header, or below `names` where the file has no header.
+
+    `label` and `name` are what errors and the report call the file. Raises `DataError`.
+    """
+    sample = text.read(SAMPLE)
+    layout = Layout(delimiter or ",", [], len(names)) if names else find_layout(sample, delimiter)
+    if layout is None:
+        raise DataError(f"{label}: {NOTHING}")
+    delimiter, above, width = layout
     check_width(width, label)
+    text.seek(0)
+    text.read(sum(map(len, above)))
+    quoted = names is None and not (delimiter == "\t" and _quotes_are_text(text))
     report = ReadReport(name)
     note_above(report, len(above), "".join(above))
     too_long = np.empty(0, np.int64)
+    # pandas accepts a first row of any length, so the header is read as a row. One column more
+    # than the header has shows which rows are too long.
     for frame, left_out in parse_rows(label, text, delimiter, quoted, width):
         frame = frame.set_axis(frame.index + len(above)).dropna(how="all")
         too_long = np.append(too_long, left_out + len(above))
@@ -61,35 +84,74 @@ def read_delimited(
         raise DataError(f"{label}: {NOTHING}")
 
 
-@dataclass(frozen=True)
-class TextBeginning:
-    """What the beginning of a text tells: its columns, and how many lines come before the first
-    row, `above` of them before the names.
+# --- the delimiter and the header ---
+
+
+def find_layout(sample: str, delimiter: str | None = None) -> Layout | None:
+    """Find how a text is divided by its first characters; None where no line has anything in it.
+
+    The delimiter is the one that each line from the header to the end has. Of several it is the
+    one whose header comes first, then the one that divides the most lines into the same number of
+    cells, then the first of `DELIMITERS`. A text that none of them divides has one column.
+
+    >>> find_layout("Prices in May\\nid;title;price\\na;Tent, red;9,50\\nb;Rope, blue;1,20\\n")
+    Layout(delimiter=';', above=['Prices in May\\n'], width=3)
     """
+    delimiters = [delimiter] if delimiter else list(DELIMITERS)
+    records = _records(sample, delimiters)
+    if len(sample) == SAMPLE and len(records) > 1:
+        del records[-1]  # perhaps not whole
+    if not any(record.bare.strip(BLANK + DELIMITERS) for record in records):
+        return None
+    layouts = {}
+    for place, each in enumerate(delimiters):
+        filled = [n for n, record in enumerate(records) if record.n_filled(each)]
+        if not filled:
+            continue
+        rows = [records[n] for n in filled]
+        n_cells = [row.bare.count(each) + 1 for row in rows]
+        n_filled = [row.n_filled(each) for row in rows]
+        header = header_row(n_cells, n_filled)
+        if has_number(rows[header].text.split(each)):
+            header = 0
+        if n_cells[header] == 1 and delimiter is None:
+            continue
+        below = n_cells[header:]
+        fit = (below.count(1), header, -max(Counter(below).values()), place)
+        above = [record.text for record in records[: filled[header]]] if header else []
+        layouts[fit] = Layout(each, above, n_cells[header])
+    return layouts[min(layouts)] if layouts else Layout(ONE_COLUMN, [], 1)
 
-    names: list[str]
-    delimiter: str
-    n_lines: int
-    above: list[str]
 
-    def note(self, report: ReadReport) -> None:
-        note_above(report, len(self.above), "".join(self.above))
+class Record(NamedTuple):
+    """A line, or several where a quoted cell goes on. bare: the text without its quoted cells."""
+
+    text: str
+    bare: str
+
+    def n_filled(self, delimiter: str) -> int:
+        """Return the number of cells, without empty ones at the end."""
+        filled = self.bare.rstrip(BLANK + delimiter)
+        return filled.count(delimiter) + 1 if filled else 0
 
 
-def head_of(label: str, text: io.StringIO, delimiter: str | None) -> TextBeginning:
-    """As `read_delimited` finds them. Raises `DataError`."""
-    above = _lines_above(text, [delimiter] if delimiter else DELIMITERS)
-    rest = io.StringIO(text.read()[sum(map(len, above)) :], newline="")
-    delimiter = delimiter or _guess_delimiter(rest)
-    width = _header_width(label, rest, delimiter)
-    check_width(width, label)
-    for number, line in enumerate(rest, len(above) + 1):
-        cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
-        if "".join(cells).strip():
-            alone = io.StringIO(line, newline="")
-            frame, _ = next(parse_rows(label, alone, delimiter, True, width))
-            return TextBeginning(distinct(frame.iloc[0, :width]), delimiter, number, above)
-    raise DataError(f"{label}: {NOTHING}")
+def _records(text: str, delimiters: Sequence[str]) -> list[Record]:
+    ends = "|".join(map(re.escape, [*delimiters, "\r", "\n"]))
+    quoted = re.compile(rf'(^|{ends})( *"(?:[^"]++|"")*+(?:"(?=[ ]*(?:{ends}|\Z))|\Z))')
+    bare = quoted.sub(lambda found: found[1] + _blanked(found[2]), text)
+    records, start = [], 0
+    for line in io.StringIO(bare, newline=""):
+        records.append(Record(text[start : start + len(line)], line.rstrip("\r\n")))
+        start += len(line)
+    return records
+
+
+def _blanked(cell: str) -> str:
+    """Return as many letters as a quoted cell has, or spaces where nothing is in its quotes."""
+    return ("x" if cell.strip(' "') else " ") * len(cell)
+
+
+# --- rows ---
 
 
 def parse_rows(
@@ -128,7 +190,7 @@ def _parsed(
                         skipinitialspace=True,
                         skip_blank_lines=False,
                         on_bad_lines="warn",
-                        chunksize=scratch.ROWS_AT_ONCE,
+                        chunksize=rows_at_once(width),
                     )
                 frame = next(pieces, None)
             except (pd.errors.ParserError, pd.errors.EmptyDataError) as error:
@@ -167,13 +229,14 @@ def _in_words(error: Exception) -> str:
 
 
 def _quotes_are_text(text: io.TextIOBase) -> bool:
-    """True where tabs alone make every line a row, and a cell opens a quote that is not closed in
-    its line: read as quotes, they would join lines.
+    """Return whether tabs alone make every line a row, and a cell opens a quote that is not closed
+    in its line: read as quotes, they would join lines.
     """
+    start = text.tell()
     try:
         if not any('"' in piece for piece in iter(lambda: text.read(SAMPLE), "")):
             return False
-        text.seek(0)
+        text.seek(start)
         width, opened = None, False
         for line in text:
             if not line.strip():
@@ -187,65 +250,4 @@ def _quotes_are_text(text: io.TextIOBase) -> bool:
             )
         return opened
     finally:
-        text.seek(0)
-
-
-def _header_width(label: str, text: io.TextIOBase, delimiter: str) -> int:
-    rows = csv.reader(text, delimiter=delimiter, skipinitialspace=True)
-    try:
-        width = next(len(row) for row in rows if len(row) > 1 or "".join(row).strip())
-    except StopIteration:
-        raise DataError(f"{label}: {NOTHING}") from None
-    except csv.Error as error:
-        raise DataError(
-            f"{label}: not a table: the first line has to name the columns ({error})"
-        ) from None
-    text.seek(0)
-    return width
-
-
-def _lines_above(text: io.TextIOBase, delimiters: Sequence[str]) -> list[str]:
-    """The first lines, where they stand above a table and are none of its rows."""
-    sample = text.read(SAMPLE)
-    text.seek(0)
-    lines = sample.splitlines(keepends=True)
-    if len(sample) == SAMPLE:
-        del lines[-1]  # perhaps not whole
-    for delimiter in delimiters:
-        try:
-            rows = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
-        except csv.Error:
-            continue
-        first = rows_above(rows)
-        if first and not any('"' in line for line in lines[:first]):  # a cell of several lines
-            return lines[:first]
-    return []
-
-
-def _guess_delimiter(text: io.TextIOBase) -> str:
-    """The one that splits the first lines into the most columns, and all into as many.
-
-    Of two that do as well, the one after which there are fewer spaces: a comma in a sentence.
-    """
-    sample = text.read(SAMPLE)
-    text.seek(0)
-    lines = sample.splitlines(keepends=True)
-    if len(sample) == SAMPLE and len(lines) > 1:
-        del lines[-1]  # perhaps not whole
-
-    def fit(delimiter: str) -> tuple[float, float]:
-        rows = []
-        try:
-            for row in csv.reader(lines, delimiter=delimiter):
-                rows.append(row)
-        except csv.Error:
-            pass  # a cell longer than the csv module reads
-        rows = [row for row in rows if "".join(row).strip()]
-        if not rows:
-            return 0, 0
-        width = len(rows[0])
-        alike = sum(len(row) == width for row in rows) / len(rows)
-        spaced = sum(cell.startswith(" ") for row in rows for cell in row[1:])
-        return (width - 1) * alike, -spaced
-
-    return max(DELIMITERS, key=fit)
+        text.seek(start)

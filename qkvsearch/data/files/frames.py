@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import pandas as pd
 
+from qkvsearch.data.files import scratch
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, listed_names, suggest
 from qkvsearch.limits import CELL, COLUMNS, ROWS
 
 # Some rows of a file as text, and the report on all rows that were read up to them.
 Piece: TypeAlias = tuple[pd.DataFrame, ReadReport]
-# What stands above a table, such as its name and date, takes so many rows at most; a table below
-# has so many columns at least, and as many in so many of the rows.
-MOST_ABOVE, LEAST_COLUMNS, ALIKE = 20, 3, 0.9
+# What is above a table, such as its name and date, has so many rows at most; of the rows below
+# its header at least such a share has as many cells.
+MAX_ABOVE, MIN_ALIKE = 20, 0.75
+# Cells that are in memory at a time.
+CELLS_AT_ONCE = 1 << 22
 A_NUMBER = r"[+-]?[\d.,]+"
 # Ends of lines, tabs and the like: a name is written in one line, and in SQL.
 CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]+")
@@ -73,33 +77,48 @@ def check_width(width: int, label: str) -> None:
         )
 
 
-def rows_above(rows: Sequence[Sequence[Any]]) -> int:
-    """How many of the first rows have one cell at most, where a table with names of columns follows
-    and they are not all blank; else 0.
+def rows_at_once(n_columns: int) -> int:
+    """Return how many rows of a wide table are read at a time."""
+    return max(1, min(scratch.ROWS_AT_ONCE, CELLS_AT_ONCE // max(1, n_columns)))
 
-    >>> rows_above([["Stock, May"], [], ["sku", "name", "price"], ["1", "Tent", "9.50"]])
-    2
+
+def header_row(n_cells: Sequence[int], n_filled: Sequence[int]) -> int:
+    """Return which of the rows that are not blank has the names of the columns.
+
+    It is the first one with at least as many cells as most rows have. It is row 0 where that is
+    doubtful: more than `MAX_ABOVE` rows are above it, or fewer than `MIN_ALIKE` of the rows below
+    have as many cells. n_cells: the number of cells of each row; n_filled: without empty ones at
+    the end.
+
+    >>> header_row([1, 3, 3, 3], [1, 3, 2, 3])
+    1
     """
-    filled = [[str(cell).strip() for cell in row if cell is not None] for row in rows]
-    counts = [sum(cell != "" for cell in row) for row in filled]
-    first = next((place for place, count in enumerate(counts) if count > 1), 0)
-    table = [place for place, count in enumerate(counts) if place >= first and count > 1]
-    return (
-        first
-        if any(counts[:first])
-        and first <= MOST_ABOVE
-        and counts[first] >= LEAST_COLUMNS
-        and len(table) > 1
-        and sum(len(rows[place]) == len(rows[first]) for place in table) >= ALIKE * len(table)
-        and not any(re.fullmatch(A_NUMBER, cell) for cell in filled[first])
-        else 0
-    )
+    usual, usually_filled = map(_most_common, (n_cells, n_filled))
+    pairs = list(zip(n_cells, n_filled, strict=True))
+    # A delimiter may end each line, but for that of the names.
+    usual -= min((n - filled for n, filled in pairs if n == usual), default=0)
+    fits = (n >= usual and filled >= usually_filled for n, filled in pairs)
+    row = next((row for row, fit in enumerate(fits) if fit), 0)
+    below = n_cells[row + 1 :]
+    is_table = len(below) > 0 and below.count(n_cells[row]) >= MIN_ALIKE * len(below)
+    return row if is_table and row <= MAX_ABOVE else 0
+
+
+def _most_common(numbers: Sequence[int]) -> int:
+    """Return the most common of the numbers above 1, of several the first; 1 where none is."""
+    ((number, _),) = Counter(n for n in numbers if n > 1).most_common(1) or [(1, 0)]
+    return number
+
+
+def has_number(cells: Iterable[Any]) -> bool:
+    """Return whether a cell is a number, which no name of a column is."""
+    return any(re.fullmatch(A_NUMBER, str(cell).strip(' "\r\n')) for cell in cells)
 
 
 def note_above(report: ReadReport, rows: int, text: str) -> None:
-    """That so many rows were left out, which begin with this text."""
+    """Note that so many rows were left out, which begin with this text."""
     start = " ".join(text.split())[:40].rstrip(" ,;|")
-    report.note(rows, f"lines above the table, left out: {{n}} ({start!r})")
+    report.note(rows, "lines above the table, left out: {n} ({start!r})", start=start)
 
 
 def without_long_cells(frame: pd.DataFrame, report: ReadReport) -> pd.DataFrame:

@@ -10,7 +10,14 @@ from typing import Any
 
 import pandas as pd
 
-from qkvsearch.data.files.frames import check_width, note_above, picked, rows_above, table_of
+from qkvsearch.data.files.frames import (
+    check_width,
+    has_number,
+    header_row,
+    note_above,
+    picked,
+    table_of,
+)
 from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError, need
 
@@ -33,13 +40,13 @@ def read_workbook(label: str, path: Path, sheet: str) -> tuple[pd.DataFrame, Rea
         raise DataError(f"{label}: no cell has anything in it")
     name = picked("", list(full), "sheet", label)
     rows = full[name]
-    above = rows_above([row for _, row in rows])
-    said, rows = (
-        " ".join(str(cell) for _, row in rows[:above] for cell in row if cell),
-        rows[above:],
-    )
-    header = rows[0][1]
-    width = max(place for place, cell in enumerate(header, 1) if cell is not None)
+    n_filled = [_n_filled(row) for _, row in rows]
+    n_above = header_row([max(n_filled)] * len(rows), n_filled)
+    if has_number(rows[n_above][1]):
+        n_above = 0
+    above = " ".join(str(cell) for _, row in rows[:n_above] for cell in row if cell)
+    rows = rows[n_above:]
+    header, width = rows[0][1], n_filled[n_above]
     check_width(width, label)
     cells = [[*row[:width], *[None] * (width - len(row))] for _, row in rows[1:]]
     shown = f"{Path(label.partition('#')[0]).name}#{name}"
@@ -47,7 +54,7 @@ def read_workbook(label: str, path: Path, sheet: str) -> tuple[pd.DataFrame, Rea
     too_long = [number for number, row in rows[1:] if any(c is not None for c in row[width:])]
     frame = frame.set_axis([number for number, _ in rows[1:]])
     report.skip("with too many columns", too_long)
-    note_above(report, above, said)
+    note_above(report, n_above, above)
     return frame.drop(index=too_long), report
 
 
@@ -73,3 +80,8 @@ def _plain(cell: Any) -> Any:
     if isinstance(cell, datetime) and cell.time() == time():
         return cell.date()
     return None if cell == "" else cell
+
+
+def _n_filled(row: list[Any]) -> int:
+    """Return the number of cells, without empty ones at the end."""
+    return max(place for place, cell in enumerate(row, 1) if cell is not None)
