@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
@@ -13,7 +12,6 @@ import qkvsearch as qkv
 from qkvsearch.builder import build_workspace
 from qkvsearch.data.sources import read_source
 from qkvsearch.errors import DataError, QkvError, WorkspaceError
-from qkvsearch.learning.answerability import FACT as ANSWERABILITY
 from qkvsearch.texts import choice
 from qkvsearch.texts.encoders import CHOICES
 from qkvsearch.texts.pretrained import static
@@ -137,23 +135,6 @@ def test_nonsense_is_shown_with_a_note(static_videos):
     assert not static_videos.search("fishing").notes
     (none,) = static_videos.search("zzqx wvvk", heads=["lexical"], anyway=True).notes
     assert none.startswith("No hits")
-
-
-def test_only_words_that_no_item_has_may_be_no_better_than_chance(tiny_bert, tmp_path):
-    """In a build of an older version, which does not know what it cannot answer."""
-    with qkv.build(tmp_path / "ws", items=ITEMS, encoder=str(tiny_bert)) as engine:
-        del engine.snapshot.facts[ANSWERABILITY]
-        texts, main = engine.texts, engine.models.main_head
-        nearest = engine.head(main, "zzqx").scores
-        engine.snapshot.facts["chance"] = float(np.unique(nearest)[-2])
-        best = nearest == nearest.max()
-        assert "random letters" not in " ".join(texts.fused("zzqx", mask=best).notes)
-        assert "random letters" in texts.fused("zzqx", mask=~best).notes[0]
-        engine.snapshot.facts["chance"] = 2.0
-        known = engine.search("sea", heads=[main])
-        assert not known.notes
-        assert "random letters" not in " ".join(engine.search("zzqx sea", heads=[main]).notes)
-        assert engine.search("zzqx", heads=[main]).notes
 
 
 def test_a_query_is_read_once(tiny_bert, tmp_path, monkeypatch):

@@ -100,30 +100,11 @@ def test_a_rating_in_the_lower_half_is_no_reason_whatever_ranks(tmp_path):
     disliked = set(of_user.loc[of_user["rating"] < 3, "item"])
     liked = set(of_user.loc[of_user["rating"] >= 3, "item"])
     assert disliked
-    for model in ("tastes", *["next-item"] * trains):
+    for model in ("preferences", *["next-item"] * trains):
         ranking = engine.recommend(user=5, k=3, explain=True, model=model)
         assert reasons(ranking) - {None} == liked
         assert not disliked & {hit.id for hit in ranking}
         assert_reasons_add_up(ranking)
-
-
-def test_an_older_workspace_answers_as_it_did(tmp_path, monkeypatch):
-    """In builds of older versions a dislike counts a little, as it did when they learned."""
-    log, rng = drawn()
-    log["rating"] = rng.integers(1, 6, len(log))
-    engine = built(tmp_path, log)
-    history = engine.models.history(5)
-    facts = engine.snapshot.facts
-    monkeypatch.delitem(facts, "disliked_below")
-    older = qkv.Engine.__new__(qkv.Engine)
-    older.__dict__.update(engine.__dict__)
-    from qkvsearch.stored import StoredModels
-
-    before = StoredModels(engine.snapshot).history(5)
-    twos = history.ratings == 2
-    assert twos.any()
-    assert (history.confidences[twos] == 0).all()
-    np.testing.assert_allclose(before.confidences, ((history.ratings - 1) / 4) ** 2)
 
 
 # --- weights ---

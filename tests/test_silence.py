@@ -240,21 +240,6 @@ def test_a_repaired_build_still_tells(tmp_path):
         assert len(engine.search("guitar"))
 
 
-def test_a_build_of_an_older_version_answers_everything(tmp_path):
-    path = tmp_path / "ws"
-    qkv.build(path, items=ITEMS, columns=COLUMNS, encoder="corpus").close()
-    republished(path, lambda contents: contents.facts.pop(FACT))
-    with qkv.open(path) as engine:
-        assert engine.models.answerability is None
-        assert len(engine.search("of the and"))
-        assert engine.search("of the and").notes == []
-        tokens, heads = engine.texts.asked("jacket").tokens, heads_of(engine, "jacket")
-        lexical = heads["lexical"]
-        assert lexical is not None
-        np.testing.assert_array_equal(matches(engine.models, tokens, heads), lexical.scores > 0)
-        assert matches(engine.models, tokens, {"lsa": heads["lsa"]}).all()
-
-
 @pytest.mark.parametrize("wrong", [{"level": 1}, [], 7])
 def test_facts_that_no_build_writes_are_damage(tmp_path, wrong):
     path = tmp_path / "ws"

@@ -9,10 +9,6 @@ import numpy as np
 import pytest
 
 from qkvsearch.engine import Engine
-from qkvsearch.progress import silent
-from qkvsearch.revision.merging import merged_contents
-from qkvsearch.stored.preferences import WEAK_BELOW, PreferencesPart
-from qkvsearch.workspace import Workspace
 
 
 def is_said(ranking):
@@ -93,18 +89,6 @@ def test_updates_keep_it_and_learning_finds_it_again(changing):
     assert state() != before
     assert state()[1] == 48
     assert not is_said(changing.recommend(likes="The Godfather"))
-
-
-@pytest.mark.parametrize("lacks", [WEAK_BELOW, "n_liking"])
-def test_a_build_of_an_older_version_says_nothing(changing, tmp_path, lacks):
-    contents = merged_contents(changing.models, silent)
-    contents.facts.pop(lacks, None)
-    PreferencesPart().put(contents, **({"n_liking": None} if lacks == "n_liking" else {}))
-    Workspace(tmp_path / "ws").publish(contents, "test")
-    with Engine(tmp_path / "ws") as engine:
-        assert engine.models.strength is None
-        assert not is_said(engine.recommend(likes="The Godfather"))
-        assert count_said(engine, tmp_path / "all.csv") == []
 
 
 # --- all users ---

@@ -14,7 +14,7 @@ import qkvsearch
 from qkvsearch.errors import QkvError, UnknownIdError
 
 ALL = 1000
-MODELS = ["tastes", "next-item"]
+MODELS = ["preferences", "next-item"]
 
 
 @pytest.fixture

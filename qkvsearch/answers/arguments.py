@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from qkvsearch.workspace import Tables
     from qkvsearch.workspace.where import Where
 
-TASTES, NEXT_ITEM = MODELS = ("tastes", "next-item")
+PREFERENCES, NEXT_ITEM = MODELS = ("preferences", "next-item")
 
 
 def _whole(least: int) -> Callable[[Any], bool]:
@@ -48,6 +48,10 @@ WANTED: dict[str, tuple[Callable[[Any], bool], str]] = {
     "recent": (
         lambda x: x is None or (_finite(x) and x >= 1),
         "a number of interactions, 1 or more",
+    ),
+    "because": (
+        lambda x: x is None or _whole(1)(x),
+        "how many items of the history to list, 1 or more",
     ),
     "trials": (lambda x: x is None or _whole(1)(x), "how many settings to try, 1 or more"),
     "minutes": (lambda x: x is None or (isinstance(x, Real) and float(x) > 0), "a number above 0"),

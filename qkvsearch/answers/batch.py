@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from qkvsearch.answers.arguments import TASTES, check, check_model
+from qkvsearch.answers.arguments import PREFERENCES, check, check_model
 from qkvsearch.answers.recommend import Recommender, in_order, log_popularity
 from qkvsearch.cached import cached_property
 from qkvsearch.collaborative.history import NO_TIMES, History
@@ -79,7 +79,7 @@ class BatchRecommendations:
     seen: bool = False
     recent: int | None = None
     damping: float = 0.0
-    model: str = TASTES
+    model: str = PREFERENCES
     columns: Sequence[StoredColumn] = ()
     raw: bool = False
 
@@ -162,7 +162,7 @@ class BatchRecommendations:
         were found for each, the best first.
         """
         strength = self.recommender.models.strength
-        if self.model != TASTES or strength is None:
+        if self.model != PREFERENCES or strength is None:
             return 0
         # What a condition leaves is no higher than the highest.
         is_bound = scores.size > 0 and not self.damping and not self.seen
@@ -178,7 +178,7 @@ class BatchRecommendations:
 
     def _embeddings(self, histories: list[History]) -> np.ndarray:
         """(n, d); zeros for who likes nothing, or nothing that the model knows."""
-        if self.model == TASTES:
+        if self.model == PREFERENCES:
             return self.recommender.embeddings(histories)
         model = self.recommender.next_item
         with one_blas_thread():
@@ -189,7 +189,7 @@ class BatchRecommendations:
         """The item embeddings, (n_items, d), and which items may be recommended, (n_items,): what
         comes next is never a cold one. Raises `WorkspaceError` where there is no such model.
         """
-        if self.model == TASTES:
+        if self.model == PREFERENCES:
             return self.recommender.factors.item_embeddings, self.mask
         model = self.recommender.next_item
         return np.asarray(model.items.weight), np.asarray(self.mask & model.known)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from qkvsearch.answers.columns import Listing
-from qkvsearch.data.columns.facts import ColumnFacts, ColumnType
-from qkvsearch.data.judgements import LEARNED_FROM
 from qkvsearch.errors import DamagedError
 from qkvsearch.stored.part import LANGUAGE
 from qkvsearch.stored.tokens import LEFT_OUT
-from qkvsearch.texts.language.languages import ENGLISH
 from qkvsearch.workspace import Snapshot, Tables, Workspace
 from qkvsearch.workspace.elsewhere import KeyPlace
 
@@ -34,7 +30,7 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "rating_scale": facts.get("rating_scale"),
         "encoder": facts["encoder"],
         "encoder_chosen": facts.get("encoder_chosen"),
-        "language": facts.get(LANGUAGE, ENGLISH),
+        "language": facts[LANGUAGE],
         "language_chosen": facts.get("language_chosen"),
         "head_weights": facts["head_weights"],
         **({"keys": place.uri} if (place := KeyPlace.of(facts)) is not None else {}),
@@ -42,7 +38,7 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
         "weights_from": facts.get("weights_from"),
         "texts_cut": facts.get("texts_cut"),
         **({LEFT_OUT: facts[LEFT_OUT]} if LEFT_OUT in facts else {}),
-        "columns": _columns(facts.get("columns") or _told_by(tables), tables),
+        "columns": _columns(facts["columns"], tables),
         "interaction_columns": facts.get("interaction_columns", []),
         "searched_columns": facts["text_columns"],
         "rows": facts["rows"],
@@ -53,14 +49,6 @@ def build_facts(snapshot: Snapshot) -> dict[str, Any]:
     }
 
 
-def learned_from(facts: Mapping[str, Any]) -> str | None:
-    """Fingerprints of the judged queries that a build's weights were learned from; None where an
-    older version learned from some, and did not keep which.
-    """
-    known: str | None = facts.get(LEARNED_FROM, None if "weights_from" in facts else "")
-    return known
-
-
 def _columns(records: list[dict[str, Any]], tables: Tables) -> list[dict[str, Any]]:
     """What is known of the columns, with the share of cells that are empty now."""
     empty = tables.empty_counts()
@@ -69,21 +57,6 @@ def _columns(records: list[dict[str, Any]], tables: Tables) -> list[dict[str, An
         {**record, "empty": round(empty[record.get("stored") or record["name"]] / n_items, 4)}
         for record in records
     ]
-
-
-def _told_by(tables: Tables) -> list[dict[str, Any]]:
-    """Of a build that was made before columns had types: what its table tells of them."""
-    records = []
-    for column, cells in zip(
-        tables.catalog_columns, zip(*tables.cells(), strict=True), strict=True
-    ):
-        there = (str(cell) for cell in cells if cell is not None)
-        known = ColumnFacts(
-            column.name, column.role, cast(ColumnType, column.type), example=next(there, ""),
-            stored="" if column.stored == column.name else column.stored,
-        )  # fmt: skip
-        records.append(known.to_record())
-    return records
 
 
 def build_rows(workspace: Workspace) -> Listing:
@@ -111,10 +84,6 @@ def build_rows(workspace: Workspace) -> Listing:
             "current": entry.name == current,
         }
         rows.append(row)
-    if not rows:
-        notes.append(
-            "An older version wrote the workspace; builds are listed from its next change on."
-        )
     return Listing(rows[::-1], len(rows), BUILD_NAMES, notes=notes)
 
 

@@ -98,8 +98,7 @@ class OpenedBuild(OpenedContents):
         mask, emptied = asked.leave(left, anyway), None if left.any() else where
         personal = None if user is None else preferences
         fused = self.texts.fused(asked, names, fusion, personal, mask, anyway, where, last)
-        is_old = self.models.answerability is None
-        if fused is not None and asked.text.strip() and not (anyway or is_old):
+        if fused is not None and asked.text.strip() and not anyway:
             fused = fused.promising()
         ranking = ranked(
             fused, self.tables.names, k, temperature, mask, emptied, offset, min_weight
@@ -139,7 +138,7 @@ class OpenedBuild(OpenedContents):
         where: Where | None = None,
         only: Iterable[Id] | None = None,
         seen: bool = False,
-        model: str = "tastes",
+        model: str = "preferences",
         recent: int | None = None,
         damping: float = 0.0,
         diversity: float = 0.0,
@@ -148,6 +147,7 @@ class OpenedBuild(OpenedContents):
         min_weight: float = 0.0,
         temperature: float | None = None,
         explain: bool = False,
+        because: int | None = None,
     ) -> Ranking:
         """Items for a known user, for someone new from what they like, or for both together.
 
@@ -159,7 +159,8 @@ class OpenedBuild(OpenedContents):
         `exclude`, and all but `only` these ids. An interaction counts half for every `recent` later
         ones; `damping` takes from popular items, `diversity`, 0 to 1, from those that are like the
         hits above. With `explain`, `because`: what the history adds to the score, and without an id
-        what damping, diversity and the model's constant do; together they are the score.
+        what damping, diversity and the model's constant do; together they are the score. With the
+        parameter `because` so many items of the history are listed, the others as one entry.
         `fields`, `offset` and `min_weight` are those of `search`. Where nobody's interactions were
         learned from, texts tell what is alike, and `notes` says so. Hits are `weak` where the
         history rests on too little, and `notes` says on how little. Raises `QkvError` for an
@@ -174,7 +175,7 @@ class OpenedBuild(OpenedContents):
             with_strength,
         )
 
-        check(k=k, temperature=temperature, damping=damping, diversity=diversity)
+        check(k=k, temperature=temperature, damping=damping, diversity=diversity, because=because)
         check(offset=offset, min_weight=min_weight)
         check_model(model, recent)
         columns = own_columns(self.tables, fields)
@@ -192,7 +193,7 @@ class OpenedBuild(OpenedContents):
         ranking = with_fields(ranking, self.tables, columns)
         ranking = replace(ranking, reasoning=HistoryReasons(history, self.tables))
         if explain:
-            ranking = with_reasons(ranking, history, self.tables)
+            ranking = with_reasons(ranking, history, self.tables, because)
         ranking = with_strength(ranking, history, self.models)
         return with_facts(ranking, history, self.models).noted([*notes, *more])
 
@@ -204,7 +205,7 @@ class OpenedBuild(OpenedContents):
         where: Where | None = None,
         only: Iterable[Id] | None = None,
         seen: bool = False,
-        model: str = "tastes",
+        model: str = "preferences",
         recent: int | None = None,
         damping: float = 0.0,
         fields: str | Iterable[str] = (),

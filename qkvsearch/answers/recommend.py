@@ -9,19 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from qkvsearch.answers.arguments import NEXT_ITEM, TASTES, positions_of
+from qkvsearch.answers.arguments import NEXT_ITEM, PREFERENCES, positions_of
 from qkvsearch.answers.histories import Histories
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.history import History
 from qkvsearch.collaborative.strength import best_unseen
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.data.ids import id_text
+from qkvsearch.deadline import check_deadline
 from qkvsearch.errors import QkvError, WorkspaceError
 from qkvsearch.labelled import LabelledVectors
-from qkvsearch.retrieval import DenseKeys, Head, Part, Ranking, Reason
+from qkvsearch.retrieval import DenseKeys, Head, Part, Parts, Ranking, Reason
 from qkvsearch.retrieval.elsewhere import EVERY, Allowed, scored
 from qkvsearch.retrieval.fusion import plus
-from qkvsearch.retrieval.reasons import KINDS, Addend, group, in_groups
+from qkvsearch.retrieval.reasons import KINDS, KindsOfItems, group
+from qkvsearch.retrieval.score_parts import OTHERS, Source
 from qkvsearch.stored import StoredModels
 from qkvsearch.stored.next_item import NextItemPart
 from qkvsearch.stored.ratings import RatingsPart
@@ -125,7 +127,7 @@ class Recommender:
     def head(
         self,
         history: History,
-        model: str = TASTES,
+        model: str = PREFERENCES,
         damping: float = 0.0,
         allowed: Allowed = EVERY,
     ) -> Head | None:
@@ -180,14 +182,14 @@ class Recommender:
             return None
         ids, _ = self.tables.names(rows)
 
+        sources = [*(Source(NEXT_ITEM, id_) for id_ in ids), Source(CONSTANT, None)]
+
         @cache
         def shares() -> np.ndarray:
             return model.history_vectors(rows)
 
-        def parts(position: int) -> list[Part]:
-            *values, constant = shares() @ model.items.weight[position]
-            found = [Part(NEXT_ITEM, i, None, float(v)) for i, v in zip(ids, values, strict=True)]
-            return [*found, Part(CONSTANT, None, None, float(constant))]
+        def parts(position: int) -> Parts:
+            return Parts.pairs(sources, [None], shares() @ model.items.weight[position][:, None])
 
         scores = model.items.weight @ model.fold_in(rows)
         return Head(NEXT_ITEM, scores, parts, answers=model.known)
@@ -218,13 +220,18 @@ def damped(head: Head, popularity: np.ndarray, damping: float) -> Head:
 
 
 def with_reasons(
-    ranking: Ranking, history: History, tables: Tables, shared_with: Sequence[Container[int]] = ()
+    ranking: Ranking,
+    history: History,
+    tables: Tables,
+    because: int | None = None,
+    shared_with: Sequence[Container[int]] = (),
 ) -> Ranking:
-    """Each hit with `because`: all of the history that counts for anything and what it adds to the
-    score, and without an id what damping, diversity and a constant add.
+    """Each hit with `because`: what the history adds to the score, and without an id what damping,
+    diversity and a constant add.
 
-    shared_with: where hits are users, the row numbers of each one's items, so that each item of the
-    history says whether it is `shared`.
+    because: how many items of the history are listed, those that add most; the others are one more
+    entry. By default all that count for anything. shared_with: where hits are users, the row
+    numbers of each one's items, so that each item of the history says whether it is `shared`.
     """
     ids, titles = tables.names(history.positions)
     known = dict(zip(ids, zip(titles, history.positions.tolist(), strict=True), strict=True))
@@ -234,11 +241,20 @@ def with_reasons(
         found = {"id": part.query, "title": title, "contribution": part.value}
         return found if theirs is None else {**found, "shared": position in theirs}
 
-    others: Sequence[Container[int] | None] = shared_with or [None] * len(ranking)
-    because = [
-        [reason(part, theirs) for part in ranking.explain(i)] for i, theirs in enumerate(others)
-    ]
-    return ranking.annotated(because=because)
+    def reasons(index: int, theirs: Container[int] | None) -> list[dict[str, Any]]:
+        check_deadline()
+        parts = ranking.parts(index)
+        if because is None:
+            return [reason(part, theirs) for part in parts.ordered()]
+        is_item = np.array([source.query is not None for source in parts.sources], dtype=bool)
+        largest, n_others, value = parts.only(is_item).largest(because)
+        listed = sorted([*largest, *parts.only(~is_item)], key=lambda part: -abs(part.value))
+        found = [reason(part, theirs) for part in listed]
+        others = {"id": None, "title": OTHERS, "contribution": value, "items": n_others}
+        return [*found, others] if n_others else found
+
+    theirs: Sequence[Container[int] | None] = shared_with or [None] * len(ranking)
+    return ranking.annotated(because=[reasons(i, of_one) for i, of_one in enumerate(theirs)])
 
 
 class HistoryReasons:
@@ -257,28 +273,38 @@ class HistoryReasons:
         self.shared_with = shared_with
 
     @cached_property
-    def _known(self) -> dict[Any, tuple[int, str, list[str]]]:
-        """By id: row number, title and kinds."""
-        ids, titles = self.tables.names(self.positions)
-        kinds = item_kinds(self.tables, self.positions)
-        rows = zip(self.positions.tolist(), titles, kinds, strict=True)
-        return dict(zip(ids, rows, strict=True))
+    def _numbers(self) -> dict[Any, int]:
+        """The place of each item in the history, by id."""
+        ids, _ = self.tables.names(self.positions)
+        return {id_: number for number, id_ in enumerate(ids)}
 
-    def __call__(self, position: int, parts: Sequence[Part]) -> list[Reason]:
-        whole = [Reason(KINDS[part.head], part.value) for part in parts if part.query is None]
-        rows = [(*self._known[part.query], part.value) for part in parts if part.query is not None]
+    @cached_property
+    def _kinds(self) -> KindsOfItems:
+        _, titles = self.tables.names(self.positions)
+        return KindsOfItems(titles, item_kinds(self.tables, self.positions))
+
+    def __call__(self, position: int, parts: Parts) -> list[Reason]:
+        numbers = [self._numbers.get(source.query, -1) for source in parts.sources]
+        number_of = np.array(numbers, dtype=np.int64)
+        is_item = number_of >= 0
+        values = np.bincount(number_of[is_item], parts.sums[is_item], len(self.positions))
+        which = np.zeros(len(self.positions), dtype=bool)
+        which[number_of[is_item]] = True
+        whole = [
+            Reason(KINDS[parts.sources[row].head], float(parts.sums[row]))
+            for row in np.flatnonzero(~is_item).tolist()
+        ]
         if self.shared_with is None:
             (own,) = item_kinds(self.tables, [position])
-            return [
-                *in_groups([Addend(title, x, kinds) for _, title, kinds, x in rows], own),
-                *whole,
-            ]
-        theirs, found = self.shared_with[position], []
-        for what, is_shared in (("that both know", True), ("that the other does not know", False)):
-            addends = [
-                Addend(title, x) for row, title, _, x in rows if (row in theirs) == is_shared
-            ]
-            found += [group(what, addends)] * bool(addends)
+            return [*self._kinds.reasons(values, which, own), *whole]
+        theirs = self.shared_with[position]
+        is_shared = np.array([row in theirs for row in self.positions.tolist()], dtype=bool)
+        groups = {
+            "that both know": which & is_shared,
+            "that the other does not know": which & ~is_shared,
+        }
+        titles = self._kinds.titles
+        found = [group(what, titles, values, some) for what, some in groups.items() if some.any()]
         return [*found, *whole]
 
 

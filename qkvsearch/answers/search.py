@@ -15,7 +15,7 @@ from qkvsearch.answers.shown.snippets import cut, passages, snippet, weighed_ter
 from qkvsearch.data.columns.facts import text_read
 from qkvsearch.errors import QkvError, suggest
 from qkvsearch.labelled import LabelledVectors
-from qkvsearch.retrieval import Head, Ranking, fuse, fuse_ranks
+from qkvsearch.retrieval import Head, Parts, Ranking, fuse, fuse_ranks
 from qkvsearch.retrieval.elsewhere import Allowed, RemoteWords, Unscored, scored
 from qkvsearch.retrieval.fusion import plus, summed
 from qkvsearch.retrieval.late_interaction import (
@@ -27,7 +27,6 @@ from qkvsearch.retrieval.late_interaction import (
 )
 from qkvsearch.retrieval.late_interaction import NAME as TOKENS
 from qkvsearch.stored import StoredModels
-from qkvsearch.stored.tokens import are_joined
 from qkvsearch.texts.analysis import matching_words
 from qkvsearch.texts.encoders import SECOND_PASS
 from qkvsearch.texts.text_encoder import item_pieces
@@ -110,7 +109,7 @@ class TextSearch:
             fused = plus(fused, BEGINNING, fused.taken(BEGUN * begun.astype(np.float32)))
         if TOKENS in names:
             fused = rerank(fused, self._late(asked), SECOND_PASS[self.models.main_head], mask)
-        notes = self._notes(asked, found.get(self.models.main_head), mask)
+        notes = self._notes(asked, found.get(self.models.main_head))
         return replace(fused, notes=notes if is_answered else [NEAREST, *notes])
 
     def _fusible(self, heads: Iterable[str] | None, fusion: str, personal: bool) -> list[str]:
@@ -164,10 +163,8 @@ class TextSearch:
         """The text's words, to attend over those of items; None where there are none."""
         encoder = self.models.encoder(self.models.main_head)
 
-        of_joined = are_joined(self.models.snapshot.facts)
-
         def labels_of(position: int) -> Sequence[str]:
-            return token_labels(encoder, self.texts(position), of_joined)
+            return token_labels(encoder, self.texts(position))
 
         keys, lexical = self.models.token_keys, self.models.lexical_keys
         tokens, named = asked.reading.tokens, asked.late_labels
@@ -184,41 +181,24 @@ class TextSearch:
         """
         index = self.models.words
         typed = [token.text for token in self.models.analyzer.tokens(asked.typed)]
-        return index.starting(typed) if asked.is_typing and index is not None and typed else None
+        return index.starting(typed) if asked.is_typing and typed else None
 
     def _by_conditions(self, asked: Query) -> Head | None:
         """All items alike, where a query says only what must hold."""
         if asked.conditions.mask is None:
             return None
-        return Head(CONDITIONS, np.zeros(self.models.n_items, np.float32), lambda position: [])
+        scores, parts = np.zeros(self.models.n_items, np.float32), Parts.of([])
+        return Head(CONDITIONS, scores, lambda position: parts)
 
-    def _notes(self, asked: Query, main: Head | None, mask: np.ndarray | None) -> list[str]:
-        """What a person should know of an answer by the main head: that its best is below the noise
-        threshold, and how much of the text was too long to be read.
-        """
-        found: list[str] = []
-        if main is None:
-            return found
-        # A build that knows what it cannot answer has decided that already.
-        level = self.models.snapshot.facts.get("chance")
-        if self.models.answerability is None and level is not None:
-            keys, nearest = (
-                self.models.lexical_keys,
-                main.scores[main.allowed(mask)],
-            )
-            is_known = asked.codes.tokens or any(keys.has(t.term) for t in asked.tokens)
-            if not is_known and len(nearest) and nearest.max() <= level:
-                found.append(
-                    "None of these words is in the catalog, and strings of random letters come as "
-                    "near to some item: the hits may have nothing to do with the query."
-                )
-        if n := asked.n_unread:
-            encoder = self.models.encoder(main.name)
-            found.append(
-                f"The query is longer than {main.name}'s {encoder.limit} tokens: it did not read "
-                f"the last {'word' if n == 1 else f'{n:,} words'}."
-            )
-        return found
+    def _notes(self, asked: Query, main: Head | None) -> list[str]:
+        """Say how much of the text was too long for the main head to read."""
+        if main is None or not (n := asked.n_unread):
+            return []
+        encoder = self.models.encoder(main.name)
+        return [
+            f"The query is longer than {main.name}'s {encoder.limit} tokens: it did not read "
+            f"the last {'word' if n == 1 else f'{n:,} words'}."
+        ]
 
     def pieces(self, head: str, position: int) -> LabelledVectors:
         """An item's texts as the sum that its key is in a dense head."""

@@ -73,8 +73,8 @@ def _rated(_: click.Context, __: click.Parameter, given: Sequence[str]) -> dict[
 )
 @click.option(
     "--model",
-    type=click.Choice(["tastes", "next-item"]),
-    default="tastes",
+    type=click.Choice(["preferences", "next-item"]),
+    default="preferences",
     show_default=True,
     help="What scores: all of the history, or what comes next after it (build --next-item).",
 )

@@ -21,13 +21,11 @@ class Feedback:
 
     scale: the lowest and the highest rating; None without ratings. usual_weight: of all pairs; None
     without weights. usual_weights: of each item (n_items,), 0 where nobody knows it.
-    dislikes_count: a little, as in builds of older versions.
     """
 
     scale: Scale = None
     usual_weight: float | None = None
     usual_weights: np.ndarray | None = None
-    dislikes_count: bool = False
 
     @classmethod
     def of(cls, log: Interactions) -> Self:
@@ -56,7 +54,7 @@ class Feedback:
     def _confidences(
         self, items: np.ndarray, ratings: np.ndarray | None, weights: np.ndarray | None
     ) -> np.ndarray:
-        found = rating_confidences(ratings, len(items), self.scale, self.dislikes_count)
+        found = rating_confidences(ratings, len(items), self.scale)
         if weights is None or self.usual_weight is None or self.usual_weights is None:
             return found
         usual = self.usual_weights[items]
@@ -70,9 +68,7 @@ def scale_of(log: Interactions) -> Scale:
     return infer_scale(log.ratings).scale
 
 
-def rating_confidences(
-    ratings: np.ndarray | None, n_pairs: int, scale: Scale, dislikes_count: bool = False
-) -> np.ndarray:
+def rating_confidences(ratings: np.ndarray | None, n_pairs: int, scale: Scale) -> np.ndarray:
     """One confidence a pair (n_pairs,), float32, from 0 (disliked) to 1 (the highest rating).
 
     ((rating − lowest) / (highest − lowest))², ratings outside the scale counting as its ends, and 0
@@ -89,8 +85,7 @@ def rating_confidences(
     lowest, highest = scale
     height = np.clip((np.asarray(ratings) - lowest) / (highest - lowest), 0, 1)
     found = np.where(np.isnan(height), 1, height**2).astype(np.float32)
-    if not dislikes_count:
-        found[height < 0.5] = 0
+    found[height < 0.5] = 0
     return found
 
 

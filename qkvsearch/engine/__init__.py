@@ -174,7 +174,7 @@ class Engine(AskedEngine):
         how many of the ten best hits are found that this machine would find with all keys in its
         memory, and how far scores differ. `qrels` are not needed then. Raises `QkvError`.
         """
-        from qkvsearch.answers.facts import learned_from
+        from qkvsearch.data.judgements import LEARNED_FROM
         from qkvsearch.evaluation.search import evaluate_heads
 
         names = None if heads is None else as_list(heads)
@@ -185,7 +185,7 @@ class Engine(AskedEngine):
             return evaluate_against(build, against, queries, names, progress)
         if qrels is None:
             raise QkvError("`qrels`: give the right answers, or compare with `against`")
-        known = learned_from(build.snapshot.facts)
+        known = build.snapshot.facts.get(LEARNED_FROM, "")
         return evaluate_heads(build.search, queries, qrels, names, build.items.ids, progress, known)
 
     def evaluate_recommend(

@@ -99,13 +99,13 @@ def evaluate_heads(
     heads: list[str] | None,
     catalog: Ids,
     progress: Progress | None = None,
-    learned_from: str | None = "",
+    learned_from: str = "",
 ) -> Evaluation:
     """`Engine.search` by some of its heads, None for all, beside the lexical head alone.
 
     queries, qrels: files, or what `evaluate_search` takes. learned_from: the fingerprints of the
-    queries that the heads' weights were learned from, None where nobody kept them; "learned_from"
-    among the facts is how many of the judged ones these are. Raises `QkvError`.
+    queries that the heads' weights were learned from; "learned_from" among the facts is how many
+    of the judged ones these are. Raises `QkvError`.
     """
     judged = judged_by(queries, qrels)
     if judged is None:
@@ -119,20 +119,14 @@ def evaluate_heads(
         searching(heads), *judged, baselines=baselines, catalog=catalog, progress=progress
     )
     asked = [text for query, text in judged[0].items() if query in judged[1]]
-    n = None if learned_from is None else among(asked, learned_from)
+    n = among(asked, learned_from)
     said = _training_scores(n, len(asked))
     facts = {**found.facts, LEARNED_FROM: n}
     return replace(found, facts=facts, notes=[*said, *found.notes])
 
 
-def _training_scores(n: int | None, n_judged: int) -> list[str]:
-    """What figures are worth where the weights were learned from `n` of the judged queries, or from
-    nobody knows which."""
-    if n is None:
-        return [
-            "An older version learned the weights of this build from judged queries, and did not "
-            "keep which: where these are the same, the figures are training scores."
-        ]
+def _training_scores(n: int, n_judged: int) -> list[str]:
+    """What figures are worth where the weights were learned from `n` of the judged queries."""
     if not n:
         return []
     share = f"all {n_judged:,}" if n == n_judged else f"{n:,} of the {n_judged:,}"

@@ -87,10 +87,9 @@ class Answerability:
     learned_from: str
 
     @classmethod
-    def of(cls, facts: Mapping[str, Any]) -> Answerability | None:
-        """As a build has it among its facts; None in a build of an older version."""
-        found = facts.get(FACT)
-        return None if found is None else cls(**found)
+    def of(cls, facts: Mapping[str, Any]) -> Answerability:
+        """As a build has it among its facts."""
+        return cls(**facts[FACT])
 
     def to_fact(self) -> dict[str, Any]:
         """As it is stored."""

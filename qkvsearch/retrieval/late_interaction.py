@@ -18,8 +18,9 @@ from qkvsearch.attention.masks import hide
 from qkvsearch.attention.weights import softmax
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors, unit_rows
 from qkvsearch.progress import Progress
-from qkvsearch.retrieval.fusion import Head, Part, plus
+from qkvsearch.retrieval.fusion import Head, plus
 from qkvsearch.retrieval.keys import TermKeys
+from qkvsearch.retrieval.score_parts import Part, Parts, Source
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.texts.analysis import Analyzer
 from qkvsearch.texts.text_encoder import TextEncoder
@@ -190,20 +191,29 @@ class LateInteraction:
         found[lengths > 0] = (mixed / total).astype(np.float64) @ weights
         return np.round(found, DECIMALS)
 
-    def parts(self, position: int) -> list[Part]:
-        """wᵢ aᵢⱼ qᵢ·kⱼ of every word of the query and of the item, with the weights aᵢⱼ held."""
+    def parts(self, position: int) -> Parts:
+        """wᵢ aᵢⱼ qᵢ·kⱼ of every word of the query and of the item, with the weights aᵢⱼ held; a
+        word that occurs several times is one.
+        """
         similar, _ = self.keys.similarities(self.query.vectors, np.array([position]))
         pooled = self._attention(similar, np.ones(similar.shape[1], dtype=bool))
         values = self.weights[:, None] * pooled * similar
-        labels = self.labels_of(position)[: similar.shape[1]]
-        return [
-            Part(NAME, word, label, float(values[i, j]))
-            for i, word in enumerate(self.query.labels)
-            for j, label in enumerate(labels)
-        ]
+        words, row_of = _numbered(self.query.labels)
+        keys, column_of = _numbered(self.labels_of(position)[: similar.shape[1]])
+        pairs = (row_of[:, None] * len(keys) + column_of).ravel()
+        sums = np.bincount(pairs, values.ravel(), len(words) * len(keys))
+        sources = [Source(NAME, word) for word in words]
+        return Parts.pairs(sources, keys, sums.reshape(len(words), len(keys)))
 
     def _attention(self, similar: np.ndarray, there: np.ndarray) -> Any:
         return softmax(hide(similar, there), self.temperature)
+
+
+def _numbered(labels: Sequence[Any]) -> tuple[list[Any], np.ndarray]:
+    """The different labels, and which of them each one is, int (n,)."""
+    numbers: dict[Any, int] = {}
+    found = [numbers.setdefault(label, len(numbers)) for label in labels]
+    return list(numbers), np.array(found, dtype=np.int64)
 
 
 def _merged(vectors: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -281,12 +291,13 @@ def rerank(
     added = np.full(len(first.scores), lowest, dtype=np.float32)
     added[places] = (found - mean) * factor
     compared = set(candidates.tolist())
+    taken_off = Part(NAME, None, None, common)
+    not_compared = Parts.of([Part(NAME, None, NOT_COMPARED, lowest - common), taken_off])
 
-    def parts(position: int) -> list[Part]:
-        scaled = [Part(NAME, None, NOT_COMPARED, lowest - common)]
-        if position in compared:
-            scaled = [part._replace(value=part.value * factor) for part in second.parts(position)]
-        return [*scaled, Part(NAME, None, None, common)]
+    def parts(position: int) -> Parts:
+        if position not in compared:
+            return not_compared
+        return Parts.joined([second.parts(position).scaled(factor), Parts.of([taken_off])])
 
     # What is no candidate gets the same as any other.
     return replace(plus(first, NAME, added, parts), exact_from=first.exact_from + lowest)
@@ -295,32 +306,24 @@ def rerank(
 # --- texts to tokens ---
 
 
-def joined(fields: Sequence[str]) -> str:
-    """An item's columns as one text, so that each word is read in the context of all."""
-    return ". ".join(field for field in fields if field.strip())
-
-
 def item_tokens(
     encoder: TextEncoder,
     fields: Sequence[Sequence[str]],
     progress: Progress | None = None,
-    is_joined: bool = False,
 ) -> Iterator[np.ndarray]:
     """What `TokenKeys.stored` holds of each item given as columns of texts, at most `LONGEST_ITEM`
     tokens of each: as `TextEncoder.tokens_many` gives them, one item after the other. Each column
-    is read alone, as for the keys, unless they are joined, as in builds of older versions.
+    is read alone, as for the keys.
     """
-    if is_joined:
-        fields = [[joined(columns) for columns in zip(*fields, strict=True)]]
     every = [text for columns in zip(*fields, strict=True) for text in columns]
     tokens = iter(encoder.tokens_many(every, LONGEST_ITEM, progress))
     items = zip(*[tokens] * len(fields), strict=True)
     return (np.concatenate(columns)[:LONGEST_ITEM] for columns in items)
 
 
-def token_labels(encoder: TextEncoder, fields: Sequence[str], is_joined: bool = False) -> list[str]:
+def token_labels(encoder: TextEncoder, fields: Sequence[str]) -> list[str]:
     """The words of an item's tokens, as `item_tokens` has them."""
-    texts = [joined(fields)] if is_joined else [text for text in fields if text.strip()]
+    texts = [text for text in fields if text.strip()]
     return [label for text in texts for label in encoder.read(text).tokens.labels]
 
 

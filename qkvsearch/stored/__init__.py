@@ -48,14 +48,14 @@ class StoredModels(BuildReader):
         return self.load(LexicalPart())
 
     @cached_property
-    def code_keys(self) -> TermKeys | None:
-        """The items' ids and other codes; None in a build from before there were any."""
-        return self.find(CodesPart())
+    def code_keys(self) -> TermKeys:
+        """The items' ids and other codes."""
+        return self.load(CodesPart())
 
     @cached_property
-    def words(self) -> WordIndex | None:
-        """The items' words in order; None in a build from before there were phrases."""
-        return self.find(WordsPart())
+    def words(self) -> WordIndex:
+        """The items' words in order."""
+        return self.load(WordsPart())
 
     def encoder(self, head: str) -> TextEncoder:
         """What a dense head turns texts into vectors by. Raises as `StoredHead.encoder` does."""

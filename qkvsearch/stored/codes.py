@@ -11,9 +11,9 @@ import numpy as np
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import LexicalKeys
 from qkvsearch.retrieval.term_counts import TermCounts
-from qkvsearch.stored.part import Addition, BuildReader
+from qkvsearch.stored.part import Addition
 from qkvsearch.stored.terms import TERM_FORMS, TermsPart
-from qkvsearch.texts.codes import cell_codes, code_columns, code_terms
+from qkvsearch.texts.codes import code_columns, code_terms
 from qkvsearch.texts.vocabulary import Vocabulary
 from qkvsearch.workspace import BuildContents, Snapshot
 from qkvsearch.workspace.segments import Segment
@@ -27,9 +27,7 @@ COLUMNS = "code_columns"
 
 @dataclass(frozen=True)
 class CodesPart(TermsPart):
-    """Beside the words, whose weights depend on how long a text is: a code is no part of a text.
-    Builds from before there were codes have none.
-    """
+    """Beside the words, whose weights depend on how long a text is: a code is no part of a text."""
 
     group: str = "codes"
     arrays: ClassVar = TERM_FORMS
@@ -42,14 +40,9 @@ class CodesPart(TermsPart):
         self.put_keys(contents, LexicalKeys.weighed(counts, np.zeros(n_items, np.float32)))
 
     def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
-        contents.facts[COLUMNS] = self._columns(addition.former)
         counts = _counts(addition.catalog, contents.facts[COLUMNS])
         terms = counts.vocabulary.terms
         self.put(contents, terms=terms, indptr=counts.indptr, indices=counts.items)
-
-    def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:
-        contents.facts[COLUMNS] = self._columns(build)
-        super().merge(contents, build, progress)
 
     def segment_counts(self, segment: Segment) -> TermCounts:
         terms, indptr, indices = self.piece(segment, "terms", "indptr", "indices").values()
@@ -57,23 +50,6 @@ class CodesPart(TermsPart):
 
     def norms(self, build: Snapshot) -> np.ndarray:
         return np.zeros(len(build.rows), np.float32)
-
-    def _columns(self, build: BuildReader) -> list[str]:
-        """In a build that does not say so, the columns of which every cell that looks like a code
-        is one of its item's.
-        """
-        snapshot = build.snapshot
-        if COLUMNS in snapshot.facts:
-            return list(snapshot.facts[COLUMNS])
-        import pandas as pd
-
-        counts = self.segment_counts(snapshot.base)
-        terms = np.repeat(counts.vocabulary.terms, np.diff(counts.indptr))
-        known = set(zip(terms.tolist(), counts.items.tolist(), strict=True))
-        tables = snapshot.tables
-        cells = pd.DataFrame(tables.cells(), columns=tables.columns, dtype=object)
-        found = {name: cell_codes(cells[name]) for name in tables.columns[1:]}
-        return [name for name, codes in found.items() if codes and codes <= known]
 
 
 def _counts(catalog: Catalog, columns: Sequence[str]) -> TermCounts:

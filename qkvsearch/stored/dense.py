@@ -9,12 +9,6 @@ from typing import ClassVar
 import numpy as np
 
 from qkvsearch.errors import QkvError, WorkspaceError
-from qkvsearch.learning.noise_threshold import (
-    nearest_cosines,
-    noise_threshold,
-    random_strings,
-    without,
-)
 from qkvsearch.progress import Progress
 from qkvsearch.retrieval import DenseKeys
 from qkvsearch.retrieval.elsewhere import RemoteKeys, RemoteRows, Rows
@@ -27,17 +21,15 @@ from qkvsearch.texts.text_encoder import TextEncoder, encode_items
 from qkvsearch.workspace import BuildContents, Snapshot
 from qkvsearch.workspace.elsewhere import SUM, KeyPlace
 
-# A pretrained encoder is the one that made the keys where no component of what it makes of a random
-# string differs by more.
-SAME = 1e-3
+# A pretrained encoder is the one that made the keys where no component of its vector for this text
+# differs by more.
+PROBE, SAME = "qnhibbae qxnpzsqo", 1e-3
 # A build of so many items has keys as int8 as well: reading all of them takes most of a query. One
 # that grows so large gets them when it is built anew, for merged segments answer as before.
 MANY = 100_000
 CODES = "codes", "scales"
-# The first of `random_strings`, which NumPy need not be asked for again.
-FIRST_STRING = "qnhibbae qxnpzsqo"
 # What is stored of an encoder.
-ENCODER = ("probes", "terms", "vectors", "weights")
+ENCODER = ("probe", "terms", "vectors", "weights")
 
 
 class StoredHead:
@@ -71,7 +63,7 @@ class StoredHead:
         try:
             encoder = restored_encoder(head, build.facts["encoder"], arrays, self._analyzer)
             if encoder.is_pretrained:
-                self._check_same(encoder, arrays["probes"])
+                self._check_same(encoder, arrays["probe"])
         except QkvError as error:
             without = [name for name in build.facts["head_weights"] if f"{name}.terms" in build]
             raise WorkspaceError(
@@ -89,8 +81,8 @@ class StoredHead:
 
     def _check_same(self, encoder: TextEncoder, made: np.ndarray) -> None:
         """Raises `WorkspaceError` where the encoder is not the one that made the keys."""
-        there = encoder.encode(FIRST_STRING).total
-        if there.shape != made[0].shape or np.abs(there - made[0]).max() > SAME:
+        there = encoder.encode(PROBE).total
+        if there.shape != made.shape or np.abs(there - made).max() > SAME:
             raise WorkspaceError(
                 f"{self._snapshot.workspace}: its {self._part.group} keys were made with another "
                 "model than the one that is here now; build the workspace again, or put that model "
@@ -103,8 +95,7 @@ class DensePart(StoredPart[StoredHead]):
     """`group` is the head's name.
 
     A learned encoder is stored whole. A pretrained one stays where it is installed, but for what it
-    learned from the catalog; its vectors of random strings are kept, to know it again, and how near
-    each of these comes to some item.
+    learned from the catalog; its vector for `PROBE` is stored, to recognize it.
     """
 
     arrays: ClassVar = {
@@ -114,8 +105,7 @@ class DensePart(StoredPart[StoredHead]):
         SUM: Form("f", ("components",)),
         PRODUCTS: Form("f", ("components", "components")),
         "cut": Form("u", ("items",), rows="texts"),
-        "probes": Form("f", ("strings", "components")),
-        "nearest": Form("f", ("strings",)),
+        "probe": Form("f", ("components",)),
         "terms": Form("S", ("terms",)),
         "vectors": Form("f", ("terms", "components")),
         "weights": Form("f", ("terms",)),
@@ -140,7 +130,7 @@ class DensePart(StoredPart[StoredHead]):
             contents.facts["token_limit"] = encoder.limit
         self.put(contents, **encoder.learned_arrays())
         if encoder.is_pretrained:
-            self.put(contents, probes=encoder.encode_many(random_strings()))
+            self.put(contents, probe=encoder.encode(PROBE).total)
 
     def load(self, build: BuildReader) -> StoredHead:
         return StoredHead(self, build.snapshot, build.analyzer)
@@ -214,8 +204,7 @@ class DensePart(StoredPart[StoredHead]):
                 found["cut"][unread] = made.cut
         self.put(contents, **found)
         self._resum(contents, former, addition.replaced, found["keys"])
-        changed = {name: found[name] for name in ("keys", "cut") if name in found}
-        self._note_change(contents, former, addition.replaced, **changed)
+        self._note_change(contents, former, addition.replaced, found.get("cut"))
 
     def withdraw(self, contents: BuildContents, build: BuildReader, leaving: np.ndarray) -> None:
         self._resum(contents, build.snapshot, leaving)
@@ -225,63 +214,33 @@ class DensePart(StoredPart[StoredHead]):
         super().merge(contents, build, progress)
         if not self.is_here(build.snapshot) and not build.snapshot.rows.is_plain:
             self.put(contents, keys=self.keys_of(build.snapshot))
-        if self._is_noted(contents, build.snapshot) and not self.is_pending(contents, "nearest"):
-            self.put(contents, nearest=self._nearest(build.snapshot))
 
     def note_texts(self, contents: BuildContents) -> None:
-        """What follows from what a pretrained main head made of all items: how near nonsense comes
-        to one of them, and how many texts were cut.
-        """
-        keys = self.pending(contents, "keys")
-        has_limit = "token_limit" in contents.facts
-        n_cut = int(self.pending(contents, "cut").sum()) if has_limit else 0
-        nearest = nearest_cosines(self.pending(contents, "probes"), keys)
-        self._note(contents, nearest, n_cut)
+        """Note among the facts how many texts are longer than a pretrained main head reads."""
+        has_limit = self.is_pending(contents, "cut")
+        self._note(contents, int(self.pending(contents, "cut").sum()) if has_limit else 0)
 
     def _note_change(
         self,
         contents: BuildContents,
         build: Snapshot,
         leaving: np.ndarray,
-        keys: np.ndarray | None = None,
         cut: np.ndarray | None = None,
     ) -> None:
-        """The same where the items in the rows `leaving` of a build leave, and others join."""
-        if not self._is_noted(contents, build):
+        """Note the same where the items in the rows `leaving` of a build leave, and others join."""
+        if self.group != main_head(contents.facts) or "cut" not in self.names_in(build):
             return
+        stays = np.delete(self.read(build, "cut")["cut"], leaving)
+        self._note(contents, int(stays.sum()) + (0 if cut is None else int(cut.sum())))
 
-        def others() -> np.ndarray:
-            return np.delete(np.asarray(self.keys_of(build)), leaving, axis=0)
-
-        fingerprint = self.read(build, "probes")["probes"]
-        gone = self._keys_at(build, leaving)
-        nearest = without(self._nearest(build), fingerprint, gone, others)
-        if keys is not None:
-            nearest = np.maximum(nearest, nearest_cosines(fingerprint, keys))
-        n_cut = 0 if cut is None else int(cut.sum())
-        if "cut" in self.names_in(build):
-            n_cut += int(np.delete(self.read(build, "cut")["cut"], leaving).sum())
-        self._note(contents, nearest, n_cut)
-
-    def _note(self, contents: BuildContents, nearest: np.ndarray, n_cut: int) -> None:
+    def _note(self, contents: BuildContents, n_cut: int) -> None:
         facts = contents.facts
-        self.put(contents, nearest=nearest)
-        facts["chance"] = noise_threshold(nearest)
         facts.pop("texts_cut", None)
         if n_cut:
             facts["texts_cut"] = (
                 f"{n_cut:,} of {facts['n_items'] * len(facts['text_columns']):,} texts are longer "
                 f"than {self.group}'s {facts['token_limit']} tokens and were cut"
             )
-
-    def _is_noted(self, contents: BuildContents, build: Snapshot) -> bool:
-        return self.group == main_head(contents.facts) and "probes" in self.names_in(build)
-
-    def _nearest(self, build: Snapshot) -> np.ndarray:
-        """Kept, since all keys would have to be read for it; builds of older versions lack it."""
-        if "nearest" in self.names_in(build):
-            return self.read(build, "nearest")["nearest"]
-        return nearest_cosines(self.read(build, "probes")["probes"], self.keys_of(build))
 
 
 def _quantized(keys: np.ndarray) -> dict[str, np.ndarray]:

@@ -12,7 +12,7 @@ from qkvsearch.retrieval import LexicalKeys
 from qkvsearch.retrieval.keys import length_norms
 from qkvsearch.retrieval.term_counts import TermCounts
 from qkvsearch.stored.forms import Form
-from qkvsearch.stored.part import Addition, BuildReader
+from qkvsearch.stored.part import Addition
 from qkvsearch.stored.terms import TERM_FORMS, TermsPart
 from qkvsearch.texts.vocabulary import Vocabulary
 from qkvsearch.workspace import BuildContents, Snapshot
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LexicalPart(TermsPart):
-    """counts: how often an item has a term. lengths: how many words each item has; builds of older
-    versions lack it.
-    """
+    """counts: how often an item has a term. lengths: how many words each item has."""
 
     group: str = "lexical"
     arrays: ClassVar = TERM_FORMS | {
@@ -58,11 +56,6 @@ class LexicalPart(TermsPart):
             lengths=counts.lengths(len(texts)),
         )
 
-    def merge(self, contents: BuildContents, build: BuildReader, progress: Progress) -> None:
-        super().merge(contents, build, progress)
-        if not self.is_pending(contents, "lengths"):
-            self.put(contents, lengths=self._lengths(build.snapshot.base))
-
     def segment_counts(self, segment: Segment) -> TermCounts:
         found = self.piece(segment, "terms", "indptr", "indices", "counts")
         terms, indptr, indices, counts = found.values()
@@ -72,9 +65,7 @@ class LexicalPart(TermsPart):
         return length_norms(build.rows.take(list(map(self._lengths, build.with_items))))
 
     def _lengths(self, segment: Segment) -> np.ndarray:
-        if segment.has(f"{self.group}.lengths"):
-            return self.piece(segment, "lengths")["lengths"]
-        return self.segment_counts(segment).lengths(segment.n_rows)
+        return self.piece(segment, "lengths")["lengths"]
 
 
 def _narrow(counts: np.ndarray) -> np.ndarray:

@@ -111,14 +111,9 @@ class StoredLog:
 
 
 def feedback_of(facts: Mapping[str, Any], usual_weights: np.ndarray | None) -> Feedback:
-    """As the facts of a build tell. Builds of older versions say less, and mean what they did."""
+    """What the numbers of a build's log are worth, by its facts."""
     scale = facts.get("rating_scale")
-    return Feedback(
-        scale and tuple(scale),
-        facts.get("usual_weight"),
-        usual_weights,
-        dislikes_count="disliked_below" not in facts,
-    )
+    return Feedback(scale and tuple(scale), facts.get("usual_weight"), usual_weights)
 
 
 @dataclass(frozen=True)
@@ -151,7 +146,6 @@ class LogPart(LearnedPart[StoredLog]):
             contents.facts["usual_weight"] = feedback.usual_weight
         if feedback.scale is not None:
             contents.facts["rating_scale"] = feedback.scale
-            contents.facts["disliked_below"] = sum(feedback.scale) / 2
 
     def store(self, contents: BuildContents, log: Interactions) -> None:
         indptr = np.searchsorted(log.users, np.arange(len(log.user_ids) + 1))
@@ -171,7 +165,7 @@ class LogPart(LearnedPart[StoredLog]):
 
     def drop(self, contents: BuildContents) -> None:
         super().drop(contents)
-        for name in ("usual_weight", "rating_scale", "disliked_below", "times_comparable"):
+        for name in ("usual_weight", "rating_scale", "times_comparable"):
             contents.facts.pop(name, None)
 
     def feedback(self, contents: BuildContents) -> Feedback:

@@ -16,7 +16,6 @@ from qkvsearch.learning.answerability import Answerability
 from qkvsearch.progress import Progress
 from qkvsearch.stored.forms import Form, check_form, check_numbers
 from qkvsearch.texts.analysis import Analyzer
-from qkvsearch.texts.language.languages import ENGLISH
 from qkvsearch.workspace import BuildContents, Snapshot
 from qkvsearch.workspace.arrays import read_array
 from qkvsearch.workspace.segments import MANIFEST, Segment
@@ -32,7 +31,7 @@ LANGUAGE = "language"
 # writes.
 MISFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
-# Facts that questions go by, of builds of whatever version.
+# Facts that questions go by.
 COLUMN_WEIGHTS = "column_weights"
 FACTS = {"n_items": int, "text_columns": list, "encoder": str, "head_weights": dict, "rows": list}
 
@@ -91,7 +90,7 @@ class BuildReader:
 
     def column_weights(self, head: str) -> list[float] | None:
         """How much each text column counts in the keys of a dense head, in the order of the
-        columns; None where all count alike, as in builds of older versions.
+        columns; None where all count alike.
         """
         found = self.snapshot.facts.get(COLUMN_WEIGHTS, {}).get(head)
         columns = self.snapshot.facts["text_columns"]
@@ -99,12 +98,12 @@ class BuildReader:
 
     @cached_property
     def analyzer(self) -> Analyzer:
-        """What makes terms of the texts; a build that does not say its language is English."""
-        return Analyzer(self.snapshot.facts.get(LANGUAGE, ENGLISH))
+        """What makes terms of the texts."""
+        return Analyzer(self.snapshot.facts[LANGUAGE])
 
     @cached_property
-    def answerability(self) -> Answerability | None:
-        """What it knows of queries that it cannot answer; None in a build of an older version."""
+    def answerability(self) -> Answerability:
+        """What it knows of queries that it cannot answer."""
         try:
             return Answerability.of(self.snapshot.facts)
         except MISFIT:

@@ -42,14 +42,13 @@ BLOCK = 1 << 14
 class StoredPreferences(NamedTuple):
     """factors: to recommend by, with cold items placed by their text. unit_rows: the embeddings of
     the others at length 1, to compare items by. item_counts: int32 (n_items,), how many users
-    interacted with each item. strength: what tells recommendations from too little; None in a build
-    of an older version.
+    interacted with each item. strength: what tells recommendations from too little.
     """
 
     factors: ImplicitFactors
     unit_rows: DenseKeys
     item_counts: np.ndarray
-    strength: Strength | None = None
+    strength: Strength
 
 
 @dataclass(frozen=True)
@@ -64,7 +63,7 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
     arrays: ClassVar = {
         "item_embeddings": Form("f", ("items", "components"), rows="interactions"),
         "gram": Form("f", ("components", "components")),
-        "item_directions": Form("f", ("items", "components"), rows="interactions"),
+        "unit_rows": Form("f", ("items", "components"), rows="interactions"),
         "item_counts": Form("i", ("items",), rows="interactions"),
         "n_liking": Form("i", ("items",), rows="interactions"),
         "text_map": Form("f", ("text_components", "components")),
@@ -103,8 +102,7 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
     ) -> None:
         """Where the main head's keys are stored already. confidences (n,): of the interactions."""
         liked = confidences > 0
-        level = usual_level(factors, log.items, confidences)
-        self.put_learned(contents, factors, _counts(log), _counts(log, liked), level)
+        self.put_learned(contents, factors, _counts(log), _counts(log, liked))
         solved = solved_directions(factors, log.matrix(confidences), progress)
         self.put(contents, user_directions=solved)
 
@@ -114,20 +112,19 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
         factors: ImplicitFactors,
         item_counts: np.ndarray,
         n_liking: np.ndarray,
-        level: float,
     ) -> None:
-        """All but the users' vectors. level: as in `Strength`."""
+        """Store all but the users' vectors."""
         arrays, contents.facts[self.group] = factors.state()
         keys = DensePart(main_head(contents.facts)).pending(contents, "keys")
         self.put(
             contents,
             **arrays,
-            item_directions=unit_rows(factors.item_embeddings),
+            unit_rows=unit_rows(factors.item_embeddings),
             item_counts=item_counts,
             n_liking=n_liking,
             text_map=fit_text_map(keys, factors.item_embeddings),
         )
-        contents.facts[WEAK_BELOW] = level
+        contents.facts[WEAK_BELOW] = usual_level(factors, n_liking)
 
     def drop(self, contents: BuildContents) -> None:
         super().drop(contents)
@@ -141,17 +138,15 @@ class PreferencesPart(LearnedPart[StoredPreferences]):
             sizes["text_components"] = keys.shape[1]
         names = [name for name in self.names_in(build.snapshot) if name != USERS]
         arrays = self.read(build.snapshot, *names, **sizes)
-        directions, counts = DenseKeys(arrays.pop("item_directions")), arrays.pop("item_counts")
-        n_liking, level = arrays.pop("n_liking", None), build.snapshot.facts.get(WEAK_BELOW)
-        strength = None
-        if n_liking is not None and level is not None:
-            strength = Strength(float(level), n_liking)
+        rows, counts = DenseKeys(arrays.pop("unit_rows")), arrays.pop("item_counts")
+        level = float(build.snapshot.facts[WEAK_BELOW])
+        strength = Strength(level, arrays.pop("n_liking"))
         if keys is not None:
             embeddings, text_map = arrays["item_embeddings"], arrays.pop("text_map")
             placed = place_cold_items(embeddings, keys, text_map, counts == 0)
             arrays["item_embeddings"] = placed
         factors = ImplicitFactors.from_state(arrays, build.snapshot.facts[self.group])
-        return StoredPreferences(factors, directions, counts, strength)
+        return StoredPreferences(factors, rows, counts, strength)
 
     def user_directions(self, build: BuildReader, progress: Progress) -> np.ndarray:
         """(n_users, d), float32, memory-mapped where they are stored: the embeddings of the users

@@ -15,7 +15,7 @@ from qkvsearch.stored.codes import CodesPart
 from qkvsearch.stored.dense import DensePart
 from qkvsearch.stored.lexical import LexicalPart
 from qkvsearch.stored.part import COLUMN_WEIGHTS
-from qkvsearch.stored.tokens import COLUMNS, TOKENS_OF, TokensPart
+from qkvsearch.stored.tokens import TokensPart
 from qkvsearch.stored.words import WordsPart
 from qkvsearch.texts.analyzed import AnalyzedTexts
 from qkvsearch.texts.text_encoder import (
@@ -93,7 +93,6 @@ def _with_tokens(
 
     every = spans()
     TokensPart(name).write(contents, every, folder)
-    contents.facts[TOKENS_OF] = COLUMNS
     # The others, where the disk had no room for more tokens.
     deque(every, maxlen=0)
     return EncodedItems.joined(pieces)
@@ -109,5 +108,4 @@ def store_tokens(
 ) -> None:
     """The tokens of every item, by way of a file in `folder`."""
     progress("reading tokens", 0, sum(map(len, fields)))
-    contents.facts[TOKENS_OF] = COLUMNS
     TokensPart(name).write(contents, item_tokens(encoder, fields, progress), folder)

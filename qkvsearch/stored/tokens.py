@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -22,18 +22,10 @@ from qkvsearch.workspace.publish import NO_SPACE
 BLOCK = 1024
 # The fact that says why a build is without tokens, and its text.
 LEFT_OUT = "tokens_left_out"
-# The fact that says of which texts tokens are, and what it says: builds of older versions, which
-# do not say, have them of all columns of an item joined.
-TOKENS_OF, COLUMNS = "tokens_of", "columns"
 NO_ROOM = (
     "the disk of {} has no room for the tokens of all items, so that search is without its second "
     "pass; make room and build again"
 )
-
-
-def are_joined(facts: Mapping[str, Any]) -> bool:
-    """Whether tokens are of the joined columns of an item, and not of each column alone."""
-    return facts.get(TOKENS_OF) != COLUMNS
 
 
 @dataclass(frozen=True)
@@ -54,9 +46,7 @@ class TokensPart(StoredPart[TokenKeys]):
         return self._keys(build.snapshot, build.load(DensePart(self.group)).encoder.table)
 
     def is_in(self, build: Snapshot) -> bool:
-        """Not where the disk had no room for them, or in a build of an older version with more than
-        it kept: then a segment is without them.
-        """
+        """Not where the disk had no room for them: then a segment is without them."""
         name = self.name_of("token_indptr")
         return all(segment.has(name) for segment in build.with_items)
 
@@ -92,8 +82,7 @@ class TokensPart(StoredPart[TokenKeys]):
             new: Iterator[np.ndarray] = iter(())
             if unread.any():
                 encoder = former.load(DensePart(self.group)).encoder
-                of_joined = are_joined(former.snapshot.facts)
-                new = iter(item_tokens(encoder, addition.new_fields, progress, of_joined))
+                new = iter(item_tokens(encoder, addition.new_fields, progress))
             for position, is_new in zip(addition.positions, unread, strict=True):
                 yield next(new) if is_new else keys.tokens(np.array([position]))
 

@@ -19,9 +19,7 @@ from qkvsearch.workspace.segments import Segment
 
 @dataclass(frozen=True)
 class WordsPart(StoredPart[WordIndex]):
-    """Beside the lexical keys, which know no order. Builds from before there were phrases are
-    without it.
-    """
+    """Beside the lexical keys, which know no order."""
 
     group: str = "words"
     arrays: ClassVar = {

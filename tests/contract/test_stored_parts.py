@@ -10,7 +10,6 @@ import shutil
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,7 +24,6 @@ from qkvsearch.collaborative.strength import Strength, usual_level
 from qkvsearch.data.readers import read_dataset
 from qkvsearch.errors import DamagedError
 from qkvsearch.labelled import unit_rows
-from qkvsearch.learning.noise_threshold import nearest_cosines
 from qkvsearch.retrieval import DenseKeys, LexicalKeys
 from qkvsearch.retrieval import late_interaction as late
 from qkvsearch.retrieval.word_index import WordIndex, WordSequences
@@ -39,7 +37,6 @@ from qkvsearch.revision import (
 from qkvsearch.revision.merging import merged_contents
 from qkvsearch.sequences.model import NextItemModel
 from qkvsearch.stored import StoredModels, preferences, tokens
-from qkvsearch.stored import dense as dense_module
 from qkvsearch.stored.codes import CodesPart
 from qkvsearch.stored.dense import DensePart
 from qkvsearch.stored.every import parts_of
@@ -53,7 +50,7 @@ from qkvsearch.stored.tokens import TokensPart
 from qkvsearch.stored.words import WordsPart
 from qkvsearch.texts.analysis import Analyzer, Token
 from qkvsearch.texts.pretrained.static import find_package
-from qkvsearch.texts.text_encoder import EncodedItems, encode_items
+from qkvsearch.texts.text_encoder import encode_items
 from qkvsearch.texts.vocabulary import count_terms
 from qkvsearch.workspace import BuildContents, Workspace
 from qkvsearch.workspace.catalog.file import CATALOG
@@ -280,7 +277,7 @@ def preferred(whole: StoredModels) -> Case:
         factors,
         DenseKeys(unit_rows(factors.item_embeddings)),
         counts,
-        Strength(usual_level(factors, log.items, confidences), counts),
+        Strength(usual_level(factors, counts), counts),
     )
     known = np.flatnonzero(counts)
     return Case(
@@ -432,7 +429,6 @@ def everything(models: StoredModels, terms: list[str]) -> dict[str, list[Any]]:
             *(h.confidences for h in histories),
             log.feedback.usual_weights,
         ],
-        "nearest": [DensePart(models.main_head).read(models.snapshot, "nearest")["nearest"]],
     }
 
 
@@ -440,7 +436,7 @@ def answers(engine: Any) -> list[Any]:
     some_item = engine.snapshot.tables.ids("items").texts[5]
     rankings = [
         *(engine.search(query, k=99) for query in (*QUERIES, "sku-507", "squid zanzibar")),
-        *(engine.recommend(user="u3", k=99, model=model) for model in ("tastes", "next-item")),
+        *(engine.recommend(user="u3", k=99, model=model) for model in ("preferences", "next-item")),
         engine.similar(f"id:{some_item}", k=99),
     ]
     return [([(hit.id, hit.score) for hit in found], found.notes) for found in rankings]
@@ -477,11 +473,6 @@ def assert_as_afresh(models: StoredModels, whole: StoredModels, items: pd.DataFr
             noted = snapshot.facts.get("texts_cut", "0 of")
             assert noted.startswith(f"{n_cut:,} of")
             assert n_cut == 0 or f" of {len(items):,} texts" in noted
-    main = DensePart(models.main_head)
-    found, probes = (main.read(snapshot, name)[name] for name in ("nearest", "probes"))
-    keys = models.dense_keys(models.main_head).vectors
-    np.testing.assert_allclose(found, nearest_cosines(probes, keys), atol=1e-5)
-    assert snapshot.facts["chance"] == np.quantile(found, 0.95)
     spans = np.split(models.token_keys.tokens(np.arange(len(items))),
                      np.cumsum(models.token_keys.lengths(np.arange(len(items))))[:-1])  # fmt: skip
     for span, like in zip(spans, vectors_of_words(None, [titles]), strict=True):
@@ -495,7 +486,7 @@ def assert_what_was_learned_stays(
     before = {str(i): row for row, i in enumerate(whole.snapshot.tables.ids("items").texts)}
     rows = [before[i] if i in had else -1 for i in items["id"]]
     learned = [
-        (PreferencesPart(), "item_embeddings"), (PreferencesPart(), "item_directions"),
+        (PreferencesPart(), "item_embeddings"), (PreferencesPart(), "unit_rows"),
         (PreferencesPart(), "item_counts"), (RatingsPart(), "item_biases"),
         (RatingsPart(), "item_embeddings"), (NextItemPart(), "item_embeddings"),
         (LogPart(), "usual_weights"),
@@ -636,7 +627,6 @@ def test_tokens_that_the_disk_has_no_room_for_are_none_at_all_and_that_is_said(p
 
 
 def test_texts_that_were_read_are_not_read_again(path, whole, monkeypatch):
-    """Nor are the keys of all items, where none of those that leave is the nearest of nonsense."""
     monkeypatch.setattr(tokens, "item_tokens", None)
     monkeypatch.setattr("qkvsearch.stored.dense.encode_items", None)
     same = ITEMS[ITEMS["id"].isin(["4", "7"])].assign(sku=["SKU-7777", "SKU-8888"])
@@ -647,43 +637,6 @@ def test_texts_that_were_read_are_not_read_again(path, whole, monkeypatch):
             np.testing.assert_array_equal(found, like)
         assert engine.models.code_keys.n_with("sku-504") == 0
         assert engine.models.code_keys.n_with("sku-7777") == 1
-
-
-def test_nonsense_is_as_near_as_the_items_that_stay(path, whole, monkeypatch):
-    """Where strings lose the items that were nearest: to a removal, then to texts that say nothing.
-    Keys are drawn, since a random transformer makes all alike.
-    """
-    part, workspace, levels = DensePart(whole.main_head), Workspace(path), []
-    d = whole.dense_keys(part.group).vectors.shape[1]
-    drawn = unit_rows(np.random.default_rng(0).normal(size=(len(ITEMS), d))).astype(np.float32)
-
-    def nothing_said(head: str, *given: Any) -> EncodedItems:
-        keys = np.zeros((1, whole.dense_keys(head).vectors.shape[1]), np.float32)
-        return EncodedItems([keys], np.zeros(1, np.uint16))
-
-    monkeypatch.setattr(dense_module, "encode_items", nothing_said)
-    monkeypatch.setattr(tokens, "item_tokens", vectors_of_words)
-
-    def draw(contents: BuildContents) -> None:
-        part.put(contents, keys=drawn)
-        part.note_texts(contents)
-
-    for change in (
-        lambda ids: republished(path, draw),
-        lambda ids: remove_items(workspace, [f"id:{i}" for i in ids]),
-        lambda ids: add_items(workspace, pd.DataFrame({"id": ids, "title": "deep", "sku": None})),
-    ):
-        with qkv.open(path) as engine:
-            probes, keys = part.read(engine.snapshot, "probes", "keys").values()
-            ids = engine.snapshot.tables.ids("items").texts
-        change([ids[row] for row in np.unique((probes @ keys.T).argmax(axis=1))])
-        with qkv.open(path) as engine:
-            _, keys, nearest = part.read(engine.snapshot, "probes", "keys", "nearest").values()
-            assert engine.snapshot.facts["chance"] == np.quantile(nearest, 0.95)
-        np.testing.assert_allclose(nearest, nearest_cosines(probes, keys), atol=1e-7)
-        levels.append(nearest)
-    for before, now in pairwise(levels):
-        assert (now < before - 1e-3).any()
 
 
 def test_texts_that_were_cut_are_counted_as_items_join_and_leave(path, monkeypatch):
@@ -709,42 +662,6 @@ def test_the_scale_of_ratings_stays_the_one_that_was_learned_on(path, whole):
     with qkv.open(path) as engine:
         assert np.nanmin(engine.models.log().ratings) == 4
         assert engine.models.rating_scale == whole.rating_scale == [1, 5]
-
-
-# --- builds from before segments ---
-
-
-def test_what_older_builds_lack_is_derived_when_they_merge(path, whole):
-    """They have neither lengths nor `nearest`, and do not say which columns hold codes."""
-    lacking = {"lexical.lengths": LexicalPart(), "transformer.nearest": DensePart("transformer")}
-
-    def strip(contents: BuildContents) -> None:
-        for name, part in lacking.items():
-            part.put(contents, **{name.split(".")[1]: None})
-        assert contents.facts.pop("code_columns") == ["sku"]
-
-    republished(path, strip)
-    with closing(Workspace(path).open()) as build:
-        assert not lacking.keys() & build.array_names
-    added = pd.DataFrame(
-        {"id": ["77", "4"], "title": ["red squid", "sea"], "sku": ["SKU-99", None]}
-    )
-    copy = Path(shutil.copytree(path, path.parent / "older"))
-    add_items(Workspace(copy), added)
-    with qkv.open(copy) as engine:
-        head = engine.models.lexical_keys.head([Token("squid", "squid")])
-        assert engine.models.code_keys.n_with("sku-99") == 1
-    republished(path, lambda contents: None)
-    with qkv.open(path) as engine:
-        assert engine.snapshot.facts["code_columns"] == ["sku"]
-        for name, part in lacking.items():
-            array = name.split(".")[1]
-            found, like = (part.read(m, array)[array] for m in (engine.snapshot, whole.snapshot))
-            np.testing.assert_array_equal(found, like)
-    add_items(Workspace(path), added)
-    with qkv.open(path) as engine:
-        like = engine.models.lexical_keys.head([Token("squid", "squid")])
-        np.testing.assert_array_equal(head.scores, like.scores)
 
 
 # --- what does not go together ---
@@ -785,11 +702,11 @@ ARRAYS = [
     *(("words", name) for name in ("spellings", "terms", "indptr", "words")),
     *(("lsa", name) for name in ("keys", "terms", "vectors", "weights")),
     *(("contrastive", name) for name in ("keys", "terms", "vectors", "weights")),
-    *(("transformer", name) for name in ("keys", "cut", "probes", "nearest")),
+    *(("transformer", name) for name in ("keys", "cut", "probe")),
     *(("transformer", name) for name in ("token_indptr", "token_vectors")),
     *(("interactions", name) for name in ("indptr", "items", "ratings", "times", "weights")),
     ("interactions", "usual_weights"),
-    *(("implicit", name) for name in ("item_embeddings", "gram", "item_directions")),
+    *(("implicit", name) for name in ("item_embeddings", "gram", "unit_rows")),
     *(("implicit", name) for name in ("item_counts", "n_liking", "text_map", "user_directions")),
     *(("ratings", name) for name in ("item_biases", "item_embeddings")),
     *(("next_item", name) for name in ("item_embeddings", "positions", "encoder")),
@@ -864,7 +781,7 @@ def test_a_log_without_ratings_leaves_nothing_of_those_that_were_there(leaving, 
     with qkv.open(path) as engine:
         assert not RatingsPart().is_in(engine.snapshot)
         assert set(LogPart().names_in(engine.snapshot)) == {"indptr", "items"}
-        gone = {"ratings", "rating_scale", "disliked_below", "usual_weight", "times_comparable"}
+        gone = {"ratings", "rating_scale", "usual_weight", "times_comparable"}
         assert not gone & engine.snapshot.facts.keys()
         assert engine.models.feedback.scale is None
         assert len(engine.recommend(user="u3"))

@@ -165,7 +165,6 @@ def test_most_texts_that_cannot_be_answered_stay_below_the_level(known):
 
 def test_it_is_stored_among_the_facts_and_is_the_same_again(known):
     assert Answerability.of({FACT: known.to_fact()}) == known
-    assert Answerability.of({}) is None
     assert calibrated(TITLES * 3) == known
 
 

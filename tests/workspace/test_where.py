@@ -129,7 +129,7 @@ def guarded(tables):
     """Positions by the guard alone, for expressions that the parser would refuse before."""
 
     def run(expression):
-        with closing(tables.catalogs[0].connect()) as db:
+        with closing(tables.catalogs[0].separate()) as db:
             used = {column.stored: column for column in tables.catalog_columns}
             return positions(db, "items", used, expression, {}, TimeLimit(2))
 

@@ -59,11 +59,9 @@ def answerable(
     Words that only join others are answered by a title of just these; a code, or words that the
     catalog has all, always are; so is a query of which words in titles make up a third. Otherwise
     the build's `Answerability` decides, or the main head alone where some item is as near as no
-    text that cannot be answered. A build of an older version answers everything.
+    text that cannot be answered.
     """
     known = models.answerability
-    if known is None:
-        return Answerable(1.0, 0.0, True, "the build is of an older version and cannot tell")
     keys = models.lexical_keys
     best = {name: _best(heads[name]) for name in heads if name in models.head_weights}
     found = Evidence.of(keys, tokens, best)
@@ -82,7 +80,6 @@ def _decided(
 ) -> tuple[bool, str]:
     """Whether a query is answered, and why."""
     known = models.answerability
-    assert known is not None
     letters, share, found = evidence
     if tokens and all(token.is_stop_word for token in tokens):
         return titled_so(models, tokens), "of words that only join others, just a title says more"
@@ -106,7 +103,7 @@ def matches(
     """bool (n_items,): the items that the lexical head answers, and those that are nearer by a
     pretrained main head than items are to texts that the catalog cannot answer. An encoder that is
     learned from the catalog tells too little of a single item for that: it counts where no words
-    were asked for. In an older build every item is a match then.
+    were asked for.
     """
     known, lexical = models.answerability, heads.get("lexical")
     is_match = np.zeros(models.n_items, dtype=bool)
@@ -114,8 +111,6 @@ def matches(
         is_match |= lexical.above(0)
     main = list(models.head_weights)[-1]
     head = heads.get(main)
-    if known is None:
-        return is_match if "lexical" in heads else ~is_match
     if main in LEARNED and "lexical" in heads:
         return is_match
     if head is not None:

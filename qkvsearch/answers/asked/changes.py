@@ -97,8 +97,7 @@ class Changes:
         """An unfinished word as the most frequent one that begins so, unless it is one itself; or
         else as what it may be a misspelling of.
         """
-        index, known = self.models.words, _KnownWords(self.models)
-        if index is None or known.has(token.text):
+        if _KnownWords(self.models).has(token.text):
             return None
         if found := self.completions(token.text):
             return Change(typed, found[0][0], COMPLETED, "prefix")
@@ -129,9 +128,6 @@ class Changes:
 
     def _unspelled(self, tokens: Sequence[Token]) -> Iterator[int]:
         """The places of words that no text has in this spelling, and no item is called."""
-        if self.models.words is None:
-            yield from range(len(tokens))
-            return
         yield from (i for i, token in enumerate(tokens) if not self._is_spelled(token.text))
 
     @cached_property
@@ -140,7 +136,7 @@ class Changes:
         words, codes = self.models.words, self.models.code_keys
 
         def known(word: str) -> bool:
-            return bool(words and words.has(word)) or bool(codes and codes.has(word))
+            return words.has(word) or codes.has(word)
 
         return kept_by_word(known, KEPT_WORDS)
 
@@ -170,7 +166,7 @@ class _Completions:
     def __call__(self, begun: str) -> list[tuple[str, float]]:
         index, keys, counts = self.models.words, self.models.lexical_keys, {}
         forms: dict[tuple[str, ...], str] = {}
-        for word in index.beginning(begun) if index else []:
+        for word in index.beginning(begun):
             terms = tuple(token.term for token in self.models.analyzer.tokens(fold(word)))
             if forms.setdefault(terms, word) == word:
                 counts[word] = min(map(keys.n_with, terms), default=0)
@@ -186,7 +182,7 @@ class _Mended:
 
     def __call__(self, token: Token, typed: str) -> Change | None:
         index, word, known = self.models.words, token.text, _KnownWords(self.models)
-        if index is None or not word.isalpha() or HAS_CJK(word) or len(word) > MAX_TERM:
+        if not word.isalpha() or HAS_CJK(word) or len(word) > MAX_TERM:
             return None
         language = self.models.analyzer.language
         is_known = any(map(self.models.lexical_keys.has, (token.term, *token.also)))

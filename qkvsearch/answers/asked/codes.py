@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
-from qkvsearch.retrieval import Head, Part, TermKeys
+from qkvsearch.retrieval import Head, Part, Parts, TermKeys
 from qkvsearch.retrieval.late_interaction import idf
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import Token, fold
@@ -24,7 +25,7 @@ class QueryCodes:
     tokens: Sequence[Token]
     weight: float
     rest: str
-    keys: TermKeys | None
+    keys: TermKeys
 
     @classmethod
     def of(cls, text: str, models: StoredModels) -> QueryCodes:
@@ -34,8 +35,6 @@ class QueryCodes:
         asks for 2001 means the film before the number of another.
         """
         keys = models.code_keys
-        if keys is None:
-            return cls([], 1, text, keys)
 
         def is_known(term: str) -> bool:
             return keys.n_with(term) > 0
@@ -55,18 +54,17 @@ class QueryCodes:
         """Scores of all items, in the units of words; each part says in which column the code is,
         None where no item has one.
         """
-        found = self.keys.head(self.tokens) if self.keys is not None and self.tokens else None
+        found = self.keys.head(self.tokens) if self.tokens else None
         if found is None:
             return None
         weight = self.weight
 
-        def parts(position: int) -> list[Part]:
-            return [
-                part._replace(
-                    key=self._place(tables, position, part.query), value=weight * part.value
-                )
-                for part in found.parts(position)
-            ]
+        def parts(position: int) -> Parts:
+            return Parts.of(map(partial(placed, position), found.parts(position)))
+
+        def placed(position: int, part: Part) -> Part:
+            place = self._place(tables, position, part.query)
+            return part._replace(key=place, value=weight * part.value)
 
         return replace(found, scores=np.float32(weight) * found.scores, parts=parts)
 

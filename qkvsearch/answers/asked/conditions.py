@@ -20,10 +20,6 @@ from qkvsearch.workspace import Tables
 from qkvsearch.workspace.catalog.columns import StoredColumn
 
 YES = frozenset(["yes", "true", "1", "y"])
-BEFORE_PHRASES = (
-    "This build is from before the order of words was stored: of a phrase all words were looked "
-    "for, in whatever order and column, and word* as a whole word; build it again."
-)
 
 
 @dataclass(frozen=True)
@@ -43,8 +39,6 @@ class Conditions:
             return cls(None)
         reader = _ConditionReader(models, tables)
         mask, notes = None, []
-        if models.words is None and any(map(reader.reads_texts, conditions)):
-            notes.append(BEFORE_PHRASES)
         has_text = len(conditions) < len(clauses)
         for clause in conditions:
             holds = reader.holds(clause)
@@ -91,14 +85,14 @@ class _ConditionReader:
     def _in_texts(self, clause: Clause, column: int | None) -> np.ndarray:
         """Of all that search reads, or of one column of it."""
         index = self.models.words
-        if clause.kind == "prefix" and index is not None:
+        if clause.kind == "prefix":
             return self._beginning(clause.text, index, column)
         tokens = known_tokens(
             self.models.analyzer.tokens(clause.text), self.models.lexical_keys.has
         )
         terms = [token.term for token in tokens]
         candidates = self._with_all(terms)
-        if index is None or (len(terms) < 2 and column is None):
+        if len(terms) < 2 and column is None:
             return candidates
         if any(len(term) == 1 and HAS_CJK(term) for term in terms):
             candidates = np.ones_like(candidates)

@@ -50,7 +50,7 @@ class _Words:
     def _related(self, token: Token) -> Sequence[Way]:
         """The words of its family that the catalog has."""
         index = self.models.words
-        if index is None or index.mean_length > LONGEST or len(token.term) < SHORTEST:
+        if index.mean_length > LONGEST or len(token.term) < SHORTEST:
             return ()
         there = index.terms_beginning(token.term[:SHORTEST])
         related = related_terms(token.term, there) if there else {}
@@ -59,7 +59,7 @@ class _Words:
     def _compounds(self, token: Token) -> Iterator[Way]:
         """The words of the catalog that a word is the first or the last part of."""
         analyzer, index = self.models.analyzer, self.models.words
-        if index is None or token.is_stop_word or analyzer.language not in LINKS:
+        if token.is_stop_word or analyzer.language not in LINKS:
             return
         for found in compounds_of(token.text, index.spellings, analyzer.language):
             yield from (Way(t.term, found.word, COMPOUND) for t in analyzer.tokens(found.word))

@@ -62,11 +62,10 @@ class Query:
     def stop_words_mask(self) -> np.ndarray | None:
         """Of a text of stop words alone, bool (n_items,): the items that it is the title of, or
         else the beginning of the title, where it is several words, or else those that have it as a
-        phrase, where they are few. None of any other text, and in a build of an older version.
+        phrase, where they are few. None of any other text.
         """
         tokens = self.models.analyzer.tokens(self.text)
-        is_old = self.models.words is None or self.models.answerability is None
-        if is_old or not tokens or not all(token.is_stop_word for token in tokens):
+        if not tokens or not all(token.is_stop_word for token in tokens):
             return None
         typed, found = fold(" ".join(self.text.split())), np.zeros(self.models.n_items, dtype=bool)
         titles = list(self._titles_of([token.text for token in tokens]))
@@ -82,7 +81,7 @@ class Query:
     def _titles_of(self, words: list[str]) -> Iterator[tuple[int, str]]:
         """Row number and folded title of items whose title is a word, or begins with several."""
         index, columns = self.models.words, self.models.snapshot.facts["text_columns"]
-        if index is None or columns[0] != "title":
+        if columns[0] != "title":
             yield from ((i, fold(str(title))) for i, title in self.tables.column("title"))
             return
         rows = np.flatnonzero(index.beginning_with(words, is_whole=len(words) == 1))
@@ -115,7 +114,7 @@ class Query:
         for clause in clauses:
             found = []
             is_text = not clause.field and clause.kind != "phrase"
-            if self.models.words is not None and is_text and len(pieces) < MOST_LOOKED_UP:
+            if is_text and len(pieces) < MOST_LOOKED_UP:
                 is_begun = clause.kind == "prefix" or (self.is_typing and clause is clauses[-1])
                 found = list(self.lexicon.changes.of_text(clause.text, is_begun))
             pieces.append((with_changes(clause.text, found), clause))
@@ -166,8 +165,6 @@ class Query:
     def _begun(self, token: Token) -> Iterator[Way]:
         """The words that a word, or what it was completed from, is the beginning of."""
         index, begun = self.models.words, self._begun_words[token.text]
-        if index is None:
-            return
         is_last = self.is_typing and token.text == self.tokens[-1].text
         # What is no word yet may become each of them as well as the one that it is read as.
         weight = 1.0 if is_last and begun != token.text else COMPLETED

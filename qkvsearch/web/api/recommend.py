@@ -20,8 +20,11 @@ from qkvsearch.web.api.answers import (
     shown,
 )
 from qkvsearch.web.api.questions import (
+    BATCH,
+    NAMES,
     AnyId,
     AnyIds,
+    Few,
     Name,
     Names,
     QueryParameters,
@@ -40,9 +43,9 @@ class HowToRecommend(RankedQuestion):
 
     seen: Annotated[bool, Field(description="Also what is in the history.")] = False
     model: Annotated[
-        Literal["tastes", "next-item"],
+        Literal["preferences", "next-item"],
         Field(description="By all that they like, or by what comes next."),
-    ] = "tastes"
+    ] = "preferences"
     recent: Annotated[
         int | None, Field(ge=1, le=10**9, description="Half as much for every so many later ones.")
     ] = None
@@ -72,7 +75,8 @@ class RecommendQuestion(HowToRecommend):
     likes: Annotated[Names, Field(description="Items that they like; repeatable.")] = ()
     rate: Annotated[
         tuple[Rating, ...],
-        Field(max_length=1000, description="ITEM=RATING, as if recorded now; repeatable."),
+        NAMES,
+        Field(description="ITEM=RATING, as if recorded now; repeatable."),
     ] = ()
     without: Annotated[Names, Field(description="As if they had not met these; repeatable.")] = ()
     exclude: Annotated[Names, Field(description="Not among the hits; repeatable.")] = ()
@@ -91,7 +95,8 @@ class RecommendBody(HowToRecommend):
     likes: Annotated[AnyIds, Field(description="Items that they like.")] = ()
     ratings: Annotated[
         dict[Name, float],
-        Field(max_length=1000, description="Of items the rating, as if recorded now."),
+        Few,
+        Field(description="Of items the rating, as if recorded now."),
     ] = Field(default_factory=dict)
     without: Annotated[AnyIds, Field(description="As if they had not met these.")] = ()
     exclude: Annotated[AnyIds, Field(description="Not among the hits.")] = ()
@@ -100,7 +105,7 @@ class RecommendBody(HowToRecommend):
 class RecommendQuestions(QueryParameters):
     """Several questions, answered in their order."""
 
-    questions: list[RecommendBody]
+    questions: Annotated[list[RecommendBody], BATCH]
 
 
 class AllRanked(BaseModel):
@@ -161,4 +166,4 @@ async def recommend(service: Asked, question: Annotated[RecommendQuestion, Query
 @router.post("/recommend", responses=shown(AllRanked), summary="Several recommendations at once")
 async def recommend_batch(service: Asked, asked: RecommendQuestions) -> Response:
     """An answer for each; one that cannot be asked refuses them all."""
-    return await answer_each(service, "questions", asked.questions, answer)
+    return await answer_each(service, asked.questions, answer)

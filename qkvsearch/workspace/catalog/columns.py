@@ -46,8 +46,8 @@ class CatalogColumns(Sequence[StoredColumn]):
     def of(
         cls, stored: Sequence[tuple[str, str]], facts: Sequence[Mapping[str, Any]]
     ) -> CatalogColumns:
-        """stored: name and SQL type of each. facts: what the build knows of them; builds that were
-        made before columns had types know nothing.
+        """stored: name and SQL type of each. facts: what the build knows of them; a column that
+        they leave out has the type of its cells.
         """
         known = {str(fact.get("stored") or fact["name"]).casefold(): fact for fact in facts}
 
