@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from collections.abc import Iterator
 from itertools import islice
@@ -17,12 +18,10 @@ from qkvsearch.limits import JSON_DEPTH
 
 
 def looks_like_json(text: io.TextIOBase) -> bool:
-    """True where the first line is an object, or an array begins."""
+    """Return whether the first line is an object with a key, or begins an array of objects."""
     start = next((line for line in text if line.strip()), "").strip()
     text.seek(0)
-    if start.startswith("["):
-        return start == "[" or start[1:].lstrip().startswith("{")
-    return start.startswith("{") and start.endswith("}")
+    return bool(re.match(r'\[\s*($|\{)|\{\s*".*\}$', start, re.DOTALL))
 
 
 def read_json_rows(label: str, name: str, text: io.TextIOBase) -> Iterator[Piece]:
