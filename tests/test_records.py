@@ -196,16 +196,6 @@ def test_two_threads_record_and_read_at_once(engine):
     assert engine.records().total == 20
 
 
-def test_forgotten_is_forgotten(engine):
-    engine.record("ann", "z", 3)
-    engine.record("zaphod", "x", 5)
-    engine.record("zaphod", "w", 5)
-    assert engine.forget("zaphod").records == 2
-    assert [row["user"] for row in engine.records()] == ["ann"]
-    held = [path for path in engine.workspace.path.rglob("*") if path.is_file()]
-    assert [path for path in held if b"zaphod" in path.read_bytes()] == []
-
-
 def test_damaged_records_stop_what_is_about_users_and_nothing_else(engine):
     engine.record("ann", "z", 3)
     path = engine.workspace.path / "records.db"

@@ -175,28 +175,6 @@ def test_only_dislikes_are_nothing_to_judge_by():
         evaluate_recommend(log, "leave-last-out")
 
 
-def test_progress_is_told(log):
-    stages = []
-    evaluate_recommend(log, progress=lambda stage, done, total: stages.append(stage))
-    assert list(dict.fromkeys(stages)) == [
-        "splitting the log",
-        "learning preferences",
-        "ranking by qkvsearch",
-        "judging qkvsearch",
-        "ranking by popularity",
-        "judging popularity",
-        "learning item-knn",
-        "ranking by item-knn",
-        "judging item-knn",
-        "learning ease",
-        "ranking by ease",
-        "judging ease",
-        "drawing intervals",
-        "learning ratings",
-        "drawing intervals of ratings",
-    ]
-
-
 def test_every_stage_is_told_to_its_end(log, keys):
     last = {}
     note = lambda stage, done, total: last.update({stage: (done, total)})  # noqa: E731

@@ -38,12 +38,6 @@ def test_parts_do_not_overlap_and_keep_every_row_number(log, protocol):
 
 
 @protocols
-def test_everyone_who_is_judged_has_a_history(log, protocol):
-    parts = split(log, protocol)
-    assert set(parts.test.users) <= set(parts.history.users)
-
-
-@protocols
 def test_the_same_seed_gives_the_same_parts(log, protocol):
     first, second = split(log, protocol, 3), split(log, protocol, 3)
     assert pairs(first.test) == pairs(second.test)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
-from threadpoolctl import threadpool_limits
 
 from qkvsearch.evaluation import systems
 from qkvsearch.evaluation.systems import BASELINES, EASE, ItemKNN, Popularity
@@ -37,22 +36,6 @@ def test_a_block_has_as_many_rows_as_fit_and_at_least_one(monkeypatch):
     monkeypatch.setattr(systems, "PRODUCTS_AT_ONCE", 2)
     assert systems.spans(3) == [slice(0, 1), slice(1, 2), slice(2, 3)]
     assert systems.spans(0) == []
-
-
-@every
-def test_one_and_two_threads_give_the_same_bits(scattered, baseline):
-    found = []
-    for threads in (1, 2):
-        with threadpool_limits(threads):
-            found.append(baseline().fit(scattered).scores(scattered))
-    assert np.array_equal(*found)
-
-
-@every
-def test_the_matrix_stays_as_it_was(scattered, baseline):
-    before = scattered.copy()
-    baseline().fit(scattered).scores(scattered)
-    assert (before != scattered).nnz == 0
 
 
 def test_popularity_is_the_sum_of_confidences(scattered):
