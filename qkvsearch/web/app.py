@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import faulthandler
 import logging
 import multiprocessing
 import os
@@ -38,7 +37,6 @@ SWITCH = 0.0005
 def served() -> Starlette:
     """The app of a worker process, as whoever started it said."""
     sys.setswitchinterval(SWITCH)
-    faulthandler.enable()  # a signal such as SIGBUS ends no process without a word
     settings = Settings.published()
     logging.basicConfig(format="%(message)s")
     access.setLevel(logging.INFO if settings.log else logging.ERROR)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import os
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
@@ -35,7 +35,7 @@ class FollowingEngine(Engine):
     def __init__(self, path: str | Path, *, wait: float | None = None) -> None:
         super().__init__(path, wait=wait)
         self._ends, self._checked = Event(), self._state
-        self._sized: tuple[OpenedBuild | None, list[tuple[str, int]]] = None, []
+        self._whole_until = 0.0
         self._follower = Thread(target=self._follow, name="follow", daemon=True)
 
     def follow(self) -> None:
@@ -55,23 +55,10 @@ class FollowingEngine(Engine):
                 if not self._is_there(self._build):
                     self._open()
                 self._checked = state
-        self._require_whole(self._build)
+        if time.monotonic() > self._whole_until:
+            require_whole(self._build)
+            self._whole_until = time.monotonic() + EVERY
         return self._build
-
-    def _require_whole(self, build: OpenedBuild) -> None:
-        """Raise `DamagedError` where a file of the build was truncated since it was opened. Files
-        are mapped into memory, and to read past their end would end the process (SIGBUS).
-        """
-        if self._sized[0] is not build:
-            sizes = [(str(file.path), int(file.entry["bytes"])) for file in build.snapshot.files]
-            self._sized = build, sizes
-        for path, expected in self._sized[1]:
-            try:
-                size = os.stat(path).st_size
-            except OSError:  # a removed file can be read on
-                continue
-            if size < expected:
-                raise DamagedError(path, f"truncated to {size:,} of {expected:,} bytes")
 
     def close(self) -> None:
         """Follow no more, and let go of the workspace's files, which nothing may read any more."""
@@ -136,9 +123,21 @@ def warm(build: OpenedBuild, ends: Event) -> None:
         for ask in asked:
             if ends.is_set():
                 return
+            require_whole(build)
             try:
                 ask()
             except DamagedError:
                 raise
             except QkvError:  # not every build can answer all of it
                 continue
+
+
+def require_whole(build: OpenedBuild) -> None:
+    """Raise `DamagedError` where a file of the build is shorter than it was. Files are mapped into
+    memory, and to read past the end of one ends the process (SIGBUS).
+    """
+    for path, entry in build.snapshot.files:
+        with suppress(FileNotFoundError):  # a file that is removed can be read on
+            size = path.stat().st_size
+            if size < entry["bytes"]:
+                raise DamagedError(path, f"truncated to {size:,} of {entry['bytes']:,} bytes")

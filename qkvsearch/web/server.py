@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import faulthandler
 import logging
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -30,6 +32,16 @@ APP = "qkvsearch.web.app:served"
 # What the worker processes share, in the system's folder for temporary files. A server holds a
 # lock on the file as long as it lives, however it ends.
 FOLDER, LOCK = "qkvsearch-serve-", "lock"
+TRUNCATED = (
+    "was ended by SIGBUS: a file of the workspace was truncated while it was read; see what is "
+    "damaged with qkvsearch info --verify"
+)
+REPORT = """
+import sys
+fault = sys.stdin.read()
+if fault:
+    print(sys.argv[1] if "Bus error" in fault else fault, file=sys.stderr)
+"""
 
 
 def serve(
@@ -128,6 +140,7 @@ def listen(
         if processes.failed:
             sys.exit(1)
         return
+    report_faults()
     # The server ends by the signal that stopped it; what the caller has to tidy comes after.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     server = uvicorn.Server(config)
@@ -136,23 +149,37 @@ def listen(
         sys.exit(1)
 
 
+def report_faults() -> None:
+    """Have a process beside this one say why, should a fault such as SIGBUS end this one: no Python
+    code runs here any more then.
+    """
+    command = [sys.executable, "-ISc", REPORT, f"Error: the server {TRUNCATED}"]
+    reporter = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
+    assert reporter.stdin is not None
+    faulthandler.enable(reporter.stdin, all_threads=False)
+
+
 class Workers(Multiprocess):
     """Worker processes. Where one ends by itself, another takes its place, and the log says why."""
 
     failed = False
 
     def keep_subprocess_alive(self) -> None:
-        before = list(self.processes)
-        super().keep_subprocess_alive()
-        for process in before:
+        running = []
+        for process in self.processes:
             if process.exitcode is None:
-                continue
-            if process.exitcode == STARTUP_FAILURE:
-                self.failed = True
-            else:
-                log.error(
-                    "worker process %s %s; another one starts", process.pid, _end(process.exitcode)
-                )
+                running.append(process)
+            elif process.exitcode != STARTUP_FAILURE:
+                _log_end(process.pid, _end(process.exitcode))
+        super().keep_subprocess_alive()
+        for process in running:
+            if process not in self.processes:
+                _log_end(process.pid, "did not answer and was killed")
+        self.failed = any(process.exitcode == STARTUP_FAILURE for process in self.processes)
+
+
+def _log_end(number: int | None, how: str) -> None:
+    log.error("worker process %s %s; another one starts", number, how)
 
 
 def _end(code: int) -> str:
@@ -160,5 +187,4 @@ def _end(code: int) -> str:
     if code >= 0:
         return f"ended with exit code {code}"
     name = signal.Signals(-code).name
-    why = ": a file that it had mapped was truncated" if name == "SIGBUS" else ""
-    return f"was ended by {name}{why}"
+    return TRUNCATED if name == "SIGBUS" else f"was ended by {name}"

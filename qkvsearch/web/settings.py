@@ -29,7 +29,7 @@ class Settings:
     their origins.
 
     Limits: `seconds` a request may take, of which `threads` run at once and `waiting` may wait;
-    `body` bytes of a request, `hits` asked for at once, `batch` questions in one request.
+    `body` bytes of a request, `hits` asked for at once.
     """
 
     workspace: Path
@@ -45,7 +45,6 @@ class Settings:
     waiting: int = 64
     body: int = 1_000_000
     hits: int = 100
-    batch: int = 100
 
     @contextmanager
     def publishing(self) -> Iterator[None]:

@@ -82,7 +82,25 @@ def test_what_is_too_large_is_refused(client):
 
     assert "bytes" in is_problem(client.post("/api/v1/search", content=chunks()), 413)
     many = {"searches": [{"q": "a"}] * 101}
-    assert "`searches`" in is_problem(client.post("/api/v1/search", json=many), 400)
+    assert "at most 100" in is_problem(client.post("/api/v1/search", json=many), 422)
+
+
+MANY_ERRORS = {
+    "objects": {"searches": [{}] * 300_000},
+    "numbers": {"searches": [1] * 300_000},
+    "keys": {f"{n:x}": 1 for n in range(80_000)},
+}
+
+
+@pytest.mark.parametrize("body", MANY_ERRORS.values(), ids=MANY_ERRORS)
+def test_many_errors_are_one(body):
+    from pydantic import ValidationError
+
+    from qkvsearch.web.api.search import SearchQuestions
+
+    with pytest.raises(ValidationError) as refused:
+        SearchQuestions.model_validate(body)
+    assert refused.value.error_count() == 1
 
 
 def test_a_bug_has_strict_headers_and_a_status(asking, videos_path, monkeypatch, caplog):

@@ -77,7 +77,7 @@ def test_several_are_answered_in_their_order(rated):
     refused = rated.post("/api/v1/recommend", json={"questions": [*asked, {"user": "nobody"}]})
     assert refused.status_code == 404
     many = rated.post("/api/v1/recommend", json={"questions": [asked[1]] * 101})
-    assert many.status_code == 400
+    assert many.status_code == 422
     assert "`questions`" in many.json()["detail"]
     assert rated.post("/api/v1/recommend", json={"questions": [{"k": 101}]}).status_code == 400
 

@@ -24,7 +24,7 @@ def own_path(movies_path, tmp_path):
 
 @pytest.fixture
 def own(asking, own_path):
-    with asking(own_path, batch=3) as client:
+    with asking(own_path) as client:
         yield client
 
 
@@ -56,9 +56,9 @@ def test_several_are_recorded_or_none(own):
     assert met(own, "new") == []
     assert record(own, {"interactions": both}).json()["total"] == 2
     assert sorted(met(own, "new")) == ["m001", "m003"]
-    many = record(own, {"interactions": both * 2})
-    assert many.status_code == 400
-    assert "at most 3" in many.json()["detail"]
+    many = record(own, {"interactions": both * 51})
+    assert many.status_code == 422
+    assert "at most 100" in many.json()["detail"]
 
 
 @pytest.mark.parametrize(

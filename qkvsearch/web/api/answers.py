@@ -108,14 +108,12 @@ def check_count(service: Service, k: int) -> None:
 
 
 async def answer_each(
-    service: Service, name: str, questions: Sequence[Any], answer: Callable[[Engine, Any], Any]
+    service: Service, questions: Sequence[Any], answer: Callable[[Engine, Any], Any]
 ) -> Response:
     """The answers to a batch, each in its turn, so that others are answered between them. Raises
-    `Problem` for too many, or too many hits, and where they are not all there in time.
+    `Problem` for too many hits, and where they are not all there in time.
     """
     limits = service.settings
-    if len(questions) > limits.batch:
-        raise Problem(400, f"`{name}`: at most {limits.batch} at once")
     for question in questions:
         check_count(service, question.k)
     most = HITS_OF_A_BATCH * limits.hits

@@ -17,7 +17,7 @@ from qkvsearch.texts.encoded_text import EncodedText, compare
 from qkvsearch.texts.encoders import pretrained
 from qkvsearch.texts.text_encoder import TextEncoder
 from qkvsearch.web.api.answers import Asked, as_json, shown
-from qkvsearch.web.api.questions import QueryParameters, Text
+from qkvsearch.web.api.questions import BATCH, QueryParameters, Text
 from qkvsearch.web.problems import Problem
 
 router = APIRouter(tags=["attend"])
@@ -198,7 +198,9 @@ class EncodeQuestion(QueryParameters):
 class EncodeQuestions(QueryParameters):
     """Which texts."""
 
-    texts: Annotated[list[Text], Field(examples=[["the bank of the river", "a loan of the bank"]])]
+    texts: Annotated[
+        list[Text], BATCH, Field(examples=[["the bank of the river", "a loan of the bank"]])
+    ]
     head: Head = None
 
 
@@ -220,8 +222,6 @@ async def encode(service: Asked, question: Annotated[EncodeQuestion, Query()]) -
 @router.post("/encode", responses=shown(Encoded), summary="The vectors of several texts")
 async def encode_batch(service: Asked, questions: EncodeQuestions) -> Response:
     """In their order."""
-    if len(questions.texts) > service.settings.batch:
-        raise Problem(400, f"`texts`: at most {service.settings.batch} at once")
     return await service.ask(lambda engine: as_json(encoded(engine, questions)))
 
 

@@ -5,18 +5,24 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from fastapi import Path
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 # Characters of a text, and of a condition; how far a listing goes.
 LONGEST, FARTHEST = 2000, 2**31 - 1
+# Items that a question names, and questions in one request.
+MAX_NAMES, MAX_BATCH = 1000, 100
+# Of many items that cannot be read the first alone is reported: a million reports take seconds.
+NAMES = Field(max_length=MAX_NAMES, fail_fast=True)
+BATCH = Field(max_length=MAX_BATCH, fail_fast=True)
 Count = Annotated[int, Field(ge=0, description="How many.")]
 Offset = Annotated[int, Field(ge=0, le=FARTHEST, description="Pass over the first so many.")]
 Text = Annotated[str, Field(max_length=LONGEST)]
 Name = Annotated[str, Field(max_length=LONGEST, description="An id or a title.")]
-Names = Annotated[tuple[Name, ...], Field(max_length=1000)]
+Names = Annotated[tuple[Name, ...], NAMES]
 # Where a body is JSON, an id that is a number may be sent as one.
 AnyId = Name | Annotated[int, Field(strict=True, ge=-(2**63), lt=2**63)]
-AnyIds = Annotated[tuple[AnyId, ...], Field(max_length=1000)]
+AnyIds = Annotated[tuple[AnyId, ...], NAMES]
 Where = Annotated[
     str | None,
     Field(max_length=LONGEST, description="An SQL expression over columns, as year >= 2000."),
@@ -47,9 +53,28 @@ class QueryParameters(BaseModel):
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_many(cls, data: Any) -> Any:
+        """More keys than there are parameters are one error, not one each."""
+        if isinstance(data, dict) and len(data) > len(cls.model_fields):
+            unknown = next(name for name in data if name not in cls.model_fields)
+            raise PydanticCustomError("unknown", "unknown parameter {name}", {"name": unknown})
+        return data
+
     def options(self, *without: str) -> dict[str, Any]:
         """As they are handed to the engine."""
         return self.model_dump(exclude=set(without))
+
+
+def _few(given: Any) -> Any:
+    if isinstance(given, dict) and len(given) > MAX_NAMES:
+        raise PydanticCustomError("too_long", "at most {n} items", {"n": MAX_NAMES})
+    return given
+
+
+# pydantic reads all of an object before it counts its keys.
+Few = BeforeValidator(_few)
 
 
 class RankedQuestion(QueryParameters):

@@ -12,9 +12,8 @@ from starlette.responses import Response
 from qkvsearch.answers.recording import Recording
 from qkvsearch.engine import Engine
 from qkvsearch.web.api.answers import PROBLEMS, Asked, Listed, as_json, listed, shown
-from qkvsearch.web.api.questions import AnyId, QueryParameters, UserPath
+from qkvsearch.web.api.questions import BATCH, AnyId, QueryParameters, UserPath
 from qkvsearch.web.idempotency import IdempotencyKeys
-from qkvsearch.web.problems import Problem
 
 router = APIRouter(tags=["record"])
 ENDS = "The first request with this key has not ended, or what it recorded is not there any more."
@@ -44,7 +43,7 @@ class Met(QueryParameters):
 class ManyMet(QueryParameters):
     """Several, all of which are recorded, or none."""
 
-    interactions: Annotated[list[Met], Field(min_length=1)]
+    interactions: Annotated[list[Met], Field(min_length=1), BATCH]
 
 
 def _form(body: Any) -> str:
@@ -75,8 +74,6 @@ class Deleted(BaseModel):
 async def record(service: Asked, sent: Sent, idempotency_key: Key = None) -> Response:
     """On disk when this answers; the next recommendation knows it. What was recorded comes back."""
     met = sent.interactions if isinstance(sent, ManyMet) else [sent]
-    if len(met) > service.settings.batch:
-        raise Problem(400, f"`interactions`: at most {service.settings.batch} at once")
     rows = [(one.user, one.item, one.rating) for one in met]
 
     def do(engine: Engine) -> Any:

@@ -20,7 +20,14 @@ from qkvsearch.web.api.answers import (
     shown,
 )
 from qkvsearch.web.api.filters import Filters, by_column, condition
-from qkvsearch.web.api.questions import Fields, QueryParameters, RankedQuestion, Text, example_of
+from qkvsearch.web.api.questions import (
+    BATCH,
+    Fields,
+    QueryParameters,
+    RankedQuestion,
+    Text,
+    example_of,
+)
 
 router = APIRouter(tags=["search"])
 
@@ -55,7 +62,7 @@ class SearchQuestion(RankedQuestion):
 class SearchQuestions(QueryParameters):
     """Several searches, answered in their order."""
 
-    searches: list[SearchQuestion]
+    searches: Annotated[list[SearchQuestion], BATCH]
 
 
 class Found(Ranked):
@@ -105,4 +112,4 @@ async def search(service: Asked, question: Annotated[SearchQuestion, Query()]) -
 @router.post("/search", responses=shown(AllFound), summary="Several searches at once")
 async def search_batch(service: Asked, questions: SearchQuestions) -> Response:
     """An answer for each; one that cannot be asked refuses them all."""
-    return await answer_each(service, "searches", questions.searches, answer)
+    return await answer_each(service, questions.searches, answer)

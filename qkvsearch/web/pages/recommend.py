@@ -7,6 +7,9 @@ from typing import Any
 from qkvsearch.lessons.messages import say
 from qkvsearch.web.service import Service
 
+# As many as the API takes at once; to import its models would keep the pages waiting.
+MAX_RECORDED = 100
+
 
 def words() -> dict[str, str]:
     """What its scripts say, by name."""
@@ -106,4 +109,4 @@ def _of_recording() -> dict[str, str]:
 
 def facts(service: Service) -> dict[str, Any]:
     """How much may be asked for and recorded at once."""
-    return {"most": service.settings.hits, "batch": service.settings.batch}
+    return {"most": service.settings.hits, "batch": MAX_RECORDED}
