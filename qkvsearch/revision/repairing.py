@@ -60,7 +60,7 @@ def repair(workspace: Workspace, progress: Progress | None = None) -> Repaired:
     with workspace.writing("repair"):
         records = repair_records(workspace.path)
         if records.changed:
-            done.notes.append(str(records))
+            (done.notes if records.lost == 0 else done.lost).append(str(records))
         root = _root(workspace, done)
         entry = next(_readable(workspace, root), None)
         if entry is None:

@@ -314,13 +314,27 @@ def test_repair_signs_what_is_whole(path):
     assert repair_records(path).changed is False
 
 
-@pytest.mark.parametrize("place", [3, 50, 150])
-def test_repair_keeps_all_rows_where_only_the_head_of_the_file_is_damaged(path, place):
-    expected = rows(path)
-    flip(path / "records.db", place)
-    assert repair_records(path).kept == 6
-    assert rows(path) == expected
-    assert [record.number for record in write(path, ["g"])] == [7]
+def test_a_file_that_sqlite_cannot_open_is_lost_and_that_is_said(path):
+    flip(path / "records.db", 3)
+    done = repair_records(path)
+    assert (done.kept, done.lost) == (0, None)
+    assert str(done) == "an unknown number of records of records.db; 0 records kept"
+    assert rows(path) == []
+    assert len(write(path, ["g"])) == 1
+
+
+def test_the_rows_on_both_sides_of_a_damaged_page_are_kept(tmp_path):
+    write(tmp_path, [f"item {n}" for n in range(2000)])
+    expected, whole = rows(tmp_path), (tmp_path / "records.db").read_bytes()
+    page = whole.index(b"item 777") // 4096 * 4096
+    (tmp_path / "records.db").write_bytes(whole[:page] + bytes(4096) + whole[page + 4096 :])
+    done = repair_records(tmp_path)
+    kept = rows(tmp_path)
+    assert (len(kept), done.lost) == (done.kept, 2000 - done.kept)
+    assert 0 < done.lost < 150
+    assert str(done) == f"{done.lost} records of records.db; {done.kept:,} records kept"
+    assert kept == [row for row in expected if row in kept]
+    assert {kept[0][2], kept[-1][2]} == {"item 0", "item 1999"}
 
 
 def test_repair_counts_what_is_lost_and_keeps_the_rest(tmp_path):

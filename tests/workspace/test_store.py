@@ -337,7 +337,7 @@ def test_another_format_says_so(workspace, monkeypatch):
     monkeypatch.setattr(root, "FORMAT_VERSION", 99)
     root.write_root(workspace.path, found)
     monkeypatch.undo()
-    with pytest.raises(WorkspaceError, match="format 99.*build it again"):
+    with pytest.raises(WorkspaceError, match=r"format 99.*build it again"):
         workspace.open()
 
 

@@ -237,7 +237,7 @@ class RecordsDatabase:
 
     def damaged(self, reason: str, file: Path | None = None) -> DamagedError:
         """The error that names the file, what is wrong, and what to do."""
-        advice = "what is not about users still works; repair keeps every record that is whole"
+        advice = "what is not about users still works; repair keeps the records that can be read"
         return DamagedError(file or self.path, reason, advice)
 
     def size(self) -> int:

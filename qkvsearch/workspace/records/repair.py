@@ -1,9 +1,8 @@
-"""Damaged records repaired: signed again where every row is whole, else all rows that are."""
+"""Repair damaged records: keep the rows that SQLite can read and whose checksums are right."""
 
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 import tempfile
 from contextlib import closing, suppress
@@ -21,7 +20,6 @@ from qkvsearch.workspace.records.rows import (
     set_last,
     totals,
 )
-from qkvsearch.workspace.records.salvage import rows_in
 
 
 @dataclass(frozen=True)
@@ -39,13 +37,16 @@ class RecordsRepair:
             return f"{NAME}: {quantity(self.kept, 'record')}, as they were written"
         if self.lost == 0:
             return f"{NAME}: {quantity(self.kept, 'record')}, none lost; signed again"
-        lost = "how many were lost cannot be told" if self.lost is None else f"{self.lost:,} lost"
-        return f"{NAME}: {quantity(self.kept, 'record')} kept, {lost}"
+        lost = (
+            "an unknown number of records" if self.lost is None else quantity(self.lost, "record")
+        )
+        return f"{lost} of {NAME}; {quantity(self.kept, 'record')} kept"
 
 
 def repair_records(workspace: Path) -> RecordsRepair:
-    """Keep every record of a workspace whose checksum is right. Raises `WorkspaceError` where
-    nothing can be written.
+    """Keep every record of a workspace that SQLite can read and whose checksum is right.
+
+    Raises `WorkspaceError` where nothing can be written.
     """
     database = RecordsDatabase.of(workspace)
     if not database.signature.exists() and not os.path.lexists(database.path):
@@ -60,7 +61,7 @@ def repair_records(workspace: Path) -> RecordsRepair:
                 database.require_whole(db)
                 n = totals(db).n
         except (DamagedError, sqlite3.Error, TypeError):
-            return _salvaged(database)
+            return _rewritten(database)
         database.sign()
         return RecordsRepair(n)
 
@@ -79,9 +80,9 @@ def _as_signed(database: RecordsDatabase) -> RecordsRepair:
     return RecordsRepair(n, changed=not is_clean)
 
 
-def _salvaged(database: RecordsDatabase) -> RecordsRepair:
-    """The rows that are whole, in a new file in the place of the damaged one."""
-    records, counted = _whole_rows(_restored_bytes(database))
+def _rewritten(database: RecordsDatabase) -> RecordsRepair:
+    """Write the rows that are whole to a new file in the place of the damaged one."""
+    records, counted = _readable(database)
     number, name = tempfile.mkstemp(prefix=f".{NAME}-", dir=database.path.parent)
     os.close(number)
     try:
@@ -89,7 +90,7 @@ def _salvaged(database: RecordsDatabase) -> RecordsRepair:
             db.execute("BEGIN")
             create(db)
             insert(db, (records[number] for number in sorted(records)))
-            set_last(db, max([0, *(each.last for each in counted)]))
+            set_last(db, counted.last if counted else 0)
             db.execute("COMMIT")
         database.write_state("writing", NOTHING)
         database.journal.unlink(missing_ok=True)  # or SQLite would play it into the new file
@@ -98,37 +99,22 @@ def _salvaged(database: RecordsDatabase) -> RecordsRepair:
         with suppress(FileNotFoundError):
             os.unlink(name)
     database.sign()
-    lost = counted[0].n - len(records) if len(counted) == 1 else None
-    return RecordsRepair(len(records), lost)
+    return RecordsRepair(len(records), counted.n - len(records) if counted else None)
 
 
-def _whole_rows(data: bytes) -> tuple[dict[int, Record], list[Totals]]:
-    """What the pages of a database hold of both tables, as far as checksums are right."""
-    records, counted = {}, []
-    for row in rows_in(data):
-        if len(row) == 9:
-            # SQLite keeps a column of real numbers as whole ones where they are.
-            reals = (float(cell) if isinstance(cell, int) else cell for cell in row[4:6])
-            row = (*row[:4], *reals, *row[6:])
-            if is_whole(row):
-                records[row[0]] = Record(*row[:2], *row[3:-1])
-        elif len(row) == 4 and is_whole(row):
-            counted.append(Totals(*row[:-1]))
+def _readable(database: RecordsDatabase) -> tuple[dict[int, Record], Totals | None]:
+    """Return the whole rows of a damaged file, by their numbers, and how many there were, if that
+    can be read. SQLite stops at a damaged page, so the rows are read from both ends.
+    """
+    records: dict[int, Record] = {}
+    counted = None
+    with suppress(DamagedError, sqlite3.Error), closing(database.connect(database.path)) as db:
+        db.text_factory = lambda text: text.decode(errors="replace")
+        for order in ("ASC", "DESC"):
+            with suppress(sqlite3.Error):
+                for row in db.execute(f"SELECT * FROM recorded ORDER BY number {order}"):
+                    if is_whole(row):
+                        records[row[0]] = Record(*row[:2], *row[3:-1])
+        rows = [row for row in db.execute("SELECT * FROM totals") if is_whole(row)]
+        counted = Totals(*rows[0][:-1]) if len(rows) == 1 else None
     return records, counted
-
-
-def _restored_bytes(database: RecordsDatabase) -> bytes:
-    """Of the file as a journal beside it restores it, where SQLite can still do that."""
-    try:
-        if not database.size():
-            return b""
-    except DamagedError:
-        return b""
-    with tempfile.TemporaryDirectory() as name:
-        copy = Path(name) / NAME
-        shutil.copyfile(database.path, copy)
-        if database.journal.exists():
-            shutil.copyfile(database.journal, copy.with_name(database.journal.name))
-            with suppress(sqlite3.Error), closing(sqlite3.connect(copy)) as db:
-                db.execute("SELECT count(*) FROM sqlite_master")
-        return copy.read_bytes()
