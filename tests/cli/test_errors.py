@@ -71,15 +71,6 @@ def test_a_parameter_is_spelled_as_the_option_that_was_given(qkv, movies_path, a
     assert "Error: " in answer.stderr
 
 
-def test_an_unknown_column_lists_the_columns_there_are(qkv, shop_items):
-    shop_items.to_csv("shop.csv", index=False)
-    answer = qkv("build", "shop.csv", "--title-column", "titel")
-    assert answer.code == 1
-    assert "no column 'titel'" in answer.stderr
-    assert "did you mean title" in answer.stderr
-    assert "columns: id, title, made" in answer.stderr
-
-
 def test_a_workspace_without_interactions_says_how_to_get_some(qkv, things_path):
     answer = qkv("-w", things_path, "recommend", "--like", "Why do cats purr?")
     assert answer.code == 0
@@ -92,13 +83,6 @@ def test_a_workspace_without_interactions_says_how_to_get_some(qkv, things_path)
         answer = qkv("-w", things_path, "recommend", *asked)
         assert (answer.code, answer.stdout) == (1, "")
         assert "build with --interactions FILE" in answer.stderr
-
-
-@pytest.mark.parametrize(
-    "args", [("similar", "\udcff"), ("recommend", "--user", "\udcff"), ("search", "\udcff")]
-)
-def test_bytes_that_are_no_text_are_no_crash(qkv, args):
-    assert qkv(*args).code in (0, 1)
 
 
 def test_a_stdin_that_is_no_text_is_no_crash(videos_path):

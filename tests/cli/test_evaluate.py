@@ -245,12 +245,6 @@ def test_ranks_within_users_are_refused_by_time_alone(qkv, tmp_path):
     assert qkv(*run).code == 0
 
 
-def test_a_workspace_without_interactions_says_how_to_get_some(qkv, things_path):
-    answer = qkv("-w", things_path, "evaluate", "recommend")
-    assert answer.code == 1
-    assert "build with --interactions FILE" in answer.stderr
-
-
 @pytest.mark.parametrize(
     "args",
     [

@@ -46,12 +46,6 @@ def test_list_says_what_is_installed_and_where(run, folder, tmp_path):
     assert (row["installed"], row["path"]) == (True, str(tmp_path / "models" / "minilm"))
 
 
-def test_the_table_fits_the_terminal_and_says_how_to_get_one(run):
-    table = run("list").stdout
-    assert "Apache-2.0" in table
-    assert all(len(line) <= 80 for line in table.splitlines())
-
-
 def test_fetch_prints_where_and_says_the_licence(run, folder, tmp_path):
     answer = run("fetch", "minilm", "--from", str(folder))
     assert (answer.exit_code, answer.stdout) == (0, f"{tmp_path / 'models' / 'minilm'}\n")

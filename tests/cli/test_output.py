@@ -87,19 +87,6 @@ def test_a_table_has_a_line_for_each_hit_with_its_id_last(qkv, videos_path, expe
     ]
 
 
-@pytest.mark.parametrize(
-    ("file", "name"),
-    [("a.json", "json"), ("a.jsonl", "jsonl"), ("a.csv", "csv"), ("a.md", "markdown")],
-)
-def test_a_file_is_written_in_the_format_of_its_name_and_stdout_stays_empty(
-    qkv, videos_path, tmp_path, file, name
-):
-    on_stdout = qkv("-w", videos_path, *QUESTION, "--format", name).stdout
-    answer = qkv("-w", videos_path, *QUESTION, "-o", file)
-    assert (answer.code, answer.stdout) == (0, "")
-    assert (tmp_path / file).read_text(encoding="utf-8") == on_stdout
-
-
 def test_a_parquet_file_is_a_table_of_the_same_hits(qkv, videos_path, tmp_path, expected):
     pytest.importorskip("pyarrow", reason="writing Parquet needs the extra [parquet]")
     answer = qkv("-w", videos_path, *QUESTION, "-o", "a.parquet")

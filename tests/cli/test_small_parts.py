@@ -14,16 +14,6 @@ from qkvsearch.data.writers import to_jsonl
 from qkvsearch.lessons.parts import Curve
 
 
-def test_demo_ends_with_what_to_do_next(qkv):
-    answer = qkv("demo")
-    assert (answer.stdout + answer.stderr).rstrip().endswith("qkvsearch build --help")
-
-
-def test_only_what_writes_pages_offers_to(qkv):
-    assert ".html" not in qkv("similar", "--help").stdout
-    assert ".html" in qkv("teach", "--help").stdout
-
-
 @pytest.mark.parametrize(("reads", "writes"), [(True, False), (False, True), (False, False)])
 def test_only_who_reads_and_types_is_asked(monkeypatch, reads, writes):
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(isatty=lambda: reads))

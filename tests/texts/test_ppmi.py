@@ -39,15 +39,6 @@ def test_information_counted_in_pieces_is_the_same(monkeypatch):
     assert np.array_equal(pieces.toarray(), whole.toarray())
 
 
-def test_many_at_once_are_what_each_is_alone():
-    encoder = CooccurrenceEncoder(n_components=3).fit(TEXTS).encoder_
-    texts = ["boat boat sea", "", "unknown words", "Wheel, engine!"]
-    many = encoder.encode_many(texts)
-    for text, row in zip(texts, many, strict=True):
-        one = encoder.encode(text)
-        np.testing.assert_allclose(row, one.total if len(one) else np.zeros(3), atol=1e-6)
-
-
 def test_a_key_is_its_columns_sum_at_length_1_and_its_pieces_add_up_to_it():
     encoder = CooccurrenceEncoder(n_components=3).fit(TEXTS).encoder_
     fields = [["boat sea", "", "nothing known"], ["wheel", "fish", ""]]
