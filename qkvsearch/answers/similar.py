@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -16,17 +16,11 @@ from qkvsearch.answers.search import TextSearch
 from qkvsearch.data.ids import Id
 from qkvsearch.labelled import LabelledVectors
 from qkvsearch.progress import Progress
-from qkvsearch.retrieval import DenseKeys, Head, Part, Ranking, Reason, fuse_known
+from qkvsearch.retrieval import DenseKeys, Head, Parts, Ranking, Reason, fuse_known
 from qkvsearch.retrieval.elsewhere import EVERY, Allowed, Unscored, scored
-from qkvsearch.retrieval.reasons import (
-    constant,
-    few,
-    is_word,
-    short,
-    terms,
-    total,
-    without_constant,
-)
+from qkvsearch.retrieval.keys import product_parts
+from qkvsearch.retrieval.reasons import are_constant, constant, few, is_word, short, terms
+from qkvsearch.retrieval.score_parts import PartsOf, Source
 from qkvsearch.stored.preferences import PreferencesPart, directions
 from qkvsearch.texts.analysis import fold
 
@@ -36,6 +30,8 @@ LEAST_SHARED = 0.25
 WEIGHTS = {"collaborative": 0.6, "semantic": 0.4}
 # Of the words that two texts have, so many are named.
 NAMED = 4
+# The texts of so many items are explained word by word. Of more items each is one part.
+MAX_BY_WORD = 5
 
 
 @dataclass(frozen=True)
@@ -77,22 +73,26 @@ class Neighbours:
         mean = keys.vectors[list(self.positions)].mean(axis=0, keepdims=True)
         if not mean.any():
             return None
-        pieces = cache(partial(self.texts.pieces, head))
 
         @cache
-        def query() -> LabelledVectors:
-            found = [pieces(position) for position in self.positions]
-            labels = [(i, label) for i, one in enumerate(found) for label in one.labels]
-            vectors = np.concatenate([one.vectors for one in found]) / len(found)
-            return LabelledVectors(labels, vectors)
-
-        def parts(other: int) -> Sequence[Part]:
-            products = DenseKeys(keys.vectors[[other]])
-            found = products.head("semantic", query(), lambda _: pieces(other))
-            return found.parts(0) if found else []
+        def parts_of() -> PartsOf:
+            if len(self.positions) <= MAX_BY_WORD:
+                return product_parts("semantic", self._words(), partial(self.texts.pieces, head))
+            of_items = keys.vectors[list(self.positions)] / len(self.positions)
+            _, titles = self.texts.tables.names(self.positions)
+            query = LabelledVectors(list(enumerate(titles)), of_items)
+            of_one = lambda other: LabelledVectors([None], keys.vectors[[other]])  # noqa: E731
+            return product_parts("semantic", query, of_one)
 
         whole = keys.head("semantic", LabelledVectors([None], mean))
-        return whole and replace(whole, parts=parts)
+        return whole and replace(whole, parts=lambda other: parts_of()(other))
+
+    def _words(self) -> LabelledVectors:
+        """The words of all the items, labelled (which of the items, word)."""
+        head = self.texts.models.main_head
+        found = [self.texts.pieces(head, position) for position in self.positions]
+        labels = [(i, label) for i, one in enumerate(found) for label in one.labels]
+        return LabelledVectors(labels, np.concatenate([one.vectors for one in found]) / len(found))
 
     def _directions(self, positions: Sequence[int]) -> LabelledVectors:
         """Items' embeddings at length 1, labelled with their titles."""
@@ -105,13 +105,15 @@ class Neighbours:
         ids, _ = self.texts.tables.names(self.positions)
         items = ids if len(ids) > 1 else [None]
 
-        def parts(position: int) -> list[Part]:
-            return [
-                part._replace(query=part.query[1], item=items[part.query[0]])
-                for part in head.parts(position)
-            ]
+        def named(source: Source) -> Source:
+            i, label = source.query
+            return Source(source.head, label, items[i])
 
-        return replace(head, parts=parts)
+        return replace(head, parts=lambda position: head.parts(position).renamed(named))
+
+
+# What a line of reasons adds, and its text, which is made where it is shown.
+Line = tuple[float, Callable[[], str]]
 
 
 class NeighbourReasons:
@@ -123,15 +125,25 @@ class NeighbourReasons:
         self.items = dict(zip(items, zip(positions, titles, strict=True), strict=True))
         self.liking = cache(histories.liking)
 
-    def __call__(self, position: int, parts: Sequence[Part]) -> list[Reason]:
-        found = []
-        of_heads = without_constant(parts)
-        for item, (own, title) in self.items.items():
-            people = [one for one in of_heads if (one.head, one.item) == ("collaborative", item)]
-            words = [one for one in of_heads if (one.head, one.item) == ("semantic", item)]
-            found += [Reason(self._people(own, title, position), total(people))] * bool(people)
-            found += _by_words(short(title), words)
-        return [*few(found), *constant(parts)]
+    def __call__(self, position: int, parts: Parts) -> list[Reason]:
+        rows_of: dict[tuple[str, Any], list[int]] = {}
+        for row, is_constant in enumerate(are_constant(parts)):
+            if not is_constant:
+                head, _, item = parts.sources[row]
+                rows_of.setdefault((head, item), []).append(row)
+        lines: list[Line] = []
+        for (head, item), rows in rows_of.items():
+            own, title = self.items[item]
+            if head == "collaborative":
+                text = partial(self._people, own, title, position)
+            elif parts.first_keys[rows[0]] is not None:
+                lines += _by_words(short(title), parts, rows)
+                continue
+            else:
+                text = partial("similar meaning to {}".format, short(title))
+            lines.append((float(parts.sums[rows].sum()), text))
+        found = few([value for value, _ in lines], lambda i: lines[i][1]())
+        return [*found, *constant(parts)]
 
     def _people(self, own: int, title: str, position: int) -> str:
         theirs = self.liking(own)
@@ -143,18 +155,30 @@ class NeighbourReasons:
         return f"people: {both:,} of the {len(theirs):,} who like {short(title)} also like this"
 
 
-def _by_words(title: str, parts: Sequence[Part]) -> list[Reason]:
-    """What the words add that both texts have, in whatever form, and what all others do."""
-    same = [part for part in parts if is_word(part.query) and terms(part.query) & terms(part.key)]
+def _by_words(title: str, parts: Parts, rows: Sequence[int]) -> list[Line]:
+    """What the words add that both texts have, in whatever form, and what all others do. rows: the
+    sources that are the words of one text.
+    """
+    keys, values = parts.table(rows)
+    columns_with: dict[str, list[int]] = {}
+    for column, key in enumerate(keys):
+        for term in terms(key):
+            columns_with.setdefault(term, []).append(column)
     sums: dict[str, float] = {}
-    for part in same:
-        word = fold(part.query)
-        sums[word] = sums.get(word, 0.0) + part.value
+    for row, of_word in zip(rows, values, strict=True):
+        query = parts.sources[row].query
+        columns = {column for term in terms(query) for column in columns_with.get(term, ())}
+        if columns and is_word(query):
+            word = fold(query)
+            sums[word] = sums.get(word, 0.0) + float(of_word[list(columns)].sum())
     largest = sorted(sums, key=lambda word: -abs(sums[word]))
     named = ", ".join(largest[:NAMED]) + ("" if len(largest) <= NAMED else ", …")
-    found = [Reason(f"same words as {title}: {named}", total(same))] * bool(same)
-    rest = total(parts) - total(same)
-    return [*found, Reason(f"other words, by meaning, and those of {title}", rest)] if parts else []
+    same, total = sum(sums.values()), float(values.sum())
+    others = partial("other words, by meaning, and those of {}".format, title)
+    found: list[Line] = [(total - same, others)]
+    if sums:
+        found.append((same, partial("same words as {}: {}".format, title, named)))
+    return found
 
 
 def similar_users(
@@ -196,7 +220,9 @@ def similar_users(
     known = dict(zip(ranking.positions.tolist(), theirs, strict=True))
     reasoning = HistoryReasons(history, recommender.tables, known)
     ranking = replace(ranking, reasoning=reasoning)
-    return with_reasons(ranking, history, recommender.tables, theirs) if explain else ranking
+    if not explain:
+        return ranking
+    return with_reasons(ranking, history, recommender.tables, shared_with=theirs)
 
 
 def _user_directions(recommender: Recommender, progress: Progress | None) -> np.ndarray:

@@ -1,9 +1,10 @@
 """Keys, heads, fusion, mask, top-k, softmax: queries answered with a ranking and its reasons."""
 
-from qkvsearch.retrieval.fusion import Head, Part, fuse, fuse_known, fuse_ranks
+from qkvsearch.retrieval.fusion import Head, fuse, fuse_known, fuse_ranks
 from qkvsearch.retrieval.keys import DenseKeys, LexicalKeys, TermKeys
 from qkvsearch.retrieval.ranking import Hit, Ranking, rank
 from qkvsearch.retrieval.reasons import Reason
+from qkvsearch.retrieval.score_parts import Part, Parts
 from qkvsearch.retrieval.topk import top_k
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "Hit",
     "LexicalKeys",
     "Part",
+    "Parts",
     "Ranking",
     "Reason",
     "TermKeys",

@@ -18,9 +18,10 @@ from typing import Any, Protocol, TypeAlias
 import numpy as np
 
 from qkvsearch.labelled import LabelledVectors
-from qkvsearch.retrieval.fusion import LEAST_SPREAD, Head, Part
+from qkvsearch.retrieval.fusion import LEAST_SPREAD, Head
 from qkvsearch.retrieval.keys import product_parts
 from qkvsearch.retrieval.scope import Scope
+from qkvsearch.retrieval.score_parts import PartsOf
 from qkvsearch.retrieval.topk import top_k
 
 # The items that each head is asked for, and those that are drawn to stand for all others.
@@ -170,7 +171,7 @@ class RemoteQuery(Unscored):
     keys: RemoteKeys
     query: LabelledVectors
     pieces_of: Callable[[int], LabelledVectors] | None = None
-    parts: Callable[[int], Sequence[Part]] | None = None
+    parts: PartsOf | None = None
 
     @cached_property
     def vector(self) -> np.ndarray:

@@ -5,37 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from qkvsearch.errors import QkvError
 from qkvsearch.retrieval.scope import Scope
+from qkvsearch.retrieval.score_parts import Part, Parts, PartsOf
 from qkvsearch.retrieval.topk import top_k
 
 # Cormack, Clarke and Büttcher 2009, section 3: chosen on pilot runs, and the results hardly move.
 RANK_CONSTANT = 60
 # Scores whose deviation is a smaller share of the largest differ by rounding errors alone.
 LEAST_SPREAD = 1e-6
-
-
-class Part(NamedTuple):
-    """One addend of a score: what a piece of the query and a piece of the key contribute. item: the
-    id of the one that the piece is of, where the query is made of several items.
-    """
-
-    head: str
-    query: Any
-    key: Any
-    value: float
-    item: Any = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """By name; the item where there is one."""
-        found = self._asdict()
-        if self.item is None:
-            del found["item"]
-        return found
 
 
 @dataclass(frozen=True)
@@ -56,7 +38,7 @@ class Head:
 
     name: str
     scores: np.ndarray
-    parts: Callable[[int], Sequence[Part]]
+    parts: PartsOf
     answers: np.ndarray | None = None
     addends: Sequence[Head] = ()
     notes: Sequence[str] = ()
@@ -232,27 +214,26 @@ def summed(heads: Sequence[Head]) -> Head:
     return Head(
         name=heads[0].name,
         scores=np.asarray(sum(head.scores for head in heads), dtype=np.float32),
-        parts=lambda position: [part for head in heads for part in head.parts(position)],
+        parts=lambda position: Parts.joined([head.parts(position) for head in heads]),
         answers=_any_answer(heads),
         scope=heads[0].scope,
     )
 
 
-def plus(
-    head: Head, name: str, values: np.ndarray, parts: Callable[[int], Sequence[Part]] | None = None
-) -> Head:
+def plus(head: Head, name: str, values: np.ndarray, parts: PartsOf | None = None) -> Head:
     """A head with `values`, one for each of its scores, added to these: as the sum of these parts,
     or as a part with neither query nor key."""
 
-    def constant(position: int) -> list[Part]:
-        return [Part(name, None, None, float(values[head.places(np.array([position]))[0]]))]
+    def constant(position: int) -> Parts:
+        place = head.places(np.array([position]))[0]
+        return Parts.of([Part(name, None, None, float(values[place]))])
 
     parts = parts or constant
     added = Head(name, np.asarray(values, dtype=np.float32), parts, scope=head.scope)
     return Head(
         name=f"{head.name}+{name}",
         scores=np.asarray(head.scores + values, dtype=np.float32),
-        parts=lambda position: [*head.parts(position), *added.parts(position)],
+        parts=lambda position: Parts.joined([head.parts(position), added.parts(position)]),
         answers=head.answers,
         addends=[*(head.addends or [head]), added],
         exact=head.exact and (lambda positions: head.exact_at(positions) + values[positions]),
@@ -299,7 +280,7 @@ def _fused(
     return Head(
         name="+".join(head.name for head in heads),
         scores=total,
-        parts=lambda position: [part for head in scaled for part in head.parts(position)],
+        parts=lambda position: Parts.joined([head.parts(position) for head in scaled]),
         answers=_any_answer(heads),
         addends=scaled,
         scope=scaled[0].scope,
@@ -340,9 +321,10 @@ def _by_rank(head: Head, share: float) -> Head:
     ranks[order] = np.arange(1, len(order) + 1)
     scores = np.where(ranks > 0, share / (RANK_CONSTANT + ranks), 0).astype(np.float32)
 
-    def parts(position: int) -> list[Part]:
+    def parts(position: int) -> Parts:
         place = f"rank {ranks[position]:,}"
-        return [Part(head.name, place, place, float(scores[position]))] if ranks[position] else []
+        part = Part(head.name, place, place, float(scores[position]))
+        return Parts.of([part] if ranks[position] else [])
 
     return Head(head.name, scores, parts, head.answers)
 
@@ -354,9 +336,10 @@ def _standardize(head: Head, share: float) -> Head:
     level = None if head.scope is None else (0.0, share if deviation else 0.0)
     beyond = (head.beyond - mean) * factor if factor else min(head.beyond, 0.0)
 
-    def parts(position: int) -> list[Part]:
-        scaled = [part._replace(value=part.value * factor) for part in head.parts(position)]
-        return [*scaled, Part(head.name, None, None, -mean * factor)]
+    taken_off = Parts.of([Part(head.name, None, None, -mean * factor)])
+
+    def parts(position: int) -> Parts:
+        return Parts.joined([head.parts(position).scaled(factor), taken_off])
 
     def scaled(scores: np.ndarray) -> np.ndarray:
         centred = scores - np.float32(mean)

@@ -6,7 +6,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from math import inf, log1p
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,7 +14,8 @@ import numpy as np
 
 from qkvsearch.cached import kept_by_word
 from qkvsearch.labelled import LabelledVectors
-from qkvsearch.retrieval.fusion import Head, Part
+from qkvsearch.retrieval.fusion import Head
+from qkvsearch.retrieval.score_parts import Part, Parts, PartsOf, Source
 from qkvsearch.retrieval.term_counts import TermCounts
 from qkvsearch.texts.analysis import Analyzer, Token, known_tokens
 from qkvsearch.texts.vocabulary import Vocabulary
@@ -82,9 +83,8 @@ class FoundWay(NamedTuple):
 
     def at(self, position: int) -> float:
         """What it adds to an item; 0 where it does not find it."""
-        place = int(self.items.searchsorted(position))
-        is_there = place < len(self.items) and self.items[place] == position
-        return self.factor * float(self.weights[place]) if is_there else 0.0
+        place = _place(self.items, position)
+        return 0.0 if place is None else self.factor * float(self.weights[place])
 
 
 class FoundWord(NamedTuple):
@@ -98,9 +98,17 @@ class FoundWord(NamedTuple):
 
     def best_at(self, position: int) -> tuple[str, float]:
         """The item's word, and what it adds; 0 where there is none."""
+        if _place(self.items, position) is None:
+            return "", 0.0
         values = [way.at(position) for way in self.ways]
-        best = max(range(len(values)), key=values.__getitem__, default=0)
-        return (self.ways[best].shown, values[best]) if values else ("", 0.0)
+        best = max(range(len(values)), key=values.__getitem__)
+        return self.ways[best].shown, values[best]
+
+
+def _place(items: np.ndarray, position: int) -> int | None:
+    """Where an item is among ascending row numbers; None where it is not."""
+    place = int(items.searchsorted(position))
+    return place if place < len(items) and items[place] == position else None
 
 
 NOTHING_FOUND = FoundWord((), np.zeros(0, np.int32), np.zeros(0, np.float32))
@@ -183,9 +191,9 @@ class TermKeys(ABC):
         weights = np.concatenate([word.weights for _, word in found])
         scores = np.bincount(items, weights, self.n_items).astype(np.float32)
 
-        def parts(position: int) -> list[Part]:
+        def parts(position: int) -> Parts:
             best = ((text, *word.best_at(position)) for text, word in found)
-            return [Part(name, text, shown, value) for text, shown, value in best if value]
+            return Parts.of(Part(name, text, shown, value) for text, shown, value in best if value)
 
         return Head(name, scores, parts, answers=scores > 0)
 
@@ -376,18 +384,18 @@ class DenseKeys:
 
 def product_parts(
     name: str, query: LabelledVectors, pieces_of: Callable[[int], LabelledVectors]
-) -> Callable[[int], list[Part]]:
+) -> PartsOf:
     """What makes the parts of query · key: a product for each pair of their labels, a repeated one
     as one. pieces_of(position): a key as a sum of labelled vectors.
     """
 
-    def parts(position: int) -> list[Part]:
-        key, asked = pieces_of(position).merged(), query.merged()
-        products = asked.vectors @ key.vectors.T
-        return [
-            Part(name, query_label, key_label, float(products[i, j]))
-            for i, query_label in enumerate(asked.labels)
-            for j, key_label in enumerate(key.labels)
-        ]
+    @cache  # only an explanation needs the query's pieces, and each hit needs the same
+    def pieces() -> tuple[list[Source], np.ndarray]:
+        merged = query.merged()
+        return [Source(name, label) for label in merged.labels], merged.vectors
+
+    def parts(position: int) -> Parts:
+        key, (sources, vectors) = pieces_of(position).merged(), pieces()
+        return Parts.pairs(sources, key.labels, vectors @ key.vectors.T)
 
     return parts

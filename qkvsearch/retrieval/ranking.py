@@ -12,12 +12,16 @@ import numpy as np
 from qkvsearch.attention.masks import hide
 from qkvsearch.attention.weights import softmax
 from qkvsearch.data.ids import Id
+from qkvsearch.deadline import check_deadline
 from qkvsearch.errors import QkvError
-from qkvsearch.retrieval.fusion import Head, Part
+from qkvsearch.retrieval.fusion import Head
 from qkvsearch.retrieval.reasons import Reason, Reasoning, WordReasons
 from qkvsearch.retrieval.scope import counted_softmax
+from qkvsearch.retrieval.score_parts import Part, Parts
 from qkvsearch.retrieval.topk import top_k
 from qkvsearch.terminal import in_one_line
+from qkvsearch.threads import one_blas_thread
+from qkvsearch.turns import in_turn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -104,16 +108,22 @@ class Ranking(Sequence[Hit]):
     def _repr_html_(self) -> str:
         return as_html(self)
 
-    def explain(self, index: int) -> list[Part]:
-        """The parts of one hit's score, the largest first; they add up to it."""
-        position = int(self.positions[index])
-        return sorted(self.head.parts(position), key=lambda part: -abs(part.value))  # type: ignore[union-attr]
+    def parts(self, index: int) -> Parts:
+        """All parts of one hit's score, as arrays."""
+        return self.head.parts(int(self.positions[index]))  # type: ignore[union-attr]
 
-    def reasons(self, index: int, parts: Sequence[Part] | None = None) -> list[Reason]:
-        """Why one hit has its score, in a few lines of plain words that add up to it. parts: what
-        `explain` gave, which may have taken long.
+    def explain(self, index: int, *, full: bool = False) -> list[Part]:
+        """The 20 largest parts of one hit's score, and one more with the query "others" for the
+        rest; `full`: all parts. They add up to the score.
         """
-        known = self.explain(index) if parts is None else parts
+        parts = self.parts(index)
+        return parts.ordered() if full else parts.listed()
+
+    def reasons(self, index: int, parts: Parts | None = None) -> list[Reason]:
+        """Why one hit has its score, in a few lines of plain words that add up to it. parts: those
+        of the hit, where they are at hand.
+        """
+        known = self.parts(index) if parts is None else parts
         return self.reasoning(int(self.positions[index]), known)
 
     def annotated(self, **columns: Sequence[Any]) -> Ranking:
@@ -160,17 +170,27 @@ class Ranking(Sequence[Hit]):
         """One dictionary a hit, with the documented fields."""
         return [hit.to_dict() for hit in self.hits]
 
-    def explained_records(self) -> list[dict[str, Any]]:
-        """The same with the `parts` of each score, where a hit has no `because` of its own, and
-        with the `reasons` that these are in plain words.
+    def explained_records(self, full: bool = False) -> list[dict[str, Any]]:
+        """The same with the `parts` of each score, as `explain` lists them, where a hit has no
+        `because` of its own, and with the `reasons` that these are in plain words. full: with all
+        parts of the first hit.
         """
         rows = self.to_records()
         for i, row in enumerate(rows):
-            parts = self.explain(i)
-            if "because" not in row:
-                row["parts"] = [part.to_dict() for part in parts]
-            row["reasons"] = [reason._asdict() for reason in self.reasons(i, parts)]
+            check_deadline()
+            row |= self._explained(i, full and i == 0, "because" not in row)
         return rows
+
+    @in_turn()
+    @one_blas_thread()
+    def _explained(self, index: int, full: bool, with_parts: bool) -> dict[str, Any]:
+        """What `explained_records` adds to a hit. Other queries have their turn between hits."""
+        parts = self.parts(index)
+        reasons = [reason._asdict() for reason in self.reasons(index, parts)]
+        if not with_parts:
+            return {"reasons": reasons}
+        listed = parts.ordered() if full else parts.listed()
+        return {"parts": [part.to_dict() for part in listed], "reasons": reasons}
 
     def to_frame(self) -> pd.DataFrame:
         """One row a hit."""

@@ -13,11 +13,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from qkvsearch.cached import cached_property
-from qkvsearch.retrieval.fusion import Part
+from qkvsearch.retrieval.score_parts import Parts, Source
 from qkvsearch.texts.analysis import Analyzer, fold
 from qkvsearch.texts.language.languages import stop_words
 from qkvsearch.texts.language.word_patterns import CJK, HAS_CJK, RUNS
@@ -59,7 +60,7 @@ class Reason(NamedTuple):
 
 
 # An item's row number and the parts of its score -> reasons that add up to the same.
-Reasoning = Callable[[int, Sequence[Part]], list[Reason]]
+Reasoning = Callable[[int, Parts], list[Reason]]
 
 
 class WordReasons:
@@ -67,6 +68,7 @@ class WordReasons:
 
     def __init__(self, text: str = "") -> None:
         self.text = text
+        self._names: dict[tuple[Source, bool], str] = {}  # all hits have the same words
 
     @cached_property
     def words(self) -> dict[str, None]:
@@ -78,19 +80,19 @@ class WordReasons:
         """The words that get no line of their own."""
         return stop_words() if self.words.keys() - stop_words() else frozenset()
 
-    def __call__(self, position: int, parts: Sequence[Part]) -> list[Reason]:
-        groups: dict[str, list[Part]] = {}
-        name = cache(self._name)  # a long query and a long item have millions of parts
-        for part in without_constant(parts):
-            groups.setdefault(name(part.head, part.query, part.key is None), []).append(part)
-        sums = {name: total(of_one) for name, of_one in groups.items()}
-        worth = WORD_SHARE * sum(map(abs, sums.values()))
-        found = [
-            _of_word(name, of_one, abs(sums[name]) >= worth) for name, of_one in groups.items()
-        ]
-        return [*few(found), *constant(parts)]
+    def __call__(self, position: int, parts: Parts) -> list[Reason]:
+        lines = _Lines(parts, self._name)
+        least = WORD_SHARE * float(np.abs(lines.values).sum())
+        found = few(lines.values.tolist(), lambda line: lines.text(line, least))
+        return [*found, *constant(parts)]
 
-    def _name(self, head: str, query: Any, is_of_whole: bool) -> str:
+    def _name(self, source: Source, is_of_whole: bool) -> str:
+        known = self._names.get((source, is_of_whole))
+        if known is None:
+            known = self._names[source, is_of_whole] = self._named(*source[:2], is_of_whole)
+        return known
+
+    def _named(self, head: str, query: Any, is_of_whole: bool) -> str:
         """Which line a part belongs to. is_of_whole: whether it is of no piece of the item."""
         label, kind = str(query), KINDS.get(head, MEANING)
         if query is None or is_of_whole:  # such as an item of a history
@@ -105,37 +107,67 @@ class WordReasons:
         return word
 
 
-def _of_word(name: str, parts: Sequence[Part], is_worth: bool) -> Reason:
-    """One line: what a word brings, by which kinds of heads, and, where it is worth it, the item's
-    words that it goes with.
+class _Lines:
+    """The parts of a score by the words of its query, a line for each word.
+
+    names: the word of each line, or the kind of head. values: what each line adds, float64.
     """
-    value, query, key = total(parts), parts[0].query, parts[0].key
-    if query is None and key is not None:
-        return Reason(f"{name}, {key}", value)
-    if name == WHOLE or key is None or PLACE.fullmatch(str(query)):
-        return Reason(name, value)
-    kinds: dict[str, float] = {}
-    for part in parts:
-        kind = KINDS.get(part.head, MEANING)
-        kinds[kind] = kinds.get(kind, 0.0) + part.value
-    largest = sorted(kinds.items(), key=lambda one: -abs(one[1]))
-    by = ", ".join(f"{kind} {v:+.2f}" for kind, v in largest) if len(kinds) > 1 else largest[0][0]
-    pairs = ", ".join(_pairs(name, parts, value)) if is_worth else ""
-    return Reason(f"{name} ~ {pairs}: {by}" if pairs else f"{name}: {by}", value)
 
+    def __init__(self, parts: Parts, name: Callable[[Source, bool], str]) -> None:
+        self.parts = parts
+        numbers: dict[str, int] = {}
+        line_of = [
+            -1 if is_same else numbers.setdefault(name(source, key is None), len(numbers))
+            for source, key, is_same in zip(
+                parts.sources, parts.first_keys, are_constant(parts), strict=True
+            )
+        ]
+        self.names = list(numbers)
+        # The line of each source, −1 for what every item gets.
+        self.line_of = np.array(line_of, dtype=np.int64)
+        is_worded = self.line_of >= 0
+        self.values = np.bincount(self.line_of[is_worded], parts.sums[is_worded], len(numbers))
 
-def _pairs(word: str, parts: Sequence[Part], value: float) -> list[str]:
-    """The item's words, other than the word itself, that bring a good share of what it brings."""
-    keys: dict[str, float] = {}
-    same = terms(word)
-    for part in parts:
-        key = fold(str(part.key))
-        is_another = is_word(key) and not terms(key) & same
-        is_found_as = part.head == "lexical" and key not in word and terms(key) != same
-        if is_another or is_found_as:
-            keys[key] = keys.get(key, 0.0) + part.value
-    worth = [(v, key) for key, v in keys.items() if v / value >= PAIR_SHARE] if value else []
-    return [key for _, key in sorted(worth, key=lambda one: -abs(one[0]))[:MOST_PAIRS]]
+    def text(self, line: int, least: float) -> str:
+        """By which kinds of heads a word adds what it adds; and where that is at least `least`, the
+        item's words that it goes with.
+        """
+        name, value = self.names[line], float(self.values[line])
+        rows = np.flatnonzero(self.line_of == line)
+        query, key = self.parts.sources[rows[0]].query, self.parts.first_keys[rows[0]]
+        if query is None and key is not None:
+            return f"{name}, {key}"
+        if name == WHOLE or key is None or PLACE.fullmatch(str(query)):
+            return name
+        kinds: dict[str, float] = {}
+        for row in rows.tolist():
+            kind = KINDS.get(self.parts.sources[row].head, MEANING)
+            kinds[kind] = kinds.get(kind, 0.0) + float(self.parts.sums[row])
+        largest = sorted(kinds.items(), key=lambda one: -abs(one[1]))
+        by = ", ".join(f"{kind} {v:+.2f}" for kind, v in largest)
+        by = by if len(kinds) > 1 else largest[0][0]
+        pairs = ", ".join(self._pairs(name, rows, value)) if abs(value) >= least else ""
+        return f"{name} ~ {pairs}: {by}" if pairs else f"{name}: {by}"
+
+    def _pairs(self, word: str, rows: np.ndarray, value: float) -> list[str]:
+        """The item's words, other than the word itself, that bring a good share of its value."""
+        names, values = self.parts.table(rows.tolist())
+        is_lexical = [self.parts.sources[row].head == "lexical" for row in rows.tolist()]
+        numbers: dict[str, int] = {}
+        number_of = [numbers.setdefault(fold(str(name)), len(numbers)) for name in names]
+        of_all = np.bincount(number_of, values.sum(axis=0))
+        of_lexical = np.bincount(number_of, values[is_lexical].sum(axis=0))
+        keys, same, found = list(numbers), terms(word), []
+        is_large = np.maximum(of_all / value, of_lexical / value) >= PAIR_SHARE
+        for number in np.flatnonzero(is_large).tolist():
+            key, added = keys[number], 0.0
+            if is_word(key) and not terms(key) & same:
+                added = float(of_all[number])
+            elif key not in word and terms(key) != same:  # it was found as another word
+                added = float(of_lexical[number])
+            if added / value >= PAIR_SHARE:
+                found.append((added, key))
+        return [key for _, key in sorted(found, key=lambda one: -abs(one[0]))[:MOST_PAIRS]]
 
 
 def is_word(label: str) -> bool:
@@ -158,97 +190,95 @@ def terms(word: str) -> set[str]:
 # --- lines of whatever kind ---
 
 
-def total(parts: Sequence[Part]) -> float:
-    """What parts add up to."""
-    return float(sum(part.value for part in parts))
+def are_constant(parts: Parts) -> list[bool]:
+    """Of each source whether it adds the same to every item."""
+    return [
+        source.query is None and key is None and source.head not in OF_ITEMS
+        for source, key in zip(parts.sources, parts.first_keys, strict=True)
+    ]
 
 
-def without_constant(parts: Sequence[Part]) -> list[Part]:
-    return [part for part in parts if not _is_constant(part)]
-
-
-def constant(parts: Sequence[Part]) -> list[Reason]:
+def constant(parts: Parts) -> list[Reason]:
     """What every item gets, as one line; none where nothing is taken off."""
-    values = [part.value for part in parts if _is_constant(part)]
-    return [Reason(EVERYTHING, float(sum(values)))] if values else []
+    values = parts.sums[are_constant(parts)]
+    return [Reason(EVERYTHING, float(values.sum()))] if len(values) else []
 
 
-def _is_constant(part: Part) -> bool:
-    return part.query is None and part.key is None and part.head not in OF_ITEMS
+def few(values: Sequence[float], text: Callable[[int], str], most: int = MOST) -> list[Reason]:
+    """The largest values, until they carry `SHARE` of what is added up, and all others as one line.
+    text: what the line of the i-th value says; only lines that are shown are asked for.
 
-
-def few(found: Sequence[Reason], most: int = MOST) -> list[Reason]:
-    """The largest, until they carry `SHARE` of what is added up, and all others as one.
-
-    >>> few([Reason("a", 6.0), Reason("b", -3.0), Reason("c", 0.5), Reason("d", 0.25)])[1:]
+    >>> few([6.0, -3.0, 0.5, 0.25], "abcd".__getitem__)[1:]
     [Reason(text='b', value=-3.0), Reason(text='2 smaller ones', value=0.75)]
     """
-    ordered = sorted((one for one in found if one.value), key=lambda one: -abs(one.value))
-    n = n_carrying([one.value for one in ordered])
-    shown = ordered[: min(n, most)]
-    rest = ordered[len(shown) :]
-    if len(rest) < 2:
-        return [*shown, *rest]
-    return [*shown, Reason(f"{len(rest):,} smaller ones", sum(one.value for one in rest))]
+    ordered = sorted((i for i, value in enumerate(values) if value), key=lambda i: -abs(values[i]))
+    n = min(n_carrying([values[i] for i in ordered]), most)
+    if len(ordered) <= n + 1:
+        return [Reason(text(i), values[i]) for i in ordered]
+    rest = sum(values[i] for i in ordered[n:])
+    found = [Reason(text(i), values[i]) for i in ordered[:n]]
+    return [*found, Reason(f"{len(ordered) - n:,} smaller ones", rest)]
 
 
-def n_carrying(values: Sequence[float]) -> int:
+def n_carrying(values: Sequence[float] | np.ndarray) -> int:
     """How many of the values, the largest first, carry `SHARE` of their absolute sum."""
-    wanted, carried = SHARE * sum(map(abs, values)), 0.0
-    for n, value in enumerate(values):
-        if carried >= wanted:
-            return n
-        carried += abs(value)
-    return len(values)
+    carried = np.cumsum([0.0, *np.abs(values)])
+    return int(np.searchsorted(carried, SHARE * carried[-1]))
 
 
-class Addend(NamedTuple):
-    """An item that adds `value` to a score, and what it is, such as its genres."""
-
-    title: str
-    value: float
-    kinds: Collection[str] = ()
-
-
-def in_groups(addends: Sequence[Addend], first: Collection[str] = ()) -> list[Reason]:
-    """A line an item where a few carry most, else a line a group of items of one kind, each item in
-    one group alone, and all that is in none as one.
-
-    The kind that adds most is the first group, then the one that adds most of what is left. Kinds
-    in `first`, those of the item that the score is of, count twice: they say more about it.
+class KindsOfItems:
+    """The items of a history by their kinds, such as their genres. titles: of each item. kinds: of
+    each item a list.
     """
-    largest = sorted(addends, key=lambda one: -abs(one.value))
-    if n_carrying([one.value for one in largest]) <= MOST:
-        return few([Reason(f"because of {one.title}", one.value) for one in addends])
-    left, own = list(largest), frozenset(first)
-    found: list[Reason] = []
-    while len(found) < MOST - 1 and (kind := _largest_kind(left, own)) is not None:
-        found.append(group(f"of {kind}", [one for one in left if kind in one.kinds]))
-        left = [one for one in left if kind not in one.kinds]
-    return few([*found, *[group("others" if found else "items", left)] * bool(left)])
+
+    def __init__(self, titles: Sequence[str], kinds: Sequence[Collection[str]]) -> None:
+        self.titles = titles
+        self.names = sorted({kind for of_item in kinds for kind in of_item})
+        numbers = {name: number for number, name in enumerate(self.names)}
+        pairs = [(i, numbers[kind]) for i, of_item in enumerate(kinds) for kind in of_item]
+        # Which item has which kind, pair by pair.
+        self._items, self._kinds = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+
+    def reasons(
+        self, values: np.ndarray, which: np.ndarray, first: Collection[str] = ()
+    ) -> list[Reason]:
+        """A line an item where a few carry most, else a line a group of items of one kind, each
+        item in one group alone, and all that is in none as one.
+
+        values: what each item adds, float64 (n_items,). which: the items that count, bool
+        (n_items,). The kind that adds most is the first group, then the one that adds most of what
+        is left. Kinds in `first`, those of the item that the score is of, count twice.
+        """
+        values, left = np.where(which, values, 0.0), which.copy()
+        if n_carrying(-np.sort(-np.abs(values))) <= MOST:
+            return few(values.tolist(), lambda i: f"because of {self.titles[i]}")
+        weights = np.array([2 if name in first else 1 for name in self.names])
+        found: list[Reason] = []
+        while len(found) < MOST - 1 and (kind := self._largest(values, left, weights)) is not None:
+            members = np.zeros_like(left)
+            members[self._items[self._kinds == kind]] = True
+            found.append(group(f"of {self.names[kind]}", self.titles, values, members & left))
+            left &= ~members
+        if left.any():
+            found.append(group("others" if found else "items", self.titles, values, left))
+        return few([one.value for one in found], lambda i: found[i].text)
+
+    def _largest(self, values: np.ndarray, left: np.ndarray, weights: np.ndarray) -> int | None:
+        """The kind of several items that adds most; of equals the first by name."""
+        is_left = left[self._items]
+        kinds, n_kinds = self._kinds[is_left], len(self.names)
+        sums = np.bincount(kinds, values[self._items[is_left]], n_kinds)
+        sizes = np.where(np.bincount(kinds, minlength=n_kinds) > 1, weights * np.abs(sums), -1.0)
+        best = int(np.argmax(sizes)) if n_kinds else 0
+        return best if n_kinds and sizes[best] >= 0 else None
 
 
-def group(what: str, addends: Sequence[Addend]) -> Reason:
-    """Items as one line, the largest by name."""
-    largest = sorted(addends, key=lambda one: -abs(one.value))[:NAMED]
-    named = ", ".join(one.title for one in largest)
-    return Reason(
-        f"from {len(addends):,} {what}, such as {named}", sum(one.value for one in addends)
-    )
-
-
-def _largest_kind(addends: Sequence[Addend], twice: Collection[str]) -> str | None:
-    """The kind of several items that adds most; of equals the first by name."""
-    sums: dict[str, list[float]] = {}
-    for one in addends:
-        for kind in one.kinds:
-            sums.setdefault(kind, []).append(one.value)
-    several = [
-        (-abs(sum(values)) * (2 if kind in twice else 1), kind)
-        for kind, values in sums.items()
-        if len(values) > 1
-    ]
-    return min(several)[1] if several else None
+def group(what: str, titles: Sequence[str], values: np.ndarray, which: np.ndarray) -> Reason:
+    """Items as one line, the largest by name. which: bool (n_items,)."""
+    items = np.flatnonzero(which)
+    largest = items[np.argsort(-np.abs(values[items]), kind="stable")][:NAMED]
+    named = ", ".join(titles[item] for item in largest.tolist())
+    return Reason(f"from {len(items):,} {what}, such as {named}", float(values[items].sum()))
 
 
 def short(title: str) -> str:

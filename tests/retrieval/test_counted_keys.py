@@ -66,8 +66,8 @@ def test_pieces_in_any_order_have_the_weights_of_all_their_items_afresh(pieces, 
     assert (head is None) == (like is None)
     if head is not None:
         np.testing.assert_array_equal(head.scores, like.scores)
-        assert [head.parts(i) for i in range(len(there))] == [
-            like.parts(i) for i in range(len(there))
+        assert [list(head.parts(i)) for i in range(len(there))] == [
+            list(like.parts(i)) for i in range(len(there))
         ]
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qkvsearch.learning.head_weights import standardized
-from qkvsearch.retrieval import Head, Part, fuse, fuse_ranks
+from qkvsearch.retrieval import Head, Part, Parts, fuse, fuse_ranks
 
 values = st.floats(-100, 100, width=32)
 
@@ -19,7 +19,7 @@ def head_of(name, scores, answers=None):
 
     def parts(position):
         score = float(scores[position])
-        return [Part(name, "x", i, part) for i, part in enumerate((score - 9, 4.0, 5.0))]
+        return Parts.of(Part(name, "x", i, part) for i, part in enumerate((score - 9, 4.0, 5.0)))
 
     answers = None if answers is None else np.array(answers, dtype=bool)
     return Head(name, scores, parts, answers)

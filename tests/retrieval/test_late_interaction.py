@@ -11,7 +11,7 @@ from scipy.sparse import csr_matrix
 
 from qkvsearch.attention import attention
 from qkvsearch.labelled import LEVELS, LabelledVectors, quantize_int8
-from qkvsearch.retrieval import Head, Part, fuse
+from qkvsearch.retrieval import Head, Part, Parts, fuse
 from qkvsearch.retrieval import late_interaction as late
 from qkvsearch.retrieval.keys import LexicalKeys
 from qkvsearch.retrieval.late_interaction import (
@@ -64,7 +64,7 @@ def second(rng, items):
 
 def first_of(scores, answers=None):
     scores = np.asarray(scores, dtype=np.float32)
-    parts = [[Part("first", "word", "word", float(score))] for score in scores]
+    parts = [Parts.of([Part("first", "word", "word", float(score))]) for score in scores]
     return Head("first", scores, parts.__getitem__, answers)
 
 

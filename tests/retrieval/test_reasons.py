@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qkvsearch.retrieval.fusion import Part
+from qkvsearch.retrieval import Part, Parts
 from qkvsearch.retrieval.reasons import (
     EVERYTHING,
     MOST,
     SHARE,
     WHOLE,
-    Addend,
+    KindsOfItems,
     Reason,
     WordReasons,
     few,
-    in_groups,
 )
 
 values = st.floats(-10, 10, allow_nan=False).map(lambda x: round(x, 3))
@@ -37,17 +37,21 @@ def texts(found):
     return [reason.text for reason in found]
 
 
+def reasons(text, drawn):
+    return WordReasons(text)(0, Parts.of(drawn))
+
+
 @given(st.lists(parts, max_size=40), st.sampled_from(["", "Space robots", "注意力 the", "the of"]))
 def test_reasons_add_up_to_what_the_parts_do(drawn, text):
-    found = WordReasons(text)(0, drawn)
+    found = reasons(text, drawn)
     assert sum(one.value for one in found) == pytest.approx(sum(p.value for p in drawn), abs=1e-9)
     assert texts(found).count(EVERYTHING) <= 1
     assert len(found) <= MOST + 2
 
 
 def test_a_word_is_the_same_in_every_head_however_it_is_written():
-    found = WordReasons("Robots in the Café")(
-        0,
+    found = reasons(
+        "Robots in the Café",
         [
             Part("lexical", "robots", "robots", 1.0),
             Part("minilm", "Robots", "machine", 0.3),
@@ -64,42 +68,43 @@ def test_a_word_is_the_same_in_every_head_however_it_is_written():
 
 
 def test_a_run_of_chinese_is_one_word():
-    found = WordReasons("注意力 机制")(
-        0,
-        [Part("lexical", "意力", "意力", 1.0), Part("minilm", "注", "注", 0.5),
-         Part("static", "机", "机", 0.25)],
-    )  # fmt: skip
+    drawn = [
+        Part("lexical", "意力", "意力", 1.0),
+        Part("minilm", "注", "注", 0.5),
+        Part("static", "机", "机", 0.25),
+    ]
+    found = reasons("注意力 机制", drawn)
     assert [text.split(":")[0] for text in texts(found)] == ["注意力", "机制"]
 
 
 def test_what_says_nothing_alone_is_the_text_as_a_whole():
     drawn = [Part("minilm", label, "x", 1.0) for label in ("[CLS]", "the", ",", "[SEP]")]
-    assert WordReasons("the, deep")(0, drawn) == [Reason(WHOLE, 4.0)]
-    only = WordReasons("the")(0, [Part("lexical", "the", "the", 1.0)])
+    assert reasons("the, deep", drawn) == [Reason(WHOLE, 4.0)]
+    only = reasons("the", [Part("lexical", "the", "the", 1.0)])
     assert texts(only) == ["the: same word"]
 
 
 @pytest.mark.parametrize("key", ["the", "ed", "[SEP]", "2001", "Knots", "-"])
 def test_a_pair_is_named_only_where_both_are_words(key):
-    (found,) = WordReasons("knot")(0, [Part("minilm", "knot", key, 1.0)])
+    (found,) = reasons("knot", [Part("minilm", "knot", key, 1.0)])
     assert found.text == "knot: meaning"
 
 
 @pytest.mark.parametrize(("share", "named"), [(0.24, False), (0.26, True)])
 def test_a_pair_is_named_only_where_its_share_is_worth_it(share, named):
     drawn = [Part("lsa", "rain", "waterproof", share), Part("lsa", "rain", "rain", 1 - share)]
-    (found,) = WordReasons("rain")(0, drawn)
+    (found,) = reasons("rain", drawn)
     assert ("~ waterproof" in found.text) is named
 
 
 def test_a_word_that_brings_next_to_nothing_names_no_pair():
     drawn = [Part("lsa", "rain", "rain", 1.0), Part("lsa", "knot", "skerry", 0.04)]
-    assert texts(WordReasons("rain knot")(0, drawn)) == ["rain: meaning", "knot: meaning"]
+    assert texts(reasons("rain knot", drawn)) == ["rain: meaning", "knot: meaning"]
 
 
 def test_a_word_that_was_found_as_another_says_so():
     drawn = [Part("lexical", "kx-1/7b", "model KX-1/7B", 2.0)]
-    assert "model kx-1/7b" in texts(WordReasons("KX-1/7B")(0, drawn))[0]
+    assert "model kx-1/7b" in texts(reasons("KX-1/7B", drawn))[0]
 
 
 def test_what_is_not_the_same_for_every_item_is_not_what_everything_gets():
@@ -107,7 +112,7 @@ def test_what_is_not_the_same_for_every_item_is_not_what_everything_gets():
         Part("lsa", None, None, -1.0), Part("token", None, None, -0.5),
         Part("popularity", None, None, -2.0), Part("token", None, "as the lowest", -4.0),
     ]  # fmt: skip
-    found = WordReasons("x")(0, drawn)
+    found = reasons("x", drawn)
     assert found == [
         Reason("word by word, as the lowest", -4.0),
         Reason("for how popular it is", -2.0),
@@ -120,7 +125,7 @@ def test_a_persons_preferences_and_ranks_have_lines_of_their_own():
         Part("collaborative", "m1", None, 1.0), Part("collaborative", "m2", None, 0.5),
         Part("lexical", "rank 1", "rank 1", 0.75), Part("lsa", "rank 4", "rank 4", 0.5),
     ]  # fmt: skip
-    assert WordReasons("x")(0, drawn) == [
+    assert reasons("x", drawn) == [
         Reason("your taste", 1.5), Reason("same word: rank 1", 0.75),
         Reason("meaning: rank 4", 0.5),
     ]  # fmt: skip
@@ -128,7 +133,7 @@ def test_a_persons_preferences_and_ranks_have_lines_of_their_own():
 
 @given(st.lists(values, min_size=1, max_size=60))
 def test_few_lines_carry_most(drawn):
-    found = few([Reason(f"r{i}", value) for i, value in enumerate(drawn)])
+    found = few(drawn, "r{}".format)
     assert sum(one.value for one in found) == pytest.approx(sum(drawn), abs=1e-9)
     shown = [one for one in found if "smaller" not in one.text]
     carried = sum(abs(one.value) for one in shown)
@@ -139,20 +144,27 @@ def test_few_lines_carry_most(drawn):
 # --- groups ---
 
 
+def grouped(items, first=()):
+    """items: title, value and kinds of each."""
+    titles, drawn, kinds = zip(*items, strict=True)
+    which = np.ones(len(items), dtype=bool)
+    return KindsOfItems(titles, kinds).reasons(np.array(drawn), which, first)
+
+
 def test_few_items_are_named_one_by_one():
-    assert texts(in_groups([Addend("Heat", 1.0, ["Crime"]), Addend("Ran", 2.0, ["Crime"])])) == [
+    assert texts(grouped([("Heat", 1.0, ["Crime"]), ("Ran", 2.0, ["Crime"])])) == [
         "because of Ran", "because of Heat",
     ]  # fmt: skip
 
 
 def test_many_items_are_grouped_by_what_they_have_in_common_each_once():
-    crime = [Addend(f"c{i}", 1.0 + i / 100, ["Crime", "Drama"]) for i in range(10)]
-    drama = [Addend(f"d{i}", 0.5 + i / 100, ["Drama"]) for i in range(6)]
-    other = [Addend("x", 4.0), Addend("y", -1.5)]
-    found = in_groups([*crime, *drama, *other])
+    crime = [(f"c{i}", 1.0 + i / 100, ["Crime", "Drama"]) for i in range(10)]
+    drama = [(f"d{i}", 0.5 + i / 100, ["Drama"]) for i in range(6)]
+    other = [("x", 4.0, []), ("y", -1.5, [])]
+    found = grouped([*crime, *drama, *other])
     assert texts(found) == ["from 16 of Drama, such as c9, c8", "from 2 others, such as x, y"]
     # what the recommended item is itself counts twice
-    found = in_groups([*crime, *drama, *other], ["Crime"])
+    found = grouped([*crime, *drama, *other], ["Crime"])
     assert texts(found)[:2] == [
         "from 10 of Crime, such as c9, c8",
         "from 6 of Drama, such as d5, d4",
@@ -161,13 +173,16 @@ def test_many_items_are_grouped_by_what_they_have_in_common_each_once():
 
 @given(
     st.lists(
-        st.builds(Addend, st.just("t"), values, st.lists(st.sampled_from("abcdefgh"), unique=True)),
+        st.tuples(st.just("t"), values, st.lists(st.sampled_from("abcdefgh"), unique=True)),
+        min_size=1,
         max_size=50,
-    )
+    ),
+    st.data(),
 )
-def test_groups_add_up_and_are_few(addends):
-    found = in_groups(addends, ["a"])
-    assert sum(one.value for one in found) == pytest.approx(
-        sum(one.value for one in addends), abs=1e-9
-    )
+def test_groups_of_the_items_that_count_add_up_and_are_few(items, data):
+    titles, drawn, kinds = zip(*items, strict=True)
+    which = np.array(data.draw(st.lists(st.booleans(), min_size=len(items), max_size=len(items))))
+    found = KindsOfItems(titles, kinds).reasons(np.array(drawn), which, ["a"])
+    total = sum(value for value, counts in zip(drawn, which, strict=True) if counts)
+    assert sum(one.value for one in found) == pytest.approx(total, abs=1e-9)
     assert len(found) <= MOST + 1

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from qkvsearch.retrieval.fusion import Part
+from qkvsearch.retrieval import Part, Parts
 from qkvsearch.web.api.word_map import MOST_KEYS, MOST_QUERY, word_map
 
 
@@ -110,7 +110,7 @@ def test_a_map_of_many_words_adds_up_those_that_it_does_not_name():
     parts = [
         Part("static", f"q{i}", f"k{j}", float(rng.normal())) for i in range(30) for j in range(50)
     ]
-    found = word_map(parts)
+    found = word_map(Parts.of(parts))
     assert found["cut"] == {"query": 30 - MOST_QUERY, "keys": 50 - MOST_KEYS}
     values = np.array(found["values"])
     assert values.shape == (1, MOST_QUERY + 1, MOST_KEYS + 1)

@@ -78,7 +78,7 @@ def explained(ranking: Ranking) -> dict[str, Any]:
     """Its one hit. Raises `Problem` where there is none."""
     if not ranking:
         raise Problem(404, "`rank`: there are fewer hits")
-    parts = ranking.explain(0)
+    parts = ranking.parts(0)
     reasons = [reason._asdict() for reason in ranking.reasons(0, parts)]
     return {"hit": {**ranking.to_records()[0], "reasons": reasons, "map": word_map(parts)}}
 

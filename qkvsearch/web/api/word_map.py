@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from qkvsearch.retrieval.fusion import Part
+from qkvsearch.retrieval import Parts
 
 # More words than these are added up to one; a title or a piece of a text is cut.
 MOST_QUERY, MOST_KEYS, LONGEST = 12, 18, 60
 
 
-def word_map(parts: Iterable[Part]) -> dict[str, Any]:
+def word_map(parts: Parts) -> dict[str, Any]:
     """`values`, float64 (heads, query, keys), as lists, with the names along each axis; `constant`
     and `other` are what each head adds without a word of both. All together are the score.
 
@@ -21,44 +21,49 @@ def word_map(parts: Iterable[Part]) -> dict[str, Any]:
     those that matter most. `cut` says how many words the last entry of an axis adds up, 0 where it
     is a word like the others.
 
-    >>> found = word_map([Part("lexical", "Rain", "rain", 2.0), Part("lexical", None, None, -0.5)])
+    >>> from qkvsearch.retrieval import Part
+    >>> parts = [Part("lexical", "Rain", "rain", 2.0), Part("lexical", None, None, -0.5)]
+    >>> found = word_map(Parts.of(parts))
     >>> found["query"], found["keys"], found["values"], found["constant"]
     (['Rain'], ['rain'], [[[2.0]]], [-0.5])
     """
     heads, query, keys = _Axis(), _Axis(), _Axis()
-    cells: dict[tuple[int, int, int], float] = {}
-    beside: dict[tuple[int, bool], float] = {}
-    for head, asked, key, value, _ in parts:
-        place = heads.place(head)
-        if asked is None or key is None or head == "collaborative":
-            at = (place, asked is None and key is None)
-            beside[at] = beside.get(at, 0.0) + value
-        else:
-            cell = (place, query.place(asked), keys.place(key))
-            cells[cell] = cells.get(cell, 0.0) + value
-    sizes = [np.zeros(len(query.labels)), np.zeros(len(keys.labels))]
-    for (_, i, j), value in cells.items():
-        sizes[0][i] += abs(value)
-        sizes[1][j] += abs(value)
-    rows, columns = query.largest(sizes[0], MOST_QUERY), keys.largest(sizes[1], MOST_KEYS)
-    # The largest of the item first, the words of the query as they were typed.
-    columns = sorted(columns, key=lambda j: -sizes[1][j])
-    row_of, column_of = _places(rows, len(query.labels)), _places(columns, len(keys.labels))
-    n_cut = [len(query.labels) - len(rows), len(keys.labels) - len(columns)]
-    values = np.zeros(
-        (len(heads.labels), len(rows) + bool(n_cut[0]), len(columns) + bool(n_cut[1]))
+    # Of each source its head, and its word, −1 for none.
+    head_of, word_of, is_constant = (np.zeros(len(parts.sources), np.int64) for _ in range(3))
+    for row, (source, key) in enumerate(zip(parts.sources, parts.first_keys, strict=True)):
+        has_words = source.query is not None and key is not None and source.head != "collaborative"
+        head_of[row] = heads.place(source.head)
+        word_of[row] = query.place(source.query) if has_words else -1
+        is_constant[row] = source.query is None and key is None
+    constant, other = (
+        np.bincount(head_of, parts.sums * which, len(heads.labels)).tolist()
+        for which in (is_constant, (word_of < 0) & ~is_constant.astype(bool))
     )
-    for (place, i, j), value in cells.items():
-        values[place, row_of[i], column_of[j]] += value
-    n_heads = range(len(heads.labels))
+    in_table = word_of[parts.rows] >= 0
+    rows, columns, values = (
+        of_parts[in_table] for of_parts in (parts.rows, parts.columns, parts.values)
+    )
+    key_of = np.zeros(len(parts.keys), np.int64)
+    for column in np.unique(columns).tolist():
+        key_of[column] = keys.place(parts.keys[column])
+    i, j = word_of[rows], key_of[columns]
+    sizes = np.bincount(j, np.abs(values), len(keys.labels))
+    words = query.largest(np.bincount(i, np.abs(values), len(query.labels)), MOST_QUERY)
+    # The largest of the item first, the words of the query as they were typed.
+    others = sorted(keys.largest(sizes, MOST_KEYS), key=lambda number: -sizes[number])
+    n_cut = len(query.labels) - len(words), len(keys.labels) - len(others)
+    shape = len(heads.labels), len(words) + bool(n_cut[0]), len(others) + bool(n_cut[1])
+    places = _places(words, len(query.labels))[i], _places(others, len(keys.labels))[j]
+    table = np.zeros(shape)
+    np.add.at(table, (head_of[rows], *places), values)
     return {
         "heads": heads.labels,
-        "query": [query.labels[i] for i in rows],
-        "keys": [keys.labels[j] for j in columns],
+        "query": [query.labels[number] for number in words],
+        "keys": [keys.labels[number] for number in others],
         "cut": {"query": n_cut[0], "keys": n_cut[1]},
-        "values": values.tolist(),
-        "constant": [beside.get((place, True), 0.0) for place in n_heads],
-        "other": [beside.get((place, False), 0.0) for place in n_heads],
+        "values": table.tolist(),
+        "constant": constant,
+        "other": other,
     }
 
 
@@ -83,9 +88,8 @@ class _Axis:
         return sorted(np.argsort(-sizes, kind="stable")[:most].tolist())
 
 
-def _places(shown: Sequence[int], n: int) -> list[int]:
+def _places(shown: Sequence[int], n: int) -> np.ndarray:
     """Where each of `n` labels stands among those that are shown; the others behind them."""
-    places = [len(shown)] * n
-    for place, label in enumerate(shown):
-        places[label] = place
+    places = np.full(n, len(shown))
+    places[list(shown)] = np.arange(len(shown))
     return places
