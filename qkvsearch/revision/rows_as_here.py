@@ -73,7 +73,7 @@ def _unread(build: Snapshot, catalog: Catalog, positions: np.ndarray) -> np.ndar
 
 def column_facts(build: Snapshot) -> dict[str, ColumnFacts]:
     """What is known of each column, by the name that the tables have for it."""
-    records = {fact.get("stored") or fact["name"]: fact for fact in build.facts.get("columns", ())}
+    records = {fact.get("stored") or fact["name"]: fact for fact in build.facts["columns"]}
     return {
         column.stored: ColumnFacts(
             column.name,

@@ -62,10 +62,7 @@ class LexicalPart(TermsPart):
         return TermCounts(Vocabulary(terms), indptr, indices, counts)
 
     def norms(self, build: Snapshot) -> np.ndarray:
-        return length_norms(build.rows.take(list(map(self._lengths, build.with_items))))
-
-    def _lengths(self, segment: Segment) -> np.ndarray:
-        return self.piece(segment, "lengths")["lengths"]
+        return length_norms(self.read(build, "lengths")["lengths"])
 
 
 def _narrow(counts: np.ndarray) -> np.ndarray:

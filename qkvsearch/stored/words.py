@@ -38,9 +38,6 @@ class WordsPart(StoredPart[WordIndex]):
     def load(self, build: BuildReader) -> WordIndex:
         return WordIndex(list(self._sequences_of(build.snapshot)), build.n_items)
 
-    def is_in(self, build: Snapshot) -> bool:
-        return all(segment.has(f"{self.group}.words") for segment in build.with_items)
-
     def extend(self, contents: BuildContents, addition: Addition, progress: Progress) -> None:
         self.store(contents, addition.catalog.fields(), addition.former.analyzer)
 

@@ -60,11 +60,11 @@ ENGINE = {
     "recommend": {
         "user": None, "likes": (), "ratings": None, "without": (), "exclude": (), "k": 10,
         "where": None, "only": None, "seen": False,
-        "model": "tastes", "recent": None, "damping": 0.0, "diversity": 0.0, "fields": (),
+        "model": "preferences", "recent": None, "damping": 0.0, "diversity": 0.0, "fields": (),
         "offset": 0, "min_weight": 0.0, "temperature": None, "explain": False,
     },
     "recommend_all": {
-        "k": 10, "where": None, "only": None, "seen": False, "model": "tastes", "recent": None,
+        "k": 10, "where": None, "only": None, "seen": False, "model": "preferences", "recent": None,
         "damping": 0.0, "fields": (), "format": None, "raw": False, "engine": None,
         "progress": None,
     },
@@ -126,7 +126,6 @@ CONSTANTS = [
     ("learning", "FEWEST_QUERIES", 100),
     ("learning", "MOST_OVERLAP", 0.6),
     ("learning", "PRIOR_QUERIES", 100),
-    ("learning", "QUANTILE", 0.95),
     ("evaluation", "TEST_SHARE", 0.2),
     ("evaluation", "ITEM_DAMPING", 25.0),
     ("evaluation", "USER_DAMPING", 10.0),

@@ -276,12 +276,11 @@ def encoder(request, tiny_bert):
     return CorpusEncoder(n_components=3).fit(TITLES + TAGS).encoder_
 
 
-@pytest.mark.parametrize("of_joined", [False, True])
-def test_with_each_encoder_parts_bear_words_and_add_up(encoder, lexical, assert_adds_up, of_joined):
+def test_with_each_encoder_parts_bear_words_and_add_up(encoder, lexical, assert_adds_up):
     def tokens_of(position):
-        return late.token_labels(encoder, [TITLES[position], TAGS[position]], of_joined)
+        return late.token_labels(encoder, [TITLES[position], TAGS[position]])
 
-    found = late.item_tokens(encoder, [TITLES, TAGS], None, of_joined)
+    found = late.item_tokens(encoder, [TITLES, TAGS])
     keys = late.token_keys(found, encoder.table)
     for position in range(len(TITLES)):
         assert keys.lengths(np.array([position])) == [len(tokens_of(position))]
