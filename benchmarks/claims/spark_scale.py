@@ -36,8 +36,8 @@ from benchmarks.support.results import Row, read
 from benchmarks.support.script import main
 from benchmarks.support.spark_cluster import Cluster, cluster
 from qkvsearch.embeddings import ImplicitALS
-from qkvsearch.engines.spark.learning.blocks import n_blocks_of
-from qkvsearch.engines.spark.learning.held import BROADCAST, BROADCAST_BYTES
+from qkvsearch.engines.spark.als import BROADCAST_VARIABLE, MAX_BROADCAST
+from qkvsearch.engines.spark.blocks import n_blocks_of
 
 PAIRS, USERS, ITEMS, D = 10_000_000, 200_000, 20_000, 64
 ML_1M_SHAPE = (6040, 3883)
@@ -92,7 +92,7 @@ def an_iteration(fit: Callable[[int], Any]) -> float:
 
 def iterations() -> list[Row]:
     """One machine, Spark and MLlib, turn by turn."""
-    from qkvsearch.engines.spark.learning.estimator import SparkALS
+    from qkvsearch.engines.spark.als import SparkALS
     from qkvsearch.engines.spark.session import spark_session
 
     path = write_log(PAIRS, USERS, ITEMS)
@@ -128,11 +128,11 @@ def iterations() -> list[Row]:
 
 def with_rows_sent(fit: Callable[[], Any]) -> None:
     """As where there are too many users and items for a broadcast."""
-    os.environ[BROADCAST_BYTES] = "0"
+    os.environ[BROADCAST_VARIABLE] = "0"
     try:
         fit()
     finally:
-        del os.environ[BROADCAST_BYTES]
+        del os.environ[BROADCAST_VARIABLE]
 
 
 def mllib(log: Any, rank: int, n_iterations: int, **more: Any) -> Any:
@@ -153,7 +153,7 @@ def mllib(log: Any, rank: int, n_iterations: int, **more: Any) -> Any:
 
 def quality() -> list[Row]:
     """MovieLens-1M as positives: NDCG@20 of what each learned."""
-    from qkvsearch.engines.spark.learning.estimator import SparkALS
+    from qkvsearch.engines.spark.als import SparkALS
     from qkvsearch.engines.spark.session import spark_session
 
     files = data_folder() / "ml-1m-implicit"
@@ -263,7 +263,7 @@ def lost() -> list[Row]:
     """A worker is killed after the third of ten iterations: how far the scores then are from those
     of one machine.
     """
-    from qkvsearch.engines.spark.learning.estimator import SparkALS
+    from qkvsearch.engines.spark.als import SparkALS
     from qkvsearch.engines.spark.session import spark_session
 
     files = data_folder() / "ml-1m-implicit"
@@ -327,7 +327,7 @@ def asked_for(pairs: int, rows: int, blocks: int) -> float:
     """Rows of a side that all blocks of the other ask for, each row of as many pairs as the mean,
     which fall to any block; none where the side is broadcast.
     """
-    if 4 * D * rows <= BROADCAST:
+    if 4 * D * rows <= MAX_BROADCAST:
         return 0.0
     return rows * blocks * -np.expm1(pairs / rows * np.log1p(-1 / blocks))
 

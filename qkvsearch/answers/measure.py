@@ -69,7 +69,7 @@ def learner(engine: str | None) -> Iterator[Callable[..., Any] | None]:
     if engine is None:
         yield None
         return
-    from qkvsearch.engines.spark.learning.estimator import learner_on
+    from qkvsearch.engines.spark.als import learner_on
 
     with learner_on(engine) as found:
         yield found

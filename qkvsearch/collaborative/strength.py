@@ -8,11 +8,10 @@ import numpy as np
 
 from qkvsearch.collaborative.factors import ImplicitFactors
 from qkvsearch.collaborative.history import History
-from qkvsearch.data.files.scratch import taken
 from qkvsearch.threads import one_blas_thread
 
 # The level is what nine of ten single likes come above, of so many that are drawn from the log.
-SHARE_BELOW, MOST_DRAWN = 0.1, 1000
+SHARE_BELOW, MAX_DRAWN = 0.1, 1000
 # What fewer people than these liked tells little, whatever the scores.
 FEWEST_PEOPLE = 3
 # Scores that are computed at a time: 16 MB.
@@ -64,31 +63,20 @@ def best_unseen(scores: np.ndarray, history: History) -> float:
     return float(others.max(initial=-np.inf))
 
 
-def likes_drawn(n_likes: int, seed: int = 0) -> np.ndarray:
-    """Which of a log's likes (places, int64) tell the usual level: as they come, so that what many
-    like counts as often.
+def usual_level(factors: ImplicitFactors, n_liking: np.ndarray, seed: int = 0) -> float:
+    """Return the best score that nine of ten single likes of a log come above, each alone a
+    history.
+
+    n_liking (n_items,): how many likes each item has. Some are drawn where there are many, as they
+    come, so that what many like counts as often.
     """
-    if n_likes <= MOST_DRAWN:
-        return np.arange(n_likes)
-    return np.random.default_rng(seed).choice(n_likes, MOST_DRAWN, replace=False)
-
-
-def usual_level(
-    factors: ImplicitFactors, items: np.ndarray, confidences: np.ndarray, seed: int = 0
-) -> float:
-    """The best score that nine of ten single likes of a log come above, each alone a history.
-
-    items, confidences (n,): of the log's interactions, of whose likes some are drawn.
-    """
-    liked = taken(items, confidences > 0)
-    return level_of_likes(factors, liked[likes_drawn(len(liked), seed)])
-
-
-def level_of_likes(factors: ImplicitFactors, liked: np.ndarray) -> float:
-    """The same by the items (n,) of the likes that were drawn."""
     from scipy.sparse import csr_matrix
 
-    drawn, times = np.unique(liked, return_counts=True)
+    ends = np.cumsum(n_liking, dtype=np.int64)
+    n_likes = int(ends[-1]) if len(ends) else 0
+    n_drawn = min(n_likes, MAX_DRAWN)
+    likes = np.random.default_rng(seed).choice(n_likes, n_drawn, replace=False)
+    drawn, times = np.unique(np.searchsorted(ends, likes, side="right"), return_counts=True)
     if not len(drawn):
         return 0.0
     ones, n_items = np.ones(len(drawn)), len(factors.item_embeddings)

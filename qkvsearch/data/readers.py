@@ -22,7 +22,7 @@ from qkvsearch.data.report import ReadReport
 from qkvsearch.errors import DataError
 
 if TYPE_CHECKING:
-    from qkvsearch.stored.distributed import DistributedLog
+    from qkvsearch.engines.spark.log import SparkLog
 
 Table: TypeAlias = tuple[pd.DataFrame, ReadReport]
 Source: TypeAlias = "str | Path | pd.DataFrame | Table | tuple[EncodedTable, ReadReport]"
@@ -35,7 +35,7 @@ class Dataset:
     """What `build` needs: items, interactions (or None), and a report on every row read."""
 
     catalog: Catalog
-    interactions: Interactions | DistributedLog | None = None
+    interactions: Interactions | SparkLog | None = None
     reports: list[ReadReport] = field(default_factory=list)
 
     def log_columns(self) -> list[ColumnFacts]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -39,57 +40,73 @@ def write_plain(folder):
 
 
 def write_rated(folder, n_users=150):
-    """With dates that only all cells together tell, ratings and gaps."""
+    """CSV with ratings and days, and gaps in both."""
     log = drawn_log(seed=1, n_users=n_users)
     rng = np.random.default_rng(2)
     log["rating"] = rng.integers(1, 6, len(log)).astype(object)
     log.loc[::50, "rating"] = ""
     days = pd.Timestamp("2023-01-01") + pd.to_timedelta(rng.integers(0, 700, len(log)), "D")
-    log["date"] = days.strftime("%d/%m/%Y")
+    log["date"] = days.strftime("%Y-%m-%d")
+    log.loc[::70, "date"] = ""
     log.to_csv(folder / "log.csv", index=False)
     return folder / "log.csv"
 
 
-def write_messy(folder):
-    """Rows without a user or an item, unknown items, other spellings of ids, too many columns, a
-    line that is not UTF-8, blank lines, amounts with currencies, refunds, seconds with gaps.
+def write_weighted(folder):
+    """CSV with hours, refunds, seconds and gaps, blanks around ids, an unused column, and rows
+    without a user, without an item and with an unknown one.
     """
     log, rng = drawn_log(seed=3), np.random.default_rng(4)
     hours = rng.exponential(3, len(log)).round(2)
-    times = 1_600_000_000 + rng.integers(0, 10**7, len(log))
-    rows = [f"{u};{i};{h};{t}" for u, i, h, t in zip(log.user, log.item, hours, times, strict=True)]
-    rows[5] = f";{log.item[5]};1;1600000000"
-    rows[9] = f"{log.user[9]};;1;1600000000"
-    rows[20] = f"{log.user[20]};4711;1;1600000000"
-    rows[30] = f" {log.user[30]} ;{log.item[30]}.0;$2.50;"
-    rows[40] = f"{log.user[41]};{log.item[41]};-1;{times[41] + 5}"
-    rows[50] = "1;2;3;4;5;6"
-    rows[60] = f"{log.user[60]};{log.item[60]};much;1600000000"
+    times = 1_600_000_000_000 + rng.integers(0, 10**10, len(log))
+    rows = zip(log.user, log.item, hours, times, strict=True)
+    rows = [f'{u};{i};{h};{t};"a ""quoted"" note; {u}"' for u, i, h, t in rows]
+    rows[5] = f";{log.item[5]};1;1600000000000;"
+    rows[9] = f"{log.user[9]};;1;1600000000000;"
+    rows[20] = f"{log.user[20]};4711;1;1600000000000;"
+    rows[30] = f" {log.user[30]}\u00a0;{log.item[30]};;;"
+    rows[40] = f"{log.user[41]};{log.item[41]};-1;{times[41] + 5000};"
     rows[70] = ""
-    lines = ["user;item;hours;time", *rows]
-    lines[80] += ";Öl"
-    (folder / "log.csv").write_bytes("\n".join(lines).encode("cp1252"))
+    (folder / "log.csv").write_text("\n".join(["user;item;hours;time;note", *rows]), "utf-8")
     return folder / "log.csv"
 
 
 def write_named(folder):
-    """JSON Lines, users by name, some of them in another case, and dates in ISO 8601."""
+    """JSON Lines with users by name, a rating in some lines, and dates with a time of day."""
     log = drawn_log(seed=5)
-    log["when"] = (pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(len(log)), "min")).astype(
-        str
-    )
-    names = [f"User{u}" if k % 7 else f"user{u}" for k, u in enumerate(log.user)]
-    rows = zip(names, log.item, log.when, strict=True)
-    lines = [json.dumps({"user": u, "item": int(i), "when": w}) for u, i, w in rows]
-    (folder / "log.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    log["when"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(len(log)), "min")
+    lines = [
+        {"user": f"User{u}", "item": int(i), "when": str(when), "note": ["a", {"b": 1}]}
+        | ({"rating": u % 5 + 0.5} if k % 3 else {})
+        for k, (u, i, when) in enumerate(zip(log.user, log.item, log.when, strict=True))
+    ]
+    (folder / "log.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     return folder / "log.jsonl"
 
 
-LOGS = {"plain": write_plain, "rated": write_rated, "messy": write_messy, "named": write_named}
+def write_parts(folder):
+    """A folder of Parquet files of several sizes, without times: of repeated pairs with other
+    ratings the last in the order of the files counts. Moments and ids as pandas writes them.
+    """
+    log = drawn_log(seed=6)
+    log["rating"] = np.random.default_rng(7).integers(1, 6, len(log))
+    log["user"] = log["user"].astype(float)
+    log.loc[11, "user"] = np.nan
+    (folder / "log").mkdir()
+    for part, some in enumerate(np.split(log, [4000, 4100])):
+        some.to_parquet(folder / "log" / f"part-{part}.parquet")
+    log.to_parquet(folder / "log.parquet")
+    return folder / "log.parquet"
+
+
+LOGS = {
+    "plain": write_plain, "rated": write_rated, "weighted": write_weighted, "named": write_named,
+    "parts": write_parts,
+}  # fmt: skip
 
 
 def options(name):
-    columns = qkv.Columns(fold_ids=True, time="when") if name == "named" else None
+    columns = qkv.Columns(time="when") if name == "named" else None
     return {"columns": columns, "encoder": "corpus"}
 
 
@@ -99,10 +116,10 @@ def both(request, tmp_path_factory, engine):
     folder = tmp_path_factory.mktemp(request.param)
     given = {"items": write_items(folder), "interactions": LOGS[request.param](folder)}
     given |= options(request.param)
-    return (
-        qkv.build(folder / "here", **given),
-        qkv.build(folder / "spark", **given, engine=engine),
-    )
+    here = qkv.build(folder / "here", **given)
+    if (folder / "log").is_dir():  # which one machine does not read
+        given["interactions"] = folder / "log"
+    return here, qkv.build(folder / "spark", **given, engine=engine)
 
 
 def assert_alike(here, there, n_users=40):
@@ -120,10 +137,19 @@ def test_recommendations_are_the_same(both):
     assert_alike(*both)
 
 
+def report(facts):
+    """Without the number of the first row and the name of the file."""
+    return [re.sub(r", first row [\d,]+|log(\.\w+)?:", "", line) for line in facts["rows"]]
+
+
 def test_the_same_becomes_of_every_row(both):
     here, there = (engine.snapshot.facts for engine in both)
-    assert there["rows"] == here["rows"]
-    assert there["interaction_columns"] == here["interaction_columns"]
+    assert report(there) == report(here)
+    columns = [
+        [(column["name"], column["role"], column["type"], column["empty"]) for column in columns]
+        for columns in (here["interaction_columns"], there["interaction_columns"])
+    ]
+    assert columns[0] == columns[1]
     for name in ("n_users", "n_interactions", "rating_scale", "times_comparable"):
         assert there.get(name) == here.get(name)
 
@@ -153,16 +179,10 @@ def test_other_answers_are_the_same(both):
     assert other[0].predicted_rating == pytest.approx(one[0].predicted_rating, abs=CLOSE)
 
 
-# Of 60 items, embeddings of 64 numbers of four bytes are 15,360 bytes.
-@pytest.mark.parametrize(
-    ("n_bytes", "n_users"),
-    [("0", 150), ("20000", 150), ("10000", 30)],
-    ids=["all", "users", "items"],
-)
-def test_rows_that_are_asked_for_give_the_same(tmp_path, engine, monkeypatch, n_bytes, n_users):
-    given = {"items": write_items(tmp_path), "interactions": write_rated(tmp_path, n_users)}
+def test_users_that_are_sent_give_the_same(tmp_path, engine, monkeypatch):
+    given = {"items": write_items(tmp_path), "interactions": write_rated(tmp_path)}
     here = qkv.build(tmp_path / "here", **given, **options("rated"))
-    monkeypatch.setenv("QKVSEARCH_SPARK_BROADCAST", n_bytes)
+    monkeypatch.setenv("QKVSEARCH_SPARK_BROADCAST", "0")
     there = qkv.build(tmp_path / "spark", **given, **options("rated"), engine=engine)
     assert_alike(here, there)
 
@@ -183,7 +203,7 @@ def test_all_users_do_not_mix_with_what_is_there(both, engine, tmp_path):
     _, there = both
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("words")
-    with pytest.raises(QkvError, match="not ours"):
+    with pytest.raises(QkvError, match="something else, which stays"):
         there.recommend_all(tmp_path / "mine", k=5, format="parquet", engine=engine)
 
 
@@ -210,10 +230,10 @@ def test_nothing_is_left_of_what_it_takes_to_go_on(both):
 @pytest.mark.parametrize("most_blocks", [64, 2])
 def test_texts_are_encoded_the_same(both, engine, monkeypatch, most_blocks):
     from qkvsearch.answers.exports.elsewhere import encode_elsewhere
-    from qkvsearch.engines.spark import texts as module
+    from qkvsearch.engines.spark import batches
 
-    monkeypatch.setattr(module, "TEXTS_A_BLOCK", 150)
-    monkeypatch.setattr(module, "MOST_BLOCKS", most_blocks)
+    monkeypatch.setattr(batches, "TEXTS_PER_BLOCK", 150)
+    monkeypatch.setattr(batches, "MAX_TEXT_BLOCKS", most_blocks)
     _, there = both
     rng, done = np.random.default_rng(0), []
     texts = [" ".join(rng.permutation(KINDS)[: 1 + k % 3]) for k in range(1000)]
@@ -227,24 +247,120 @@ def test_texts_are_encoded_the_same(both, engine, monkeypatch, most_blocks):
     assert len(done) == (4 if most_blocks == 2 else 1)
 
 
-WRONG = {
-    "no user": ("item,price\n1,2\n", DataError, "which column is the user"),
-    "no rows": ("user,item\n", DataError, "no rows in it"),
-    "no item known": ("user,item\na,x\nb,y\n", DataError, "not in the catalog.*look like 'x'"),
-    "a line break in a cell": ('user,item\na,1\n"b\nc",2\n', DataError, "line break|never closed"),
-    "titles": ("user,item,title\na,1,One\n", None, ""),
+def test_a_column_of_yes_and_no_is_likes_and_dislikes(tmp_path, engine):
+    log = drawn_log(seed=8).drop_duplicates()
+    log["rating"] = np.random.default_rng(9).random(len(log)) < 0.8
+    items = write_items(tmp_path)
+    log.astype({"rating": int}).to_csv(tmp_path / "numbers.csv", index=False)
+    log.to_parquet(tmp_path / "yes_no.parquet")
+    log.replace({True: "yes", False: "No"}).to_csv(tmp_path / "words.csv", index=False)
+    expected = qkv.build(tmp_path / "here", items=items, interactions=tmp_path / "numbers.csv")
+    for file in ("yes_no.parquet", "words.csv"):
+        workspace = tmp_path / f"ws-{file}"
+        built = qkv.build(workspace, items=items, interactions=tmp_path / file, engine=engine)
+        assert built.snapshot.facts["rating_scale"] == [0, 1]
+        assert_alike(expected, built, n_users=10)
+
+
+def test_moments_and_packed_text_are_read(tmp_path, engine):
+    log = drawn_log(n=300)
+    moments = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(300), "min")
+    log["time"] = moments.astype("datetime64[ns]")
+    log.to_parquet(tmp_path / "ns.parquet")
+    log.assign(time=moments.astype("datetime64[us]")).to_parquet(tmp_path / "us.parquet")
+    log.assign(time=moments.tz_localize("UTC").tz_convert("Asia/Tokyo")).to_parquet(
+        tmp_path / "zone.parquet"
+    )
+    log.to_csv(tmp_path / "log.tsv.gz", sep="\t", index=False)
+    items, histories = write_items(tmp_path), []
+    for file in ("ns.parquet", "us.parquet", "zone.parquet", "log.tsv.gz"):
+        workspace = tmp_path / f"ws-{file}"
+        built = qkv.build(workspace, items=items, interactions=tmp_path / file, engine=engine)
+        histories.append(list(built.history(3)))
+    assert histories[0]
+    assert all(history == histories[0] for history in histories[1:])
+
+
+def csv(text, name="log.csv", **columns):
+    return {name: text.encode()}, columns
+
+
+# Of each log its files, and the columns that are named; what is said.
+REFUSED = {
+    "no user": (*csv("item,price\n1,2\n"), "which column is the user.*`user_column`"),
+    "no rows": (*csv("user,item\n"), "no rows in it"),
+    "nothing": (*csv(""), "which column is the user"),
+    "no known item": (*csv("user,item\na,x\nb,y\n"), "not in the catalog.*look like 'x'"),
+    "a line break": (
+        *csv('user,item,note\n1,5,"nice\n2,7,really"\n'),
+        "2 lines cannot be read, such as '1,5,\"nice' .a quote is not closed",
+    ),
+    "few cells": (*csv("user,item,rating\n1,2,3\n1,2\n"), "1 lines .*another number of cells"),
+    "no UTF-8": ({"log.csv": "user,item\nÖl,2\n".encode("cp1252")}, {}, "1 lines .*not UTF-8"),
+    "no JSON": (*csv('{"user": 1, "item": 2}\n[3]\n', "log.jsonl"), "1 lines .*not one JSON"),
+    "two objects": (*csv('{"user": 1, "item": 2} {"user": 3}', "log.jsonl"), "not one JSON object"),
+    "an amount": (
+        *csv("user,item,rating\n1,2,$2.50\n1,3,4\n1,4,\n"),
+        r"column 'rating' \(rating\): 1 of 2 cells cannot be cast to a number or yes or no, such "
+        r"as '\$2.50': clean the column, name another one with `rating_column`, or leave out",
+    ),
+    "no number": (*csv("user,item,weight\n1,2,NaN\n1,3,1e13\n"), "2 of 2 cells .*'1e13'"),
+    "days": (*csv("user,item,date\n1,2,13/02/2023\n"), "cast to .* or a date in ISO 8601, such as"),
+    "hours": (*csv("user,item,time\n1,2,10:00\n"), "ISO 8601, such as '10:00'"),
+    "days as numbers": (*csv("user,item,date\n1,2,20240301\n"), "may be dates.*'20240301'"),
+    "days of a sheet": (*csv("user,item,date\n1,2,45352\n"), "may be dates.*'45352'"),
+    "numbers with a point": (*csv("user,item\n7.0,2\n7,3\n"), "1 of 2 cells are whole .*'7.0'"),
+    "half users": (pd.DataFrame({"user": [1.5, 2], "item": [2, 3]}), {}, "1 of 2 .*'1.5'"),
+    "a list": (pd.DataFrame({"user": [[1], [2]], "item": [2, 3]}), {}, "is of type array"),
+    "an object": (*csv('{"user": {"id": 1}, "item": 2}', "log.jsonl"), "'user' is of type struct"),
+    "no such column": (*csv("user,item\n1,2\n", time="when"), "no column 'when'"),
+    "a scale of nothing": (*csv("user,item\n1,2\n", rating_scale=(1, 5)), "no column looks like"),
+    "other names": (
+        {"log/a.csv": b"user,item\n1,2\n", "log/b.csv": b"item,user\n2,1\n"},
+        {},
+        "1 of 2 files do not have the line 'user,item'",
+    ),
+    "two formats": ({"log/a.csv": b"user,item\n1,2\n", "log/b.json": b"{}"}, {}, "of one format"),
+    "a workbook": ({"log.xlsx": b"PK"}, {}, "whose names end in .parquet, .csv"),
+    "ids in two cases": (*csv("user,item\n1,2\n", fold_ids=True), "`fold_ids` is for one machine"),
 }
 
 
-@pytest.mark.parametrize("name", list(WRONG))
-@pytest.mark.slow
-def test_what_does_not_fit_is_said_in_one_line(tmp_path, engine, name):
-    text, error, said = WRONG[name]
-    (tmp_path / "log.csv").write_text(text)
-    items = write_items(tmp_path) if error else None
-    with pytest.raises(error or QkvError, match=said or "items. as a file of their own"):
-        qkv.build(tmp_path / "ws", items=items, interactions=tmp_path / "log.csv", engine=engine)
+@pytest.mark.parametrize("name", list(REFUSED))
+def test_what_spark_cannot_cast_is_refused_in_one_line(tmp_path, engine, name):
+    files, columns, message = REFUSED[name]
+    if isinstance(files, pd.DataFrame):
+        files.to_parquet(tmp_path / "log.parquet")
+        files = {"log.parquet": b""}
+    for path, content in files.items():
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        if content or path.endswith(".csv"):
+            (tmp_path / path).write_bytes(content)
+    log = tmp_path / next(iter(files)).partition("/")[0]
+    with pytest.raises(DataError, match=message) as caught:
+        qkv.build(
+            tmp_path / "ws", items=write_items(tmp_path), interactions=log, engine=engine,
+            columns=qkv.Columns(**columns),
+        )  # fmt: skip
+    assert "\n" not in str(caught.value)
     assert not (tmp_path / "ws" / "root.json").exists()
+
+
+def test_a_log_that_names_its_items_needs_a_catalog(tmp_path, engine):
+    (tmp_path / "log.csv").write_text("user,item,title\na,1,One\n")
+    with pytest.raises(QkvError, match="`items` as a file of their own"):
+        qkv.build(tmp_path / "ws", interactions=tmp_path / "log.csv", engine=engine)
+
+
+def test_a_log_alone_is_its_catalog(tmp_path, engine):
+    log = drawn_log(n=2000).astype(str)
+    log["item"] = "thing " + log["item"]
+    log.to_csv(tmp_path / "a [1] log.csv", index=False)
+    given = {"interactions": tmp_path / "a [1] log.csv", "encoder": "corpus"}
+    here = qkv.build(tmp_path / "here", **given)
+    there = qkv.build(tmp_path / "spark", **given, engine=engine)
+    assert there.snapshot.facts["n_items"] == here.snapshot.facts["n_items"]
+    assert_alike(here, there, n_users=10)
 
 
 # --- what goes wrong on the way: each has a cluster of its own ---
@@ -298,7 +414,7 @@ def test_a_driver_that_was_killed_goes_on(tmp_path, own_cluster, n_bytes):
         command(tmp_path, own_cluster.master), env=own_cluster.environment,
         capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert "this one goes on with" in again.stderr
+    assert "this one goes on with them" in again.stderr
     assert_like_here(tmp_path)
 
 

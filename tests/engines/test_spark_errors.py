@@ -101,19 +101,22 @@ def test_a_log_that_is_no_path_is_refused(installed, words, tmp_path, capsys):
 def test_the_reason_of_a_failure_is_what_an_executor_raised():
     error = RuntimeError(
         "An error occurred while calling o1.\nTraceback (most recent call last):\n"
-        "qkvsearch.errors.DataError: log.csv: a cell with a line break in it\n"
+        "qkvsearch.errors.DataError: log.csv: no such column\n"
         "org.apache.spark.SparkException: Job aborted"
     )
-    assert session.in_words(error, "spark") == "log.csv: a cell with a line break in it"
+    assert session.reason_of(error, "spark") == "log.csv: no such column"
 
 
 def test_what_is_wrong_with_the_data_is_an_error_of_the_data():
     class Failed(Exception):
         __module__ = "pyspark.errors"
 
-    with pytest.raises(DataError, match=r"^log\.csv: a line$"), session._said_in_one_line("spark"):
+    with (
+        pytest.raises(DataError, match=r"^log\.csv: a line$"),
+        session._errors_in_one_line("spark"),
+    ):
         raise Failed("Traceback:\nqkvsearch.errors.DataError: log.csv: a line\n")
-    with pytest.raises(QkvError) as caught, session._said_in_one_line("spark"):
+    with pytest.raises(QkvError) as caught, session._errors_in_one_line("spark"):
         raise Failed("java.lang.OutOfMemoryError: heap")
     assert type(caught.value) is QkvError
 
@@ -124,6 +127,6 @@ def test_the_rows_that_were_skipped_outlast_an_interruption():
 
     report = ReadReport("log.csv", read=9)
     report.skip("without a user", [4, 7])
-    facts = LogFacts({0: (2, 7)}, 1, True, {"times": True}, True, (1.0, 5.0), False)
+    facts = LogFacts({0: (2, 7)}, 1, True, {"times": True}, True, (1.0, 5.0))
     stored = json.loads(json.dumps(_stored(facts, report, ["a"])))
     assert _restored(stored) == (facts, report, ["a"])

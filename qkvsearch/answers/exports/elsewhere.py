@@ -99,7 +99,7 @@ def encode_elsewhere(
     """Embeddings (n, d) of texts by an encoder: of a head of a workspace, or, without one, one that
     is installed where the executors are. Raises `QkvError`.
     """
-    from qkvsearch.engines.spark.texts import encode_on
+    from qkvsearch.engines.spark.batches import encode_on
 
     path = None if workspace is None else str(workspace.resolve())
     return encode_on(engine, texts, partial(_encoded, path, name), progress or silent)

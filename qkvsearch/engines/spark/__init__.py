@@ -1,7 +1,7 @@
 """Learning and batches on Apache Spark.
 
-`session` connects; `source` → `cells` → `rows` read a log by the rules of `data`, and `histories`
-makes blocks of compressed rows of it; `learning` alternates over these with the solver of
-`collaborative`; `log` is all that as a build sees it. What runs in an executor works on Arrow
-`tables` and NumPy alone.
+`session` connects. `source` reads the rows of a log by the rules of docs/scale.md, `histories`
+makes blocks of users of them, and `log` is all of it as a build sees it. `als` learns from the
+blocks, `solving` is what its executors compute. `batches` recommends for all users and encodes
+texts.
 """

@@ -1,4 +1,4 @@
-"""A folder that driver and executors see: of a disk that they share, HDFS, S3 or the like."""
+"""Files and folders that driver and executors share: on a common disk, HDFS, S3 or the like."""
 
 from __future__ import annotations
 
@@ -15,70 +15,61 @@ SUCCESS = "_SUCCESS"
 
 
 def as_uri(path: str | Path) -> str:
-    """With the scheme of its file system, that of this machine where it has none.
+    """Return a path with the scheme of its file system; without one it is on this machine.
 
-    >>> as_uri("s3a://bucket/log"), as_uri("/tmp/log.parquet")
-    ('s3a://bucket/log', 'file:///tmp/log.parquet')
+    >>> as_uri("s3a://bucket/log"), as_uri("/tmp/my log.parquet")
+    ('s3a://bucket/log', 'file:///tmp/my log.parquet')
     """
-    return str(path) if "://" in str(path) else Path(path).absolute().as_uri()
+    return str(path) if "://" in str(path) else f"file://{Path(path).absolute().as_posix()}"
 
 
 class Folder:
-    """path: a local one, or a URI of a file system that Hadoop knows."""
+    """A folder, or a file, by its path or by a URI that Hadoop knows."""
 
     def __init__(self, spark: SparkSession, path: str | Path) -> None:
         self._spark, self.uri = spark, as_uri(path).rstrip("/")
         self._jvm: Any = spark._jvm
 
-    def file(self, name: str = "") -> str:
+    def uri_of(self, name: str = "") -> str:
         return f"{self.uri}/{name}" if name else self.uri
 
-    def has(self, name: str) -> bool:
+    def exists(self, name: str = "") -> bool:
         return bool(self._system().exists(self._path(name)))
 
-    def size_and_time(self, name: str = "") -> tuple[int, int]:
-        """Bytes, of a folder those of all files in it, and when it was changed, in milliseconds."""
-        system, path = self._system(), self._path(name)
-        size = system.getContentSummary(path).getLength()
-        return int(size), int(system.getFileStatus(path).getModificationTime())
-
-    def start(self, name: str, n_bytes: int) -> bytes:
-        """The first bytes of a file."""
-        stream = self._system().open(self._path(name))
-        try:
-            return bytes(stream.readNBytes(n_bytes))
-        finally:
-            stream.close()
+    def is_folder(self) -> bool:
+        return self.exists() and bool(self._system().getFileStatus(self._path()).isDirectory())
 
     def names(self) -> list[str]:
-        """Of the files and folders in it, sorted; none where it is not there."""
-        system = self._system()
-        if not system.exists(self._path("")):
-            return []
-        return sorted(found.getPath().getName() for found in system.listStatus(self._path("")))
+        """Return the names of the files and folders in it, sorted; none where it does not exist."""
+        statuses = self._system().listStatus(self._path()) if self.exists() else []
+        return sorted(status.getPath().getName() for status in statuses)
 
-    def is_folder(self) -> bool:
-        system = self._system()
-        return bool(
-            system.exists(self._path("")) and system.getFileStatus(self._path("")).isDirectory()
-        )
+    def files(self) -> list[str]:
+        """Return the URIs of all files in it, as Spark's `_metadata` spells them, sorted."""
+        listing, files = self._system().listFiles(self._path(), True), []
+        while listing.hasNext():
+            files.append(str(listing.next().getPath().toUri().toString()))
+        return sorted(file.replace("file:///", "file:/", 1) for file in files)
 
-    def write(self, name: str, content: bytes) -> None:
-        """A small file, which appears whole or not at all."""
+    def size_and_time(self) -> tuple[int, int]:
+        """Return the bytes of all files in it, and when it was changed, in milliseconds."""
+        system = self._system()
+        size = system.getContentSummary(self._path()).getLength()
+        return int(size), int(system.getFileStatus(self._path()).getModificationTime())
+
+    def write_json(self, name: str, content: Any) -> None:
+        """Write a small file, which appears whole or not at all."""
         system, unfinished = self._system(), self._path(f".{name}.unfinished")
         stream = system.create(unfinished, True)
-        stream.write(bytearray(content))
+        stream.write(bytearray(json.dumps(content).encode()))
         stream.close()
         system.delete(self._path(name), False)
         if not system.rename(unfinished, self._path(name)):
-            raise QkvError(f"{self.file(name)}: cannot be written")
-
-    def write_json(self, name: str, content: Any) -> None:
-        self.write(name, json.dumps(content).encode())
+            raise QkvError(f"{self.uri_of(name)}: cannot be written")
 
     def read_json(self, name: str) -> Any:
-        """None where it is not there."""
-        if not self.has(name):
+        """Return the content of a small file, None where it does not exist."""
+        if not self.exists(name):
             return None
         stream = self._system().open(self._path(name))
         try:
@@ -87,35 +78,28 @@ class Folder:
             stream.close()
 
     def write_table(self, name: str, frame: DataFrame) -> None:
-        """As Parquet; `has_table` once all of it is there."""
-        frame.write.mode("overwrite").parquet(self.file(name))
-        if not self.has_table(name):
+        """Write a frame as Parquet. Raise `QkvError` where not all of it arrives."""
+        frame.write.mode("overwrite").parquet(self.uri_of(name))
+        parts = Folder(self._spark, self.uri_of(name)).names()
+        if SUCCESS not in parts or not any(part.startswith("part-") for part in parts):
             raise QkvError(
-                f"{self.uri}: not all executors write where this machine reads: name a folder that "
-                "all of them share with `checkpoint`"
+                f"{self.uri}: the executors write somewhere else: name a folder that this machine "
+                "and all executors share with `checkpoint`"
             )
 
-    def has_table(self, name: str) -> bool:
-        parts = Folder(self._spark, self.file(name)).names()
-        return SUCCESS in parts and any(part.startswith("part-") for part in parts)
-
     def read_table(self, name: str) -> DataFrame:
-        return self._spark.read.parquet(self.file(name))
-
-    @property
-    def parent(self) -> Folder:
-        return Folder(self._spark, self.uri.rpartition("/")[0])
-
-    def remove_if_empty(self) -> None:
-        if self.is_folder() and not self.names():
-            self.remove()
+        return self._spark.read.parquet(self.uri_of(name))
 
     def remove(self, name: str = "") -> None:
         self._system().delete(self._path(name), True)
 
-    def _path(self, name: str) -> Any:
-        return self._jvm.org.apache.hadoop.fs.Path(self.file(name))
+    def remove_parent_if_empty(self) -> None:
+        parent = Folder(self._spark, self.uri.rpartition("/")[0])
+        if parent.is_folder() and not parent.names():
+            parent.remove()
+
+    def _path(self, name: str = "") -> Any:
+        return self._jvm.org.apache.hadoop.fs.Path(self.uri_of(name))
 
     def _system(self) -> Any:
-        configuration = self._spark._jsc.hadoopConfiguration()
-        return self._path("").getFileSystem(configuration)
+        return self._path().getFileSystem(self._spark._jsc.hadoopConfiguration())

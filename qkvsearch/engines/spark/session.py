@@ -1,4 +1,4 @@
-"""A connection to Spark: what it needs is looked for before anything starts."""
+"""Connect to Spark: check first what it needs, and turn its errors into one line."""
 
 from __future__ import annotations
 
@@ -22,52 +22,81 @@ if TYPE_CHECKING:
 
 LOCAL = "spark"
 ADDRESS = re.compile(r"spark://(?P<masters>[^/\s]+)")
-# How long a master may take to accept a connection, in seconds.
-PATIENCE = 3.0
-# What is imported where a block is solved, and how it is installed.
-NEEDED = ("numpy", "pyarrow", "scipy", "numba", "qkvsearch")
-# Set by spark-submit, which says itself which cluster it is.
+# Seconds that a master may take to accept a connection.
+TIMEOUT = 3.0
+# What executors need, and what imports it. numba by itself would read settings from the current
+# folder.
+NEEDED = {
+    "numpy": "numpy",
+    "pyarrow": "pyarrow",
+    "scipy": "scipy",
+    "qkvsearch": "qkvsearch",
+    "numba": "qkvsearch.compiled",
+}
+# spark-submit sets this variable, and says itself which cluster it is.
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 LOG4J = Path(__file__).with_name("log4j2.properties")
-# An executor's Python says what is the matter in the last line of its traceback.
-RAISED = re.compile(r"^(?:[\w.]+\.)?(?P<kind>\w*(?:Error|Exception)): (?P<said>.+)$", re.MULTILINE)
+# The last line of a traceback in an executor's Python.
+RAISED = re.compile(r"^(?:[\w.]+\.)?(?P<kind>\w*(?:Error|Exception)): (?P<text>.+)$", re.MULTILINE)
 OURS = ("DataError", "QkvError", "UnknownIdError", "WorkspaceError", "DamagedError")
+
+SETTINGS: dict[str, Any] = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
+    # A partition is a block: joining two of them would double what one task holds.
+    "spark.sql.adaptive.coalescePartitions.enabled": "false",
+    "spark.sql.inMemoryColumnarStorage.compressed": "false",
+    # Spark does not count the memory of cells on their way to Python.
+    "spark.memory.fraction": "0.4",
+    # Embeddings do not become smaller by it.
+    "spark.broadcast.compress": "false",
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    # The items' embeddings may be more than the 1 GB that Spark allows by default.
+    "spark.driver.maxResultSize": "0",
+    "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
+    # Executors import nothing from the folder that they run in.
+    "spark.executorEnv.PYTHONSAFEPATH": "1",
+    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",
+    "spark.cleaner.referenceTracking.cleanCheckpoints": "false",
+}
+# What decides how cells are read, in a session that was there before as well.
+READING = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.legacy.parquet.nanosAsLong": "true",
+}
 
 
 def check_engine(engine: str) -> None:
-    """Raise `QkvError` where `engine` is no Spark that can be reached, before anything is read: no
-    address, no Java, no pyspark, nobody who listens.
+    """Raise `QkvError` where `engine` is no Spark that can be reached: a wrong address, no Java, no
+    pyspark, or no master that listens.
     """
     masters = _masters(engine)
     need("pyspark", "spark", f"`engine` {engine}")
     if SUBMITTED not in os.environ and not _has_java():
         raise QkvError(
-            f"`engine` {engine} needs Java 17 or later, and there is none: install it, or say in "
-            "JAVA_HOME where it is"
+            f"`engine` {engine} needs Java 17 or later: install it, or set JAVA_HOME to its folder"
         )
     if masters and not any(_listens(*master) for master in masters):
-        named = ", ".join(f"{host}:{port}" for host, port in masters)
+        names = ", ".join(f"{host}:{port}" for host, port in masters)
         raise QkvError(
-            f"no Spark master answers at {named}: start one there, or write `engine` spark to use "
+            f"no Spark master answers at {names}: start one there, or write `engine` spark to use "
             "the cores of this machine"
         )
 
 
 def _masters(engine: str) -> list[tuple[str, int]]:
-    """Hosts and ports of `spark://HOST:PORT,…`; none for `spark`."""
+    """Return the hosts and ports of `spark://HOST:PORT,…`; none for `spark`."""
     if engine == LOCAL:
         return []
-    found = ADDRESS.fullmatch(engine)
+    address = ADDRESS.fullmatch(engine)
     masters = []
-    for master in found["masters"].split(",") if found else []:
+    for master in address["masters"].split(",") if address else [""]:
         host, _, port = master.rpartition(":")
-        if host and port.isdecimal() and 0 < int(port) < 65536:
-            masters.append((host.strip("[]"), int(port)))
-        else:
-            masters = []
-            break
-    if not masters:
-        raise QkvError(f"`engine` is spark or spark://HOST:PORT, not {engine!r}")
+        if not (host and port.isdecimal() and 0 < int(port) < 65536):
+            raise QkvError(f"`engine` is spark or spark://HOST:PORT, not {engine!r}")
+        masters.append((host.strip("[]"), int(port)))
     return masters
 
 
@@ -78,7 +107,7 @@ def _has_java() -> bool:
 
 def _listens(host: str, port: int) -> bool:
     try:
-        with socket.create_connection((host, port), PATIENCE):
+        with socket.create_connection((host, port), TIMEOUT):
             return True
     except OSError:
         return False
@@ -86,39 +115,42 @@ def _listens(host: str, port: int) -> bool:
 
 @contextmanager
 def spark_session(engine: str) -> Iterator[SparkSession]:
-    """A session on the engine, ended with the context unless it was there before. What Spark raises
-    in it becomes one line. Raises `QkvError`.
+    """Connect to an engine until the context ends; a session that was there before stays. Errors of
+    Spark become one line. Raise `QkvError`.
     """
     check_engine(engine)
-    # Of pandas 3 in general; what is used here, Arrow tables, is tested with it.
+    # pyspark warns of pandas 3 in general; the Arrow tables that are used here are tested with it.
     warnings.filterwarnings("ignore", "PySpark does not yet fully support pandas", FutureWarning)
     from pyspark.sql import SparkSession
 
-    found = SparkSession.getActiveSession()
-    with _said_in_one_line(engine):
-        spark = found or _started(engine)
+    active = SparkSession.getActiveSession()
+    with _errors_in_one_line(engine):
+        spark = active or _started(engine)
+        # Blocks decide how many tasks there are; most of Spark's 200 would be empty.
+        partitions = str(2 * spark.sparkContext.defaultParallelism)
+        settings = {**READING, "spark.sql.shuffle.partitions": partitions}
+        before = {name: str(spark.conf.get(name)) for name in settings}
         try:
-            # Blocks decide how many tasks there are; Spark's 200 would mostly be empty ones.
-            spark.conf.set(
-                "spark.sql.shuffle.partitions", 2 * spark.sparkContext.defaultParallelism
-            )
+            for name, value in settings.items():
+                spark.conf.set(name, value)
             _check_executors(spark, engine)
             yield spark
         finally:
-            if found is None:
-                with suppress(Exception):  # one that died has said why
+            with suppress(Exception):  # a session that died has said why
+                for name, value in before.items():
+                    spark.conf.set(name, value)
+                if active is None:
                     spark.stop()
 
 
 def _started(engine: str) -> SparkSession:
     from pyspark.sql import SparkSession
 
-    builder = SparkSession.builder.appName("qkvsearch")
+    builder = SparkSession.builder.appName("qkvsearch").config(map=SETTINGS)
     if SUBMITTED not in os.environ:
         builder = builder.master("local[*]" if engine == LOCAL else engine)
-        builder = builder.config(
-            "spark.driver.extraJavaOptions", f"-Dlog4j2.configurationFile={LOG4J}"
-        )
+        log4j = f"-Dlog4j2.configurationFile={LOG4J}"
+        builder = builder.config("spark.driver.extraJavaOptions", log4j)
     hosts = {host for host, _ in _masters(engine)}
     if engine == LOCAL or hosts <= {"127.0.0.1", "localhost", "::1"}:
         for name in ("spark.driver.host", "spark.driver.bindAddress"):
@@ -126,51 +158,27 @@ def _started(engine: str) -> SparkSession:
     if path := os.environ.get("PYTHONPATH"):
         builder = builder.config("spark.executorEnv.PYTHONPATH", path)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    for name, value in SETTINGS.items():
-        builder = builder.config(name, value)
     with _stderr_to_file():
         return builder.getOrCreate()
 
 
-SETTINGS = {
-    "spark.ui.enabled": "false",
-    "spark.ui.showConsoleProgress": "false",
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "100000",
-    # A partition is a block: joining two of them would double what one task holds.
-    "spark.sql.adaptive.coalescePartitions.enabled": "false",
-    "spark.sql.inMemoryColumnarStorage.compressed": "false",
-    # Cells on their way, which Spark does not count, need memory beside what it keeps.
-    "spark.memory.fraction": "0.4",
-    # Embeddings do not become smaller by it.
-    "spark.broadcast.compress": "false",
-    "spark.sql.autoBroadcastJoinThreshold": "-1",
-    # The items' embeddings, which may be more than the 1 GB that Spark allows by default.
-    "spark.driver.maxResultSize": "0",
-    "spark.executorEnv.OPENBLAS_NUM_THREADS": "1",
-    "spark.hadoop.mapreduce.fileoutputcommitter.marksuccessfuljobs": "true",
-    "spark.cleaner.referenceTracking.cleanCheckpoints": "false",
-}
-
-
 @contextmanager
 def _stderr_to_file() -> Iterator[None]:
-    """What the Java machine that starts meanwhile writes to stderr goes to a file, as long as it
-    lives.
-    """
+    """Have the Java machine that starts in this context write its stderr to a temporary file."""
     sys.stderr.flush()
-    kept = os.dup(2)
+    stderr = os.dup(2)
     try:
         with tempfile.TemporaryFile(prefix="qkvsearch-spark-") as log:
             os.dup2(log.fileno(), 2)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        os.dup2(stderr, 2)
+        os.close(stderr)
 
 
 @contextmanager
-def _said_in_one_line(engine: str) -> Iterator[None]:
-    """Errors of Spark as `QkvError`; a `DataError` that was raised in an executor as one."""
+def _errors_in_one_line(engine: str) -> Iterator[None]:
+    """Raise errors of Spark as `QkvError`; a `DataError` of an executor as `DataError`."""
     try:
         yield
     except QkvError:
@@ -180,54 +188,55 @@ def _said_in_one_line(engine: str) -> Iterator[None]:
             raise
         ours = _ours(str(error))
         kind = DataError if ours and ours["kind"] == "DataError" else QkvError
-        raise kind(in_words(error, engine)) from error
+        raise kind(reason_of(error, engine)) from error
 
 
 def _ours(text: str) -> re.Match[str] | None:
-    """The first of our errors in what Spark raised."""
-    return next((found for found in RAISED.finditer(text) if found["kind"] in OURS), None)
+    """Return the first of our errors in what Spark raised."""
+    return next((match for match in RAISED.finditer(text) if match["kind"] in OURS), None)
 
 
-def in_words(error: Exception, engine: str) -> str:
-    """The reason that stands deepest in what Spark raised."""
+def reason_of(error: Exception, engine: str) -> str:
+    """Return the innermost reason in what Spark raised, as one line."""
     text = str(error)
     if ours := _ours(text):
-        return ours["said"].strip()
+        return ours["text"].strip()
     if "PYTHON_VERSION_MISMATCH" in text:
         return (
-            f"`engine` {engine}: its executors run another Python than this one: say in "
-            "PYSPARK_PYTHON where theirs is, of the same version"
+            f"`engine` {engine}: the executors run another version of Python: set PYSPARK_PYTHON "
+            "to one of this version"
         )
     if "All masters are unresponsive" in text or "SparkContext was shut down" in text:
         return f"`engine` {engine}: the cluster does not answer any more; is it up, with workers?"
-    python = [
-        found
-        for found in RAISED.finditer(text)
-        if found["kind"] not in ("SparkException", "Py4JJavaError")
-    ]
-    why = python[0][0] if python else text.strip().partition("\n")[0]
-    return f"`engine` {engine}: Spark failed: {why.strip()[:400]}"
+    wrappers = ("SparkException", "Py4JJavaError")
+    inner = (match[0] for match in RAISED.finditer(text) if match["kind"] not in wrappers)
+    reason = next(inner, text.strip().partition("\n")[0])
+    return f"`engine` {engine}: Spark failed: {reason.strip()[:400]}"
 
 
 def _check_executors(spark: SparkSession, engine: str) -> None:
-    """Raise `QkvError` where an executor lacks what a block is solved with."""
+    """Raise `QkvError` where an executor lacks what it needs."""
     n = spark.sparkContext.defaultParallelism
-    found = spark.range(0, n, 1, n).mapInArrow(_inventory(NEEDED), "said string").collect()
-    for host, missing, version in sorted({tuple(row.said.split("\t")) for row in found}):
+    inventory = spark.range(0, n, 1, n).mapInArrow(
+        _inventory(NEEDED), "host string, missing string, version string"
+    )
+    for host, missing, version in sorted({tuple(row) for row in inventory.collect()}):
         if missing:
             raise QkvError(
                 f"`engine` {engine}: the executor on {host} is without {missing}: run pip install "
-                "'qkvsearch[spark]' there, or say in PYSPARK_PYTHON which Python has it"
+                "'qkvsearch[spark]' there, or set PYSPARK_PYTHON to a Python that has it"
             )
         if version != __version__:
             raise QkvError(
                 f"`engine` {engine}: the executor on {host} has qkvsearch {version}, and this is "
-                f"{__version__}: install the same one on both"
+                f"{__version__}: install the same version on both"
             )
 
 
-def _inventory(needed: tuple[str, ...]) -> Callable[..., Any]:
-    """What an executor has. It is sent as a whole, for it must run where this package is not."""
+def _inventory(needed: dict[str, str]) -> Callable[..., Any]:
+    """Look what an executor has. This function is sent as a whole: it has to run where our package
+    is missing.
+    """
 
     def look(batches: Any) -> Any:
         import importlib
@@ -238,14 +247,14 @@ def _inventory(needed: tuple[str, ...]) -> Callable[..., Any]:
         for _ in batches:
             pass
         missing, version = [], ""
-        for name in needed:
+        for name, imported_by in needed.items():
             try:
-                module = importlib.import_module(name)
+                module = importlib.import_module(imported_by)
             except ImportError:
                 missing.append(name)
             else:
                 version = getattr(module, "__version__", "") if name == "qkvsearch" else version
-        said = "\t".join([socket.gethostname(), ", ".join(missing), version])
-        yield pa.RecordBatch.from_pydict({"said": [said]})
+        row = {"host": socket.gethostname(), "missing": ", ".join(missing), "version": version}
+        yield pa.RecordBatch.from_pylist([row])
 
     return look

@@ -1,264 +1,523 @@
-"""A table that Spark reads, as numbered rows of text: what `data.files` makes of it, in parts."""
+"""A log that Spark reads: its files, its columns, and the casts of its cells.
+
+docs/scale.md says what a log may look like. Nothing is repaired: Spark casts the cells, and those
+that it cannot cast are counted and refused with the name of their column.
+"""
 
 from __future__ import annotations
 
-import io
-import json
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import csv
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
 
-from qkvsearch.data.columns.choice import LOOKED_AT
-from qkvsearch.data.files.delimited import head_of
-from qkvsearch.data.files.encoded import EncodedTable
+from qkvsearch.data.columns import Columns
+from qkvsearch.data.columns.choice import choose_log_columns
+from qkvsearch.data.columns.date_cells import COMPACT, SERIAL_DAYS, UNITS
+from qkvsearch.data.columns.times import WITHOUT_TIME, note_units
 from qkvsearch.data.files.encoding import encoded
-from qkvsearch.data.files.frames import check_width, distinct
-from qkvsearch.data.files.json_rows import looks_like_json
-from qkvsearch.data.files.tables import JSON_SUFFIXES, NO_TABLES, TAB_SUFFIXES, wide_encoding
-from qkvsearch.data.files.unpacking import PACKERS, ZIP, ZSTANDARD
+from qkvsearch.data.files.frames import as_text, check_width, distinct
+from qkvsearch.data.ids import BLANK, WHOLE_NUMBER, WITH_POINT, Ids, case_note
+from qkvsearch.data.log import LARGEST, check_scale, decided_feedback, mismatch
+from qkvsearch.data.ratings import Scale
 from qkvsearch.data.report import ReadReport
-from qkvsearch.engines.spark.cells import (
-    FILE,
-    PART,
-    ROW,
-    SKIP,
-    TOO_LONG,
-    TOO_WIDE,
-    Delimited,
-    Numbering,
-    cells_form,
-    json_names,
-    line_facts,
-    pick_cells,
-    read_delimited_cells,
-    read_json_cells,
-    read_parquet_cells,
-)
-from qkvsearch.engines.spark.folder import Folder, as_uri
+from qkvsearch.engines.spark.blocks import persisted
+from qkvsearch.engines.spark.folder import Folder
+from qkvsearch.engines.spark.histories import LogShape
 from qkvsearch.errors import DataError
-from qkvsearch.limits import CELL
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
-# Of a text so many bytes tell what it is; more than its delimiter is guessed by.
-HEAD = 400_000
-PARQUET_MARK = b"PAR1"
-SKIPPED = {
-    TOO_WIDE: "with too many columns",
-    TOO_LONG: f"with a cell of more than {CELL.most:,} characters",
-}
+FORMATS = {
+    ".parquet": "parquet", ".csv": "csv", ".tsv": "csv", ".tab": "csv",
+    ".jsonl": "json", ".ndjson": "json", ".json": "json",
+}  # fmt: skip
+PACKED = (".gz", ".bz2")
+DELIMITERS = ",;\t|"
+# Where a row is: its file and where in it Spark began to read, then a number that grows.
+PART, ROW, MAX_FILE_BYTES = "part", "row", 1 << 44
+# Why a line of text cannot be read, and how it begins; null where it can be.
+BROKEN, CORRUPT, SHOWN_CHARACTERS = "broken", "_corrupt_record", 60
+
+ROLES = ("user", "item", "rating", "weight", "time")
+TEXT, INTEGERS = "string", ("tinyint", "smallint", "int", "bigint")
+FRACTIONS, MOMENTS = ("float", "double", "decimal"), ("timestamp", "timestamp_ntz", "date")
+NUMBER, ISO_DATE = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\z", r"^\d{4}-\d{1,2}-\d{1,2}"
+SECONDS = "seconds since 1970"
+# More different ratings than the driver looks at, and as many items as it looks at to show one.
+MAX_RATINGS, SAMPLE = 1_000_000, 1_000
+ONE_MACHINE = "leave out `engine` to build on one machine"
+
+
+# --- files ---
 
 
 @dataclass(frozen=True)
-class TextTable:
-    """names: of the columns. `cells` gives rows (`_row`, `_skip`, then c0, c1 …) of those that are
-    asked for. report: what is known of it before its rows are looked at. kept: what executors keep.
+class LogFile:
+    """A log as Spark reads it. names: of its columns, which `frame` has as c0, c1 …, beside PART,
+    ROW and BROKEN.
     """
 
-    spark: SparkSession
+    path: str
     names: list[str]
-    report: ReadReport
-    read: Callable[[list[str]], DataFrame]
-    kept: list[DataFrame] = field(default_factory=list)
+    frame: DataFrame
 
-    def keep(self, frame: DataFrame) -> DataFrame:
-        """Kept by the executors until `drop`: what is made of it is made more than once."""
-        found = kept(frame)
-        self.kept.append(found)
-        return found
+    def cells(self, name: str) -> Column:
+        return self.frame[f"c{self.names.index(name)}"]
 
-    def drop(self) -> None:
-        """Let go of what was kept."""
-        while self.kept:
-            self.kept.pop().unpersist()
+    def type_of(self, name: str) -> str:
+        """Return the type of a column as Spark calls it, without its precision."""
+        return dict(self.frame.dtypes)[f"c{self.names.index(name)}"].partition("(")[0]
 
-    def cells(self, names: list[str]) -> DataFrame:
-        """Columns c0, c1 … are those of these names."""
-        return self.read(names)
 
-    def sketch(self) -> tuple[EncodedTable, dict[str, int], int]:
-        """The cells by which columns are chosen, in a table by row number that has gaps for all
-        others; how many cells of each column there are; and how many rows.
+def open_log(spark: SparkSession, path: str) -> LogFile:
+    """Open a file, or a folder of files of one format. Raise `DataError`."""
+    folder = Folder(spark, path)
+    if not folder.exists():
+        raise DataError(f"{path}: there is no such file")
+    files = folder.files()
+    suffixes = {_suffix(file) for file in files}
+    formats = {FORMATS.get(suffix, "") for suffix in suffixes}
+    if len(formats) != 1 or "" in formats:
+        raise DataError(
+            f"{path}: `engine` reads a file, or a folder of files of one format, whose names end "
+            f"in {', '.join(FORMATS)}: write the log as one of these, or {ONE_MACHINE}"
+        )
+    uri = re.sub(r"([][{}*?\\])", r"\\\1", folder.uri)  # a name, not a pattern of names
+    if formats == {"parquet"}:
+        table = spark.read.parquet(uri)
+        names, frame = table.columns, _with_places(spark, table, files)
+    else:
+        table = spark.read.text(uri)
+        lines = _with_places(spark, table, files)
+        if formats == {"csv"}:
+            delimiters = "\t" if suffixes <= {".tsv", ".tab"} else DELIMITERS
+            names, frame = _cells_of_csv(lines, path, delimiters)
+        else:
+            names, frame = _cells_of_json(lines, spark, uri)
+        names = [*names, *table.columns[1:]]
+    check_width(len(names), path)
+    return LogFile(path, distinct(names), frame)
+
+
+def _suffix(file: str) -> str:
+    suffixes = PurePosixPath(file.lower()).suffixes
+    return next((suffix for suffix in reversed(suffixes) if suffix not in PACKED), "")
+
+
+def _with_places(spark: SparkSession, table: DataFrame, files: list[str]) -> DataFrame:
+    """Return the columns of a table as c0, c1 …, and the place of each row; files are in the order
+    of their names.
+    """
+    from pyspark.sql import functions as F
+
+    frame = table.select(
+        F.col("_metadata.file_path").alias("file"),
+        F.col("_metadata.file_block_start").alias("start"),
+        F.monotonically_increasing_id().alias(ROW),
+        F.lit(None).cast("struct<reason: string, line: string>").alias(BROKEN),
+        *(table[quoted(name)].alias(f"c{at}") for at, name in enumerate(table.columns)),
+    )
+    numbers = pa.table({"file": files, "number": range(len(files))})
+    frame = frame.join(F.broadcast(spark.createDataFrame(numbers)), "file", "left")
+    part = F.coalesce("number", F.lit(len(files))) * MAX_FILE_BYTES + F.col("start")
+    return frame.withColumn(PART, part).drop("file", "start", "number")
+
+
+def quoted(name: str) -> str:
+    """Return a column's name as Spark reads it, whatever is in it."""
+    return "`{}`".format(name.replace("`", "``"))
+
+
+def _cells_of_csv(lines: DataFrame, path: str, delimiters: str) -> tuple[list[str], DataFrame]:
+    """Split lines at the delimiter that occurs most in the first one, which has the names."""
+    from pyspark.sql import functions as F
+
+    line, header = F.col("c0"), next((row["c0"] for row in lines.take(1)), "")
+    delimiter = max(delimiters, key=header.count)
+    names = next(csv.reader([header], delimiter=delimiter), [])
+    file = F.floor(F.col(PART) / MAX_FILE_BYTES)
+    n_files, n_with_header = lines.agg(
+        F.count_distinct(file), F.count_distinct(F.when(line == header, file))
+    ).collect()[0]
+    if n_files > n_with_header:
+        raise DataError(
+            f"{path}: {n_files - n_with_header:,} of {n_files:,} files do not have the line "
+            f"{header[:SHOWN_CHARACTERS]!r}: begin every file with the names of the columns"
+        )
+    schema = ", ".join([*(f"c{at} string" for at in range(len(names))), f"{CORRUPT} string"])
+    options = {"sep": delimiter, "escape": '"', "columnNameOfCorruptRecord": CORRUPT}
+    is_blank = F.btrim(line, F.lit(f'{BLANK}{delimiter}"')) == ""
+    lines = lines.filter(~is_blank & (line != header))
+    lines = lines.withColumn("cells", F.from_csv(line, schema, options))
+    n_quotes = F.length(line) - F.length(F.replace(line, F.lit('"'), F.lit("")))
+    broken = {
+        "a quote is not closed in it": n_quotes % 2 == 1,
+        "the first line has another number of cells": F.col(f"cells.{CORRUPT}").isNotNull(),
+    }
+    return names, _split(lines, [f"c{at}" for at in range(len(names))], broken)
+
+
+def _cells_of_json(lines: DataFrame, spark: SparkSession, uri: str) -> tuple[list[str], DataFrame]:
+    """Read an object a line; all lines tell which names there are."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import StringType, StructType
+
+    line, options = F.col("c0"), {"columnNameOfCorruptRecord": CORRUPT}
+    schema = spark.read.options(primitivesAsString="true", **options).json(uri).schema
+    names = [name for name in schema.names if name not in (CORRUPT, *lines.columns)]
+    schema = StructType([schema[name] for name in names]).add(CORRUPT, StringType())
+    lines = lines.filter(F.btrim(line, F.lit(BLANK)) != "")
+    lines = lines.withColumn("cells", F.from_json(line, schema, options))
+    # Spark reads the first object of a line, whatever comes behind it.
+    several = ~line.rlike(r"^\s*\{.*\}\s*\z") | line.rlike(r"\}\s*\{")
+    broken = {"it is not one JSON object": several | F.col(f"cells.{CORRUPT}").isNotNull()}
+    return names, _split(lines, names, broken)
+
+
+def _split(lines: DataFrame, fields: list[str], broken: Mapping[str, Column]) -> DataFrame:
+    """Return the fields of `cells` and the columns behind the line as c0, c1 …; broken: which lines
+    cannot be read, by the reason.
+    """
+    from pyspark.sql import functions as F
+
+    reason = F.when(~F.is_valid_utf8("c0"), "it is not UTF-8")
+    for why, is_broken in broken.items():
+        reason = reason.when(is_broken, why)
+    start = F.substring("c0", 1, SHOWN_CHARACTERS).alias("line")
+    cells = [F.col("cells").getField(field) for field in fields]
+    cells += [F.col(name) for name in lines.columns if re.fullmatch(r"c[1-9]\d*", name)]
+    return lines.select(
+        PART, ROW,
+        F.when(reason.isNotNull(), F.struct(reason.alias("reason"), start)).alias(BROKEN),
+        *(cell.alias(f"c{at}") for at, cell in enumerate(cells)),
+    )  # fmt: skip
+
+
+# --- casts: what the cells of a role become, by what they are then; null where they cannot ---
+
+
+def id_casts(cells: Column, type_: str) -> dict[str, Column]:
+    from pyspark.sql import functions as F
+
+    if type_ == TEXT or type_ in INTEGERS:
+        return {"an id": cells.cast("string")}
+    if type_ in FRACTIONS:
+        whole = cells.try_cast("bigint")
+        return {"a whole number": F.when(whole == cells, whole.cast("string"))}
+    return {}
+
+
+def number_casts(cells: Column, type_: str) -> dict[str, Column]:
+    from pyspark.sql import functions as F
+
+    number = _numbers(cells, type_)
+    return {} if number is None else {"a number": F.when(F.abs(number) <= LARGEST, number)}
+
+
+def rating_casts(cells: Column, type_: str) -> dict[str, Column]:
+    casts = number_casts(cells, type_)
+    if type_ in (TEXT, "boolean"):
+        casts["yes or no"] = cells.try_cast("boolean").cast("int").cast("double")
+    return casts
+
+
+def time_casts(cells: Column, type_: str) -> dict[str, Column]:
+    """Cast to whole seconds since 1970. The size of a number tells its unit."""
+    from pyspark.sql import functions as F
+
+    casts, number = {}, _numbers(cells, type_)
+    if number is not None:
+        seconds = number
+        for low, high, in_a_second in UNITS.values():
+            is_finer = (number >= low) & (number < high)
+            seconds = F.when(is_finer, number / in_a_second).otherwise(seconds)
+        casts[SECONDS] = F.floor(seconds).try_cast("bigint")
+    if type_ in MOMENTS:
+        casts["a date"] = F.unix_seconds(cells.cast("timestamp"))
+    if type_ == TEXT:
+        moment = F.unix_seconds(cells.try_cast("timestamp"))
+        casts["a date in ISO 8601"] = F.when(cells.rlike(ISO_DATE), moment)
+    return casts
+
+
+def _numbers(cells: Column, type_: str) -> Column | None:
+    """Return cells as numbers; None for a type that has none."""
+    from pyspark.sql import functions as F
+
+    if type_ == TEXT:
+        return F.when(cells.rlike(NUMBER), cells.try_cast("double"))
+    return cells.cast("double") if type_ in (*INTEGERS, *FRACTIONS) else None
+
+
+CASTS = {
+    "user": id_casts, "item": id_casts, "rating": rating_casts, "weight": number_casts,
+    "time": time_casts,
+}  # fmt: skip
+
+
+# --- rows ---
+
+
+@dataclass(frozen=True)
+class LogRows:
+    """The usable rows of a log. frame: part, row bigint; user string or bigint; item int; rating,
+    weight double; time bigint.
+    """
+
+    frame: DataFrame
+    shape: LogShape
+    item_ids: Ids
+    integer_users: bool
+    n_rows: int
+    n_users: int
+    times_comparable: bool
+    scale: Scale
+
+
+class RowReader:
+    """Casts the columns of a log, and counts in `report` what becomes of its rows. counts: what has
+    to be known of all cells before they are cast.
+    """
+
+    def __init__(self, log: LogFile, columns: Columns, report: ReadReport) -> None:
+        self.log, self.columns, self.report = log, columns, report
+        # A table without rows: options and names alone decide.
+        names = encoded(pd.DataFrame(columns=log.names))
+        self.roles = choose_log_columns(names, columns, report, None)
+        self.names = {role: name for role in CASTS if (name := getattr(self.roles, role))}
+        self.cells = {role: self._cells(name) for role, name in self.names.items()}
+        self.casts = {role: self._casts(role) for role in self.names}
+        self.counts: dict[Any, Any] = {}
+        if columns.rating_scale is not None:
+            check_scale(columns.rating_scale, self.roles, log.path)
+
+    def _cells(self, name: str) -> Column:
+        """Return the cells of a column, null where they are empty."""
+        from pyspark.sql import functions as F
+
+        cells, type_ = self.log.cells(name), self.log.type_of(name)
+        if type_ in FRACTIONS:
+            return F.nanvl(cells.cast("double"), F.lit(None))
+        if type_ == TEXT:
+            cells = F.btrim(cells, F.lit(BLANK))
+            return F.when(cells != "", cells)
+        return cells
+
+    def _casts(self, role: str) -> dict[str, Column]:
+        type_ = self.log.type_of(self.names[role])
+        casts = CASTS[role](self.cells[role], type_)
+        if not casts:
+            raise DataError(
+                f"{self.log.path}: column {self.names[role]!r} is of type {type_} and cannot be "
+                f"the {role}: name another one with `{role}_column`"
+            )
+        return casts
+
+    def some_items(self) -> pd.DataFrame:
+        """Return some items of the log, by which a catalog with several ids chooses one."""
+        items = self.log.frame.select(self.cells["item"].cast("string").alias("item"))
+        return as_text(items.dropna().limit(SAMPLE).toPandas()).set_axis(
+            [self.names["item"]], axis=1
+        )
+
+    def rows(self, item_ids: Ids | None) -> LogRows:
+        """Read the rows; item_ids: of the catalog, None for all that occur. Raise `DataError`."""
+        from pyspark.sql import functions as F
+
+        self._count()
+        cast = {role: self.casts[role][self._kind(role)] for role in self.names}
+        rows = self.log.frame.select(
+            PART, ROW,
+            cast["user"].cast("bigint" if self._are_whole("user") else "string").alias("user"),
+            cast["item"].alias("item_text"),
+            *(cast.get(role, F.lit(None)).cast(type_).alias(role) for role, type_ in
+              (("rating", "double"), ("weight", "double"), ("time", "bigint"))),
+        )  # fmt: skip
+        self._are_whole("item")
+        rows, item_ids = self._with_items(rows, item_ids)
+        usable, counts = self._usable(rows, item_ids)
+        if counts["times"]:
+            self.report.note(counts["rows"] - counts["times"], WITHOUT_TIME)
+            usable = usable.fillna(counts["first_time"] - 1, ["time"])
+        usable, has_ratings, has_weights, scale = self._feedback(usable, counts)
+        usual = None
+        if has_weights:
+            positive = usable.filter("weight > 0")
+            usual = positive.agg(F.percentile("weight", 0.5)).collect()[0][0]
+        shape = LogShape(len(item_ids), has_ratings, has_weights, counts["times"] > 0, usual or 1.0)
+        return LogRows(
+            usable, shape, item_ids, self._are_whole("user"), counts["rows"], counts["users"],
+            self.roles.times_comparable, scale,
+        )  # fmt: skip
+
+    def _time_numbers(self) -> Column | None:
+        if "time" not in self.names:
+            return None
+        return _numbers(self.cells["time"], self.log.type_of(self.names["time"]))
+
+    # --- cells ---
+
+    def _count(self) -> None:
+        """Count cells, and raise `DataError` where lines cannot be read or there is no row."""
+        from pyspark.sql import functions as F
+
+        counted: dict[Any, Column] = {"rows": F.count(F.lit(1)), "broken": _tally(F.col(BROKEN))}
+        for role, cells in self.cells.items():
+            texts = cells.cast("string")
+            counted[role, "filled"] = _tally(texts)
+            for kind, cast in self.casts[role].items():
+                counted[role, kind] = _tally(F.when(cast.isNull(), texts))
+        for role in ("user", "item"):
+            [ids] = self.casts[role].values()
+            is_whole = (
+                ids.rlike(rf"^({WHOLE_NUMBER.pattern})\z") & ids.try_cast("bigint").isNotNull()
+            )
+            counted[role, "whole"] = _tally(F.when(is_whole, ids))
+            counted[role, "pointed"] = _tally(F.when(ids.rlike(rf"^({WITH_POINT.pattern})\z"), ids))
+        if (number := self._time_numbers()) is not None:
+            counted["lowest time"], counted["highest time"] = F.min(number), F.max(number)
+            for unit, (low, high, _) in UNITS.items():
+                counted[unit] = F.count_if((number >= low) & (number < high))
+        row = self.log.frame.agg(*counted.values()).collect()[0]
+        self.counts = dict(zip(counted, row, strict=True))
+        n_broken, first = self.counts["broken"]
+        if n_broken:
+            raise DataError(
+                f"{self.log.path}: {n_broken:,} lines cannot be read, such as {first['line']!r} "
+                f"({first['reason']}): write Parquet, or {ONE_MACHINE}"
+            )
+        self.report.read = self.counts["rows"]
+        self.report.require_rows()
+        filled = {self.names[role]: self.counts[role, "filled"] for role in self.names}
+        self.report.columns = [
+            facts.of(filled[facts.name][0], self.report.read, filled[facts.name][1] or "")
+            for facts in self.report.columns
+        ]
+
+    def _kind(self, role: str) -> str:
+        """Return what the cells of a role are cast to. Raise `DataError` where some cannot be."""
+        kind = min(self.casts[role], key=lambda kind: self.counts[role, kind][0])
+        self._refuse(role, kind, f"cannot be cast to {' or '.join(self.casts[role])}")
+        if kind == SECONDS and self.counts["time", "filled"][0]:
+            low, high = self.counts["lowest time"], self.counts["highest time"]
+            digits = COMPACT["%Y%m%d"]
+            if SERIAL_DAYS[0] <= low <= high <= SERIAL_DAYS[1] or (
+                10 ** (digits - 1) <= low <= high < 10**digits
+            ):
+                self._refuse(role, "filled", "may be dates, and are no seconds of this century")
+            note_units(
+                {unit: self.counts[unit] for unit in UNITS}, self.counts["time", "filled"][0],
+                self.names[role], self.report,
+            )  # fmt: skip
+        return kind
+
+    def _are_whole(self, role: str) -> bool:
+        """Return whether all ids are whole numbers. Raise `DataError` for 7.0 beside 7."""
+        filled, whole, pointed = (
+            self.counts[role, what][0] for what in ("filled", "whole", "pointed")
+        )
+        if whole + pointed == filled:
+            self._refuse(role, "pointed", "are whole numbers with a point")
+        return bool(whole == filled)
+
+    def _refuse(self, role: str, what: str, why: str) -> None:
+        n_cells, example = self.counts[role, what]
+        if n_cells:
+            raise DataError(
+                f"{self.log.path}: column {self.names[role]!r} ({role}): {n_cells:,} of "
+                f"{self.counts[role, 'filled'][0]:,} cells {why}, such as {example!r}: clean the "
+                f"column, name another one with `{role}_column`, or {ONE_MACHINE}"
+            )
+
+    # --- rows ---
+
+    def _with_items(self, rows: DataFrame, item_ids: Ids | None) -> tuple[DataFrame, Ids]:
+        """Return the rows with the number of each item, null where the catalog does not have it."""
+        from pyspark.sql import functions as F
+
+        if item_ids is None:
+            texts = rows.select("item_text").distinct().toArrow()["item_text"].drop_null()
+            item_ids = Ids.sorted(texts.to_pylist())
+            self.report.notes += filter(None, [case_note(item_ids.texts, "items")])
+        numbers = pa.table(
+            {
+                "item_text": pa.array(item_ids.texts, pa.string()),
+                "item": np.arange(len(item_ids), dtype=np.int32),
+            }
+        )
+        numbers = F.broadcast(rows.sparkSession.createDataFrame(numbers))
+        return rows.join(numbers, "item_text", "left"), item_ids
+
+    def _usable(self, rows: DataFrame, item_ids: Ids) -> tuple[DataFrame, dict[str, int]]:
+        """Return the rows that can be used, kept by the executors, and what there is of them.
+        Raise `DataError` where there are none.
         """
         from pyspark.sql import functions as F
 
-        frame = self.cells(self.names).filter(F.col(SKIP) == 0)
-        columns = [f"c{at}" for at in range(len(self.names))]
-        counted = [F.count(name).alias(name) for name in columns]
-        counts = frame.groupBy(F.spark_partition_id().alias("_at")).agg(
-            F.min(ROW).alias(ROW), F.count(F.lit(1)).alias("_n"), *counted
-        )
-        of_parts = sorted(counts.collect(), key=lambda row: row[ROW])
-        total = dict.fromkeys(columns, 0)
-        before = {}
-        for row in of_parts:
-            before[row["_at"]] = dict(total)
-            total = {name: total[name] + row[name] for name in columns}
-        steps = {name: max(1, n // LOOKED_AT) for name, n in total.items()}
-        picked = frame.mapInArrow(pick_cells(steps, before), "name string, row bigint, cell string")
-        found = picked.toArrow().to_pandas()
-        rows = sorted(found["row"].unique())
-        shown = pd.DataFrame(index=pd.Index(rows, dtype="int64"))
-        for name, own in zip(columns, self.names, strict=True):
-            of_column = found[found["name"] == name]
-            cells = pd.Series(
-                of_column["cell"].to_numpy(object), index=of_column["row"], dtype=object
-            )
-            shown[own] = cells.reindex(rows).astype("str")
-        by_name = dict(zip(self.names, total.values(), strict=True))
-        return encoded(shown), by_name, sum(row["_n"] for row in of_parts)
+        skip = F.when(F.col("user").isNull(), "without a user")
+        skip = skip.when(F.col("item_text").isNull(), "without an item")
+        skip = skip.when(F.col("item").isNull(), "with an item that is not in the catalog")
+        if self.columns.rating_scale is not None:
+            low, high = self.columns.rating_scale
+            outside = ~F.col("rating").between(low, high)
+            skip = skip.when(outside, f"with a rating outside {low:g} to {high:g}")
+        rows = persisted(rows.withColumn("skip", skip))
+        counted = rows.groupBy("skip").agg(
+            F.count(F.lit(1)).alias("rows"), F.count("rating").alias("ratings"),
+            F.count("weight").alias("weights"), F.count("time").alias("times"),
+            F.min("time").alias("first_time"), F.approx_count_distinct("user").alias("users"),
+        )  # fmt: skip
+        counts = {row["skip"]: row.asDict() for row in counted.collect()}
+        usable = counts.pop(None, None)
+        for reason in sorted(counts):
+            self.report.skip(reason, counts[reason]["rows"])
+        if usable is None:
+            items = rows.select("item_text").dropna().limit(SAMPLE).toArrow()["item_text"]
+            shown = mismatch(np.array(items.unique().to_pylist(), dtype=object), item_ids)
+            raise DataError(f"{self.log.path}: no usable rows; {self.report}{shown}")
+        return rows.filter("skip IS NULL").drop("skip", "item_text"), usable
 
-
-def open_table(spark: SparkSession, path: str) -> TextTable:
-    """A file of CSV, TSV, JSON Lines or Parquet, or a folder of Parquet files, wherever Spark
-    reads. Raises `DataError`.
-    """
-    folder = Folder(spark, as_uri(path))
-    name = PurePosixPath(path.rstrip("/")).name
-    if not folder.has(""):
-        raise DataError(f"{path}: there is no such file")
-    if folder.is_folder():
-        if not any(one.endswith(".parquet") for one in folder.names()):
-            raise DataError(
-                f"{path}: a folder without .parquet files: name one file, or such a folder"
-            )
-        return _parquet(spark, path, name)
-    start = folder.start("", HEAD)
-    if not start:
-        raise DataError(f"{path}: the file is empty")
-    for mark, what in NO_TABLES.items():
-        if start.startswith(mark):
-            raise DataError(f"{path}: {what}")
-    if start.startswith(PARQUET_MARK):
-        return _parquet(spark, path, name)
-    packed = start.startswith((*PACKERS, ZIP, ZSTANDARD))
-    if packed or wide_encoding(start) is not None or b"\0" in start[:1000]:
-        raise DataError(
-            f"{path}: `engine` reads Parquet, and CSV, TSV and JSON Lines in UTF-8 that are not "
-            "packed; unpack it, or write it as one of these"
-        )
-    text = io.StringIO(_decoded(start), newline="")
-    if name.endswith(JSON_SUFFIXES) or looks_like_json(text):
-        return _json(spark, path, name, text)
-    return _delimited(spark, path, name, text)
-
-
-def _parquet(spark: SparkSession, path: str, name: str) -> TextTable:
-    frame = spark.read.parquet(as_uri(path))
-    check_width(len(frame.columns), path)
-    numbering = _numbering(frame)
-    names = distinct(frame.columns)
-    as_stored = dict(zip(names, frame.columns, strict=True))
-
-    def read(wanted: list[str]) -> DataFrame:
+    def _feedback(
+        self, usable: DataFrame, counts: Mapping[str, int]
+    ) -> tuple[DataFrame, bool, bool, Scale]:
+        """Return the rows, whether they have ratings and weights, and the scale of the ratings.
+        What is in the column of ratings may be weights.
+        """
         from pyspark.sql import functions as F
 
-        chosen = [F.col(f"`{as_stored[one]}`").alias(f"c{at}") for at, one in enumerate(wanted)]
-        rows = frame.select(*_place(), *chosen)
-        return rows.mapInArrow(read_parquet_cells(wanted, numbering), cells_form(len(wanted)))
-
-    return TextTable(spark, names, ReadReport(name), read)
-
-
-def _delimited(spark: SparkSession, path: str, name: str, text: io.StringIO) -> TextTable:
-    head = head_of(path, text, "\t" if name.endswith(TAB_SUFFIXES) else None)
-    lines, numbering = _lines(spark, path)
-    facts = _facts(lines, line_facts(numbering, head.delimiter))
-    widths = {width for fact in facts for width in fact["widths"]}
-    is_text = head.delimiter == "\t" and len(widths) == 1 and any(fact["opened"] for fact in facts)
-    how = Delimited(path, head.delimiter, not is_text, len(head.names), head.n_lines)
-    cells = lines.mapInArrow(read_delimited_cells(how, numbering), cells_form(len(head.names)))
-    report = ReadReport(name, repaired=sum(fact["repaired"] for fact in facts))
-    head.note(report)
-    cells = kept(cells)
-    return TextTable(spark, head.names, report, _chosen(cells, head.names), [cells])
-
-
-def _json(spark: SparkSession, path: str, name: str, text: io.StringIO) -> TextTable:
-    first = next((line for line in text if line.strip()), "").lstrip()
-    if first.startswith("["):
-        raise DataError(
-            f"{path}: one array of objects: `engine` reads JSON Lines, an object a line, or Parquet"
+        has_weights = counts["weights"] > 0
+        if not counts["ratings"]:
+            return usable, False, has_weights, None
+        values, numbers = np.zeros(0), np.zeros(0, np.int64)
+        if self.columns.rating_scale is None:
+            ratings = usable.dropna(subset=["rating"]).groupBy("rating").count()
+            table = ratings.limit(MAX_RATINGS + 1).toArrow()
+            if len(table) > MAX_RATINGS:
+                raise DataError(
+                    f"{self.log.path}: more than {MAX_RATINGS:,} different ratings: say on which "
+                    "scale they are with `rating_scale`"
+                )
+            values, numbers = (table[name].to_numpy() for name in ("rating", "count"))
+        kind, scale = decided_feedback(
+            values, numbers, has_weights, self.roles, self.columns, self.report
         )
-    lines, numbering = _lines(spark, path)
-    places: dict[str, tuple[int, int]] = {}
-    for fact in _facts(lines, json_names(numbering)):
-        for key, place in fact.items():
-            places[key] = min(tuple(place), places.get(key, tuple(place)))
-    keys = sorted(places, key=lambda key: places[key])
-    check_width(len(keys), path)
-    cells = lines.mapInArrow(read_json_cells(path, keys, numbering), cells_form(len(keys)))
-    names, cells = distinct(keys), kept(cells)
-    return TextTable(spark, names, ReadReport(name), _chosen(cells, names), [cells])
+        if kind == "rating":
+            return usable, True, has_weights, scale
+        if not has_weights:
+            usable = usable.withColumn("weight", F.col("rating"))
+        return usable, False, True, None
 
 
-def _chosen(cells: DataFrame, names: list[str]) -> Callable[[list[str]], DataFrame]:
-    def read(wanted: list[str]) -> DataFrame:
-        from pyspark.sql import functions as F
-
-        columns = [F.col(f"c{names.index(name)}").alias(f"c{at}") for at, name in enumerate(wanted)]
-        return cells.select(ROW, SKIP, *columns)
-
-    return read
-
-
-def kept(frame: DataFrame) -> DataFrame:
-    """Kept by the executors, in memory as far as there is any; made again where one is lost."""
-    from pyspark import StorageLevel
-
-    return frame.persist(StorageLevel.MEMORY_AND_DISK)
-
-
-def _lines(spark: SparkSession, path: str) -> tuple[DataFrame, Numbering]:
+def _tally(cells: Column) -> Column:
+    """How many cells there are, and the least one."""
     from pyspark.sql import functions as F
 
-    lines = spark.read.option("lineSep", "\n").text(as_uri(path))
-    numbering = _numbering(lines)
-    return lines.select(*_place(), F.col("value").cast("binary").alias("value")), numbering
-
-
-def _place() -> list[Any]:
-    from pyspark.sql import functions as F
-
-    return [
-        F.xxhash64("_metadata.file_path").alias(FILE),
-        F.col("_metadata.file_block_start").alias(PART),
-    ]
-
-
-def _numbering(frame: DataFrame) -> Numbering:
-    """Files by their paths, and in each its parts from the beginning on."""
-    from pyspark.sql import functions as F
-
-    path = F.col("_metadata.file_path").alias("path")
-    counted = frame.select(path, *_place()).groupBy("path", FILE, PART).count().collect()
-    before, n = {}, 0
-    for row in sorted(counted, key=lambda row: (row["path"], row[PART])):
-        before[row[FILE], row[PART]] = n
-        n += row["count"]
-    return Numbering(before)
-
-
-def _facts(frame: DataFrame, look: Callable[..., Any]) -> list[Any]:
-    """What each partition says, as JSON."""
-    return [json.loads(row.facts) for row in frame.mapInArrow(look, "facts string").collect()]
-
-
-facts_of = _facts
-
-
-def _decoded(start: bytes) -> str:
-    """The beginning of a text, without a line that may not be whole."""
-    if len(start) == HEAD and b"\n" in start:
-        start = start[: start.rindex(b"\n") + 1]
-    lines = []
-    for place, line in enumerate(start.split(b"\n")):
-        try:
-            lines.append(line.decode("utf-8-sig" if not place else "utf-8"))
-        except UnicodeDecodeError:
-            lines.append(line.decode("cp1252", errors="replace"))
-    return "\n".join(lines)
+    return F.struct(F.count(cells), F.min(cells))

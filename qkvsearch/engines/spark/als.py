@@ -1,0 +1,386 @@
+"""Alternating least squares on Spark: `ImplicitALS` in blocks, from the same start, by its solver.
+
+The driver holds the embeddings of the items, as it holds the catalog, and broadcasts them. Those of
+the users stay with the executors, in blocks. Each iteration first solves the blocks of users, then
+blocks of items: all users are broadcast for it where they are few; otherwise each block of items is
+sent the users that it needs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import pyarrow as pa
+
+from qkvsearch.collaborative.als import (
+    AlternatingLeastSquares,
+    auto_strengths,
+    finite_gram,
+    principal_axes,
+    require_finite,
+)
+from qkvsearch.collaborative.confidences import Feedback
+from qkvsearch.collaborative.factors import ImplicitFactors
+from qkvsearch.engines.spark.blocks import array_of, as_batch, n_blocks_of, persisted, summed
+from qkvsearch.engines.spark.folder import Folder
+from qkvsearch.engines.spark.histories import HISTORIES_SCHEMA
+from qkvsearch.engines.spark.session import spark_session
+from qkvsearch.engines.spark.solving import (
+    ITEMS,
+    PIECES,
+    SENT,
+    SOLVED,
+    USERS,
+    USERS_SCHEMA,
+    HalfStep,
+    Start,
+    join_pieces,
+    make_pieces,
+    make_users,
+    send_users,
+    solve_items,
+    solve_items_with_sent,
+    solve_users,
+)
+from qkvsearch.errors import DataError, QkvError
+from qkvsearch.parameters import random_generator
+from qkvsearch.threads import one_blas_thread
+
+if TYPE_CHECKING:
+    from pyspark import Broadcast
+    from pyspark.sql import DataFrame, SparkSession
+    from scipy.sparse import csr_matrix
+
+# Users are few up to so many bytes of embeddings.
+MAX_BROADCAST, BROADCAST_VARIABLE = 64 * 2**20, "QKVSEARCH_SPARK_BROADCAST"
+# After so many iterations the state is kept, from which an interrupted run goes on.
+CHECKPOINT_EVERY = 3
+STATE, USER_TABLE, ITEM_TABLE = "state.json", "users", "items"
+# Random numbers that the driver skips at a time.
+MAX_SKIPPED = 1 << 20
+
+
+@dataclass(frozen=True)
+class LogBlocks:
+    """A log in blocks of users, rows of `histories.HISTORIES`, one in each partition.
+
+    sizes: how many users each block has. item_counts (n_items,): how many likes each item has.
+    """
+
+    frame: DataFrame
+    n_partitions: int
+    sizes: dict[int, int]
+    feedback: Feedback
+    item_counts: np.ndarray
+    n_active_users: int
+    n_likes: int
+    mean_confidence: float
+
+    @property
+    def firsts(self) -> dict[int, int]:
+        """The number of each block's first user."""
+        blocks = sorted(self.sizes)
+        ends = np.cumsum([0, *(self.sizes[block] for block in blocks)])
+        return dict(zip(blocks, ends[:-1].tolist(), strict=True))
+
+
+def starts_of(
+    rng: np.random.Generator, log: LogBlocks, n_components: int, scale: float
+) -> dict[int, Start]:
+    """Return where the users of each block begin in the sequence of random numbers, and leave `rng`
+    where the items begin.
+    """
+    starts = {}
+    for block in sorted(log.sizes):
+        starts[block] = Start(dict(rng.bit_generator.state), n_components, scale)
+        left = log.sizes[block] * n_components
+        while left:
+            n = min(left, MAX_SKIPPED)
+            rng.standard_normal(n, dtype=np.float32)
+            left -= n
+    return starts
+
+
+def cuts_of(item_counts: np.ndarray, n_blocks: int) -> np.ndarray:
+    """Return where blocks of items begin, and the end; all have about as many pairs."""
+    before = np.cumsum(item_counts)
+    inner = np.searchsorted(before, np.linspace(0, before[-1], n_blocks + 1)[1:-1]) + 1
+    return np.unique(np.concatenate([[0], inner, [len(item_counts)]])).astype(np.int64)
+
+
+def axes_of(gram: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `principal_axes` does, of a Gram matrix."""
+    require_finite(gram)
+    values, axes = np.linalg.eigh(gram)
+    return values.clip(min=0), axes
+
+
+def fit(
+    spark: SparkSession,
+    model: AlternatingLeastSquares,
+    log: LogBlocks,
+    checkpoint: Folder | None = None,
+) -> ImplicitFactors:
+    """Learn what `ImplicitALS.fit` does with the parameters of `model`, and return the item side.
+
+    checkpoint: where an interrupted run goes on from. Raise `DataError` as `ImplicitALS` does.
+    """
+    model._check_parameters()
+    if not log.n_likes:
+        raise DataError("there is nothing to learn from: no user has interacted with an item")
+    run = _Run(spark, model, log, checkpoint)
+    try:
+        embeddings = run.alternate()
+    finally:
+        run.close()
+    gram = finite_gram(embeddings.astype(np.float64))
+    return ImplicitFactors(embeddings, gram, run.alpha0, run.reg, model.nu, run.n_items_active)
+
+
+class _Run:
+    """One fit. items: embeddings (n_items, d). turn: brings those of the users, as they are stored,
+    to the axes of the items; rotation: all turns of the items so far.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        model: AlternatingLeastSquares,
+        log: LogBlocks,
+        checkpoint: Folder | None,
+    ) -> None:
+        self.spark, self.model, self.log, self.checkpoint = spark, model, log, checkpoint
+        d, counts = model.n_components, log.item_counts
+        self.n_items_active = int(np.count_nonzero(counts))
+        auto = auto_strengths(
+            log.n_likes / log.n_active_users, log.mean_confidence, self.n_items_active
+        )
+        self.alpha0, self.reg = (
+            computed if value == "auto" else float(value)
+            for value, computed in zip((model.alpha0, model.reg), auto, strict=True)
+        )
+        rng = random_generator(model.random_state)
+        self.starts = starts_of(rng, log, d, model.init_scale)
+        start = Start(dict(rng.bit_generator.state), d, model.init_scale)
+        self.items = start.embeddings(counts)
+        self.cuts = cuts_of(counts, log.n_partitions)
+        max_bytes = int(os.environ.get(BROADCAST_VARIABLE, "") or MAX_BROADCAST)
+        self.few_users = 4 * d * sum(log.sizes.values()) <= max_bytes
+        self.turn = self.rotation = np.eye(d)
+        self.frames: list[DataFrame] = []
+        self.broadcasts: list[Broadcast[np.ndarray]] = []
+
+    def alternate(self) -> np.ndarray:
+        """Return the embeddings of the items, on the axes of the start."""
+        pieces = self.log.frame.mapInArrow(
+            make_pieces(self.log.feedback, self.log.firsts, self.cuts, self.few_users), PIECES
+        ).repartitionById(len(self.cuts) - 1, "block")
+        self.item_blocks = self._persisted(pieces.groupBy("block").applyInArrow(join_pieces, ITEMS))
+        done = self._resume()
+        self.user_blocks = self._users(done)
+        for iteration in range(done + 1, self.model.max_iter + 1):
+            self._iterate()
+            if iteration % CHECKPOINT_EVERY == 0 and iteration < self.model.max_iter:
+                self._keep(iteration)
+            if self.model.callback is not None:
+                self.model.callback(iteration, self.model.max_iter)
+        return self._turned(self.items, self.rotation.T)
+
+    def _iterate(self) -> None:
+        d = len(self.turn)
+        values, axes = principal_axes(self.items)
+        self.items, self.rotation = self._turned(self.items, axes), self.rotation @ axes
+        items = self._broadcast(self.items)
+        step = self._step(values, self.turn @ axes, self.n_items_active)
+        solved = self._persisted(self.user_blocks.mapInArrow(solve_users(step, items), USERS))
+        gram = summed(solved.selectExpr("gram AS `array`"), self.log.n_partitions).reshape(d, d)
+        self.user_blocks.unpersist()
+        self.user_blocks = solved
+
+        values, self.turn = axes_of(gram)
+        step = self._step(values, self.turn, self.log.n_active_users)
+        if self.few_users:
+            users = np.concatenate(_embeddings_of(self.user_blocks)).reshape(-1, d)
+            turned = self._broadcast(self._turned(users, self.turn))
+            solve = solve_items(step, items, self.cuts, turned)
+            self._put(self.item_blocks.mapInArrow(solve, SOLVED))
+        else:
+            send = send_users(self.turn.astype(np.float32))
+            sent = self.user_blocks.mapInArrow(send, SENT).groupBy("block")
+            both = self.item_blocks.groupBy("block").cogroup(sent)
+            self._put(both.applyInArrow(solve_items_with_sent(step, items, self.cuts), SOLVED))
+        self.rotation = self.rotation @ self.turn
+
+    def _step(self, values: np.ndarray, turn: np.ndarray, n_others: int) -> HalfStep:
+        spectrum, turn = self.alpha0 * values, turn.astype(np.float32)
+        require_finite(spectrum.astype(np.float32))
+        strength = self.alpha0 * n_others
+        return HalfStep(turn, spectrum, self.reg, strength, self.model.nu, self.model.cg_steps)
+
+    def _turned(self, x: np.ndarray, axes: np.ndarray) -> np.ndarray:
+        with one_blas_thread():
+            return np.asarray(x @ axes.astype(np.float32))
+
+    # --- blocks ---
+
+    def _users(self, done: int) -> DataFrame:
+        """Return the blocks of users, with the embeddings of the start or of a kept iteration."""
+        make = make_users(self.log.feedback, self.starts, self.cuts, self.few_users)
+        blocks = self.log.frame.mapInArrow(make, USERS)
+        if done and self.checkpoint is not None:
+            kept = self.checkpoint.read_table(f"{USER_TABLE}-{done}")
+            blocks = blocks.drop("x").join(kept, "block").select(*USERS_SCHEMA.names)
+            blocks = blocks.repartitionById(self.log.n_partitions, "block")
+        return self._persisted(blocks)
+
+    def _put(self, solved: DataFrame) -> None:
+        """Take over the embeddings of all blocks of items."""
+        parts = _embeddings_of(solved)
+        if len(parts) != len(self.cuts) - 1:
+            raise QkvError(
+                f"Spark returned {len(parts):,} of {len(self.cuts) - 1:,} blocks: try again"
+            )
+        self.items = np.concatenate(parts).reshape(self.items.shape)
+
+    def _broadcast(self, x: np.ndarray) -> Callable[[], np.ndarray]:
+        """Return what gives an executor these embeddings. Blocks that are lost need them again, so
+        that they stay until the run ends.
+        """
+        sent = self.spark.sparkContext.broadcast(x)
+        self.broadcasts.append(sent)
+        return lambda: sent.value
+
+    def _persisted(self, frame: DataFrame) -> DataFrame:
+        self.frames.append(persisted(frame))
+        return self.frames[-1]
+
+    def close(self) -> None:
+        """Let go of all that executors keep."""
+        for frame in self.frames:
+            frame.unpersist()
+        for broadcast in self.broadcasts:
+            broadcast.destroy()
+
+    # --- checkpoints ---
+
+    def _keep(self, iteration: int) -> None:
+        """Keep what the next iteration needs; the state is written last. Lost blocks of users are
+        made again from here.
+        """
+        if self.checkpoint is None:
+            return
+        users = self.user_blocks.select("block", "x")
+        self.checkpoint.write_table(f"{USER_TABLE}-{iteration}", users)
+        x = [part.tobytes() for part in np.split(self.items, self.cuts[1:-1])]
+        items = pa.table({"block": pa.array(range(len(x)), pa.int32()), "x": x})
+        self.checkpoint.write_table(f"{ITEM_TABLE}-{iteration}", self.spark.createDataFrame(items))
+        before = self.checkpoint.read_json(STATE)
+        turns = {"turn": self.turn.tolist(), "rotation": self.rotation.tolist()}
+        self.checkpoint.write_json(STATE, {"iteration": iteration, **turns})
+        if before is not None:
+            for name in (USER_TABLE, ITEM_TABLE):
+                self.checkpoint.remove(f"{name}-{before['iteration']}")
+        solved, self.user_blocks = self.user_blocks, self._users(iteration)
+        self.user_blocks.count()
+        solved.unpersist()
+
+    def _resume(self) -> int:
+        """Return how many iterations an interrupted run had kept, and take them over."""
+        state = None if self.checkpoint is None else self.checkpoint.read_json(STATE)
+        if self.checkpoint is None or state is None or state["iteration"] >= self.model.max_iter:
+            return 0
+        self._put(self.checkpoint.read_table(f"{ITEM_TABLE}-{state['iteration']}"))
+        self.turn, self.rotation = np.array(state["turn"]), np.array(state["rotation"])
+        return int(state["iteration"])
+
+
+def _embeddings_of(blocks: DataFrame) -> list[np.ndarray]:
+    """Bring the embeddings of all blocks here, in the order of the blocks. As Arrow: as rows of
+    Python they take ten times as long.
+    """
+    table = blocks.select("block", "x").toArrow()
+    arrays = [array_of(x.as_buffer(), np.float32) for x in table["x"]]
+    return [arrays[at] for at in np.argsort(table["block"].to_numpy())]
+
+
+# --- a matrix that this machine has ---
+
+
+class GivenConfidences:
+    """Stands for `Feedback` where the weights of a log are confidences already."""
+
+    def confidences(
+        self, items: np.ndarray, ratings: Any, weights: np.ndarray | None
+    ) -> np.ndarray:
+        """Return them, or 1 for each pair where there are none."""
+        return np.ones(len(items), np.float32) if weights is None else weights
+
+
+class SparkALS(AlternatingLeastSquares):
+    """`ImplicitALS` by the executors of a Spark session, where the users' embeddings stay."""
+
+    def __init__(self, spark: SparkSession, **parameters: Any) -> None:
+        super().__init__(**parameters)
+        self._spark = spark
+
+    def fit(self, X: Any, y: None = None) -> Self:
+        """Learn from a sparse matrix (n_users, n_items) of confidences. Raise `DataError`."""
+        self._check_parameters()
+        observed = self._read(X)
+        if not observed.data.all():
+            observed = observed.copy()
+            observed.eliminate_zeros()
+        if not observed.nnz:
+            raise DataError("there is nothing to learn from: no user has interacted with an item")
+        self.factors_ = fit(self._spark, self, _blocks_of(self._spark, observed))
+        self.item_embeddings_ = self.factors_.item_embeddings
+        self.alpha0_, self.reg_ = self.factors_.alpha0, self.factors_.reg
+        return self
+
+
+def _blocks_of(spark: SparkSession, observed: csr_matrix) -> LogBlocks:
+    """Send the rows of a matrix to the executors, in blocks of about as many pairs."""
+    n_blocks = n_blocks_of(observed.nnz, observed.shape[0], spark.sparkContext.defaultParallelism)
+    inner = np.searchsorted(observed.indptr, np.linspace(0, observed.nnz, n_blocks + 1)[1:-1])
+    cuts = np.unique([0, *inner, observed.shape[0]])
+    equal = observed.data.min() == 1 == observed.data.max()
+    rows = []
+    for block, (start, stop) in enumerate(pairwise(cuts.tolist())):
+        indptr = observed.indptr[start : stop + 1].astype(np.int64)
+        pairs = slice(indptr[0], indptr[-1])
+        rows.append(
+            {
+                "block": block,
+                "n_users": stop - start,
+                "n_pairs": int(indptr[-1] - indptr[0]),
+                "indptr": indptr - indptr[0],
+                "items": observed.indices[pairs].astype(np.int32),
+                "weights": None if equal else observed.data[pairs].astype(np.float32),
+            }
+        )
+    table = pa.Table.from_batches([as_batch(rows, HISTORIES_SCHEMA)])
+    frame = spark.createDataFrame(table).repartitionById(len(rows), "block").persist()
+    return LogBlocks(
+        frame=frame,
+        n_partitions=len(rows),
+        sizes={row["block"]: row["n_users"] for row in rows},
+        feedback=GivenConfidences(),  # type: ignore[arg-type]
+        item_counts=observed.getnnz(axis=0),
+        n_active_users=int(np.count_nonzero(observed.getnnz(axis=1))),
+        n_likes=observed.nnz,
+        mean_confidence=float(observed.data.mean(dtype=np.float64)),
+    )
+
+
+@contextmanager
+def learner_on(engine: str) -> Iterator[Callable[..., SparkALS]]:
+    """Connect to an engine, and yield what makes a `SparkALS` of its parameters."""
+    with spark_session(engine) as spark:
+        yield partial(SparkALS, spark)

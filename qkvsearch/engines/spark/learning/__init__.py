@@ -1,1 +1,0 @@
-"""Alternating least squares on a cluster: blocks, how they are solved, and what travels."""
