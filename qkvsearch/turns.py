@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock, local
 
+from qkvsearch.deadline import check_deadline
+
 _guard = Lock()
 _waiting: deque[Lock] = deque()
 _is_taken = False
@@ -25,12 +27,15 @@ _NEEDED = getattr(sys, "_is_gil_enabled", lambda: True)()
 
 @contextmanager
 def in_turn() -> Iterator[None]:
-    """The caller's turn until the end of the block; within a turn of its own nothing more."""
+    """The caller's turn until the end of the block; within a turn of its own nothing more. Raises
+    `DeadlineError` where the turn comes too late.
+    """
     if not _NEEDED or getattr(_own, "has_turn", False) or getattr(_own, "takes_none", False):
         yield
         return
     _take()
     try:
+        check_deadline()
         yield
     finally:
         _give()

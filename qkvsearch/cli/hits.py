@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from qkvsearch.cli.context import settings
 from qkvsearch.cli.explaining import FULL
 from qkvsearch.cli.listing import layout, narrowed, shown
 from qkvsearch.cli.render import (
@@ -111,9 +112,22 @@ def ranking_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def write_ranking(ranking: Ranking, output: Output, explain: str | None = None) -> None:
     """The hits with all their fields, or the table of them. explain: how, None for not at all."""
-    rows = ranking.to_records() if explain is None else ranking.explained_records()
+    rows = explained_rows(ranking, explain)
     fields = [*FIELDS, *own_names(ranking)]
     output.write(rows, lambda: ranking_table(rows, ranking, explain == FULL), fields)
+
+
+def explained_rows(ranking: Ranking, explain: str | None) -> list[dict[str, Any]]:
+    """The hits as rows, explained as --explain says."""
+    if explain is None:
+        return ranking.to_records()
+    rows = ranking.explained_records(full=explain == FULL)
+    if explain == FULL and len(rows) > 1 and "parts" in rows[0]:
+        settings().say(
+            "--explain full lists all parts of the first hit, and the largest of each other one; "
+            "for all parts of another: --offset N -k 1."
+        )
+    return rows
 
 
 def why_none(ranking: Ranking, options: dict[str, Any], nothing: str) -> list[str]:
@@ -137,7 +151,7 @@ def own_names(ranking: Ranking) -> list[str]:
 
 
 def ranking_table(rows: list[dict[str, Any]], ranking: Ranking, full: bool = False) -> str:
-    """The hits, each with its reasons below it where it has any; `full`: with every part."""
+    """The hits, each with its reasons below it where it has any; `full`: with its parts."""
     if not rows:
         return ""
     columns = [("#", "right"), ("title", "wrap"), ("score", "right"), ("weight", "right")]

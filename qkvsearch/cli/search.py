@@ -14,6 +14,7 @@ from qkvsearch.cli.context import settings, spelled
 from qkvsearch.cli.explaining import FULL, ExplainedCommand, explain_option
 from qkvsearch.cli.hits import (
     FIELDS,
+    explained_rows,
     own_names,
     ranking_options,
     ranking_table,
@@ -63,7 +64,7 @@ if TYPE_CHECKING:
     help="JSON as one object: query, notes, corrections, facets, hits.",
 )
 @click.option("--anyway", is_flag=True, help="Show the nearest where nothing answers the query.")
-@explain_option("Say what adds up to each score, by words; full: every part.")
+@explain_option("Say what adds up to each score, by words; full: every part of the first hit.")
 @ranking_options
 def command(
     query: tuple[str, ...],
@@ -103,7 +104,7 @@ def command(
         ranking = engine.search(text, **options)
         found = [*why_none(ranking, options, _why_nothing(options)), *ranking.notes]
         run.say_notes(f"{id_}: {note}" if queries else note for note in found)
-        rows = ranking.to_records() if explain is None else ranking.explained_records()
+        rows = explained_rows(ranking, explain)
         rows = [{"query": id_, **row} for row in rows] if queries else rows
         # Without the scores of all items: there may be many queries.
         answers.append((id_, rows, replace(ranking, head=None)))

@@ -16,7 +16,7 @@ from qkvsearch.cli.render import Output
 @click.option(
     "--exclude", metavar="ITEM", multiple=True, help="An id or title not to list; repeatable."
 )
-@explain_option("Say what adds up to each score; full: every part.")
+@explain_option("Say what adds up to each score; full: every part of the first hit.")
 @ranking_options
 def command(
     items: tuple[str, ...],

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from starlette.requests import Request
 
+from qkvsearch.deadline import DeadlineError, deadline
 from qkvsearch.engine import Engine
 from qkvsearch.web.following import FollowingEngine
 from qkvsearch.web.metrics import Metrics
@@ -45,20 +46,21 @@ class Service:
 
     async def ask(self, question: Callable[[Engine], T]) -> T:
         """The engine's answer, from a thread. Raises `Problem` where too many wait, or it takes too
-        long; then the thread ends by itself, and counts until it has.
+        long; then the thread stops at its next step, and counts until it has.
         """
         limits = self.settings
         if self._running >= limits.threads + limits.waiting:
             busy = "too many requests at once: try again in a second"
             raise Problem(HTTPStatus.TOO_MANY_REQUESTS, busy, {"Retry-After": "1"})
         self._running += 1
-        context = contextvars.copy_context()
+        with deadline(limits.seconds):
+            context = contextvars.copy_context()
         asked = self._threads.submit(context.run, question, self.engine)
         loop = asyncio.get_running_loop()
         asked.add_done_callback(lambda _: _soon(loop, self._done))
         try:
             return await asyncio.wait_for(asyncio.wrap_future(asked), limits.seconds)
-        except TimeoutError:
+        except (TimeoutError, DeadlineError):
             late = f"no answer within {limits.seconds:g} seconds"
             raise Problem(HTTPStatus.SERVICE_UNAVAILABLE, late, {"Retry-After": "5"}) from None
 

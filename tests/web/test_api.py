@@ -32,7 +32,7 @@ def test_several_searches_are_answered_in_their_order(client):
 
 def test_recommendations(client, videos):
     found = client.get("/api/v1/recommend?user=w001&k=3&explain=true").json()
-    ranking = videos.recommend(user="w001", k=3, explain=True)
+    ranking = videos.recommend(user="w001", k=3, explain=True, because=20)
     assert found == {"notes": list(ranking.notes), "hits": ranking.explained_records()}
     liked = client.get("/api/v1/recommend", params={"likes": ["v018", "v001"], "k": 2}).json()
     assert liked["hits"] == videos.recommend(likes=["v018", "v001"], k=2).to_records()

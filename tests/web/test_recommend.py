@@ -44,21 +44,27 @@ def test_a_rating_outside_the_scale_and_one_given_twice_are_refused(rated):
 
 
 def test_few_reasons_and_the_others_as_one_add_up(rated, assert_adds_up):
-    asked = {"user": "u001", "explain": True, "damping": 0.3, "diversity": 0.3, "k": 5}
-    whole, few = ask(rated, **asked), ask(rated, because=2, **asked)
-    for hit, short in zip(whole, few, strict=True):
+    asked = {"user": "u001", "damping": 0.3, "diversity": 0.3}
+    few = ask(rated, k=5, explain=True, because=2, **asked)
+    for short in few:
+        rank, body = short["rank"], {**asked, "rank": short["rank"]}
+        answer = rated.get("/api/v1/explain/recommend", params={**asked, "rank": rank})
+        hit = answer.json()["hit"]
+        assert hit == rated.post("/api/v1/explain/recommend", json=body).json()["hit"]
         parts = short["because"]
+        assert_adds_up([part["contribution"] for part in hit["because"]], hit["score"])
         items = [part for part in hit["because"] if part["id"] is not None]
         assert [part for part in parts if part["id"] is not None] == items[:2]
-        (others,) = (part for part in parts if part["title"] == "others")
-        assert others["items"] == len(items) - 2
+        assert parts[-1]["title"] == "others"
+        assert parts[-1]["items"] == len(items) - 2
         assert {part["title"] for part in parts if part["id"] is None} == {
             "others",
             "popularity",
             "diversity",
         }
         assert_adds_up([part["contribution"] for part in parts], hit["score"])
-        assert "reasons" not in short
+        assert short["reasons"] == hit["reasons"]
+    assert rated.get("/api/v1/explain/recommend?user=u001&rank=9999").status_code == 404
 
 
 def test_others_are_not_made_of_nothing(rated):

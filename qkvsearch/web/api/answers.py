@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from qkvsearch.answers.columns import Listing
+from qkvsearch.deadline import deadline
 from qkvsearch.engine import Engine
 from qkvsearch.retrieval import Ranking
 from qkvsearch.web.problems import MEDIA_TYPE, Problem
@@ -121,9 +122,10 @@ async def answer_each(
         raise Problem(400, f"`k`: at most {most:,} hits in a batch")
     try:
         async with asyncio.timeout(limits.seconds):
-            # By default the loop's variable would be that of the last one.
-            asked = (lambda engine, one=one: answer(engine, one) for one in questions)
-            found = [await service.ask(question) for question in asked]
+            with deadline(limits.seconds):
+                # By default the loop's variable would be that of the last one.
+                asked = (lambda engine, one=one: answer(engine, one) for one in questions)
+                found = [await service.ask(question) for question in asked]
     except TimeoutError:
         late = f"no answers within {limits.seconds:g} seconds: ask fewer at once"
         raise Problem(503, late) from None

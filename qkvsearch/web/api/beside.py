@@ -83,7 +83,7 @@ class RecommendPage(recommend.RecommendQuestion):
 
     k: Count = 12
     explain: bool = True
-    because: Annotated[int | None, Query(ge=1, le=1000)] = 3
+    because: Annotated[int, Query(ge=1, le=50)] = 3
     lang: Text = ""
 
     def options(self, *without: str) -> dict[str, Any]:

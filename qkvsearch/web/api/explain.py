@@ -1,4 +1,4 @@
-"""`explain`: why one hit has its score, as a table of words and in plain words."""
+"""`explain`: why one hit has its score, with all parts, and in plain words."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from qkvsearch.engine import Engine
 from qkvsearch.retrieval import Ranking
 from qkvsearch.web.api.answers import Asked, RankedItem, as_json, shown
+from qkvsearch.web.api.recommend import RecommendBody, RecommendQuestion
 from qkvsearch.web.api.search import SearchQuestion
 from qkvsearch.web.api.search import ask as ask_search
 from qkvsearch.web.api.similar import SimilarQuestion
@@ -18,6 +20,8 @@ from qkvsearch.web.api.word_map import word_map
 from qkvsearch.web.problems import Problem
 
 router = APIRouter(tags=["search"])
+# How many items of a history an explained recommendation lists.
+MAX_BECAUSE = 1000
 Rank = Annotated[int, Field(ge=1, le=100_000, description="Which hit, from 1.")]
 
 
@@ -32,6 +36,24 @@ class ExplainSearchQuestion(SearchQuestion):
 
 class ExplainSimilarQuestion(SimilarQuestion):
     """To which items, and which of the hits."""
+
+    rank: Rank = 1
+
+    def options(self, *without: str) -> dict[str, Any]:
+        return super().options("rank", *without)
+
+
+class ExplainRecommendQuestion(RecommendQuestion):
+    """For whom, and which of the hits."""
+
+    rank: Rank = 1
+
+    def options(self, *without: str) -> dict[str, Any]:
+        return super().options("rank", *without)
+
+
+class ExplainRecommendBody(RecommendBody):
+    """The same as JSON."""
 
     rank: Rank = 1
 
@@ -74,6 +96,27 @@ class Explained(BaseModel):
     hit: ExplainedHit
 
 
+class BecauseOf(BaseModel):
+    """What an item of the history adds to the score; without an id what damping or diversity do."""
+
+    id: str | int | None
+    title: str
+    contribution: float
+
+
+class ExplainedRecommendation(RankedItem):
+    """A hit with all that adds to its score."""
+
+    reasons: list[ReasonInWords]
+    because: list[BecauseOf]
+
+
+class RecommendationExplained(BaseModel):
+    """The hit at that rank."""
+
+    hit: ExplainedRecommendation
+
+
 def explained(ranking: Ranking) -> dict[str, Any]:
     """Its one hit. Raises `Problem` where there is none."""
     if not ranking:
@@ -101,3 +144,33 @@ async def explain_similar(
     """
     asked = question.model_copy(update={"k": 1, "offset": question.rank - 1})
     return await service.ask(lambda engine: as_json(explained(ask_similar(engine, asked))))
+
+
+def _recommended(
+    engine: Engine, question: ExplainRecommendQuestion | ExplainRecommendBody
+) -> dict[str, Any]:
+    one = {"k": 1, "offset": question.rank - 1, "explain": True, "because": MAX_BECAUSE}
+    ranking = engine.recommend(**{**question.options(), **one})
+    if not ranking:
+        raise Problem(404, "`rank`: there are fewer hits")
+    return {"hit": ranking.explained_records()[0]}
+
+
+@router.get(
+    "/explain/recommend", responses=shown(RecommendationExplained), summary="Why a recommendation"
+)
+async def explain_recommend(
+    service: Asked, question: Annotated[ExplainRecommendQuestion, Query()]
+) -> Response:
+    """What each item of the history adds to the score, those that add most one by one (up to
+    1,000), the others as one; hits are those that `recommend` gives.
+    """
+    return await service.ask(lambda engine: as_json(_recommended(engine, question)))
+
+
+@router.post(
+    "/explain/recommend", responses=shown(RecommendationExplained), summary="The same, sent as JSON"
+)
+async def explain_recommend_body(service: Asked, question: ExplainRecommendBody) -> Response:
+    """For long histories."""
+    return await service.ask(lambda engine: as_json(_recommended(engine, question)))

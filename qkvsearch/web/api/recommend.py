@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import fsum, isfinite
+from math import isfinite
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from starlette.responses import Response
 
 from qkvsearch.engine import Engine
+from qkvsearch.retrieval.score_parts import MAX_LISTED
 from qkvsearch.web.api.answers import (
     Asked,
     Ranked,
@@ -52,17 +53,14 @@ class HowToRecommend(RankedQuestion):
     damping: Annotated[float, Field(ge=0, le=1e9, description="Less of what is popular.")] = 0.0
     diversity: Annotated[float, Field(ge=0, le=1, description="Unlike the hits above.")] = 0.0
     because: Annotated[
-        int | None,
+        int,
         Field(
             ge=1,
-            le=1000,
-            description="With `explain`: of each hit's `because` only so many items, those that "
-            "count most; the others as one, `items` of them; and no `reasons`, which take longer.",
+            le=50,
+            description="With `explain`: how many items each hit's `because` lists, those that add "
+            "most; the others are one entry, `items` of them.",
         ),
-    ] = None
-
-    def options(self, *without: str) -> dict[str, Any]:
-        return super().options("because", *without)
+    ] = MAX_LISTED
 
 
 class RecommendQuestion(HowToRecommend):
@@ -137,23 +135,7 @@ def ratings_of(pairs: tuple[str, ...]) -> dict[str, float]:
 
 def answer(engine: Engine, question: HowToRecommend) -> dict[str, Any]:
     """Notes and hits."""
-    ranking = engine.recommend(**question.options())
-    if not question.explain or question.because is None:
-        return ranked(ranking, question.explain)
-    found = ranked(ranking, explain=False)
-    for hit in found["hits"]:
-        hit["because"] = _largest(hit["because"], question.because)
-    return found
-
-
-def _largest(because: list[dict[str, Any]], most: int) -> list[dict[str, Any]]:
-    """What is of no item stays, since it says more than its size."""
-    items = [one for one in because if one["id"] is not None]
-    others = [one["contribution"] for one in items[most:]]
-    # As many as there are, and what they are together.
-    rest = {"id": None, "title": "others", "contribution": fsum(others), "items": len(others)}
-    whole = [one for one in because if one["id"] is None]
-    return [*items[:most], *([rest] if others else ()), *whole]
+    return ranked(engine.recommend(**question.options()), question.explain)
 
 
 @router.get("/recommend", responses=shown(Ranked), summary="Recommend items")

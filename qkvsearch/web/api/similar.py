@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from pydantic import Field
@@ -39,9 +39,13 @@ def ask(engine: Engine, question: SimilarQuestion) -> Ranking:
     return engine.similar(**{**asked, "where": where})
 
 
+def answer(engine: Engine, question: SimilarQuestion) -> dict[str, Any]:
+    """Notes and hits."""
+    return ranked(ask(engine, question), question.explain)
+
+
 @router.get("/similar", responses=shown(Ranked), summary="Neighbours of items")
 async def similar(service: Asked, question: Annotated[SimilarQuestion, Query()]) -> Response:
     """By who met them, and by what they are called and tagged."""
     check_count(service, question.k)
-    found = await service.ask(lambda engine: ranked(ask(engine, question), question.explain))
-    return as_json(found)
+    return await service.ask(lambda engine: as_json(answer(engine, question)))

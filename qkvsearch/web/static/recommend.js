@@ -121,11 +121,10 @@ function ready() {
 /** One hit with all of its reasons; null where there is none at this rank any more. */
 async function reasonsOf(rank) {
   try {
-    const body = { questions: [{ ...known(), k: 1, offset: rank - 1, explain: true }] };
-    const { answers } = await ask("recommend", {}, { method: "POST", body });
-    return answers[0].hits[0] ?? null;
+    return (await ask("explain/recommend", {}, { method: "POST", body: { ...known(), rank } })).hit;
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
+    if (error.status === 404) return null;
     fail(error);
     return null;
   }
