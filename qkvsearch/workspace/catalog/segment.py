@@ -73,6 +73,10 @@ class SegmentCatalog:
         """A connection for one question alone, which closes it."""
         if self._is_closed:
             raise WorkspaceError(f"{self.path}: closed; open the workspace again")
+        return self.connect()
+
+    def connect(self) -> sqlite3.Connection:
+        """Open the file once more."""
         try:
             db = sqlite3.connect(self.uri, uri=True, check_same_thread=False)
             # As arrays are: page by page a scan would take three times as long.
