@@ -33,6 +33,8 @@ class Service:
         self.metrics = Metrics()
         self.token = None if settings.token_file is None else BearerToken(settings.token_file)
         self._threads = ThreadPoolExecutor(settings.threads, "answer")
+        # Explanations take longer: they have threads of their own, and the others stay free.
+        self._explaining = ThreadPoolExecutor(max(1, settings.threads // 2), "explain")
         self._running = 0
         # What else has to be told that the server ends.
         self.closing: list[Callable[[], None]] = []
@@ -41,10 +43,11 @@ class Service:
         """After the last answer; what still runs in a thread ends by itself."""
         for close in self.closing:
             close()
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        for pool in (self._threads, self._explaining):
+            pool.shutdown(wait=False, cancel_futures=True)
         self.engine.close()
 
-    async def ask(self, question: Callable[[Engine], T]) -> T:
+    async def ask(self, question: Callable[[Engine], T], explain: bool = False) -> T:
         """The engine's answer, from a thread. Raises `Problem` where too many wait, or it takes too
         long; then the thread stops at its next step, and counts until it has.
         """
@@ -55,7 +58,8 @@ class Service:
         self._running += 1
         with deadline(limits.seconds):
             context = contextvars.copy_context()
-        asked = self._threads.submit(context.run, question, self.engine)
+        pool = self._explaining if explain else self._threads
+        asked = pool.submit(context.run, question, self.engine)
         loop = asyncio.get_running_loop()
         asked.add_done_callback(lambda _: _soon(loop, self._done))
         try:

@@ -28,8 +28,8 @@ class Settings:
     line for each request. allow_origins: other sites whose pages may use the API, as browsers spell
     their origins.
 
-    Limits: `seconds` a request may take, of which `threads` run at once and `waiting` may wait;
-    `body` bytes of a request, `hits` asked for at once.
+    Limits: `seconds` a request may take, of which `threads` run at once, half as many more that
+    explain, and `waiting` may wait; `body` bytes of a request, `hits` asked for at once.
     """
 
     workspace: Path

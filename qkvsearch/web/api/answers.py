@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import Depends
@@ -13,7 +14,6 @@ from starlette.responses import Response
 
 from qkvsearch.answers.columns import Listing
 from qkvsearch.deadline import deadline
-from qkvsearch.engine import Engine
 from qkvsearch.retrieval import Ranking
 from qkvsearch.web.problems import MEDIA_TYPE, Problem
 from qkvsearch.web.service import Service, service_of
@@ -109,7 +109,7 @@ def check_count(service: Service, k: int) -> None:
 
 
 async def answer_each(
-    service: Service, questions: Sequence[Any], answer: Callable[[Engine, Any], Any]
+    service: Service, questions: Sequence[Any], answer: Callable[..., Any]
 ) -> Response:
     """The answers to a batch, each in its turn, so that others are answered between them. Raises
     `Problem` for too many hits, and where they are not all there in time.
@@ -123,9 +123,10 @@ async def answer_each(
     try:
         async with asyncio.timeout(limits.seconds):
             with deadline(limits.seconds):
-                # By default the loop's variable would be that of the last one.
-                asked = (lambda engine, one=one: answer(engine, one) for one in questions)
-                found = [await service.ask(question) for question in asked]
+                found = [
+                    await service.ask(partial(answer, question=question), question.explain)
+                    for question in questions
+                ]
     except TimeoutError:
         late = f"no answers within {limits.seconds:g} seconds: ask fewer at once"
         raise Problem(503, late) from None

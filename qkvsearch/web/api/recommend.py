@@ -142,7 +142,7 @@ def answer(engine: Engine, question: HowToRecommend) -> dict[str, Any]:
 async def recommend(service: Asked, question: Annotated[RecommendQuestion, Query()]) -> Response:
     """An exact solve on the current history; with `explain`, what each item of it adds."""
     check_count(service, question.k)
-    return await service.ask(lambda engine: as_json(answer(engine, question)))
+    return await service.ask(lambda engine: as_json(answer(engine, question)), question.explain)
 
 
 @router.post("/recommend", responses=shown(AllRanked), summary="Several recommendations at once")

@@ -106,7 +106,7 @@ def answer(engine: Engine, question: SearchQuestion) -> dict[str, Any]:
 async def search(service: Asked, question: Annotated[SearchQuestion, Query()]) -> Response:
     """Hits for one query, and what of it was read otherwise than it was typed."""
     check_count(service, question.k)
-    return await service.ask(lambda engine: as_json(answer(engine, question)))
+    return await service.ask(lambda engine: as_json(answer(engine, question)), question.explain)
 
 
 @router.post("/search", responses=shown(AllFound), summary="Several searches at once")

@@ -48,4 +48,4 @@ def answer(engine: Engine, question: SimilarQuestion) -> dict[str, Any]:
 async def similar(service: Asked, question: Annotated[SimilarQuestion, Query()]) -> Response:
     """By who met them, and by what they are called and tagged."""
     check_count(service, question.k)
-    return await service.ask(lambda engine: as_json(answer(engine, question)))
+    return await service.ask(lambda engine: as_json(answer(engine, question)), question.explain)
