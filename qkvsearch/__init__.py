@@ -7,10 +7,10 @@ array([[1.]])
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # instead of importing `typing`, which takes a tenth of `--version`
 if TYPE_CHECKING:
+    from typing import Any
+
     from qkvsearch.data.columns import Columns
     from qkvsearch.data.interactions import Interactions
     from qkvsearch.embeddings import (
@@ -55,6 +55,8 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     module, attribute = _HOMES[name].split(":")
     return getattr(import_module(f"{__name__}.{module}"), attribute)
 

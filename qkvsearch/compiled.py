@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
-from llvmlite import ir
-from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
+
+@contextmanager
+def _ignoring_the_current_folder() -> Iterator[None]:
+    """Import numba so that it takes nothing from the current folder.
+
+    It reads `.numba_config.yaml` there, if it can import yaml, and unpickles code from the cache
+    folder that this file names. An empty or relative XDG_CACHE_HOME, which the XDG specification
+    says to ignore, would be such a cache folder too.
+    """
+    if not os.path.isabs(os.environ.get("XDG_CACHE_HOME", os.path.abspath(os.sep))):
+        del os.environ["XDG_CACHE_HOME"]
+    warnings.filterwarnings("ignore", "A Numba config file is found")  # that it cannot read
+    loaded = sys.modules.pop("yaml", None)
+    sys.modules["yaml"] = None  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        del sys.modules["yaml"]
+        if loaded is not None:
+            sys.modules["yaml"] = loaded
+
+
+with _ignoring_the_current_folder():
+    from llvmlite import ir
+    from numba import njit, types
+    from numba.core import cgutils
+    from numba.extending import intrinsic
 
 # All of fastmath, except that NaNs are kept.
 KEEPS_NANS = {"reassoc", "contract", "arcp", "nsz"}

@@ -1,11 +1,8 @@
 """The command line: a group whose commands are imported when they are called."""
 
-import atexit
-import gc
 import io
 import os
 import sys
-import threading
 import time
 from importlib import import_module
 from pathlib import Path
@@ -54,9 +51,6 @@ BEFORE_THE_COMMAND = ("-w", "--workspace", "-q", "--quiet", "-v", "--verbose", "
 # Threads of BLAS that wait for work spin for 2^26 cycles, in which others cannot use the core: a
 # fifth of what a search takes. After 2^20, a third of a millisecond, they sleep.
 SPINNING = "OPENBLAS_THREAD_TIMEOUT"
-# Of the garbage collector: a command makes many objects that last to its end, modules above all,
-# and by Python's own thresholds a tenth of a build goes into looking at them again and again.
-THRESHOLDS = 50_000, 20, 100
 EPILOG = "Start with: qkvsearch demo"
 
 
@@ -110,25 +104,6 @@ def group(ctx: click.Context, workspace: Path | None, quiet: bool, verbose: bool
     if verbose:
         began = time.perf_counter()
         ctx.call_on_close(lambda: run.say(f"Took {time.perf_counter() - began:.2f} s."))
-
-
-def process() -> None:
-    """`main` in a process of its own, which ends without taking its modules and objects apart: that
-    takes a tenth of a build. What is to be done at exit is done.
-    """
-    gc.set_threshold(*THRESHOLDS)
-    try:
-        main()
-    except SystemExit as end:
-        if threading.active_count() > 1 or not isinstance(end.code, int):
-            raise
-        atexit._run_exitfuncs()
-        try:
-            sys.stdout.flush()
-            sys.stderr.flush()
-        except (OSError, ValueError):  # Python says what became of it
-            raise end from None
-        os._exit(end.code)
 
 
 def main(args: list[str] | None = None) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 LEFT = """
 import atexit, sys, threading, time
-from qkvsearch.cli import process
+from qkvsearch.__main__ import process
 {before}
 process()
 """
@@ -42,3 +42,41 @@ def test_threads_come_to_their_end():
 def test_a_full_disk_is_no_success():
     with open("/dev/full", "w") as full:
         assert ended("--help", stdout=full).returncode != 0
+
+
+# Ctrl-C comes while a module is imported, and a library there makes something else of it.
+FINDER = """
+import signal
+
+class Finder:
+    @staticmethod
+    def find_spec(name, *_):
+        if name == {name!r}:
+            {how}
+
+sys.meta_path.insert(0, Finder)
+"""
+PRESSED = "signal.raise_signal(signal.SIGINT)"
+HOW = {
+    "plain": PRESSED,
+    "as an ImportError": f"""
+            try: {PRESSED}
+            except BaseException: raise ImportError(name)""",
+    "where nobody hears": f"type('', (), {{'__del__': lambda self: {PRESSED}}})()",
+}
+
+
+@pytest.mark.parametrize("how", list(HOW))
+@pytest.mark.parametrize("name", ["click", "numpy"])
+def test_ctrl_c_while_importing_is_exit_130_in_one_line(tmp_path, name, how):
+    (tmp_path / "items.csv").write_text("id,title\n1,Tent\n")
+    before = FINDER.format(name=name, how=HOW[how])
+    files = ("-w", str(tmp_path / "ws"), "build", "--items", str(tmp_path / "items.csv"))
+    done = ended(*files, before=before, stdout=subprocess.PIPE)
+    assert (done.returncode, done.stderr.strip()) == (130, "Stopped.")
+
+
+def test_ctrl_c_at_the_end_is_no_traceback(tmp_path):
+    before = "import signal; atexit.register(lambda: signal.raise_signal(signal.SIGINT))"
+    done = ended("--version", before=before, stdout=subprocess.PIPE)
+    assert (done.returncode, done.stderr) == (130, "Stopped.\n")

