@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from qkvsearch.errors import need
+from qkvsearch.errors import QkvError, need
 from qkvsearch.files import write_file
 from qkvsearch.lessons.exports.page.markup import Html, element, grid, joined
 from qkvsearch.terminal import printable
@@ -60,9 +60,14 @@ def drawn(path: Path, draw: Any, title: str, instead: str = ".html needs nothing
     Raises `QkvError`, which says what to do `instead`, where matplotlib is not installed.
     """
     names = ("matplotlib", "matplotlib.figure", "matplotlib.font_manager")
-    matplotlib, figures, fonts = (
-        need(name, "plot", f"{path}: drawing", f" ({instead})") for name in names
-    )
+    try:
+        matplotlib, figures, fonts = (
+            need(name, "plot", f"{path}: drawing", f" ({instead})") for name in names
+        )
+    except ValueError as error:
+        raise QkvError(
+            f"{path}: matplotlib cannot read its settings (matplotlibrc): {error}"
+        ) from None
     installed = set(fonts.fontManager.get_font_names())
     kind = path.suffix.lower()[1:]
     metadata = {"Title": title} | ({"Date": None} if kind == "svg" else {})
@@ -72,7 +77,10 @@ def drawn(path: Path, draw: Any, title: str, instead: str = ".html needs nothing
         "svg.hashsalt": "qkvsearch",
     }
     buffer = io.BytesIO()
-    with matplotlib.rc_context(options), warnings.catch_warnings():
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        # A `matplotlibrc` in the current folder could have LaTeX run over a text of its own.
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update(options)
         warnings.filterwarnings("ignore", message="Glyph .* missing")
         figure = figures.Figure(layout="constrained")
         draw(figure)

@@ -165,6 +165,16 @@ class TestPictures:
             written.append((tmp_path / name).read_bytes())
         assert written[0] == written[1]
 
+    def test_settings_that_were_read_from_a_file_change_nothing(self, tmp_path, name, begins):
+        import matplotlib
+
+        written = []
+        for settings in ({}, {"text.usetex": True, "savefig.facecolor": "red"}):
+            with matplotlib.rc_context(settings):
+                write_maps(tmp_path / name, [a_map(["one", "two"])], TITLE)
+            written.append((tmp_path / name).read_bytes())
+        assert written[0] == written[1]
+
     def test_a_comparison_is_drawn(self, tmp_path, name, begins):
         found = Comparison(["$bank_", "注"], np.array([[1, 1], [0.5, 0.9]]))
         write_comparison(tmp_path / name, found, "river $bank_")

@@ -92,6 +92,15 @@ def test_no_compiled_code_of_the_folder_is_loaded(folder, tmp_path, environment)
     assert not (folder / "it-ran").exists()
 
 
+def test_a_process_that_a_command_starts_imports_nothing_of_the_folder(folder):
+    code = (
+        "import atexit, subprocess, sys; from qkvsearch.__main__ import process; "
+        "atexit.register(subprocess.run, [sys.executable, '-c', 'import typing']); process()"
+    )
+    assert run("-P", "-c", code, "--version").returncode == 0
+    assert not (folder / "it-ran").exists()
+
+
 def test_pip_of_the_folder_is_not_run(folder):
     code = "from qkvsearch.texts.pretrained.fetch import fetch_minilm; fetch_minilm()"
     done = run("-P", "-c", code, PIP_INDEX_URL="http://127.0.0.1:1", PIP_RETRIES="0")

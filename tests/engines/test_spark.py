@@ -458,10 +458,16 @@ def test_executors_without_numba_are_named(tmp_path, own_cluster):
     assert not (tmp_path / "spark").exists()
 
 
-def test_spark_without_an_address_uses_this_machine(tmp_path, spark_cluster):
+def test_spark_without_an_address_uses_this_machine_and_no_code_of_the_folder(
+    tmp_path, spark_cluster
+):
     write_items(tmp_path), write_plain(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "pyspark.py").write_text("open('it-ran', 'w')")
+    (tmp_path / "folder" / ".numba_config.yaml").write_text("chrome_trace: it-ran")
     subprocess.run(
         command(tmp_path, "spark"), env=spark_cluster.environment, check=True,
-        capture_output=True, text=True,
+        capture_output=True, text=True, cwd=tmp_path / "folder",
     )  # fmt: skip
+    assert not (tmp_path / "folder" / "it-ran").exists()
     assert_like_here(tmp_path)
