@@ -208,6 +208,49 @@ def test_items_that_join_are_found_by_phrases_and_typos(tmp_path):
             engine.compact()
 
 
+@pytest.fixture(scope="module")
+def syllables(tmp_path_factory):
+    """Titles of two words out of 400, 20 for each first letter."""
+    words = [f"{a}{b}{c}" for a in "bcdfghklmnprstvwxyzj" for b in "aeio" for c in "bdfgk"]
+    titles = [f"{a} {b}" for a, b in zip(words, words[1:] + words[:1], strict=True)]
+    items = pd.DataFrame({"id": range(len(titles)), "title": titles, "shelf": titles})
+    columns = qkv.Columns(text=["title"])
+    return qkv.build(tmp_path_factory.mktemp("s") / "w", items=items, columns=columns)
+
+
+def test_each_operator_leaves_what_it_says_of_what_those_before_it_leave(syllables):
+    titles = [row["title"] for row in map(syllables.show, range(400))]
+    holds = {
+        "b*": lambda title: any(word[0] == "b" for word in title.split()),
+        "-bab": lambda title: "bab" not in title.split(),
+        "shelf:bag": lambda title: "bag" in title.split(),
+        '"baf bag"': lambda title: title == "baf bag",
+    }
+    for n in range(1, len(holds) + 1):
+        operators = list(holds)[:n]
+        expected = [i for i, title in enumerate(titles) if all(holds[o](title) for o in operators)]
+        found = syllables.search(" ".join(operators), k=400, anyway=True)
+        assert sorted(hit.id for hit in found) == expected
+    assert syllables.search("b* shelf:caf").notes == ["No item has all of this."]
+    assert syllables.search("b* q* z*").notes == ["No item has q*."]
+
+
+def test_a_wildcard_for_many_words_is_looked_up_by_the_most_frequent(syllables, monkeypatch):
+    monkeypatch.setattr("qkvsearch.answers.asked.lexicon.MAX_EXPANSION", 5)
+    monkeypatch.setattr("qkvsearch.answers.asked.query.MAX_EXPANSION", 5)
+    found = syllables.search("m*", k=400, anyway=True)
+    assert found.notes == ["20 words begin with “m”; the 5 most frequent ones rank the hits."]
+    assert len(found) == 21
+    assert all(part.key in (None, "mab") for part in found.explain(0) if part.head == "lexical")
+
+
+def test_operators_after_the_twentieth_are_left_out(syllables):
+    found = syllables.search(
+        " ".join(f"-{letter}*" for letter in "bcdfghklmnprstvwxyzj") + " -a -e"
+    )
+    assert found.notes[-1] == "Only the first 20 operators count; 2 more were left out."
+
+
 def test_a_query_of_three_thousand_words(shop):
     words = " ".join(["rain", "jakcet", "zzqx", '"cold rain"', "-snow", "guit*", "road^2"] * 430)
     assert shop.search(words, k=3) is not None

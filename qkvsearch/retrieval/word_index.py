@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from heapq import nsmallest
 from itertools import count
 
 import numpy as np
@@ -77,6 +78,8 @@ class WordSequences:
 
     def taken(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The words of the items in these rows, end to end, and where each item's begin."""
+        if len(rows) == len(self.indptr) - 1:
+            return self.words, self.indptr[:-1]
         lengths = self.indptr[rows + 1] - self.indptr[rows]
         starts = np.cumsum(lengths) - lengths
         places = np.repeat(self.indptr[rows] - starts, lengths) + np.arange(lengths.sum())
@@ -93,7 +96,20 @@ class WordSequences:
 
     def beginning(self, prefix: str) -> np.ndarray:
         """bool (n_spellings,): which words begin so."""
-        return np.asarray(np.char.startswith(self.spellings, prefix.encode(errors="replace")))
+        found = np.zeros(len(self.spellings), dtype=bool)
+        found[self.span(prefix)] = True
+        return found
+
+    def span(self, prefix: str) -> slice:
+        """Where the words are that begin so."""
+        wanted = prefix.encode(errors="replace")
+        # The largest byte of UTF-8 is below 255.
+        return slice(*self.spellings.searchsorted(np.array([wanted, wanted + b"\xff"])).tolist())
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """How often each word occurs, int64 (n_spellings,)."""
+        return np.bincount(self.words, minlength=len(self.spellings))
 
     def matched(self, span: slice) -> Iterator[tuple[str, str]]:
         """Some of the words, in order, each with the term that it is matched by."""
@@ -120,12 +136,14 @@ class WordSequences:
         found = np.ones(n, dtype=bool)
         for i, fit in enumerate(fits):
             found &= fit[words[i : i + n]]
+        if column is None and len(fits) == 1:
+            return rows[np.logical_or.reduceat(found, starts)]
         places = np.flatnonzero(found)
         owners = np.searchsorted(starts, places, side="right") - 1
         if column is not None:
-            ends = np.cumsum(words == 0)
-            before = np.concatenate([[0], ends])[starts]
-            owners = owners[ends[places] - before[owners] == column]
+            ends = np.flatnonzero(words == 0)
+            before = ends.searchsorted(starts)
+            owners = owners[ends.searchsorted(places) - before[owners] == column]
         return rows[np.unique(owners)]
 
     def starting(self, fits: Sequence[np.ndarray], rows: np.ndarray) -> np.ndarray:
@@ -234,6 +252,22 @@ class WordIndex:
         first, last = np.searchsorted(self.spellings, np.array([wanted, wanted + b"\xff"]))
         return [spelling.decode(errors="replace") for spelling in self.spellings[first:last]]
 
+    def most_frequent(self, prefix: str, n: int) -> tuple[list[str], int]:
+        """The n words that begin so and occur most, and how many begin so in all.
+
+        >>> sea = WordSequences.of_fields([["sea season seasons season"]])
+        >>> WordIndex([(sea, np.arange(1))], 1).most_frequent("sea", 1)
+        (['season'], 3)
+        """
+        counts: dict[bytes, int] = {}
+        for words, _ in self.pieces:
+            span = words.span(prefix)
+            rows = zip(words.spellings[span].tolist(), words.counts[span].tolist(), strict=True)
+            for spelling, n_times in rows:
+                counts[spelling] = counts.get(spelling, 0) + n_times
+        largest = nsmallest(n, counts, key=lambda spelling: (-counts[spelling], spelling))
+        return [spelling.decode(errors="replace") for spelling in largest], len(counts)
+
     def terms_beginning(self, prefix: str) -> Mapping[str, str]:
         """What the words that begin so are matched by, each with the first of its spellings.
 
@@ -244,11 +278,9 @@ class WordIndex:
         is_kept = len(prefix) == SHORTEST and len(self.spellings) <= KEPT_ROWS
         if is_kept and next(self._n_asked) >= FEW:
             return self._by_beginning.get(prefix, {})
-        wanted = prefix.encode(errors="replace")
         found: dict[str, str] = {}
         for words, _ in self.pieces:
-            span = slice(*words.spellings.searchsorted(np.array([wanted, wanted + b"\xff"])))
-            for spelling, term in words.matched(span):
+            for spelling, term in words.matched(words.span(prefix)):
                 found[term] = min(spelling, found.get(term, spelling))
         return found
 

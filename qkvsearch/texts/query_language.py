@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Kind = Literal["text", "phrase", "prefix"]
-# A query may be as long as a page; each operator of it costs a look-up.
-MOST_OPERATORS = 100
+# A query may be as long as a page, and each operator costs a look-up.
+MAX_OPERATORS = 20
 MOST_BOOST = 100.0
 
 # A text of more words than these, besides its phrases, is no typed query but a sentence, and what
@@ -66,23 +66,32 @@ class Clause:
         return f"{minus}{field}{shown}"
 
 
-def parsed(query: str, is_field: Callable[[str], bool] = lambda name: False) -> list[Clause]:
-    """The clauses of a query, in order. is_field: whether there is a column of a name.
+class ParsedQuery(NamedTuple):
+    """clauses: text and operators, in order. n_ignored: how many operators come after the first
+    `MAX_OPERATORS`, and are no clauses.
+    """
+
+    clauses: list[Clause]
+    n_ignored: int = 0
+
+
+def parsed(query: str, is_field: Callable[[str], bool] = lambda name: False) -> ParsedQuery:
+    """Read a query. is_field: whether there is a column of a name.
 
     >>> found = parsed('red "rain jacket" -potatoes c:4 sho*', {"c"}.__contains__)
-    >>> list(map(str, found))
+    >>> list(map(str, found.clauses))
     ['red', '"rain jacket"', '-potatoes', 'c:4', 'sho*']
-    >>> [clause.text for clause in parsed("12:30, rock - roll, 5 * 3, 7\\" single")]
+    >>> [clause.text for clause in parsed("12:30, rock - roll, 5 * 3, 7\\" single").clauses]
     ['12:30, rock - roll, 5 * 3, 7" single']
-    >>> parsed("jacket^2")[0].boost
+    >>> parsed("jacket^2").clauses[0].boost
     2.0
     """
     typed = query.translate(QUOTES)
     if SIGNS.isdisjoint(typed):
-        return _text(query)
+        return ParsedQuery(_text(query))
     clauses: list[Clause] = []
-    plain = place = 0
-    while (begin := OPERATOR.search(typed, place)) and len(clauses) < MOST_OPERATORS:
+    plain = place = n_operators = 0
+    while begin := OPERATOR.search(typed, place):
         place = begin.start()
         found = PIECE.match(typed, place)
         clause = _clause(found, is_field) if found else None
@@ -91,9 +100,12 @@ def parsed(query: str, is_field: Callable[[str], bool] = lambda name: False) -> 
             continue
         assert found is not None
         clauses += _text(query[plain:place])
-        clauses.append(clause)
+        n_operators += 1
+        if n_operators <= MAX_OPERATORS:
+            clauses.append(clause)
         plain = place = found.end()
-    return _spoken([*clauses, *_text(query[plain:])])
+    clauses = _spoken([*clauses, *_text(query[plain:])])
+    return ParsedQuery(clauses, max(0, n_operators - MAX_OPERATORS))
 
 
 def _spoken(clauses: list[Clause]) -> list[Clause]:

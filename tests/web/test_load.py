@@ -1,4 +1,4 @@
-"""What one request may cost: small answers, beside which others are answered, and an end in time."""
+"""What one request may cost: small answers, an end in time, and answers for others meanwhile."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from qkvsearch.data.columns.facts import LIST_SEPARATOR
 from qkvsearch.data.ids import id_text
-from qkvsearch.retrieval.word_index import WordIndex
+from qkvsearch.deadline import check_deadline
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import Analyzer, fold, known_tokens
 from qkvsearch.texts.language.word_patterns import HAS_CJK
@@ -38,20 +38,25 @@ class Conditions:
         if not conditions:
             return cls(None)
         reader = _ConditionReader(models, tables)
-        mask, notes = None, []
+        every = np.ones(models.n_items, dtype=bool)
+        mask, notes = every, []
         has_text = len(conditions) < len(clauses)
         for clause in conditions:
-            holds = reader.holds(clause)
-            if not clause.excluded and not holds.any():
+            check_deadline()
+            holds = reader.holds(clause, mask)
+            if clause.excluded:
+                holds = mask & ~holds
+            elif not holds.any() and (mask is every or not reader.holds(clause, every).any()):
                 notes.append(f"No item has {clause}.")
                 if has_text and clause.kind == "phrase" and clause.is_plain:
                     notes[-1] += " Its words were searched without the quotation marks."
                     continue
-            holds = ~holds if clause.excluded else holds
-            mask = holds if mask is None else mask & holds
-        if mask is not None and not mask.any() and not notes:
+            mask = holds
+            if not mask.any():
+                break
+        if not mask.any() and not notes:
             notes.append("No item has all of this.")
-        return cls(mask, notes)
+        return cls(None if mask is every else mask, notes)
 
     def leave(self, mask: np.ndarray) -> np.ndarray:
         """What of `mask`, bool (n_items,), they leave."""
@@ -63,17 +68,16 @@ class _ConditionReader:
     models: StoredModels
     tables: Tables
 
-    def holds(self, clause: Clause) -> np.ndarray:
-        """bool (n_items,), of what the clause says without its minus."""
+    def holds(self, clause: Clause, items: np.ndarray) -> np.ndarray:
+        """bool (n_items,): which of these items have what the clause says, without its minus."""
         if not clause.field:
-            return self._in_texts(clause, None)
-        if self.reads_texts(clause):
-            return self._in_texts(clause, self._searched.index(self._column(clause).stored))
-        return self._in_cells(clause, self._column(clause))
-
-    def reads_texts(self, clause: Clause) -> bool:
-        """Whether the clause is about what search reads."""
-        return not clause.field or self._column(clause).stored in self._searched
+            return self._in_texts(clause, items, None)
+        column = self._column(clause)
+        if column.stored in self._searched:
+            return self._in_texts(clause, items, self._searched.index(column.stored))
+        # Of the cells of a column that search does not read.
+        fits = _cell_test(clause, column, self.models.analyzer)
+        return self.tables.column_cells(column.stored).holds(fits, items)
 
     @property
     def _searched(self) -> list[str]:
@@ -82,42 +86,37 @@ class _ConditionReader:
     def _column(self, clause: Clause) -> StoredColumn:
         return self.tables.catalog_columns.find(clause.field)
 
-    def _in_texts(self, clause: Clause, column: int | None) -> np.ndarray:
+    def _in_texts(self, clause: Clause, items: np.ndarray, column: int | None) -> np.ndarray:
         """Of all that search reads, or of one column of it."""
         index = self.models.words
         if clause.kind == "prefix":
-            return self._beginning(clause.text, index, column)
+            return self._beginning(clause.text, items, column)
         tokens = known_tokens(
             self.models.analyzer.tokens(clause.text), self.models.lexical_keys.has
         )
         terms = [token.term for token in tokens]
-        candidates = self._with_all(terms)
+        candidates = self._with_all(terms, items)
         if len(terms) < 2 and column is None:
             return candidates
         if any(len(term) == 1 and HAS_CJK(term) for term in terms):
-            candidates = np.ones_like(candidates)
+            candidates = items
         return index.with_phrase(terms, candidates, column)
 
-    def _beginning(self, text: str, index: WordIndex, column: int | None) -> np.ndarray:
+    def _beginning(self, text: str, items: np.ndarray, column: int | None) -> np.ndarray:
         tokens = self.models.analyzer.tokens(text)
         *whole, last = [token.text for token in tokens] or [fold(text)]
         before = [token.term for token in tokens[: len(whole)]]
-        candidates = self._with_all(before) if before else np.ones(self.models.n_items, dtype=bool)
-        return index.with_beginning(before, last, candidates, column)
+        candidates = self._with_all(before, items) if before else items
+        return self.models.words.with_beginning(before, last, candidates, column)
 
-    def _with_all(self, terms: Sequence[str]) -> np.ndarray:
-        """bool (n_items,): the items that have all of these terms, wherever."""
-        found = np.full(self.models.n_items, bool(terms))
+    def _with_all(self, terms: Sequence[str], items: np.ndarray) -> np.ndarray:
+        """bool (n_items,): which of these items have all of these terms, wherever."""
+        found = items & bool(terms)
         for term in set(terms):
             has = np.zeros_like(found)
             has[self.models.lexical_keys.postings(term)[0]] = True
             found &= has
         return found
-
-    def _in_cells(self, clause: Clause, column: StoredColumn) -> np.ndarray:
-        """Of the cells of a column that search does not read."""
-        fits = _cell_test(clause, column, self.models.analyzer)
-        return self.tables.column_cells(column.stored).holds(fits)
 
 
 def _cell_test(clause: Clause, column: StoredColumn, analyzer: Analyzer) -> Callable[[Any], bool]:

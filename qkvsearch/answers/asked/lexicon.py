@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from qkvsearch.answers.asked.changes import COMPOUND, KEPT_WORDS, Changes
+from qkvsearch.answers.asked.changes import COMPOUND, KEPT_CHANGES, KEPT_WORDS, Changes
 from qkvsearch.answers.asked.synonyms import OwnSynonyms
 from qkvsearch.cached import kept_by_word
 from qkvsearch.retrieval.keys import AskedWord, Way
@@ -16,6 +16,9 @@ from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import Token
 from qkvsearch.texts.compounds import LINKS, compounds_of
 from qkvsearch.texts.related import LONGEST, SHORTEST, related_terms
+
+# The words that `word*` is looked up by.
+MAX_EXPANSION = 50
 
 
 @dataclass(frozen=True)
@@ -31,6 +34,12 @@ class Lexicon:
     @cached_property
     def changes(self) -> Changes:
         return Changes(self.models, self.synonyms)
+
+    @cached_property
+    def expansion(self) -> Callable[[str], tuple[list[str], int]]:
+        """The most frequent words that begin as `word*` says, and how many words do."""
+        words = self.models.words
+        return kept_by_word(lambda begun: words.most_frequent(begun, MAX_EXPANSION), KEPT_CHANGES)
 
     @cached_property
     def word(self) -> Callable[[Token], AskedWord]:

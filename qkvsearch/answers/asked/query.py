@@ -12,14 +12,14 @@ import numpy as np
 from qkvsearch.answers.asked.changes import COMPLETED, MOST_LOOKED_UP, Change, with_changes
 from qkvsearch.answers.asked.codes import QueryCodes
 from qkvsearch.answers.asked.conditions import Conditions
-from qkvsearch.answers.asked.lexicon import Lexicon
+from qkvsearch.answers.asked.lexicon import MAX_EXPANSION, Lexicon
 from qkvsearch.cached import cached_property
 from qkvsearch.labelled import NEGLIGIBLE, LabelledVectors
 from qkvsearch.retrieval.keys import AskedWord, Way
 from qkvsearch.stored import StoredModels
 from qkvsearch.texts.analysis import Token, fold, known_tokens
 from qkvsearch.texts.language.word_patterns import HAS_CJK
-from qkvsearch.texts.query_language import Clause, parsed
+from qkvsearch.texts.query_language import MAX_OPERATORS, Clause, ParsedQuery, parsed
 from qkvsearch.texts.text_encoder import EncodedQuery
 from qkvsearch.workspace import Tables
 
@@ -47,9 +47,13 @@ class Query:
     is_typing: bool = False
 
     @cached_property
+    def _parsed(self) -> ParsedQuery:
+        return parsed(self.typed, self.tables.catalog_columns.has)
+
+    @property
     def clauses(self) -> list[Clause]:
         """Text and operators, in order."""
-        return parsed(self.typed, self.tables.catalog_columns.has)
+        return self._parsed.clauses
 
     # --- what must hold of an item ---
 
@@ -164,11 +168,13 @@ class Query:
 
     def _begun(self, token: Token) -> Iterator[Way]:
         """The words that a word, or what it was completed from, is the beginning of."""
-        index, begun = self.models.words, self._begun_words[token.text]
+        begun = self._begun_words[token.text]
         is_last = self.is_typing and token.text == self.tokens[-1].text
         # What is no word yet may become each of them as well as the one that it is read as.
         weight = 1.0 if is_last and begun != token.text else COMPLETED
-        for word in [w for w, _ in self._completions] if is_last else index.beginning(begun):
+        expansion, _ = self.lexicon.expansion(begun)
+        words = [w for w, _ in self._completions] if is_last else expansion
+        for word in words:
             yield from (Way(t.term, word, weight) for t in self.models.analyzer.tokens(word))
 
     @cached_property
@@ -293,7 +299,21 @@ class Query:
         changed = [change.note for change in self.changes if change.note]
         missing = [f"No text has “{word}”." for word in self._missing]
         said = [*self.conditions.notes, *self._suggestions]
-        return [*changed, *missing, *[STOP_WORDS_ALONE] * stopped, *said]
+        return [*changed, *missing, *[STOP_WORDS_ALONE] * stopped, *said, *self._cut]
+
+    @property
+    def _cut(self) -> Iterator[str]:
+        """What of the query is more than is looked up."""
+        if n := self._parsed.n_ignored:
+            yield f"Only the first {MAX_OPERATORS} operators count; {n:,} more were left out."
+        for clause in self.clauses:
+            if clause.kind == "prefix" and self._is_read(clause):
+                _, n_words = self.lexicon.expansion(fold(clause.text))
+                if n_words > MAX_EXPANSION:
+                    yield (
+                        f"{n_words:,} words begin with “{clause.text}”; "
+                        f"the {MAX_EXPANSION} most frequent ones rank the hits."
+                    )
 
     @property
     def _suggestions(self) -> Iterator[str]:

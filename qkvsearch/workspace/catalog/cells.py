@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from qkvsearch.deadline import check_deadline
+from qkvsearch.turns import out_of_turn
+
 
 @dataclass(frozen=True)
 class ColumnCells:
@@ -15,17 +18,25 @@ class ColumnCells:
     of them each item has.
 
     >>> cells = ColumnCells(["red", None], np.array([0, 1, 0]))
-    >>> cells.holds(lambda cell: cell == "red"), cells.counts(np.array([True, True, False]))
-    (array([ True, False,  True]), {'red': 1})
+    >>> some = np.array([True, True, False])
+    >>> cells.holds(lambda cell: cell == "red", some), cells.counts(some)
+    (array([ True, False, False]), {'red': 1})
     """
 
     different: Sequence[Any]
     codes: np.ndarray
 
-    def holds(self, test: Callable[[Any], bool]) -> np.ndarray:
-        """bool (n_items,), whether an item's cell passes the test; no blank one does."""
-        passes = (cell is not None and test(cell) for cell in self.different)
-        return np.fromiter(passes, bool, len(self.different))[self.codes]
+    def holds(self, test: Callable[[Any], bool], items: np.ndarray) -> np.ndarray:
+        """bool (n_items,), which of these items, bool (n_items,), have a cell that passes the test;
+        no blank one does. Only cells of these items are tested.
+        """
+        passes = np.zeros(len(self.different), dtype=bool)
+        with out_of_turn():  # there may be a million cells
+            for code in np.flatnonzero(np.bincount(self.codes[items])).tolist():
+                check_deadline()
+                cell = self.different[code]
+                passes[code] = cell is not None and test(cell)
+        return passes[self.codes] & items
 
     def counts(self, items: np.ndarray) -> dict[Any, int]:
         """How many of these items, bool (n_items,), have each cell, but for blank ones."""
